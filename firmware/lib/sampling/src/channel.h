@@ -1,0 +1,117 @@
+// One sensor being sampled: which transfer comes next, and what came of the last one.
+//
+// Pairs:  poll until ready -> read shunt, (flag cleared), bus -> poll ...
+// Shunts: poll until ready -> read shunt, (flag cleared) -> poll ..., and every bus_every
+//         conversions poll until ready -> write bus mode -> read shunt -> poll until ready -> write
+//         shunt mode (clears the flag) -> read bus -> poll ... : the current is unseen as short as
+//         can be.
+// Values are read after the flag was seen, never in the same transfer: a poll is aimed at the very
+// moment of the update. Failures start the sensor afresh after a pause.
+//
+// Runs in the bus interrupt; start() with the bus idle. Without a constructor, as it shares its
+// memory (sampler.h): start() comes first.
+#ifndef OPJOULE_SAMPLING_CHANNEL_H_
+#define OPJOULE_SAMPLING_CHANNEL_H_
+
+#include <stdint.h>
+
+#include "bus_transfer.h"
+#include "conversion_clock.h"
+#include "fault_counters.h"
+#include "sample_queue.h"
+#include "sensor_plan.h"
+
+namespace opjoule {
+
+class Channel {
+ public:
+  // Samples sensor number `sensor` as `plan` says, which must outlive it. `alone`: no other sensor
+  // uses the bus.
+  void start(const SensorPlan& plan, uint8_t sensor, bool alone, uint32_t now_ticks);
+
+  // The next transfer; it should start at start_ticks() or as soon after as the bus is free.
+  const BusTransfer& transfer() const { return *transfer_; }
+  uint32_t start_ticks() const { return start_ticks_; }
+  // The first register's pointer must be written: the chip keeps it from one read to the next.
+  bool set_pointer() const { return transfer_->registers[0] != pointer_; }
+
+  // The transfer has ended: makes the next one ready, quickly. True: the channel wants the bus at
+  // once for it, so that a conversion's reads stay together.
+  bool advance(const BusResult& result);
+  // The sensor's ALERT line went low at `ticks`: a conversion has ended. True: the channel has
+  // waited for it, and its next transfer is to start at once. Where alerts come, polls only fetch
+  // what they announce.
+  bool alert(uint32_t ticks);
+  bool alerted() const { return alerted_; }
+  // What came of that transfer, after advance() and before the next one: may take its time, the bus
+  // is busy again.
+  void digest(const BusResult& result, SampleQueue& queue, FaultCounters& faults);
+
+ private:
+  enum class Step : uint8_t {
+    write_setup,
+    write_sample_mode,
+    poll,
+    read_sample,
+    write_bus_mode,
+    poll_bus,
+    return_to_sample_mode,
+    read_bus,
+    check_configuration,
+  };
+
+  bool advance_rarely(const BusResult& result);
+  bool bus_due() const;
+  uint32_t first_bus_look_ticks() const;
+  bool after_sample();
+  bool after_bus_poll(const BusResult& result);
+  bool is_ready(const BusResult& result) const;
+  void digest_poll(const BusResult& result, FaultCounters& faults);
+  void digest_sample(const BusResult& result, SampleQueue& queue, FaultCounters& faults);
+  void digest_configuration(const BusResult& result, FaultCounters& faults);
+  bool in_time(const BusResult& result) const;
+  void lost(protocol::Fault fault, uint32_t ticks, FaultCounters& faults, uint8_t times = 1);
+
+  int32_t shunt_code(const BusResult& result) const;
+  uint32_t bus_code(const BusResult& result, uint8_t from) const;
+  void set_up();
+  void next_setup();
+  void plan_write(Step step, uint16_t mode);
+  void plan_read(Step step, uint8_t reg);
+  void plan_poll();
+  void plan_bus_poll(uint32_t look_ticks);
+  void first_poll(uint32_t look_ticks, FaultCounters& faults);
+
+  const SensorPlan* plan_;
+  ConversionClock clock_;
+  BusTransfer poll_;
+  BusTransfer read_sample_;
+  BusTransfer other_;
+  const BusTransfer* transfer_;
+  uint32_t start_ticks_;
+  uint32_t bus_end_ticks_;
+  uint32_t bus_written_ticks_;  // when the bus mode was
+  uint32_t alert_ticks_;
+  uint32_t aimed_ticks_;   // the look that the last placed poll was to have
+  uint16_t until_bus_;     // conversions to the next bus reading
+  uint16_t until_check_;   // conversions to the next look at the configuration
+  uint8_t lead_ticks_[2];  // from a poll's start to its look, without and with pointer
+  uint8_t setups_left_;
+  uint8_t late_polls_;  // in a row
+  uint8_t sensor_;
+  uint8_t pointer_;    // where the chip's register pointer stands
+  uint8_t flags_;      // of the next sample
+  Step step_;          // of the transfer planned or under way
+  Step done_;          // of the one before
+  bool alerted_;       // the conversion waited for has been announced
+  bool alerts_;        // the one before was
+  bool sample_waits_;  // a conversion has ended, and the bus mode comes before its reading
+  bool alone_;
+  bool overdue_;              // the flag has not come when it should have
+  bool placed_;               // the poll under way was placed in time, not sent at once,
+  bool placed_with_pointer_;  // and so
+};
+
+}  // namespace opjoule
+
+#endif  // OPJOULE_SAMPLING_CHANNEL_H_

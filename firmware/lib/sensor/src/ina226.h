@@ -1,0 +1,50 @@
+// INA226 register driver: TI data sheet SBOS547A (August 2015), sections cited below. The driver
+// shape is ina219.h's.
+#ifndef OPJOULE_SENSOR_INA226_H_
+#define OPJOULE_SENSOR_INA226_H_
+
+#include <stdint.h>
+
+#include "messages.h"
+#include "sensor_plan.h"
+
+namespace opjoule {
+namespace ina226 {
+
+// 7.6, table 4: register addresses.
+constexpr uint8_t kConfiguration = 0x00;
+constexpr uint8_t kShuntVoltage = 0x01;
+constexpr uint8_t kBusVoltage = 0x02;
+constexpr uint8_t kMaskEnable = 0x06;
+constexpr uint8_t kManufacturerId = 0xFE;
+constexpr uint8_t kDieId = 0xFF;
+constexpr uint16_t kManufacturer = 0x5449;
+constexpr uint16_t kDie = 0x2260;
+
+// 7.6.1, table 9: operating modes; bit 14 reads as 1 and is kept.
+constexpr uint16_t kKept = 0x4000;
+constexpr uint16_t kShuntContinuous = 5;
+constexpr uint16_t kBusContinuous = 6;
+constexpr uint16_t kShuntAndBusContinuous = 7;
+
+// 7.6.7: CVRF, set after all conversions, averaging and multiplications; cleared by reading this
+// register or writing the configuration.
+constexpr uint16_t kConversionReady = 0x0008;
+// 7.6.7: CNVR, the ALERT pin goes low with the flag and high when this register
+// is read.
+constexpr uint16_t kAlertReady = 0x0400;
+
+// Time of one conversion by VSHCT or VBUSCT code (7.6.1, tables 7 and 8), 0: no such code.
+uint32_t conversion_ticks(uint8_t code);
+
+// Number of averages by AVG code, 0 to 7 (7.6.1, table 6): 1, 4, 16, 64, 128, ... 1024.
+uint16_t averages(uint8_t code);
+
+// As ina219::plan(); shunt_adc is AVG << 3 | VSHCT, bus_adc is VBUSCT, range must be 0.
+protocol::Result plan(const protocol::Configure& wanted, uint8_t address, SensorPlan* plan,
+                      uint16_t* detail);
+
+}  // namespace ina226
+}  // namespace opjoule
+
+#endif  // OPJOULE_SENSOR_INA226_H_

@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Runs PlatformIO without its registry: `run.py run -e uno`, `run.py test -e native`.
+
+PlatformIO needs four packages for this project: tool-scons, the development platforms atmelavr and
+native, and for uno-arduino the Adafruit INA219 library. Here SCons comes from PyPI, the compilers
+and the Arduino core from the system, and platforms and library are the small stand-ins beside this
+file. They go into a core directory of their own (build/platformio), so platformio.ini is the very
+file that a PlatformIO with its registry uses, and the user's ~/.platformio stays untouched.
+
+`run.py` without arguments only prepares. Telemetry and update checks are off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+CORE = ROOT / "build" / "platformio"
+LIBRARIES = CORE / "libdeps"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+
+# PlatformIO asks for tool-scons ~4.41101.0, its name for SCons 4.11.1 (platformio/dependencies.py).
+SCONS = {"name": "tool-scons", "version": "4.41101.0", "description": "SCons from PyPI"}
+SCONS_ENTRY = "import sys\nfrom SCons.Script.Main import main\nsys.exit(main())\n"
+# Without this file PlatformIO does not know the package's owner and asks its registry.
+SCONS_META = {
+    "type": "tool",
+    "name": SCONS["name"],
+    "version": SCONS["version"],
+    "spec": {"owner": "platformio", "id": None, "name": SCONS["name"], "requirements": None, "uri": None},
+}
+# The same for the library, one copy for each environment that asks for it.
+LIBRARY_META = {
+    "type": "library",
+    "name": "Adafruit INA219",
+    "version": "1.2.3",
+    "spec": {"owner": "adafruit", "id": None, "name": "Adafruit INA219", "requirements": None, "uri": None},
+}
+LIBRARY_ENVIRONMENTS = ("uno-arduino", "bench-arduino")
+SETTINGS = {
+    "enable_telemetry": False,
+    "check_platformio_interval": 36_500,
+    "check_prune_system_threshold": 0,
+}
+
+
+def prepare() -> None:
+    """Makes the core directory; writes only what differs, so a second call costs a few reads."""
+    scons = CORE / "packages" / "tool-scons"
+    _write(scons / "package.json", json.dumps(SCONS))
+    _write(scons / "scons.py", SCONS_ENTRY)
+    _write(scons / ".piopm", json.dumps(SCONS_META))
+    _copy(HERE / "platforms", CORE / "platforms")
+    for environment in LIBRARY_ENVIRONMENTS:
+        library = LIBRARIES / environment / "Adafruit INA219"
+        _copy(HERE / "libraries" / "adafruit_ina219", library)
+        _write(library / ".piopm", json.dumps(LIBRARY_META))
+    state = CORE / "appstate.json"
+    if not state.exists():
+        _write(state, json.dumps({"settings": SETTINGS}))
+
+
+def _copy(source: Path, target: Path) -> None:
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            _write(target / path.relative_to(source), path.read_text())
+
+
+def _write(path: Path, text: str) -> None:
+    if path.exists() and path.read_text() == text:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def become_platformio(arguments: list[str]) -> NoReturn:
+    """Replaces this process by PlatformIO with the given arguments, in the project's folder."""
+    environment = {
+        **os.environ,
+        "PLATFORMIO_CORE_DIR": str(CORE),
+        "PLATFORMIO_LIBDEPS_DIR": str(LIBRARIES),
+        "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "false",
+        "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
+        "PLATFORMIO_NO_ANSI": os.environ.get("PLATFORMIO_NO_ANSI", "true"),
+    }
+    os.chdir(ROOT)
+    os.execve(PYTHON, [str(PYTHON), "-m", "platformio", *arguments], environment)
+
+
+def main(arguments: list[str]) -> int:
+    """Prepares, then becomes PlatformIO; without arguments only prepares."""
+    prepare()
+    if arguments and not PYTHON.exists():
+        print(f"firmware: {PYTHON} is missing; `host/bootstrap.py --test` makes it", file=sys.stderr)
+        return 1
+    if arguments:
+        become_platformio(arguments)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,163 @@
+"""The messages as a Python module."""
+
+import re
+import textwrap
+
+from layout import SIZES, Definition, Field, camel, class_name
+
+STRUCT_CODES = {"u8": "B", "i8": "b", "u16": "H", "i16": "h", "u32": "I", "i32": "i", "u64": "Q"}
+"""Wire type -> code of Python's struct."""
+
+
+def _wrapped(text: str, indent: str) -> str:
+    """A docstring of one or more lines."""
+    if len(text) + len(indent) <= 102:
+        return f'{indent}"""{text}"""'
+    body = textwrap.fill(text, 106, initial_indent=indent + '"""', subsequent_indent=indent)
+    return f'{body}\n{indent}"""'
+
+
+def _enum(enum: Definition) -> list[str]:
+    # Bit sets of a frame and of the reset register are flags, everything else counts.
+    base = "IntFlag" if enum["name"] in ("flag", "reset_cause") else "IntEnum"
+    out = [f"class {camel(enum['name'])}({base}):", _wrapped(enum["about"], "    "), ""]
+    for name, value, about in enum["values"]:
+        out += [f"    {name.upper()} = {value}", _wrapped(about, "    ")]
+    return [*out, "", ""]
+
+
+def _format(fields: list[Field]) -> str:
+    codes = "".join(
+        (str(field.count) if field.count > 1 else "") + STRUCT_CODES[field.wire] for field in fields
+    )
+    return f'"<{codes}"'
+
+
+def _members(fields: list[Field]) -> list[str]:
+    out = []
+    for field in fields:
+        out += [
+            f"    {field.name}: {'tuple[int, ...]' if field.count > 1 else 'int'}",
+            _wrapped(field.about, "    "),
+        ]
+    return out
+
+
+def _unpack(fields: list[Field]) -> list[str]:
+    """Constructor arguments: slices of the tuple that struct gives."""
+    out, place = [], 0
+    for field in fields:
+        out.append(f"v[{place}:{place + field.count}]" if field.count > 1 else f"v[{place}]")
+        place += field.count
+    return out
+
+
+def _call(function: str, arguments: list[str], tail: str = "") -> list[str]:
+    """`return function(arguments) tail`, one argument a line if it is too long for one."""
+    line = f"        return {function}({', '.join(arguments)}){tail}"
+    if len(line) <= 110:
+        return [line]
+    return [
+        f"        return {function}(",
+        *(f"            {argument}," for argument in arguments),
+        f"        ){tail}",
+    ]
+
+
+def _message(message: Definition) -> list[str]:
+    fields, items = message["fields"], message["items"]
+    name = class_name(message)
+    out = [
+        f"@dataclass(frozen=True, slots=True{', eq=False' if items else ''})",
+        f"class {name}:",
+        _wrapped(message["about"], "    "),
+        "",
+        f"    TYPE: ClassVar[int] = 0x{message['type']:02X}",
+        f"    FIELDS: ClassVar[struct.Struct] = struct.Struct({_format(fields)})",
+    ]
+    if items:
+        entries = ", ".join(f'("{field.name}", "<{field.wire[0]}{SIZES[field.wire]}")' for field in items)
+        line = f"    ITEM: ClassVar[np.dtype[np.void]] = np.dtype([{entries}])"
+        if len(line) > 110:
+            line = f"    ITEM: ClassVar[np.dtype[np.void]] = np.dtype(\n        [{entries}]\n    )"
+        out.append(line)
+    out += ["", *_members(fields)] if fields else []
+    if items:
+        out += [
+            "    items: NDArray[np.void]",
+            _wrapped("; ".join(f"{f.name}: {f.about}" for f in items), "    "),
+        ]
+    packed = [("*" if field.count > 1 else "") + f"self.{field.name}" for field in fields]
+    tail = " + self.items.astype(self.ITEM).tobytes()" if items else ""
+    out += [
+        "",
+        "    def pack(self) -> bytes:",
+        '        """The fields as they travel, without type, seq and CRC."""',
+    ]
+    out += _call("self.FIELDS.pack", packed, tail)
+    out += [
+        "",
+        "    @classmethod",
+        f'    def unpack(cls, body: bytes) -> "{name}":',
+        '        """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""',
+    ]
+    arguments = _unpack(fields)
+    if items:
+        out += [
+            f"        fixed, rest = body[:{message['bytes']}], body[{message['bytes']}:]",
+            f"        if len(fixed) < {message['bytes']} or len(rest) % {message['item_bytes']}:",
+            f'            raise ValueError(f"{message["name"]}: a body of {{len(body)}} bytes")',
+            "        v = cls.FIELDS.unpack(fixed)",
+        ]
+        arguments.append("np.frombuffer(rest, dtype=cls.ITEM)")
+    else:
+        out += [
+            f"        if len(body) != {message['bytes']}:",
+            f'            raise ValueError(f"{message["name"]}: a body of {{len(body)}} bytes")',
+        ]
+        out += ["        v = cls.FIELDS.unpack(body)"] if fields else []
+    return out + _call("cls", arguments) + ["", ""]
+
+
+def python_messages(definition: Definition, notice: str) -> str:
+    """messages.py: dataclasses with pack and unpack, items as numpy records."""
+    protocol = definition["protocol"]
+    out = [
+        '"""The messages between a meter and the host, both ways.',
+        "",
+        f"{notice}",
+        '"""',
+        "",
+        "import struct",
+        "from dataclasses import dataclass",
+        "from enum import IntEnum, IntFlag",
+        "from typing import ClassVar",
+        "",
+        "import numpy as np",
+        "from numpy.typing import NDArray",
+        "",
+        f"VERSION = {protocol['version']}",
+        f"BAUD = {protocol['baud']}",
+        f"TICK_HZ = {protocol['tick_hz']}",
+        f"MAX_FRAME_BYTES = {protocol['max_frame_bytes']}",
+        '"""Type to CRC, before COBS."""',
+        "",
+        "",
+    ]
+    for enum in definition["enum"]:
+        out += _enum(enum)
+    for message in definition["message"]:
+        out += _message(message)
+    names = [class_name(m) for m in definition["message"]]
+    out += [
+        "Message = (",
+        f"    {names[0]}",
+        *(f"    | {name}" for name in names[1:]),
+        ")",
+        "",
+        "BY_TYPE: dict[int, type[Message]] = {",
+    ]
+    out += [
+        f"    0x{m['type']:02X}: {name}," for m, name in zip(definition["message"], names, strict=True)
+    ] + ["}", ""]
+    return re.sub(r"\n{4,}", "\n\n\n", "\n".join(out))

@@ -1,0 +1,77 @@
+#include "mcu/sync_input.h"
+
+#include <utility>
+
+namespace opjoule::rig {
+namespace {
+
+constexpr std::uint16_t kPinb = 0x23, kDdrb = 0x24, kPortb = 0x25, kTccr1b = 0x81;
+constexpr std::uint8_t kSyncPin = 1;           // PB0
+constexpr std::uint8_t kNoiseCanceler = 0x80;  // ICNC1
+constexpr unsigned kNoiseCanceler_cycles = 4;  // data sheet 16.6.2
+
+}  // namespace
+
+SyncInput::SyncInput(Mcu& mcu, SyncPin pin, std::function<void(std::uint64_t, bool)> on_played)
+    : mcu_(mcu),
+      pin_(pin),
+      on_played_(std::move(on_played)),
+      timer_(mcu, [this](std::uint64_t due) { play(due); }) {
+  if (pin == SyncPin::kD8) read_at_d8();
+  mcu.on_reset([this] {
+    if (pin_ == SyncPin::kD8) detach_pin();
+    arm();
+  });
+  if (pin == SyncPin::kD8) detach_pin();
+}
+
+void SyncInput::read_at_d8() {
+  mcu_.on_read(kPinb, [this] {
+    const std::uint8_t outputs = mcu_.reg(kDdrb);
+    const std::uint8_t pulled_up = mcu_.reg(kPortb) & ~outputs & ~kSyncPin;
+    const std::uint8_t sync = level_ && !(outputs & kSyncPin) ? kSyncPin : 0;
+    return static_cast<std::uint8_t>((mcu_.reg(kPortb) & outputs) | pulled_up | sync);
+  });
+}
+
+/// The line is driven: its level comes from the edges alone, never from simavr's model of the
+/// pull-up.
+void SyncInput::detach_pin() {
+  avr_irq_t* pin = avr_io_getirq(mcu_.avr(), AVR_IOCTL_IOPORT_GETIRQ('B'), IOPORT_IRQ_PIN0);
+  avr_irq_t* capture = avr_io_getirq(mcu_.avr(), AVR_IOCTL_TIMER_GETIRQ('1'), TIMER_IRQ_IN_ICP);
+  avr_unconnect_irq(pin, capture);
+}
+
+void SyncInput::add(std::uint64_t cycle, bool level) {
+  edges_.push_back({cycle, level});
+  if (edges_.size() == 1) arm();
+}
+
+void SyncInput::arm() {
+  if (!edges_.empty()) timer_.arm(edges_.front().cycle);
+}
+
+void SyncInput::play(std::uint64_t due) {
+  const Edge edge = edges_.front();
+  edges_.pop_front();
+  level_ = edge.level;
+  if (pin_ == SyncPin::kD2) {
+    avr_raise_irq(avr_io_getirq(mcu_.avr(), AVR_IOCTL_IOPORT_GETIRQ('D'), 2), edge.level);
+  } else {
+    const bool filtered = mcu_.reg(kTccr1b) & kNoiseCanceler;
+    capture(due + (filtered ? kNoiseCanceler_cycles : 0), edge.level);
+  }
+  on_played_(edge.cycle, edge.level);
+  arm();
+}
+
+/// simavr copies the counter as of the present cycle, which is up to four past the edge's: an
+/// instruction is never interrupted. So the edge is shown to it at its own cycle.
+void SyncInput::capture(std::uint64_t cycle, bool level) {
+  avr_t* avr = mcu_.avr();
+  const avr_cycle_count_t now = std::exchange(avr->cycle, cycle);
+  avr_raise_irq(avr_io_getirq(avr, AVR_IOCTL_TIMER_GETIRQ('1'), TIMER_IRQ_IN_ICP), level);
+  avr->cycle = now;
+}
+
+}  // namespace opjoule::rig

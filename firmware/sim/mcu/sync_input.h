@@ -1,0 +1,41 @@
+// The sync line, at pin D8 (PB0 and input capture of timer 1) or at D2 (PD2 and its interrupt).
+#pragma once
+
+#include <deque>
+#include <functional>
+
+#include "mcu/mcu.h"
+#include "options.h"
+
+namespace opjoule::rig {
+
+/// Plays edges into the microcontroller with a time resolution of one cycle.
+class SyncInput {
+ public:
+  /// `on_played` gets each edge's cycle and level when it has reached the pin.
+  SyncInput(Mcu& mcu, SyncPin pin, std::function<void(std::uint64_t cycle, bool level)> on_played);
+
+  /// Queues an edge at a cycle not before the last one queued.
+  void add(std::uint64_t cycle, bool level);
+  std::size_t waiting() const { return edges_.size(); }
+
+ private:
+  struct Edge {
+    std::uint64_t cycle;
+    bool level;
+  };
+  void play(std::uint64_t due);
+  void capture(std::uint64_t cycle, bool level);
+  void arm();
+  void read_at_d8();
+  void detach_pin();
+
+  Mcu& mcu_;
+  SyncPin pin_;
+  std::function<void(std::uint64_t, bool)> on_played_;
+  CycleTimer timer_;
+  std::deque<Edge> edges_;
+  bool level_ = false;
+};
+
+}  // namespace opjoule::rig

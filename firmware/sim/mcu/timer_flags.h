@@ -1,0 +1,12 @@
+// Timer interrupt flags that are cleared one by one.
+#pragma once
+
+#include "mcu/mcu.h"
+
+namespace opjoule::rig {
+
+/// Writing a one to a flag of TIFR0 to TIFR2 clears that flag; simavr 1.6 clears all of the
+/// register, so that acknowledging a capture would lose an overflow at the same time.
+void clear_timer_flags_singly(Mcu& mcu);
+
+}  // namespace opjoule::rig

@@ -1,0 +1,51 @@
+// The command line of rig-sim.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sensors/imperfections.h"
+
+namespace opjoule::rig {
+
+/// When the profile's time 0 is: at the meter's first sample, so that a recording covers all of it,
+/// or when the microcontroller starts.
+enum class ProfileStart { kSampling, kBoot };
+
+/// Where the sync line is connected: D8 has input capture, D2 a pin interrupt.
+enum class SyncPin { kD8, kD2 };
+
+/// One sensor on the bus.
+struct SensorChoice {
+  std::string model = "ina219";
+  std::uint8_t address = 0x40;
+  std::string profile;  ///< current and voltage of its own; empty: those of the board
+};
+
+struct Options {
+  std::string elf, profile, sync, pty, truth, live, bus_log;
+  bool paced = true;
+  ProfileStart start = ProfileStart::kSampling;
+  SyncPin sync_pin = SyncPin::kD8;
+  double delay_s = 0;
+  double clock_error_ppm = 0;
+  Imperfections imperfections;
+  double drop_rate = 0;
+  std::uint64_t seed = 1;
+  double tail_s = 0.5;
+  double patience_s = 10;
+  std::optional<double> reset_at_s, unplug_at_s, sensor_fail_at_s;
+  std::vector<SensorChoice> sensors;  ///< never empty after parse_options
+  bool help = false;
+};
+
+/// Throws RigError on an unknown option, a missing or unfit value, or options that do not go
+/// together.
+Options parse_options(int argc, const char* const* argv);
+
+/// What --help prints.
+std::string help_text();
+
+}  // namespace opjoule::rig

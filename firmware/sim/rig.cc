@@ -1,0 +1,259 @@
+#include "rig.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "errors.h"
+#include "link/real_clock.h"
+#include "mcu/timer_flags.h"
+
+namespace opjoule::rig {
+namespace {
+
+constexpr double kSlice_s = 1e-3;          // the host and the input are looked at so often
+constexpr double kPromptSlice_s = 0.2e-3;  // while a command from the host is being answered
+constexpr double kPrompt_s = 20e-3;
+constexpr double kTick_s = 1e-6;  // less than a byte takes on the line
+constexpr double kHistory_s = 2;  // of a live input, longer than any conversion
+
+HostPort::Bunching bunching(const Options& options) {
+  if (options.paced) return {512, 16e-3, true};
+  return {4096, 20e-3, false};
+}
+
+}  // namespace
+
+Rig::Rig(const Options& options)
+    : options_(options),
+      mcu_(options.elf, options.clock_error_ppm),
+      link_(options.pty, options.patience_s),
+      host_port_(link_, options.drop_rate, options.seed ^ 0x6C696E6B, bunching(options)),
+      uart_(mcu_, [this](std::uint8_t byte) { host_port_.push(byte, mcu_.now_s()); }),
+      twi_(mcu_),
+      sync_(mcu_, options.sync_pin, [this](std::uint64_t, bool) { edge_played(); }),
+      bench_(mcu_, twi_, options.live.empty() ? file_profile_ : feed_.profile(), options) {
+  clear_timer_flags_singly(mcu_);
+  if (!options.bus_log.empty()) bus_log_.emplace(twi_, options.bus_log);
+  if (!options.live.empty()) {
+    live_.emplace(options.live);
+    return;
+  }
+  file_profile_ = Profile::read(options.profile);
+  if (options.sync.empty()) return;
+  for (const auto& edge : read_sync_edges(options.sync)) file_edges_.push_back(edge);
+}
+
+int Rig::run(const volatile std::sig_atomic_t& stop) {
+  wait_for_host(stop);
+  try {
+    if (!stop) {
+      boot();
+      play(stop);
+    }
+  } catch (const RigError&) {
+    write_truth(true);
+    throw;
+  }
+  if (!stop) {
+    host_port_.hand_on(mcu_.now_s(), stop, true);
+    link_.drain(stop);
+  }
+  write_truth(stop != 0);
+  return stop ? 128 + stop : 0;
+}
+
+void Rig::wait_for_host(const volatile std::sig_atomic_t& stop) {
+  while (!stop) {
+    wait_readable(link_.fd(), live_ ? live_->fd() : -1, 0.1);
+    if (live_) take_live();
+    const auto bytes = link_.receive();
+    uart_.feed(bytes.data(), bytes.size());
+    if (!bytes.empty()) return;
+  }
+}
+
+void Rig::boot() {
+  boot_host_ns_ = monotonic_ns();
+  if (live_) {
+    boot_board_ns_ = boot_host_ns_ - std::llround(options_.delay_s * 1e9);
+  } else if (options_.start == ProfileStart::kBoot) {
+    start_profile(0);
+  } else {
+    bench_.on_first_sample([this](double rig_s) { start_profile(rig_s); });
+  }
+}
+
+void Rig::start_profile(double rig_s) {
+  bench_.start_at(rig_s);
+  truth_.emplace(file_profile_);
+  for (const auto& edge : file_edges_) {
+    edge_times_s_.push_back(edge.time_s);
+    sync_.add(mcu_.cycle_at(rig_s + edge.time_s), edge.level);
+  }
+}
+
+/// Places the live input on the rig's time axis, once nothing from before start-up can follow.
+void Rig::start_live() {
+  if (bench_.board().started() || feed_.watermark_ns() < boot_board_ns_ || !feed_.started()) return;
+  const double boot_s = feed_.profile_s(boot_board_ns_);
+  bench_.start_at(-boot_s);
+  truth_.emplace(feed_.profile(), boot_s);
+}
+
+void Rig::play(const volatile std::sig_atomic_t& stop) {
+  while (!stop && !ended()) step(stop);
+}
+
+/// Simulates a slice; first waits for its time to come, unless the host or the input says
+/// something.
+void Rig::step(const volatile std::sig_atomic_t& stop) {
+  const double now_s = mcu_.now_s();
+  const double slice_s = now_s < prompt_until_s_ ? kPromptSlice_s : kSlice_s;
+  const double early_s = now_s + slice_s - allowed_s();
+  if (early_s > 0 && !feed_.ended())
+    wait_readable(link_.fd(), live_ ? live_->fd() : -1, std::min(early_s, kSlice_s));
+  if (live_) take_live();
+  listen();
+  double target_s = std::min(allowed_s(), now_s + kSlice_s);
+  if (!arrivals_.empty()) target_s = std::min(target_s, arrivals_.front().rig_s);
+  mcu_.run_until(static_cast<std::uint64_t>(std::max(0.0, target_s) * mcu_.clock_hz()));
+  host_port_.hand_on(mcu_.now_s(), stop, mcu_.now_s() < prompt_until_s_);
+  play_faults();
+}
+
+/// Rig time up to which the rig may run now.
+double Rig::allowed_s() const {
+  if (live_) return live_allowed_s();
+  // Until it samples, the meter waits for the host, so it is no use to run ahead.
+  if (!options_.paced && bench_.board().started()) return mcu_.now_s() + kSlice_s;
+  return static_cast<double>(monotonic_ns() - boot_host_ns_) * 1e-9;
+}
+
+double Rig::live_allowed_s() const {
+  const std::int64_t known_ns = feed_.watermark_ns();
+  const std::int64_t due_ns = monotonic_ns() - std::llround(options_.delay_s * 1e9);
+  const std::int64_t until_ns = feed_.ended() ? known_ns : std::min(known_ns, due_ns);
+  return static_cast<double>(until_ns - boot_board_ns_) * 1e-9;
+}
+
+bool Rig::ended() const {
+  if (live_) return feed_.ended() && mcu_.now_s() + kSlice_s / 16 >= live_allowed_s();
+  return bench_.board().started() &&
+         bench_.board().profile_s(mcu_.now_s()) >= file_profile_.last_s() + options_.tail_s;
+}
+
+void Rig::take_live() {
+  if (live_->fd() >= 0 && !live_->read_into(feed_)) feed_.take("\nq\n");
+  if (boot_board_ns_ == 0) return;
+  start_live();
+  feed_live_edges();
+  if (!bench_.board().started()) return;  // what comes late from before start-up still counts
+  feed_.simulated_until(boot_board_ns_ + std::llround(mcu_.now_s() * 1e9));
+  feed_.profile().forget_before(bench_.board().profile_s(mcu_.now_s()) - kHistory_s);
+}
+
+/// Edges behind the watermark are in their final order.
+void Rig::feed_live_edges() {
+  auto& edges = feed_.edges();
+  for (;
+       bench_.board().started() && !edges.empty() && edges.front().board_ns <= feed_.watermark_ns();
+       edges.pop_front()) {
+    const double rig_s = static_cast<double>(edges.front().board_ns - boot_board_ns_) * 1e-9;
+    if (rig_s < 0) continue;
+    edge_times_s_.push_back(feed_.profile_s(edges.front().board_ns));
+    sync_.add(mcu_.cycle_at(rig_s), edges.front().level);
+  }
+}
+
+void Rig::edge_played() {
+  truth_->edge(edge_times_s_.front());
+  edge_times_s_.pop_front();
+}
+
+/// Takes in what the host sent, and hands the UART what has come to its time.
+///
+/// A rig that lags behind (a busy computer, a late input) holds a byte until it has reached the
+/// moment at which the byte arrived: a late answer makes a round trip longer, which the host sees,
+/// but never shifts its middle.
+void Rig::listen() {
+  auto bytes = link_.receive();
+  if (!bytes.empty())
+    arrivals_.push_back({options_.paced ? arrival_s() : mcu_.now_s(), std::move(bytes)});
+  for (; !arrivals_.empty() && arrivals_.front().rig_s <= mcu_.now_s() + kTick_s;
+       arrivals_.pop_front()) {
+    uart_.feed(arrivals_.front().bytes.data(), arrivals_.front().bytes.size());
+    prompt_until_s_ = mcu_.now_s() + kPrompt_s;
+  }
+}
+
+/// Rig time that belongs to this moment.
+double Rig::arrival_s() const {
+  const std::int64_t delay_ns = live_ ? std::llround(options_.delay_s * 1e9) : 0;
+  const std::int64_t boot_ns = live_ ? boot_board_ns_ : boot_host_ns_;
+  return static_cast<double>(monotonic_ns() - delay_ns - boot_ns) * 1e-9;
+}
+
+/// Time that --reset-at and its like count in: of the profile, in live mode since start-up.
+double Rig::event_s() const {
+  return live_ ? mcu_.now_s() : bench_.board().profile_s(mcu_.now_s());
+}
+
+void Rig::play_faults() {
+  if (options_.reset_at_s && !reset_done_ && event_s() >= *options_.reset_at_s) {
+    reset_done_ = true;
+    mcu_.reset_brown_out();
+  }
+  if (options_.unplug_at_s && !unplug_done_ && event_s() >= *options_.unplug_at_s) {
+    unplug_done_ = true;
+    link_.unplug();
+  }
+  if (options_.sensor_fail_at_s && event_s() >= *options_.sensor_fail_at_s)
+    twi_.detach(options_.sensors.front().address);
+}
+
+double Rig::truth_end_s(bool interrupted) const {
+  const double reached_s = bench_.board().profile_s(mcu_.now_s());
+  if (live_) return reached_s;
+  return interrupted ? std::min(reached_s, file_profile_.last_s()) : file_profile_.last_s();
+}
+
+std::string Rig::link_json() const {
+  return "{\"bytes_sent\": " + std::to_string(uart_.sent()) +
+         ", \"bytes_dropped\": " + std::to_string(host_port_.dropped()) +
+         ", \"bytes_discarded\": " + std::to_string(link_.discarded()) +
+         ", \"bytes_received\": " + std::to_string(uart_.received()) +
+         ", \"receive_overruns\": " + std::to_string(uart_.overruns()) + "}";
+}
+
+std::string Rig::mcu_json() const {
+  return "{\"clock_hz\": " + json_number(mcu_.clock_hz()) +
+         ", \"profile_start_s\": " + json_number(live_ ? 0 : bench_.board().start_s()) +
+         ", \"run_s\": " + json_number(mcu_.now_s()) +
+         ", \"i2c_busy_s\": " + json_number(mcu_.time_s(twi_.bus_cycles())) +
+         ", \"resets\": " + std::to_string(mcu_.resets()) + "}";
+}
+
+void Rig::write_truth(bool interrupted) {
+  const bool started = truth_.has_value();
+  if (!started) truth_.emplace(live_ ? feed_.profile() : file_profile_);
+  const auto sensors = bench_.to_json();
+  truth_->extra("simulated", "true");
+  truth_->extra("interrupted", interrupted ? "true" : "false");
+  truth_->extra("sensor", sensors.front());
+  truth_->extra("sensors", json_array(sensors));
+  truth_->extra("link", link_json());
+  truth_->extra("mcu", mcu_json());
+  if (live_) {
+    truth_->extra("boot_board_ns", std::to_string(boot_board_ns_));
+    truth_->extra("late_rows", std::to_string(feed_.late_rows()));
+  }
+  if (feed_.late_rows() > 0)
+    std::fprintf(stderr,
+                 "rig-sim: %llu rows of the live input came after their time was simulated and "
+                 "were left out: raise --delay-ms\n",
+                 static_cast<unsigned long long>(feed_.late_rows()));
+  truth_->write(options_.truth, started ? truth_end_s(interrupted) : 0);
+}
+
+}  // namespace opjoule::rig

@@ -1,0 +1,71 @@
+#include "sensor_bench.h"
+
+#include <cstdio>
+
+#include "sensors/ina219.h"
+#include "sensors/ina226.h"
+#include "sensors/ina228.h"
+#include "signal/truth.h"
+
+namespace opjoule::rig {
+namespace {
+
+std::unique_ptr<PowerSensor> make(const std::string& model, const Supply& supply,
+                                  const Imperfections& imperfections, std::uint64_t seed) {
+  if (model == "ina226") return std::make_unique<Ina226>(supply, imperfections, seed);
+  if (model == "ina228") return std::make_unique<Ina228>(supply, imperfections, seed);
+  return std::make_unique<Ina219>(supply, imperfections, seed);
+}
+
+}  // namespace
+
+SensorBench::SensorBench(Mcu& mcu, Twi& twi, const Profile& board, const Options& options)
+    : board_(board) {
+  std::vector<PowerSensor*> alerting;
+  for (const auto& choice : options.sensors) {
+    auto place = std::make_unique<Place>();
+    place->choice = choice;
+    if (!choice.profile.empty()) {
+      place->profile = Profile::read(choice.profile);
+      place->own = std::make_unique<Supply>(place->profile);
+    }
+    const Supply& supply = place->own ? *place->own : board_;
+    place->sensor =
+        make(choice.model, supply, options.imperfections, options.seed + places_.size());
+    twi.attach(choice.address, *place->sensor);
+    if (place->sensor->has_alert()) alerting.push_back(place->sensor.get());
+    places_.push_back(std::move(place));
+  }
+  if (alerting.empty()) return;
+  alert_.emplace(mcu, alerting);
+  twi.on_byte = [this](std::uint64_t cycle) { alert_->refresh(cycle); };
+}
+
+void SensorBench::start_at(double rig_s) {
+  board_.start_at(rig_s);
+  for (auto& place : places_)
+    if (place->own) place->own->start_at(rig_s);
+}
+
+void SensorBench::on_first_sample(std::function<void(double rig_s)> call) {
+  const auto once = [this, call](double rig_s) {
+    for (auto& place : places_) place->sensor->on_first_sample = nullptr;
+    call(rig_s);
+  };
+  for (auto& place : places_) place->sensor->on_first_sample = once;
+}
+
+std::vector<std::string> SensorBench::to_json() const {
+  std::vector<std::string> objects;
+  for (const auto& place : places_) {
+    std::string own;
+    if (place->own)
+      own = ", \"total_j\": " + json_number(place->profile.until(place->profile.last_s()).energy_j);
+    objects.push_back("{\"model\": " + json_string(place->sensor->model()) +
+                      ", \"address\": " + std::to_string(place->choice.address) + own + ", " +
+                      place->sensor->counts_json() + "}");
+  }
+  return objects;
+}
+
+}  // namespace opjoule::rig

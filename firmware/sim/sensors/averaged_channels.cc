@@ -1,0 +1,74 @@
+#include "sensors/averaged_channels.h"
+
+#include <cmath>
+#include <limits>
+
+namespace opjoule::rig {
+
+AveragedChannels::AveragedChannels(const Supply& supply, const Imperfections& imperfections,
+                                   std::uint64_t seed)
+    : supply_(supply),
+      imperfections_(imperfections),
+      shunt_path_(imperfections, seed),
+      converter_([this](const ConversionStep& step, double start_s, double end_s, bool last) {
+        ended(step, start_s, end_s, last);
+      }) {}
+
+void AveragedChannels::restart(const Plan& plan, double start_s) {
+  plan_ = plan;
+  rounds_ = 0;
+  shunt_sum_ = bus_sum_ = 0;
+  shunt_count.restarted();
+  bus_count.restarted();
+  const double stretch = 1 / (1 + imperfections_.clock_error_ppm * 1e-6);
+  std::vector<ConversionStep> steps;
+  if (plan.shunt_s > 0) steps.push_back({Channel::kShunt, 1, plan.shunt_s * stretch});
+  if (plan.bus_s > 0) steps.push_back({Channel::kBus, 1, plan.bus_s * stretch});
+  if (plan.temperature_s > 0)
+    steps.push_back({Channel::kTemperature, 1, plan.temperature_s * stretch});
+  converter_.restart(steps, true, start_s);
+}
+
+void AveragedChannels::ended(const ConversionStep& step, double start_s, double end_s, bool last) {
+  if (step.channel == Channel::kShunt) {
+    const double volts =
+        shunt_path_.converter_v(supply_.mean_current_a(start_s, end_s), end_s - start_s);
+    const long code = quantised(volts, plan_.shunt.step_v, plan_.shunt.lowest, plan_.shunt.highest,
+                                imperfections_.quantisation);
+    shunt_sum_ += static_cast<double>(code);
+    if (on_shunt) on_shunt(code);
+  } else if (step.channel == Channel::kBus) {
+    const long code = quantised(supply_.mean_voltage_v(start_s, end_s), plan_.bus.step_v,
+                                plan_.bus.lowest, plan_.bus.highest, imperfections_.quantisation);
+    bus_sum_ += static_cast<double>(code);
+    if (on_bus) on_bus(code);
+  }
+  if (last && ++rounds_ == plan_.averages) finish_round();
+}
+
+long AveragedChannels::mean(double sum) const {
+  const double mean = sum / plan_.averages;
+  return std::lround(imperfections_.quantisation == Quantisation::kRound ? std::round(mean)
+                                                                         : std::trunc(mean));
+}
+
+void AveragedChannels::finish_round() {
+  if (plan_.shunt_s > 0) {
+    shunt_code_ = mean(shunt_sum_);
+    shunt_count.converted();
+  }
+  if (plan_.bus_s > 0) {
+    bus_code_ = mean(bus_sum_);
+    bus_count.converted();
+  }
+  rounds_ = 0;
+  shunt_sum_ = bus_sum_ = 0;
+  if (!plan_.continuous) converter_.restart({}, false, 0);
+  if (on_results) on_results();
+}
+
+double AveragedChannels::next_end_s() const {
+  return converter_.idle() ? std::numeric_limits<double>::infinity() : converter_.step_end_s();
+}
+
+}  // namespace opjoule::rig

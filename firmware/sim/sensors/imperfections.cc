@@ -1,0 +1,24 @@
+#include "sensors/imperfections.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace opjoule::rig {
+
+double ShuntPath::converter_v(double mean_current_a, double duration_s) {
+  constexpr double kNoiseReference_s = 532e-6;
+  double volts = mean_current_a * imperfections_.shunt_ohm * (1 + imperfections_.gain_error) +
+                 imperfections_.offset_uv * 1e-6;
+  if (imperfections_.noise_uv > 0)
+    volts += normal_(random_) * imperfections_.noise_uv * 1e-6 *
+             std::sqrt(kNoiseReference_s / duration_s);
+  return volts;
+}
+
+long quantised(double value_v, double step_v, long lowest, long highest, Quantisation how) {
+  const double steps = value_v / step_v;
+  const double whole = how == Quantisation::kRound ? std::round(steps) : std::trunc(steps);
+  return std::lround(std::clamp(whole, static_cast<double>(lowest), static_cast<double>(highest)));
+}
+
+}  // namespace opjoule::rig

@@ -1,0 +1,41 @@
+// How a real sensor departs from an ideal one.
+#pragma once
+
+#include <cstdint>
+#include <random>
+
+namespace opjoule::rig {
+
+/// How a code is made from a value between two codes. The data sheet does not say which of the two
+/// the INA219 does; the difference is half a step.
+enum class Quantisation { kRound, kTruncate };
+
+struct Imperfections {
+  double shunt_ohm = 0.1;      ///< true resistance of the shunt
+  double noise_uv = 0;         ///< r.m.s. of white noise on a shunt conversion of 532 us [uV]
+  double gain_error = 0;       ///< of the shunt path, 0.005 reads 0.5 % too much
+  double offset_uv = 0;        ///< of the shunt path, referred to input [uV]
+  double clock_error_ppm = 0;  ///< of the chip's own oscillator; positive converts faster
+  Quantisation quantisation = Quantisation::kRound;
+};
+
+/// The shunt path before the converter: true mean current to what the converter sees.
+class ShuntPath {
+ public:
+  ShuntPath(const Imperfections& imperfections, std::uint64_t seed)
+      : imperfections_(imperfections), random_(seed) {}
+
+  /// Voltage at the converter [V] for one conversion of `duration_s` at this mean current [A].
+  /// White noise falls with the square root of the time integrated.
+  double converter_v(double mean_current_a, double duration_s);
+
+ private:
+  const Imperfections imperfections_;
+  std::mt19937_64 random_;
+  std::normal_distribution<double> normal_;
+};
+
+/// `value_v` in steps of `step_v`, as a whole number of steps, limited to [lowest, highest] steps.
+long quantised(double value_v, double step_v, long lowest, long highest, Quantisation how);
+
+}  // namespace opjoule::rig

@@ -1,0 +1,164 @@
+#include "sensors/ina219.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace opjoule::rig {
+namespace {
+
+constexpr std::uint16_t kPowerOnConfiguration = 0x399F;  // 8.6.2.1
+constexpr std::uint16_t kReset = 0x8000;
+constexpr double kShuntStep_v = 10e-6;  // 8.6.3.1
+constexpr double kBusStep_v = 4e-3;     // 8.6.3.2
+constexpr double kPowerUp_s = 40e-6;    // 8.4, recovery from power-down
+
+enum Register : std::uint8_t { kConfiguration, kShunt, kBus, kPower, kCurrent, kCalibration };
+
+constexpr unsigned mode_of(std::uint16_t configuration) { return configuration & 7u; }
+constexpr unsigned shunt_adc_of(std::uint16_t configuration) { return configuration >> 3 & 15u; }
+constexpr unsigned bus_adc_of(std::uint16_t configuration) { return configuration >> 7 & 15u; }
+/// Mode 0 is power-down, 4 is ADC off; in both nothing is converted (table 6).
+constexpr bool converts(unsigned mode) { return (mode & 3u) != 0; }
+
+}  // namespace
+
+Ina219::Ina219(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed)
+    : supply_(supply),
+      imperfections_(imperfections),
+      shunt_path_(imperfections, seed),
+      converter_([this](const ConversionStep& step, double start_s, double end_s, bool last) {
+        conversion_ended(step, start_s, end_s, last);
+      }) {
+  configure(kPowerOnConfiguration, 0);
+}
+
+/// Table 5: resolution or number of averages, and the typical time of one conversion.
+Ina219::AdcSetting Ina219::adc_setting(unsigned field) {
+  constexpr double kTime_s[] = {84e-6, 148e-6, 276e-6, 532e-6};
+  if (field & 8u) return {12, 1 << (field & 7u), kTime_s[3]};
+  const unsigned resolution = field & 3u;
+  return {static_cast<int>(9 + resolution), 1, kTime_s[resolution]};
+}
+
+void Ina219::configure(std::uint16_t value, double now_s) {
+  const bool was_down = !converts(mode_of(configuration_));
+  if (value & kReset) {
+    value = kPowerOnConfiguration;
+    calibration_ = power_code_ = bus_code_ = 0;
+    shunt_code_ = current_code_ = 0;
+    overflow_ = false;
+  }
+  configuration_ = value;
+  const unsigned mode = mode_of(value);
+  if (converts(mode)) conversion_ready_ = false;
+  std::vector<ConversionStep> steps;
+  const double stretch = 1 / (1 + imperfections_.clock_error_ppm * 1e-6);
+  const auto add = [&](Channel channel, unsigned field) {
+    const auto adc = adc_setting(field);
+    steps.push_back({channel, adc.averages, adc.conversion_s * stretch});
+  };
+  if (mode & 1u) add(Channel::kShunt, shunt_adc_of(value));
+  if (mode & 2u) add(Channel::kBus, bus_adc_of(value));
+  if (!converter_.idle() && now_s > converter_.step_start_s()) ++aborted_;
+  shunt_count_.restarted();
+  bus_count_.restarted();
+  converter_.restart(steps, mode & 4u, now_s + (was_down && now_s > 0 ? kPowerUp_s : 0));
+}
+
+long Ina219::code_of(Channel channel, double from_s, double to_s, int bits) {
+  const long coarse = 1L << (12 - bits);  // codes a step of the lower resolutions spans
+  if (channel == Channel::kBus) {
+    const long full_scale = configuration_ & 0x2000 ? 8000 : 4000;
+    const double volts = supply_.mean_voltage_v(from_s, to_s);
+    return coarse * quantised(volts, kBusStep_v * coarse, 0, full_scale / coarse,
+                              imperfections_.quantisation);
+  }
+  const long full_scale = 4000L << (configuration_ >> 11 & 3u);
+  const double volts = shunt_path_.converter_v(supply_.mean_current_a(from_s, to_s), to_s - from_s);
+  return coarse * quantised(volts, kShuntStep_v * coarse, -full_scale / coarse, full_scale / coarse,
+                            imperfections_.quantisation);
+}
+
+long Ina219::mean_code(const ConversionStep& step, double start_s, const AdcSetting& adc) {
+  long sum = 0;
+  for (int i = 0; i < step.averages; ++i)
+    sum += code_of(step.channel, start_s + i * step.conversion_s,
+                   start_s + (i + 1) * step.conversion_s, adc.bits);
+  const double mean = static_cast<double>(sum) / step.averages;
+  return static_cast<long>(imperfections_.quantisation == Quantisation::kRound ? std::round(mean)
+                                                                               : std::trunc(mean));
+}
+
+void Ina219::conversion_ended(const ConversionStep& step, double start_s, double, bool last) {
+  if (step.channel == Channel::kShunt) {
+    const long code = mean_code(step, start_s, adc_setting(shunt_adc_of(configuration_)));
+    if (std::abs(code) >= 4000L << (configuration_ >> 11 & 3u)) ++shunt_saturated_;
+    shunt_code_ = static_cast<std::int16_t>(code);
+    shunt_count_.converted();
+  } else {
+    bus_code_ = static_cast<std::uint16_t>(
+        mean_code(step, start_s, adc_setting(bus_adc_of(configuration_))));
+    bus_count_.converted();
+  }
+  if (!last) return;
+  multiply();
+  conversion_ready_ = true;
+}
+
+/// Current and power from the calibration register, equations 4 and 5 of 8.5.2.
+void Ina219::multiply() {
+  const long current = static_cast<long>(shunt_code_) * calibration_ / 4096;
+  const long power = std::abs(current) * bus_code_ / 5000;
+  overflow_ = std::abs(current) > 32767 || power > 65535;
+  current_code_ = static_cast<std::int16_t>(std::clamp(current, -32768L, 32767L));
+  power_code_ = static_cast<std::uint16_t>(std::min(power, 65535L));
+}
+
+/// A read takes a result only if the ready bit is set and the bus is being converted; otherwise it
+/// is a poll of the bit.
+std::uint16_t Ina219::bus_register() {
+  if (!conversion_ready_)
+    ++polls_not_ready_;
+  else if (mode_of(configuration_) & 2u)
+    bus_count_.read();
+  return static_cast<std::uint16_t>(bus_code_ << 3 | (conversion_ready_ ? 2 : 0) |
+                                    (overflow_ ? 1 : 0));
+}
+
+std::uint64_t Ina219::read_register(std::uint8_t pointer, double now_s) {
+  converter_.advance(now_s);
+  switch (pointer) {
+    case kConfiguration:
+      return configuration_;
+    case kShunt:
+      shunt_count_.read();
+      sampled(now_s);
+      return static_cast<std::uint16_t>(shunt_code_);
+    case kBus:
+      return bus_register();
+    case kPower:
+      conversion_ready_ = false;  // 8.6.3.2, condition 2
+      return power_code_;
+    case kCurrent:
+      return static_cast<std::uint16_t>(current_code_);
+    case kCalibration:
+      return calibration_;
+    default:
+      return 0xFFFF;
+  }
+}
+
+void Ina219::write_register(std::uint8_t pointer, std::uint64_t value, double now_s) {
+  converter_.advance(now_s);
+  if (pointer == kConfiguration) configure(static_cast<std::uint16_t>(value), now_s);
+  if (pointer == kCalibration) calibration_ = static_cast<std::uint16_t>(value & 0xFFFE);
+}
+
+std::string Ina219::counts_json() const {
+  return "\"shunt\": " + shunt_count_.to_json() + ", \"bus\": " + bus_count_.to_json() +
+         ", \"polls_not_ready\": " + std::to_string(polls_not_ready_) +
+         ", \"aborted\": " + std::to_string(aborted_) +
+         ", \"shunt_saturated\": " + std::to_string(shunt_saturated_);
+}
+
+}  // namespace opjoule::rig

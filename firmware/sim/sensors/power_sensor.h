@@ -1,0 +1,35 @@
+// What the rig asks of any power monitor chip it carries.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "sensors/register_device.h"
+
+namespace opjoule::rig {
+
+class PowerSensor : public RegisterDevice {
+ public:
+  /// Called at the first read of a measurement result after power-up: the meter begins to sample.
+  std::function<void(double now_s)> on_first_sample;
+
+  virtual std::string model() const = 0;
+  /// Counts of conversions and reads, as members of a JSON object.
+  virtual std::string counts_json() const = 0;
+
+  /// Whether the chip has an ALERT output.
+  virtual bool has_alert() const { return false; }
+  /// Whether the ALERT output (open drain) pulls its line low at `now_s`.
+  virtual bool alert_low(double now_s) { return static_cast<void>(now_s), false; }
+  /// Time after which alert_low may give another answer without anything on the bus [s].
+  virtual double next_alert_change_s() const { return std::numeric_limits<double>::infinity(); }
+
+ protected:
+  void sampled(double now_s) {
+    if (on_first_sample) std::exchange(on_first_sample, nullptr)(now_s);
+  }
+};
+
+}  // namespace opjoule::rig

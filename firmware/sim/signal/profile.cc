@@ -1,0 +1,72 @@
+#include "signal/profile.h"
+
+#include <algorithm>
+
+#include "errors.h"
+#include "signal/csv.h"
+
+namespace opjoule::rig {
+
+Integrals operator-(const Integrals& a, const Integrals& b) {
+  return {a.charge_c - b.charge_c, a.volt_seconds - b.volt_seconds, a.energy_j - b.energy_j};
+}
+
+Profile Profile::read(const std::string& path) {
+  const auto rows = read_csv(path, {"time_s", "current_a", "voltage_v"});
+  if (rows.size() < 2)
+    throw RigError(path + ": a profile needs at least two rows, a first step and the end");
+  Profile profile;
+  for (const auto& row : rows) {
+    if (row[0] < 0 || (!profile.empty() && row[0] <= profile.last_s()))
+      throw RigError(path + ": time_s " + std::to_string(row[0]) +
+                     " is out of order; times start at 0 or later and increase");
+    profile.add(row[0], row[1], row[2]);
+  }
+  profile.end_at(profile.last_s());
+  return profile;
+}
+
+Integrals Profile::advanced(const Row& row, double time_s) {
+  const double held_s = time_s - row.time_s;
+  Integrals sum = row.before;
+  sum.charge_c += row.current_a * held_s;
+  sum.volt_seconds += row.voltage_v * held_s;
+  sum.energy_j += row.current_a * row.voltage_v * held_s;
+  return sum;
+}
+
+void Profile::add(double time_s, double current_a, double voltage_v) {
+  auto at = std::lower_bound(rows_.begin(), rows_.end(), time_s,
+                             [](const Row& row, double time) { return row.time_s < time; });
+  if (at != rows_.end() && at->time_s == time_s) {
+    at->current_a = current_a;
+    at->voltage_v = voltage_v;
+  } else {
+    at = rows_.insert(at, Row{time_s, current_a, voltage_v, {}});
+    if (at == rows_.begin() && rows_.size() > 1) at->before = {};
+  }
+  for (auto row = std::max(at, rows_.begin() + 1); row < rows_.end(); ++row)
+    row->before = advanced(*(row - 1), row->time_s);
+}
+
+void Profile::end_at(double time_s) {
+  while (!rows_.empty() && rows_.back().time_s > time_s) rows_.pop_back();
+  if (!rows_.empty()) add(time_s, 0, rows_.back().voltage_v);
+}
+
+void Profile::forget_before(double time_s) {
+  while (rows_.size() > 1 && rows_[1].time_s <= time_s) rows_.pop_front();
+}
+
+Integrals Profile::until(double time_s) const {
+  if (rows_.empty()) return {};
+  const auto after =
+      std::upper_bound(rows_.begin(), rows_.end(), time_s,
+                       [](double time, const Row& row) { return time < row.time_s; });
+  if (after != rows_.begin()) return advanced(*(after - 1), time_s);
+  Integrals early = rows_.front().before;
+  early.volt_seconds += rows_.front().voltage_v * (time_s - rows_.front().time_s);
+  return early;
+}
+
+}  // namespace opjoule::rig

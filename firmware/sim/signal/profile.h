@@ -1,0 +1,53 @@
+// The true current and voltage of the board over time, and their exact integrals.
+#pragma once
+
+#include <deque>
+#include <string>
+
+namespace opjoule::rig {
+
+/// Integrals from the start of time, so that a difference of two is the integral between them.
+struct Integrals {
+  double charge_c = 0;      ///< of current [A s]
+  double volt_seconds = 0;  ///< of voltage [V s]
+  double energy_j = 0;      ///< of current times voltage [J]
+};
+
+Integrals operator-(const Integrals& a, const Integrals& b);
+
+/// A step function of time: each row holds until the next. Before the first row and from the end on
+/// no current flows; the voltage stays that of the nearest row. Not thread-safe.
+class Profile {
+ public:
+  /// Reads `time_s,current_a,voltage_v`; the last row's time is the end. Throws RigError when the
+  /// file is unreadable, has fewer than two rows, or its times do not increase from >= 0.
+  static Profile read(const std::string& path);
+
+  /// Adds a row; a time before the last row's is put in its place, at cost of the rows behind it.
+  /// A second row of the same time replaces the first.
+  void add(double time_s, double current_a, double voltage_v);
+
+  /// Ends the profile: rows from `time_s` on are dropped and no current flows from there.
+  void end_at(double time_s);
+
+  /// Drops rows that hold only before `time_s`; integrals from there on stay exact.
+  void forget_before(double time_s);
+
+  /// Time of the last row [s]; 0 without rows.
+  double last_s() const { return rows_.empty() ? 0 : rows_.back().time_s; }
+  bool empty() const { return rows_.empty(); }
+  std::size_t size() const { return rows_.size(); }
+
+  /// Integrals from the first row ever added up to `time_s`; exact for the step function.
+  Integrals until(double time_s) const;
+
+ private:
+  struct Row {
+    double time_s, current_a, voltage_v;
+    Integrals before;  // integrals up to time_s
+  };
+  static Integrals advanced(const Row& row, double time_s);
+  std::deque<Row> rows_;
+};
+
+}  // namespace opjoule::rig

@@ -1,0 +1,59 @@
+#include "signal/live_feed.h"
+
+#include <doctest/doctest.h>
+
+#include "errors.h"
+
+namespace opjoule::rig {
+namespace {
+
+TEST_CASE("a live feed builds the profile from lines in any portions") {
+  LiveFeed feed;
+  feed.take("p 1000000000 0.5 5\np 15000");
+  CHECK(feed.profile().size() == 1);
+  feed.take("00000 1 5\nw 2000000000\n");
+  CHECK(feed.profile().size() == 2);
+  CHECK(feed.epoch_ns() == 1'000'000'000);
+  CHECK(feed.watermark_ns() == 2'000'000'000);
+  CHECK(feed.profile().until(feed.profile_s(2'000'000'000)).charge_c == doctest::Approx(0.75));
+  CHECK_FALSE(feed.ended());
+  feed.take("q\n");
+  CHECK(feed.ended());
+}
+
+TEST_CASE("edges come out in order of time, whatever order they came in") {
+  LiveFeed feed;
+  feed.take("e 30 1\ne 10 1\ne 20 0\n");
+  REQUIRE(feed.edges().size() == 3);
+  CHECK(feed.edges()[0].board_ns == 10);
+  CHECK(feed.edges()[1].board_ns == 20);
+  CHECK_FALSE(feed.edges()[1].level);
+  CHECK(feed.edges()[2].board_ns == 30);
+}
+
+TEST_CASE("a row whose time is already simulated is counted and left out") {
+  LiveFeed feed;
+  feed.take("p 100 1 5\n");
+  feed.simulated_until(1000);
+  feed.take("p 999 2 5\ne 500 1\np 1000 3 5\n");
+  CHECK(feed.late_rows() == 2);
+  CHECK(feed.profile().size() == 2);
+  CHECK(feed.edges().empty());
+}
+
+TEST_CASE("the watermark never goes back") {
+  LiveFeed feed;
+  feed.take("w 20\nw 10\n");
+  CHECK(feed.watermark_ns() == 20);
+}
+
+TEST_CASE("a malformed line is an error that shows the line") {
+  for (const char* line : {"x 1\n", "p 1 2\n", "p 1 a 5\n", "p 1 nan 5\n", "p -1 1 5\n", "e 1 2\n",
+                           "w\n", "w 1.5\n", "q 1\n"}) {
+    LiveFeed feed;
+    CHECK_THROWS_AS(feed.take(line), RigError);
+  }
+}
+
+}  // namespace
+}  // namespace opjoule::rig

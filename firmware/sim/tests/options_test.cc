@@ -1,0 +1,48 @@
+#include "options.h"
+
+#include <doctest/doctest.h>
+
+#include <vector>
+
+#include "errors.h"
+
+namespace opjoule::rig {
+namespace {
+
+Options parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "rig-sim");
+  return parse_options(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST_CASE("options are taken with a space or an equals sign") {
+  const Options options = parse({"--elf", "a.elf", "--profile=p.csv", "--truth", "t.json",
+                                 "--pace=0", "--clock-error-ppm", "-100", "--seed", "7"});
+  CHECK(options.elf == "a.elf");
+  CHECK(options.profile == "p.csv");
+  CHECK_FALSE(options.paced);
+  CHECK(options.clock_error_ppm == -100);
+  CHECK(options.seed == 7);
+}
+
+TEST_CASE("what does not fit is refused") {
+  CHECK_THROWS_AS(parse({"--nonsense", "1"}), RigError);
+  CHECK_THROWS_AS(parse({"--pace", "2"}), RigError);
+  CHECK_THROWS_AS(parse({"--drop-bytes", "1.5"}), RigError);
+  CHECK_THROWS_AS(parse({"--noise-uv", "loud"}), RigError);
+  CHECK_THROWS_AS(parse({"--elf"}), RigError);
+  CHECK_THROWS_AS(parse({"--profile", "p", "--truth", "t"}), RigError);
+  CHECK_THROWS_AS(parse({"--elf", "e", "--truth", "t"}), RigError);
+  CHECK_THROWS_AS(parse({"--elf", "e", "--profile", "p", "--live", "f", "--truth", "t"}), RigError);
+  CHECK_THROWS_AS(parse({"--elf", "e", "--live", "f", "--truth", "t", "--pace", "0"}), RigError);
+}
+
+TEST_CASE("help names every option of the interface") {
+  CHECK(parse({"--help"}).help);
+  for (const char* name : {"--elf", "--profile", "--sync", "--pty", "--pace", "--truth",
+                           "--clock-error-ppm", "--noise-uv", "--gain-error", "--offset-uv",
+                           "--drop-bytes", "--seed", "--live", "--delay-ms"})
+    CHECK(help_text().find(std::string("  ") + name + " ") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace opjoule::rig

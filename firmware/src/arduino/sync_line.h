@@ -1,0 +1,18 @@
+// Edges of the sync line by the framework's pin interrupt. An edge is stamped when its interrupt
+// runs: late by what the interrupt waits and takes to get there (docs/reference/firmware.md).
+#ifndef OPJOULE_SRC_ARDUINO_SYNC_LINE_H_
+#define OPJOULE_SRC_ARDUINO_SYNC_LINE_H_
+
+#include "edge_log.h"
+#include "fault_counters.h"
+
+namespace opjoule {
+namespace sync_line {
+
+// Edges go into `edges` from now on; both must live for ever. Once.
+void begin(EdgeLog& edges, FaultCounters& faults);
+
+}  // namespace sync_line
+}  // namespace opjoule
+
+#endif  // OPJOULE_SRC_ARDUINO_SYNC_LINE_H_

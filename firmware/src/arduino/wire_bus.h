@@ -1,0 +1,14 @@
+// Registers over the framework's Wire, for what the sensor library does not tell: which chip it is.
+#ifndef OPJOULE_SRC_ARDUINO_WIRE_BUS_H_
+#define OPJOULE_SRC_ARDUINO_WIRE_BUS_H_
+
+#include "bus_transfer.h"
+
+namespace opjoule {
+
+// One register written or read, waited for; without the times of a BusResult.
+BusResult wire_transfer(const BusTransfer& transfer);
+
+}  // namespace opjoule
+
+#endif  // OPJOULE_SRC_ARDUINO_WIRE_BUS_H_

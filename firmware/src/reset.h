@@ -1,0 +1,20 @@
+// What the ATmega328P knows about its last reset, and how deep its stack has been.
+#ifndef OPJOULE_SRC_RESET_H_
+#define OPJOULE_SRC_RESET_H_
+
+#include <stdint.h>
+
+namespace opjoule {
+namespace reset {
+
+// MCUSR as found at the start (data sheet DS40002061B, 10.9.1); 0 where a boot loader has cleared
+// it.
+uint8_t cause();
+
+// Bytes between data (or heap) and stack that have never been used.
+uint16_t stack_free_bytes();
+
+}  // namespace reset
+}  // namespace opjoule
+
+#endif  // OPJOULE_SRC_RESET_H_

@@ -1,0 +1,173 @@
+// An INA219 on a 400 kHz bus, in ticks: just enough of the chip for the sampler's tests. It counts
+// what the sampler must never do: leave a result unread, or read one twice.
+#ifndef OPJOULE_TEST_INA219_ON_BUS_H_
+#define OPJOULE_TEST_INA219_ON_BUS_H_
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "bus_transfer.h"
+#include "even_queue.h"
+#include "ina219.h"
+
+namespace opjoule {
+
+class Ina219OnBus {
+ public:
+  explicit Ina219OnBus(double clock_error = 0) : stretch_(1 + clock_error) {}
+
+  double now_ticks = 1000;    // true time
+  double overhead_ticks = 3;  // of the board, each bus event
+  bool answers = true;
+  std::vector<double> shunt_ends;    // of the conversion that each shunt read returned
+  std::vector<int16_t> shunt_codes;  // and its value
+  long shunt_conversions = 0;
+  long missed = 0;  // results overwritten unread
+  long missed_within_rows =
+      0;  // the same, of the conversions between the first and last read of a row
+  double start_delay_ticks = 0;  // from a write to the start of its conversion
+  long repeated_reads = 0;
+  long restarts = 0;
+  int16_t shunt_of(long number) const { return static_cast<int16_t>(100 + number % 1000); }
+
+  // Carries out one transfer at `start_ticks` or now, whichever is later.
+  BusResult transfer(const BusTransfer& wanted, bool set_pointer, double start_ticks) {
+    if (start_ticks > now_ticks) now_ticks = start_ticks;
+    BusResult result = {answers, protocol::Fault::i2c_nack, {}, 0, {}};
+    if (!answers) {
+      event(10);
+      result.end_ticks = static_cast<uint32_t>(now_ticks);
+      return result;
+    }
+    event(1);
+    if (wanted.reads == 0) {
+      for (int i = 0; i < 4; ++i) event(9);
+      advance();
+      write(wanted.registers[0], wanted.value);
+      result.end_ticks = static_cast<uint32_t>(now_ticks);
+      event(1);
+      pointer_ = wanted.registers[0];
+      return result;
+    }
+    for (uint8_t i = 0; i < wanted.reads; ++i) {
+      if (i != 0 || set_pointer) {
+        event(9);
+        event(9);
+        event(1);
+        pointer_ = wanted.registers[i];
+      }
+      event(9);
+      advance();
+      result.looks[i] = static_cast<uint16_t>(static_cast<uint32_t>(now_ticks));
+      const uint32_t value = read(pointer_);
+      result.bytes[2 * i] = static_cast<uint8_t>(value >> 8);
+      result.bytes[2 * i + 1] = static_cast<uint8_t>(value);
+      event(18);
+      event(1);
+    }
+    result.end_ticks = static_cast<uint32_t>(now_ticks);
+    return result;
+  }
+
+  // A row of paced reads, as the board carries it out: each at its time, or at once if that is
+  // past.
+  BusResult row(const BusTransfer& wanted, bool set_pointer, double start_ticks, PacedRead& paced,
+                EvenQueue& queue) {
+    BusResult result = transfer(wanted, set_pointer, start_ticks);
+    const double pace = paced.period_q8 / 256.0;
+    double next = start_ticks + 110;
+    paced.done = 1;
+    queue.push(static_cast<int16_t>(result.value16()));
+    const long missed_before = missed;
+    for (; paced.done < paced.count; ++paced.done) {
+      next += pace;
+      if (now_ticks - next > paced.late_ticks) break;
+      result = transfer(wanted, false, next);
+      queue.push(static_cast<int16_t>(result.value16()));
+    }
+    missed_within_rows += missed - missed_before;
+    return result;
+  }
+
+  double period_ticks() const { return cycle_ticks(true); }
+
+  void lose_supply() { write(ina219::kConfiguration, ina219::kConfigurationDefault); }
+
+ private:
+  void event(int bits) { now_ticks += bits * 5.0 + overhead_ticks; }
+
+  // A cycle is a shunt conversion, a bus conversion, or one after the other.
+  void write(uint8_t reg, uint16_t value) {
+    if (reg != ina219::kConfiguration) return;
+    if (value & ina219::kReset) value = ina219::kConfigurationDefault;
+    // What was converted before anyone asked is nobody's loss; later results stay in their
+    // register.
+    if (configuration_ == ina219::kConfigurationDefault) shunt_fresh_ = false;
+    configuration_ = value;
+    cycle_start_ = now_ticks + start_delay_ticks;
+    shunt_done_ = false;
+    ready_ = false;
+    ++restarts;
+  }
+
+  double cycle_ticks(bool with_bus) const {
+    double ticks = 0;
+    if (configuration_ & 1) ticks += ina219::conversion_ticks((configuration_ >> 3) & 15);
+    if ((configuration_ & 2) && with_bus) {
+      ticks += ina219::conversion_ticks((configuration_ >> 7) & 15);
+    }
+    return ticks * stretch_;
+  }
+
+  void advance() {
+    for (;;) {
+      const double shunt_end = cycle_start_ + cycle_ticks(false);
+      const double end = cycle_start_ + cycle_ticks(true);
+      if ((configuration_ & 1) && !shunt_done_ && now_ticks >= shunt_end) {
+        shunt_done_ = true;
+        ++shunt_conversions;
+        missed += shunt_fresh_;
+        shunt_fresh_ = true;
+        shunt_end_ = end;
+      }
+      if (now_ticks < end) return;
+      ready_ = true;
+      cycle_start_ = end;
+      shunt_done_ = false;
+    }
+  }
+
+  uint32_t read(uint8_t reg) {
+    switch (reg) {
+      case ina219::kConfiguration:
+        return configuration_;
+      case ina219::kShuntVoltage:
+        if (!shunt_fresh_) ++repeated_reads;
+        shunt_fresh_ = false;
+        shunt_ends.push_back(shunt_end_);
+        shunt_codes.push_back(shunt_of(shunt_conversions));
+        return static_cast<uint16_t>(shunt_of(shunt_conversions));
+      case ina219::kBusVoltage:
+        return (1250u << 3) | (ready_ ? ina219::kConversionReady : 0);
+      case ina219::kPower:
+        ready_ = false;
+        return 0;
+      default:
+        return 0xFFFF;
+    }
+  }
+
+  double stretch_;
+  double cycle_start_ = 0;
+  double shunt_end_ = 0;
+  uint16_t configuration_ = ina219::kConfigurationDefault;
+  uint8_t pointer_ = 0;
+  bool shunt_done_ = false;
+  bool shunt_fresh_ = false;
+  bool ready_ = false;
+};
+
+}  // namespace opjoule
+
+#endif  // OPJOULE_TEST_INA219_ON_BUS_H_

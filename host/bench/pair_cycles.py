@@ -1,0 +1,197 @@
+"""CPU cycles that a pair of shunt and bus voltage costs beyond the time of the I2C bus, SIMULATED.
+
+    .venv/bin/python host/bench/pair_cycles.py
+
+Builds the firmware and firmware/bench/library_pair.cpp, runs both in the rig simulator, and compares the time
+from the first START of a pair to its end with what the bus itself was busy. Exit code 1 if the own driver takes
+more than LIMIT_CYCLES beyond.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests")]
+
+from opjoule.meters.messages import Mode  # noqa: E402 (the path above)
+from opjoule.meters.sensors import SensorSettings  # noqa: E402
+from rig_session import FIRMWARE, capture, write_profile  # noqa: E402
+
+LIMIT_CYCLES = 431
+BENCH = ROOT / ".pio/build/bench-arduino/firmware.elf"
+SHUNT, CLEAR, BUS = 1, 3, 2
+SILENCE_CYCLES = 400_000
+"""25 ms: between two paths of library_pair.cpp; its calls follow each other within 1 ms."""
+BIT_CYCLES = 40
+"""At 400 kHz and 16 MHz."""
+
+
+@dataclass(frozen=True)
+class Action:
+    """One line of the bus log."""
+
+    start: int
+    end: int
+    name: str
+    byte: int
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Cycles of one pair, medians."""
+
+    path: str
+    whole: float
+    bus: float
+    pairs: int
+
+    @property
+    def beyond(self) -> float:
+        """What the processor adds to the bus."""
+        return self.whole - self.bus
+
+
+def read_log(path: Path) -> list[Action]:
+    """The bus log of rig-sim; a line that was cut off at its end is left out."""
+    with path.open(newline="") as lines:
+        rows = [row for row in csv.reader(lines) if len(row) == 4]
+    return [Action(int(start), int(end), name, int(byte)) for start, end, name, byte in rows[1:]]
+
+
+def transfers(log: list[Action]) -> Iterator[list[Action]]:
+    """The log in parts from a START to its STOP."""
+    part: list[Action] = []
+    for action in log:
+        part.append(action)
+        if action.name == "stop":
+            yield part
+            part = []
+
+
+def registers(transfer: list[Action]) -> list[tuple[int, int, int]]:
+    """(register, cycles from its START to the next register's, bus cycles of that) of each read with its pointer."""
+    starts = [
+        i
+        for i, action in enumerate(transfer)
+        if action.name == "start" and not transfer[i + 1].byte & 1  # addressed to write: a pointer follows
+    ]
+    found = []
+    for begin, end in zip(starts, [*starts[1:], len(transfer)][: len(starts)], strict=True):
+        part = transfer[begin:end]
+        until = transfer[end].start if end < len(transfer) else part[-1].end
+        bus = sum(action.end - action.start for action in part)
+        found.append((part[2].byte, until - part[0].start, bus))
+    return found
+
+
+def own_costs(log: list[Action]) -> list[Cost]:
+    """Of the firmware: shunt and bus register, and with the read that clears the ready flag between them."""
+    rows = [row for row in map(registers, transfers(log)) if [r for r, _, _ in row] == [SHUNT, CLEAR, BUS]]
+    both = [[part for part in row if part[0] != CLEAR] for row in rows]
+
+    def cost(path: str, chosen: list[list[tuple[int, int, int]]]) -> Cost:
+        whole = median(sum(cycles for _, cycles, _ in row) for row in chosen)
+        return Cost(path, whole, median(sum(bus for _, _, bus in row) for row in chosen), len(chosen))
+
+    return [
+        cost("OpJoule: shunt and bus register", both),
+        cost("OpJoule: the same and the ready flag cleared", rows),
+    ]
+
+
+def arduino_costs(lines: list[str], log: list[Action]) -> list[Cost]:
+    """Of the paths of library_pair.cpp: cycles by its own count, bus cycles from the log."""
+    cuts = [i for i in range(1, len(log)) if log[i].start - log[i - 1].end > SILENCE_CYCLES]
+    groups = [log[begin:end] for begin, end in zip(cuts, [*cuts[1:], len(log)], strict=True)]
+    names = {
+        "wire": "Arduino Wire: both registers",
+        "library": "Arduino library: getShuntVoltage_mV, getBusVoltage_V",
+        "library-current": "Arduino library: getCurrent_mA, getBusVoltage_V",
+    }
+    costs = []
+    for line, group in zip(lines, groups, strict=True):
+        name, *cycles = line.split()
+        bus = sum(action.end - action.start for action in group) / len(cycles)
+        costs.append(Cost(names[name], median(map(int, cycles)), bus, len(cycles)))
+    return costs
+
+
+@contextmanager
+def simulated(elf: Path, folder: Path, seconds: float, *options: str) -> Iterator[Path]:
+    """A running rig-sim with a bus log; gives its port."""
+    write_profile(folder / "profile.csv", [(0.0, 0.6)], 5.0, seconds)
+    link = folder / "meter"
+    command = [
+        ROOT / "build/rig-sim/rig-sim",
+        "--elf",
+        elf,
+        "--profile",
+        folder / "profile.csv",
+        "--pty",
+        link,
+    ]
+    command += ["--truth", folder / "truth.json", "--bus-log", folder / "bus.csv", "--pace", "0", *options]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        try:
+            end_s = time.monotonic() + 20
+            while not link.is_symlink():
+                if process.poll() is not None or time.monotonic() > end_s:
+                    raise SystemExit("pair_cycles: rig-sim made no port")
+                time.sleep(0.005)
+            yield link
+            process.wait(60)
+        finally:
+            process.kill()
+
+
+def run_own(folder: Path) -> list[Cost]:
+    """A second of 12-bit pairs by the firmware."""
+    folder.mkdir()
+    with simulated(FIRMWARE, folder, 1.0):
+        capture(folder, SensorSettings(mode=Mode.PAIRS))
+    return own_costs(read_log(folder / "bus.csv"))
+
+
+def run_arduino(folder: Path) -> list[Cost]:
+    """The program library_pair.cpp, from its start to its last line."""
+    folder.mkdir()
+    with simulated(BENCH, folder, 2.0, "--start", "boot") as link:
+        port = os.open(link, os.O_RDWR | os.O_NOCTTY)
+        os.write(port, b"\n")
+        text = b""
+        while not text.endswith(b"end\r\n"):
+            text += os.read(port, 4096)
+        os.close(port)
+    return arduino_costs(text.decode().split("\r\n")[:-2], read_log(folder / "bus.csv"))
+
+
+def main() -> int:
+    """Exit status 0 if the own driver keeps to the limit."""
+    build = [sys.executable, ROOT / "firmware/platformio/run.py", "run", "-e", "uno", "-e", "bench-arduino"]
+    subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as name:
+        costs = run_own(Path(name) / "own") + run_arduino(Path(name) / "arduino")
+    print(
+        f"SIMULATED ATmega328P at 16 MHz, I2C at 400 kHz ({BIT_CYCLES} cycles a bit); cycles a pair, medians"
+    )
+    print("| path | cycles | of the bus | beyond | pairs |\n|---|---|---|---|---|")
+    for cost in costs:
+        print(f"| {cost.path} | {cost.whole:.0f} | {cost.bus:.0f} | {cost.beyond:.0f} | {cost.pairs} |")
+    kept = max(cost.beyond for cost in costs if cost.path.startswith("OpJoule")) <= LIMIT_CYCLES
+    print(f"limit for OpJoule: {LIMIT_CYCLES} cycles beyond the bus: {'kept' if kept else 'BROKEN'}")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,343 @@
+"""Sets up what a command needs, with Python's standard library alone, and skips what is done.
+
+Each step has a fingerprint of its inputs. A step runs when its fingerprint differs from the one
+stored under build/setup/ at its last success, so a second start costs a few stat calls.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build"
+STAMPS = BUILD / "setup"
+VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
+OLDEST_PYTHON = (3, 11)
+YCSB_PINS = ROOT / "host" / "requirements" / "ycsb"
+YCSB_JARS = BUILD / "ycsb"
+
+
+class SetupError(Exception):
+    """Set-up cannot go on; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One piece of set-up: `inputs` are files or folders whose change runs it again."""
+
+    name: str
+    title: str
+    inputs: tuple[Path, ...]
+    run: Callable[[Path], None]
+    product: Path | None = None
+    salt: str = ""
+    lane: str = "build"
+    """Steps of one lane run one after the other; once the packages are there, lanes run side by side."""
+
+
+def packages(section: str) -> list[tuple[str, str]]:
+    """(name, reason) of every Debian package in one section of host/packages.txt."""
+    found: list[tuple[str, str]] = []
+    current = ""
+    for line in (ROOT / "host" / "packages.txt").read_text().splitlines():
+        if line.startswith("["):
+            current = line.strip("[] ")
+        elif current == section and line.strip() and not line.startswith("#"):
+            name, _, reason = line.partition("#")
+            found.append((name.strip(), reason.strip()))
+    return found
+
+
+def _is_installed(names: Iterable[str]) -> list[str]:
+    """The packages of `names` that dpkg does not know as installed."""
+    names = list(names)
+    query = subprocess.run(
+        ["dpkg-query", "-W", "-f=${binary:Package} ${db:Status-Status}\n", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    present = {
+        line.split()[0].split(":")[0] for line in query.stdout.splitlines() if line.endswith(" installed")
+    }
+    return [name for name in names if name not in present]
+
+
+def _package_list_error(section: str, why: str) -> SetupError:
+    rows = "\n".join(f"    {name:<20} {reason}" for name, reason in packages(section))
+    return SetupError(
+        f"{why}\nOpJoule needs these programs and libraries (Debian's package names):\n{rows}\n"
+        "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
+    )
+
+
+def install_packages(section: str, log: Path) -> None:
+    """Installs the missing Debian packages of one section with apt-get, through sudo where needed.
+
+    Raises: SetupError: no apt-get, no root rights and no sudo, or apt-get failed.
+    """
+    if os.environ.get("OPJOULE_SKIP_PACKAGES") == "1":
+        return
+    if not (shutil.which("apt-get") and shutil.which("dpkg-query")):
+        raise _package_list_error(section, "This system has no apt-get.")
+    missing = _is_installed(name for name, _ in packages(section))
+    if not missing:
+        return
+    say(f"    {len(missing)} to install: {' '.join(missing)}")
+    prefix: list[str] = []
+    if os.geteuid() != 0:
+        if not shutil.which("sudo"):
+            command = "apt-get install --no-install-recommends " + " ".join(missing)
+            raise SetupError(f"System packages are missing and there is no sudo. As root run:\n  {command}")
+        prefix = ["sudo"]
+    prefix += ["env", "DEBIAN_FRONTEND=noninteractive"]
+    logged([*prefix, "apt-get", "update", "-q"], log)
+    logged([*prefix, "apt-get", "install", "-q", "-y", "--no-install-recommends", *missing], log)
+
+
+def make_environment(lock: Path, log: Path) -> None:
+    """Makes .venv if it is not there and installs the versions that `lock` pins, by hash."""
+    if not VENV_PYTHON.exists():
+        logged([sys.executable, "-m", "venv", str(ROOT / ".venv")], log)
+    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check"]
+    logged([*pip, "install", "--require-hashes", "-r", str(lock)], log)
+
+
+def cmake_build(source: Path, build: Path, log: Path, target: str | None = None) -> None:
+    """Configures and builds one CMake project with Ninja."""
+    configure = ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
+    if not (build / "build.ninja").exists():
+        logged(configure, log)
+    logged(["cmake", "--build", str(build), *(["--target", target] if target else [])], log)
+
+
+def build_firmware(log: Path, environment: str = "uno") -> None:
+    """Builds one firmware ELF for the Arduino Uno with PlatformIO, offline from its registry."""
+    logged([str(VENV_PYTHON), str(ROOT / "firmware/platformio/run.py"), "run", "-e", environment], log)
+
+
+def fetch_ycsb(log: Path) -> None:
+    """Fetches the real YCSB's core into build/ycsb with Maven, and checks each jar's hash.
+
+    Raises: SetupError: Java or Maven is missing, or what came is not what host/requirements/ycsb pins.
+    """
+    for program, package in (("java", "default-jre-headless"), ("mvn", "maven")):
+        if not shutil.which(program):
+            raise SetupError(
+                f"{program} is missing, and --generator ycsb has the real YCSB make the operations: install "
+                f"{package}, or leave --generator out"
+            )
+    BUILD.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="ycsb-", dir=BUILD) as folder:
+        fetch = ["mvn", "-q", "-B", "-f", str(YCSB_PINS / "pom.xml"), "dependency:copy-dependencies"]
+        fetched = Path(folder) / "jars"
+        logged([*fetch, f"-DoutputDirectory={fetched}"], log)
+        jars = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in fetched.iterdir()}
+        pinned = dict(reversed(line.split()) for line in (YCSB_PINS / "jars.sha256").read_text().splitlines())
+        if jars != pinned:
+            wrong = sorted({name for name, _ in jars.items() ^ pinned.items()})
+            raise SetupError(f"YCSB's jars from Maven Central are not the pinned ones: {', '.join(wrong)}")
+        shutil.rmtree(YCSB_JARS, ignore_errors=True)
+        fetched.rename(YCSB_JARS)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a command needs besides the Python environment."""
+
+    loader: bool = True
+    simulate: bool = False
+    """The simulated rig: simulator and firmware."""
+    test: bool = False
+    ycsb: bool = False
+    virtual: bool = False
+    """What the virtual board is built with."""
+    board: str = ""
+    """Architecture of a board whose loader is built here (aarch64, armhf, amd64), or none."""
+
+    @property
+    def sections(self) -> list[str]:
+        """The sections of host/packages.txt."""
+        virtual = ["virtual"] if self.virtual or self.test else []
+        return ["measure", *(["test"] if self.test else []), *virtual, *(["ycsb"] if self.ycsb else [])]
+
+
+def _steps(needs: Needs) -> list[Step]:
+    lock = ROOT / "host/requirements" / ("test.txt" if needs.test else "measure.txt")
+    steps = [_packages_step(section) for section in needs.sections]
+    steps.append(
+        Step(
+            lock.stem + "-environment",
+            "Python environment .venv",
+            (lock,),
+            lambda log: make_environment(lock, log),
+            VENV_PYTHON,
+            salt=sys.version,
+            lane="python",
+        )
+    )
+    if needs.loader:
+        steps.append(_cmake_step("loader", "loader", ROOT / "loader-cpp"))
+    if needs.board:
+        steps.append(_board_step(needs.board))
+    if needs.ycsb:
+        core = YCSB_JARS / "core-0.17.0.jar"
+        steps.append(
+            Step("ycsb", "YCSB's core, from Maven Central", (YCSB_PINS,), fetch_ycsb, core, lane="ycsb")
+        )
+    if needs.simulate:
+        steps.append(_cmake_step("rig-sim", "rig simulator", ROOT / "firmware" / "sim"))
+        steps.append(_firmware_step("firmware", "firmware", "uno"))
+        if needs.test:
+            steps.append(
+                _firmware_step("firmware-arduino", "firmware on the Arduino framework", "uno-arduino")
+            )
+    return steps
+
+
+_FOR = {"measure": "", "test": " for the tests", "virtual": " for the virtual board", "ycsb": " for YCSB"}
+
+
+def _packages_step(section: str) -> Step:
+    title = "system packages" + _FOR[section]
+    listed = repr(packages(section))
+    return Step(
+        f"packages-{section}",
+        title,
+        (),
+        lambda log: install_packages(section, log),
+        salt=listed,
+        lane="packages",
+    )
+
+
+def _cmake_step(name: str, title: str, source: Path) -> Step:
+    build = BUILD / name
+    return Step(name, title, (source,), lambda log: cmake_build(source, build, log, name), build / name)
+
+
+def _board_step(architecture: str) -> Step:
+    script = ROOT / "loader-cpp" / "board-builds"
+    return Step(
+        f"board-{architecture}",
+        f"loader for the board ({architecture}; minutes the first time)",
+        (ROOT / "loader-cpp",),
+        lambda log: logged([sys.executable, str(script), architecture], log),
+        BUILD / "board" / architecture / "loader",
+    )
+
+
+def _firmware_step(name: str, title: str, environment: str) -> Step:
+    parts = ("platformio.ini", "firmware/lib", "firmware/src", "firmware/platformio")
+    return Step(
+        name,
+        title,
+        tuple(ROOT / part for part in parts),
+        lambda log: build_firmware(log, environment),
+        ROOT / ".pio/build" / environment / "firmware.elf",
+        lane="python",
+    )
+
+
+def set_up(needs: Needs) -> None:
+    """Runs every step that is not up to date, one line a step on stderr.
+
+    Raises: SetupError: with what to install or where the log is.
+    """
+    if sys.version_info < OLDEST_PYTHON:
+        raise SetupError("OpJoule needs Python 3.11 or later; this is " + sys.version.split()[0] + ".")
+    todo = [(step, mark) for step in _steps(needs) if (mark := _fingerprint(step)) != _stamp(step)]
+    if not todo:
+        return
+    STAMPS.mkdir(parents=True, exist_ok=True)
+    started_s = time.monotonic()
+    say("Set-up: " + ", ".join(step.title for step, _ in todo))
+    lanes: dict[str, list[tuple[Step, str]]] = {}
+    for step, mark in todo:
+        lanes.setdefault(step.lane, []).append((step, mark))
+    _run_lane(lanes.pop("packages", []))
+    with ThreadPoolExecutor() as pool:
+        for lane in [pool.submit(_run_lane, steps) for steps in lanes.values()]:
+            lane.result()
+    say(f"Set-up done in {time.monotonic() - started_s:.0f} s; later starts skip it.")
+
+
+def _run_lane(steps: list[tuple[Step, str]]) -> None:
+    """Runs steps in order; each leaves its fingerprint when it has succeeded."""
+    for step, mark in steps:
+        started_s = time.monotonic()
+        say(f"  {step.title} ...")
+        log = STAMPS / f"{step.name}.log"
+        log.unlink(missing_ok=True)
+        step.run(log)
+        (STAMPS / step.name).write_text(mark)
+        say(f"  {step.title}: done in {time.monotonic() - started_s:.1f} s")
+
+
+def _stamp(step: Step) -> str:
+    stamp = STAMPS / step.name
+    if not stamp.exists() or (step.product is not None and not step.product.exists()):
+        return ""
+    return stamp.read_text()
+
+
+def _fingerprint(step: Step) -> str:
+    digest = hashlib.sha256(step.salt.encode())
+    for path in step.inputs:
+        for file in sorted(_files(path)):
+            info = os.stat(file)
+            digest.update(f"{file} {info.st_mtime_ns} {info.st_size}\n".encode())
+    return digest.hexdigest()
+
+
+def _files(path: Path) -> Iterable[str]:
+    if path.is_file():
+        yield str(path)
+    for folder, _, names in os.walk(path):
+        if "__pycache__" not in folder:
+            yield from (os.path.join(folder, name) for name in names)
+
+
+def logged(command: list[str], log: Path) -> None:
+    """Runs one command with its output in `log`; its last lines go into the error when it fails."""
+    with log.open("ab") as sink:
+        sink.write(("$ " + " ".join(command) + "\n").encode())
+        sink.flush()
+        ended = subprocess.run(command, stdout=sink, stderr=subprocess.STDOUT, cwd=ROOT, check=False)
+    if ended.returncode != 0:
+        tail = "\n".join("    " + line for line in log.read_text(errors="replace").splitlines()[-15:])
+        raise SetupError(
+            f"This command failed (its whole output is in {log}):\n  {' '.join(command)}\n{tail}"
+        )
+
+
+def say(line: str) -> None:
+    """One line of progress; stdout stays free for results."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def main(arguments: list[str]) -> int:
+    """`bootstrap.py [--test]`: everything that ./test needs, or everything for a simulated measurement."""
+    try:
+        set_up(Needs(simulate=True, test="--test" in arguments))
+    except SetupError as error:
+        print(f"set-up: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("set-up: interrupted; start again to go on where it stopped", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""The commands. Only this package knows both the measurement and the simulated rig."""

@@ -1,0 +1,163 @@
+"""`measure.py doctor`: checks everything that can be checked, and says how to mend what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from opjoule.cli.planning import ROOT
+from opjoule.databases import known_databases
+from opjoule.devices.examine import examine_board
+from opjoule.devices.profiles import find_profile, known_profiles
+from opjoule.devices.rig_file import Rig, RigDevice, read_rig
+from opjoule.errors import OpJouleError
+from opjoule.meters import open_meter
+from opjoule.meters.interface import SensorIdentity
+
+_FREE_BYTES_MIN = 2 << 30
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check: what was looked at, whether it is well, and the remedy if not."""
+
+    about: str
+    well: bool
+    detail: str
+    remedy: str = ""
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    """Prints every finding; 0 if all is well, 1 if something needs mending."""
+    console = Console(highlight=False, soft_wrap=True)
+    bad = 0
+    for finding in examine(options.rig, simulate=options.simulate or not options.rig.exists()):
+        mark = "[green]ok  [/green]" if finding.well else "[red]MEND[/red]"
+        console.print(f"{mark} {finding.about}: {finding.detail}")
+        if not finding.well:
+            bad += 1
+            console.print(f"       -> {finding.remedy}")
+    console.print("All is well." if not bad else f"{bad} thing(s) to mend.")
+    return 1 if bad else 0
+
+
+def examine(rig_path: Path, *, simulate: bool) -> Iterator[Finding]:
+    """Every check, in the order in which a measurement would meet them."""
+    yield _loader()
+    yield _free_space()
+    if simulate:
+        yield from _simulated_rig()
+    yield from _guarded("rig", lambda: _rig(rig_path))
+
+
+def _guarded(about: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except OpJouleError as error:
+        yield Finding(about, False, str(error), "see docs/tutorial/first-joule.md")
+
+
+def _loader() -> Finding:
+    program = ROOT / "build/loader/loader"
+    try:
+        listed = subprocess.run(
+            [program, "databases"], capture_output=True, text=True, check=True, timeout=10
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(
+            "loader",
+            False,
+            f"{program} does not run ({error})",
+            "remove build/ and start host/measure.py again",
+        )
+    inside = [database.name for database in known_databases() if not database.is_server]
+    missing = [name for name in inside if name not in listed]
+    if missing:
+        return Finding(
+            "loader",
+            False,
+            f"no engine for {', '.join(missing)}",
+            "remove build/loader and start host/measure.py again",
+        )
+    return Finding("loader", True, f"{program.relative_to(ROOT)} with {', '.join(inside)}")
+
+
+def _free_space() -> Finding:
+    free_bytes = shutil.disk_usage(ROOT).free
+    detail = f"{free_bytes / 1e9:.1f} GB free at {ROOT}"
+    return Finding(
+        "disk space",
+        free_bytes >= _FREE_BYTES_MIN,
+        detail,
+        "free at least 2 GB, or give --out on another disk",
+    )
+
+
+def _simulated_rig() -> Iterator[Finding]:
+    for about, path in (
+        ("rig simulator", ROOT / "build/rig-sim/rig-sim"),
+        ("firmware", ROOT / ".pio/build/uno/firmware.elf"),
+    ):
+        yield Finding(
+            about,
+            path.exists(),
+            f"{path.relative_to(ROOT)} {'is built' if path.exists() else 'is missing'}",
+            "run host/measure.py doctor --simulate: it builds it, or names the missing package",
+        )
+
+
+def _rig(path: Path) -> Iterator[Finding]:
+    rig = read_rig(path)
+    yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
+    yield from _guarded("meter", lambda: _meter(rig))
+    for name, device in sorted(rig.devices.items()):
+        yield from _guarded(name, lambda name=name, device=device: _board(name, device))  # type: ignore[misc]
+
+
+def _meter(rig: Rig) -> Iterator[Finding]:
+    meter = open_meter(rig.meter)
+    try:
+        identity = meter.open()
+    finally:
+        meter.close()
+    sensors = ", ".join(_sensor(identity.kind, each) for each in identity.sensors) or "no sensor"
+    firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
+    about = f"{identity.board} on {identity.place}{firmware}, {sensors}"
+    yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
+    for note in identity.notes:
+        yield Finding("meter", True, note)
+
+
+def _sensor(kind: str, sensor: SensorIdentity) -> str:
+    return f"{sensor.model} at 0x{sensor.address:02x}" if kind == "serial" else sensor.model
+
+
+def _board(name: str, device: RigDevice) -> Iterator[Finding]:
+    profile = find_profile(name)
+    yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
+    if device.ssh_target is not None:
+        for check in examine_board(name, device, ROOT / "build"):
+            yield Finding(check.about, check.well, check.detail, check.remedy)
+        return
+    for medium, place in device.storage.items():
+        folder = place.path
+        if medium not in profile.media:
+            yield Finding(
+                f"{name} {medium}",
+                False,
+                "the board has no such medium",
+                f"use one of {', '.join(profile.media)}",
+            )
+            continue
+        exists = Path(folder).is_dir() and os.access(folder, os.W_OK)
+        remedy = f"mount the medium and make {folder} writable for you"
+        yield Finding(
+            f"{name} {medium}", exists, folder if exists else f"{folder} is not a writable directory", remedy
+        )

@@ -1,0 +1,100 @@
+"""`measure.py import`: a trace that another program has recorded becomes a run record."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+from opjoule.energy.sensor import SensorModel, ina219_breakout
+from opjoule.errors import BadInput
+from opjoule.meters.joulescope import joulescope_sensor
+from opjoule.meters.monsoon.models import HVPM, LVPM
+from opjoule.meters.ppk2 import ppk2_sensor
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.csv_import import ImportedTrace, import_csv
+from opjoule.trace.journal import TraceJournal, to_parquet
+from opjoule.trace.power_trace import Gap
+
+SENSORS: Final[dict[str, Callable[[], SensorModel]]] = {
+    "monsoon-hvpm": lambda: HVPM.sensor_model("main"),
+    "monsoon-lvpm": lambda: LVPM.sensor_model("main"),
+    "ppk2": ppk2_sensor,
+    "joulescope": joulescope_sensor,
+    "ina219": ina219_breakout,
+}
+"""--sensor NAME -> its error bounds."""
+_USUAL: Final = {
+    "powertool": "monsoon-hvpm",
+    "pymonsoon": "monsoon-hvpm",
+    "ppk2": "ppk2",
+    "joulescope": "joulescope",
+}
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """Reads the file, writes the record and says what was taken from where.
+
+    Raises: BadInput: the file cannot be read without a guess, or the directory holds a record already.
+    """
+    if (options.out / "run.json").exists():
+        raise BadInput(f"{options.out} already holds a run record: choose another --out")
+    if options.sensor is not None and options.sensor not in SENSORS:
+        raise BadInput(f"--sensor {options.sensor}: there are {', '.join(SENSORS)}")
+    trace = import_csv(options.file, _mapping(options.columns), options.voltage)
+    sensor = options.sensor or _USUAL.get(trace.layout.kind)
+    if sensor is None:
+        trace.notes.append("error bounds unknown: state the meter with --sensor to get an uncertainty")
+    record = RunRecord.create(
+        options.out, {"import": str(options.file), "columns": options.columns}, simulated=False
+    )
+    columns = {role: column.name for role, column in trace.layout.columns.items()}
+    source = {
+        "file": str(options.file),
+        "sha256": _sha256(options.file),
+        "format": trace.layout.kind,
+        "columns": columns,
+        "sensor": sensor,
+        "notes": trace.notes,
+    }
+    record.update(found={"imported": source})
+    if sensor:
+        record.update(sensor=SENSORS[sensor]().to_json())
+    samples, lost = _write(trace, options.out)
+    record.finish("complete")
+    sources = ", ".join(f"{role} from {name}" for role, name in columns.items())
+    print(f"{samples} samples in {options.out} ({trace.layout.kind}: {sources}); {lost} missing")
+    for note in trace.notes:
+        print(f"note: {note}")
+    return 0
+
+
+def _write(trace: ImportedTrace, directory: Path) -> tuple[int, int]:
+    journal = TraceJournal(directory)
+    for part in trace.parts():
+        if isinstance(part, Gap):
+            journal.append_gap(part)
+        else:
+            journal.append_samples(trace.meter_ns[part], trace.current_a[part], trace.voltage_v[part])
+    journal.close()
+    to_parquet(directory)
+    return journal.samples, journal.lost_samples
+
+
+def _mapping(entries: list[str]) -> dict[str, str]:
+    mapping = {}
+    for entry in entries:
+        role, equals, name = entry.partition("=")
+        if not equals or not name:
+            raise BadInput(
+                f"--columns {entry} is not ROLE=NAME or ROLE=NAME:UNIT; for example current=I_board:mA"
+            )
+        mapping[role.strip()] = name.strip()
+    return mapping
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

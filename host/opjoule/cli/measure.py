@@ -1,0 +1,221 @@
+"""`host/measure.py` after set-up: the main measurement, and the commands beside it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from opjoule.cli import arguments
+from opjoule.cli.media import each_medium, run_media
+from opjoule.cli.planning import ROOT, clock_evidence, make_plan, show_plan
+from opjoule.devices.board import BoardDevice
+from opjoule.devices.disturbance import find_disturbance
+from opjoule.devices.interface import Device
+from opjoule.devices.rig_board import open_board, preview
+from opjoule.devices.rig_file import Rig, read_rig
+from opjoule.devices.state_settings import StateSettings
+from opjoule.errors import BadInput, Interrupted, OpJouleError
+from opjoule.measurement.collection import Evidence, collect
+from opjoule.measurement.plan import Plan, parse_properties
+from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.session import measure, new_directory
+from opjoule.record.run_record import RunRecord
+from opjoule.report.html import write_report
+from opjoule.report.terminal import print_summary
+
+
+def run_measure(options: argparse.Namespace) -> int:
+    """The main job: plan, rig, measurement, summary; one medium after the other where --storage names several."""
+    if "," in (options.storage or ""):
+        if options.dry_run:
+            return max(run_measure(each) for each in each_medium(options))
+        plans = [make_plan(each) for each in each_medium(options)]
+        return run_media(options, options.out or new_directory(ROOT / "runs", plans[0]), run_measure)
+    plan = make_plan(options)
+    if options.disturb and find_disturbance(options.disturb) and options.simulate:
+        raise BadInput("--disturb needs a board: the simulated board's power model knows the loader alone")
+    rig = None if plan.simulated else read_rig(options.rig)
+    directory = options.out or new_directory(ROOT / "runs", plan)
+    if options.dry_run:
+        show_plan(
+            plan,
+            "simulated INA219 over serial" if rig is None else options.meter or rig.meter,
+            clock_evidence(plan, rig, options.sync),
+            str(directory),
+            [] if rig is None else preview(rig, plan.profile, plan.medium, _state(rig, plan, options)),
+        )
+        return 0
+    if (directory / "run.json").exists():
+        raise BadInput(f"{directory} already holds a run record: choose another --out")
+    if plan.generator:
+        plan.generator.check(plan.workload, plan.properties, plan.threads)
+    for attempt in range(options.again + 1):
+        directory = directory if attempt == 0 else directory.with_name(f"{directory.name}-again-{attempt}")
+        record = _measure_once(plan, rig, options, directory)
+        if not record.contents.get("state", {}).get("broken"):
+            break
+    if getattr(options, "quiet", False):
+        pass  # one of several, reported together
+    elif options.json and (directory / "result.json").exists():
+        sys.stdout.write((directory / "result.json").read_text())
+    elif options.json:
+        why = "; ".join(record.contents["faults"]) or "no fault was noted"
+        print(f"measure.py: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
+    else:
+        print_summary(directory)
+    return 0 if record.status == "complete" else 1
+
+
+def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> RunRecord:
+    with (
+        PhaseProgress(quiet=options.json) as progress,
+        _open_rig(plan, rig, options, directory) as (device, meter, found),
+    ):
+        return measure(plan, device, meter, directory, progress, found)
+
+
+def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:
+    """The state to measure in: rig.toml's, with --state on top."""
+    return rig.device(plan.profile.name).state.changed(parse_properties(options.state), "--state")
+
+
+@contextmanager
+def _open_rig(
+    plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path
+) -> Iterator[tuple[Device, str, dict[str, Any]]]:
+    """The board, the meter's address and what run.json says of them; closed at the end."""
+    if plan.profile.name == "virtual":
+        from opjoule.twin.virtual_rig import VirtualRig
+
+        virtual = VirtualRig(
+            plan.profile,
+            plan.medium,
+            root=ROOT,
+            truth=directory / "simulator-truth.json",
+            seed=plan.seed,
+            wanted=parse_properties(options.state),
+            sync=options.sync,
+            say=lambda line: print(line, file=sys.stderr, flush=True),
+        )
+        _disturb(virtual.board, options)
+        try:
+            yield virtual.board, virtual.meter, {"simulation": virtual.facts()}
+        finally:
+            virtual.close()
+        return
+    if rig is None:
+        # Only a simulated measurement loads the simulated rig.
+        from opjoule.twin.rig import TwinRig
+
+        twin = TwinRig(
+            plan.profile,
+            plan.medium,
+            root=ROOT,
+            storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
+            truth=directory / "simulator-truth.json",
+            seed=plan.seed,
+            sync=options.sync != "none",
+        )
+        try:
+            yield twin.device, twin.meter, {"simulation": twin.facts()}
+        finally:
+            twin.close()
+        return
+    device = open_board(
+        rig,
+        plan.profile,
+        plan.medium,
+        builds=ROOT / "build",
+        sync=options.sync,
+        state=_state(rig, plan, options),
+        database=plan.database.name,
+    )
+    _disturb(device, options)
+    try:
+        yield device, options.meter or rig.meter, {"rig": str(rig.path)}
+    finally:
+        device.close()
+
+
+def _disturb(device: BoardDevice, options: argparse.Namespace) -> None:
+    device.disturbance = find_disturbance(options.disturb) if options.disturb else None
+
+
+def _on_terminate(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _run(asked: arguments.Asked) -> int:
+    """Each command loads only what it needs."""
+    # ruff: noqa: PLC0415
+    if asked.command == "record":
+        from opjoule.cli.record import run_record
+
+        return run_record(asked.options)
+    if asked.command == "import":
+        from opjoule.cli.import_trace import run_import
+
+        return run_import(asked.options)
+    if asked.command == "doctor":
+        from opjoule.cli.doctor import run_doctor
+
+        return run_doctor(asked.options)
+    if asked.command == "restore":
+        from opjoule.cli.restore import run_restore
+
+        return run_restore(asked.options)
+    if asked.command == "virtual-board":
+        from opjoule.cli.virtual_board import run_virtual_board
+
+        return run_virtual_board(asked.options)
+    if asked.command == "init":
+        from opjoule.cli.init import run_init
+
+        return run_init(asked.options)
+    if asked.command == "report":
+        return run_report(asked.options)
+    return run_measure(asked.options)
+
+
+def run_report(options: argparse.Namespace) -> int:
+    """Summary and report.html of a record that is there already; what a killed run has left is analysed first.
+
+    Raises: RecordFault: no readable record. BadInput: its measurement still runs.
+    """
+    record = RunRecord.open(options.record)
+    if not record.is_finished and "cores" in record.contents["found"]:
+        with record.held():
+            evidence = Evidence.of(record, ended_early=True)
+            record.add_fault("the measurement was killed; this is what it had recorded, analysed afterwards")
+            collect(record, evidence)
+    write_report(options.record)
+    print_summary(options.record)
+    return 0
+
+
+def main(argv: list[str]) -> int:
+    """One command line; every expected failure is one line on stderr and its exit status."""
+    asked = arguments.parse(argv)
+    signal.signal(signal.SIGTERM, _on_terminate)
+    try:
+        return _run(asked)
+    except OpJouleError as error:
+        print(f"measure.py: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("measure.py: interrupted; what was recorded is kept and says partial", file=sys.stderr)
+        return Interrupted.exit_code
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,92 @@
+"""From the command line to a checked plan."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from opjoule.databases import find_database
+from opjoule.devices.profiles import find_profile
+from opjoule.devices.rig_file import Rig
+from opjoule.errors import BadInput
+from opjoule.measurement.plan import Plan, find_workload, workload_properties
+from opjoule.measurement.ycsb_core import YcsbCore, check_settings, file_properties
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def make_plan(options: argparse.Namespace) -> Plan:
+    """Checks every name and value.
+
+    Raises: BadInput: the first thing that is wrong.
+    """
+    profile = find_profile(options.device)
+    workload = find_workload(options.workload, ROOT / "ycsb-workloads")
+    plan = Plan(
+        database=find_database(options.db),
+        profile=profile,
+        medium=profile.medium(options.storage),
+        workload=workload,
+        properties=workload_properties(
+            options.properties,
+            workload,
+            distribution=options.distribution,
+            records=options.records,
+            operations=options.operations,
+            value_size=options.value_size,
+        ),
+        threads=options.threads,
+        seed=options.seed,
+        idle_s=options.idle,
+        repeats=options.repeats,
+        settle_limit_s=options.settle_limit,
+        harness=not options.no_harness,
+        simulated=options.simulate or profile.name == "virtual",
+        signature=options.signature,
+        generator=_generator(options.generator),
+        asked={key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
+    )
+    for key in ("recordcount", "operationcount"):
+        if not plan.properties[key].isdigit():
+            raise BadInput(f"property {key}={plan.properties[key]!r} is not a whole number of at least 0")
+    if plan.generator:
+        check_settings({**file_properties(workload), **plan.properties}, plan.threads)
+    return plan
+
+
+def _generator(name: str) -> YcsbCore | None:
+    return YcsbCore(ROOT / "build" / "ycsb") if name == "ycsb" else None
+
+
+def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
+    """How board and meter will be brought onto one clock, in words; `sync` is the command line's carrier."""
+    usual = (rig.device(plan.profile.name).sync or plan.profile.sync) if rig else "(simulated)"
+    carrier = sync or usual
+    line = [] if carrier == "none" else [f"sync line {carrier}"]
+    played = plan.signature if plan.signature is not None else not line
+    signature = ["load signature before and after"] if played else []
+    return " and ".join([*line, *signature, "round trips"])
+
+
+def show_plan(plan: Plan, meter: str, clocks: str, directory: str, preparation: list[str]) -> None:
+    """Prints what a run would do, on stdout; `preparation` is what would be changed on the board."""
+    console = Console(highlight=False)
+    mark = " (SIMULATED)" if plan.simulated else ""
+    console.print(f"[bold]{plan.database.title} on {plan.profile.title}{mark}, {plan.medium}[/bold]")
+    console.print(f"  workload   {plan.workload}")
+    console.print(f"  settings   {' '.join(f'{key}={value}' for key, value in plan.properties.items())}")
+    if plan.generator:
+        console.print(f"  operations made by YCSB {plan.generator.version} on this computer, as a stream")
+    console.print(f"  meter      {meter}")
+    console.print(f"  clocks     {clocks}")
+    console.print(f"  record     {directory}")
+    table = Table("phase", "what happens", title=f"{plan.repeats} repeat(s) of", title_justify="left")
+    for name, about in plan.phases():
+        table.add_row(name, about)
+    console.print(table)
+    for line in preparation:
+        console.print(f"  board      {line}", markup=False)
+    console.print("Nothing was run (--dry-run).")

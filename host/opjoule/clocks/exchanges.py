@@ -1,0 +1,111 @@
+"""Clock map from request-reply exchanges: minimum round trip, drift fitted over the whole run.
+
+For each exchange the far clock's reading lies, on the near clock, somewhere inside the round trip; half of
+the round trip bounds the error whatever the asymmetry of the two ways. Of each part of the run only the
+fastest exchange is kept (queues only ever add to a round trip), and a line is fitted through those.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.line_fit import Float64Array, Int64Array, fit_line
+from opjoule.errors import AlignmentError
+
+EXCHANGES_MIN: Final = 3
+PARTS_MAX: Final = 32
+"""The run is cut into at most so many parts of equal length."""
+STAMP_U_NS: Final = 1000.0
+"""Least standard uncertainty of a reading: stamps taken in user space, ticks of 0.5 us."""
+SQRT3: Final = math.sqrt(3.0)
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """Four time stamps of one request and its reply."""
+
+    sent_ns: int
+    """Near clock when the request left."""
+    far_received_ns: int
+    """Far clock when the request arrived."""
+    far_sent_ns: int
+    """Far clock when the reply left."""
+    received_ns: int
+    """Near clock when the reply arrived."""
+
+    @property
+    def round_trip_ns(self) -> int:
+        """Time on the way, both ways, without the far side's own [near ns]."""
+        return (self.received_ns - self.sent_ns) - (self.far_sent_ns - self.far_received_ns)
+
+
+def fit_exchanges(exchanges: Sequence[Exchange], near: str, far: str) -> ClockMap:
+    """Map from the near clock to the far clock.
+
+    Args:
+        exchanges: in any order, at least 3.
+        near, far: names of the clocks, for example "host" and "meter".
+    Returns: map whose u_offset_ns holds the asymmetry bound: half of the mean round trip that was kept, rectangular.
+        The ways out and back may be unequal in the same sense every time, so that no mean makes it smaller.
+    Raises: AlignmentError: fewer than 3 usable exchanges.
+    """
+    usable = [one for one in exchanges if one.received_ns >= one.sent_ns and one.round_trip_ns >= 0]
+    if len(usable) < EXCHANGES_MIN:
+        raise AlignmentError(
+            f"{near} to {far} clock: {len(usable)} usable round-trip exchanges of {len(exchanges)}, "
+            f"at least {EXCHANGES_MIN} are needed: record longer"
+        )
+    near_ns, far_ns, trip_ns = _midpoints(usable)
+    # even the fastest exchange waited somewhere: about as much as it takes to tell a tenth of them from it
+    unseen_ns = float(np.quantile(trip_ns, 0.1) - trip_ns.min())
+    fastest = _fastest_of_each_part(near_ns, trip_ns)
+    near_ns, far_ns, trip_ns = near_ns[fastest], far_ns[fastest], trip_ns[fastest]
+    common_ns = float(trip_ns.mean())
+    waited_ns = (trip_ns - trip_ns.min()).astype(np.float64) + unseen_ns
+    fit = fit_line(near_ns, far_ns, np.hypot(STAMP_U_NS, waited_ns / 2 / SQRT3))
+    fitted = ClockMap(
+        source=near,
+        target=far,
+        source_ref_ns=fit.source_ref_ns,
+        target_ref_ns=fit.target_ref_ns,
+        rate=fit.rate,
+        u_offset_ns=fit.u_offset_ns,
+        u_rate=fit.u_rate,
+        method="exchanges",
+        residual_ns=fit.residual_ns,
+        n=int(fit.used.sum()),
+    )
+    return replace(fitted, u_offset_ns=math.hypot(fit.u_offset_ns, common_ns / 2 / SQRT3))
+
+
+def _midpoints(exchanges: Sequence[Exchange]) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Near and far time in the middle of each exchange, and its round trip, by near time."""
+    stamps = np.array(
+        [(e.sent_ns, e.far_received_ns, e.far_sent_ns, e.received_ns) for e in exchanges], np.int64
+    )
+    stamps = stamps[np.argsort(stamps[:, 0], kind="stable")]
+    sent, far_received, far_sent, received = stamps.T
+    near_ns = sent + (received - sent) // 2
+    far_ns = far_received + (far_sent - far_received) // 2
+    return near_ns, far_ns, (received - sent) - (far_sent - far_received)
+
+
+def _fastest_of_each_part(near_ns: Int64Array, trip_ns: Int64Array) -> Int64Array:
+    """Index of the exchange with the least round trip in each part of the run."""
+    parts = max(min(PARTS_MAX, near_ns.size // 4), EXCHANGES_MIN)
+    span_ns = int(near_ns[-1] - near_ns[0]) + 1
+    part = (near_ns - near_ns[0]) * parts // span_ns
+    order = np.lexsort((trip_ns, part))
+    _, first = np.unique(part[order], return_index=True)
+    return np.sort(order[first]).astype(np.int64)
+
+
+def round_trips_ns(exchanges: Sequence[Exchange]) -> Float64Array:
+    """Round trips of all exchanges [ns], for the record of the run."""
+    return np.array([one.round_trip_ns for one in exchanges], np.float64)

@@ -1,0 +1,84 @@
+"""How the board's load signature is played, and what its log says of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.clocks.correlation import STEPS_A_CHIP
+from opjoule.clocks.line_fit import Float64Array, Int64Array
+from opjoule.clocks.load_pattern import LoadPattern, signature_chips
+from opjoule.clocks.signature import DELAY_U_NS, SignatureFit, fit_signature
+from opjoule.errors import AlignmentError
+
+CHIP_MS: Final = 20
+"""Length of a chip for a meter that samples at least every 5 ms; 255 chips are 5.1 s."""
+CHIP_MS_MAX: Final = 400
+SAMPLES_A_CHIP: Final = STEPS_A_CHIP
+"""A slower meter gets longer chips, so that each has so many samples."""
+
+
+def chip_ms(period_ns: int) -> int:
+    """Length of a chip [ms] for a meter with this sampling period, 0 for an unknown one.
+
+    Raises: AlignmentError: the meter is too slow for any pattern.
+    """
+    needed_ms = max(CHIP_MS, math.ceil(SAMPLES_A_CHIP * period_ns * 1e-6))
+    if needed_ms > CHIP_MS_MAX:
+        raise AlignmentError(
+            f"load signature: a meter that samples each {period_ns * 1e-6:.0f} ms is too slow for it, "
+            f"at most {CHIP_MS_MAX / SAMPLES_A_CHIP:.0f} ms"
+        )
+    return needed_ms
+
+
+def chips_text(number: int) -> str:
+    """Chips of pattern `number` as zeros and ones, as the loader plays them."""
+    return "".join(str(chip) for chip in signature_chips(number))
+
+
+@dataclass(frozen=True)
+class PlayedPattern:
+    """One pattern as the board logged it."""
+
+    change_ns: Int64Array
+    """[board_ns], shape (n,)"""
+    level: Int64Array
+    """after each change, 1 for busy, shape (n,)"""
+    u_ns: Float64Array
+    """standard uncertainty of each change, shape (n,)"""
+
+    def pattern(self) -> LoadPattern:
+        """For the fit. Raises: AlignmentError: the log is torn or out of order."""
+        alternating = np.arange(self.level.size) % 2 == 0
+        if self.level.size < 2 or self.level.size % 2 or not np.array_equal(self.level == 1, alternating):
+            raise AlignmentError(f"load signature: the board's log of it is torn ({self.level.size} changes)")
+        try:
+            return LoadPattern(self.change_ns)
+        except ValueError as error:
+            raise AlignmentError(f"load signature: {error}") from None
+
+
+def fit_played(
+    meter_ns: Int64Array,
+    power_w: Float64Array,
+    played: Sequence[PlayedPattern],
+    conversion_ns: int,
+    load_u_ns: float = DELAY_U_NS,
+) -> SignatureFit:
+    """The map from the board's clock to the meter's; see fit_signature.
+
+    Args:
+        played: in order of time.
+        conversion_ns: time over which a sample averages.
+        load_u_ns: standard uncertainty of the time from a logged change to the load, the log's own apart.
+    Raises: AlignmentError: see fit_signature; or a torn log.
+    """
+    patterns = [one.pattern() for one in played]
+    # What delays one change delays the others alike: the mean of many is no better than one.
+    logged_u_ns = max((float(np.mean(one.u_ns)) for one in played), default=0.0)
+    return fit_signature(meter_ns, power_w, patterns, conversion_ns, math.hypot(load_u_ns, logged_u_ns))

@@ -1,0 +1,5 @@
+"""The databases that can be measured, and what the rig does differently for each."""
+
+from opjoule.databases.registry import Database, find_database, is_server, known_databases
+
+__all__ = ["Database", "find_database", "is_server", "known_databases"]

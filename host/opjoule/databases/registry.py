@@ -1,0 +1,58 @@
+"""Names of the databases, as the loader knows them, with their title."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+
+from opjoule.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Database:
+    """One database: the loader's engine name and how it is written in prose."""
+
+    name: str
+    title: str
+    is_server: bool = False
+    """A process of its own on the board, started by the rig; the others run inside the loader."""
+
+
+_DATABASES = (
+    Database("leveldb", "LevelDB"),
+    Database("sqlite", "SQLite"),
+    Database("rocksdb", "RocksDB"),
+    Database("lmdb", "LMDB"),
+    Database("berkeleydb", "Berkeley DB"),
+    Database("flatfolder", "Flat folder"),
+    Database("nestedfolder", "Nested folder"),
+    Database("mongodb", "MongoDB", is_server=True),
+)
+
+
+def known_databases() -> tuple[Database, ...]:
+    """Every database, in the order they are listed to the user."""
+    return _DATABASES
+
+
+def is_server(name: str) -> bool:
+    """Whether the database of this name is a server of its own; False for a name that is none."""
+    return any(database.is_server for database in _DATABASES if database.name == name)
+
+
+def find_database(name: str) -> Database:
+    """The database called `name`.
+
+    Raises: BadInput: no such database; names the known ones and the nearest.
+    """
+    for database in _DATABASES:
+        if database.name == name:
+            return database
+    raise BadInput(unknown("database", name, [database.name for database in _DATABASES]))
+
+
+def unknown(thing: str, name: str, known: list[str]) -> str:
+    """One line for a name that is not in `known`: what it was, the nearest, and all."""
+    near = difflib.get_close_matches(name, known, 1)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    return f"unknown {thing} '{name}': {hint}known are {', '.join(known)}"

@@ -1,0 +1,125 @@
+"""The board's block devices: which one a name means, what stands on what, and why one must not be formatted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+Records = dict[str, list[list[str]]]
+"""Records of state.sh by their kind, fields as text."""
+
+
+@dataclass(frozen=True)
+class BlockDevice:
+    """One entry of /sys/class/block."""
+
+    name: str
+    number: str
+    """MAJOR:MINOR."""
+    whole: str
+    """Name of the disk that it is a partition of; its own name for a whole device."""
+    slaves: tuple[str, ...]
+    """Devices that this one (LVM, RAID, crypt) is made of."""
+    backing_number: str
+    """Device that a loop device's file lies on; empty for none."""
+    size_bytes: int
+    model: str
+    serial: str
+
+    @property
+    def is_partition(self) -> bool:
+        """True for a part of another device."""
+        return self.whole != self.name
+
+
+@dataclass(frozen=True)
+class BlockDevices:
+    """All block devices of a board and what uses them."""
+
+    devices: dict[str, BlockDevice]
+    mounts: dict[str, list[str]] = field(default_factory=dict)
+    """Mount points by MAJOR:MINOR."""
+    swaps: tuple[str, ...] = ()
+    root_number: str = ""
+
+    @classmethod
+    def from_records(cls, records: Records) -> BlockDevices:
+        """From the records `block`, `mount`, `swap` and `root` of state.sh."""
+        devices = {}
+        for name, number, whole, slaves, backing, sectors, model, serial in records.get("block", []):
+            size_bytes = int(sectors or 0) * 512
+            devices[name] = BlockDevice(
+                name, number, whole, tuple(slaves.split()), backing, size_bytes, model.strip(), serial.strip()
+            )
+        mounts: dict[str, list[str]] = {}
+        for number, point in records.get("mount", []):
+            mounts.setdefault(number, []).append(point)
+        swaps = tuple(name for name, *_ in records.get("swap", []))
+        root = records.get("root", [["", ""]])[0][0]
+        return cls(devices, mounts, swaps, root)
+
+    def by_number(self, number: str) -> BlockDevice | None:
+        """The device with this MAJOR:MINOR, whatever name led to it."""
+        return next((device for device in self.devices.values() if device.number == number), None)
+
+    def stands_on(self, device: BlockDevice) -> set[str]:
+        """Names of `device` and of everything below it: its disk, its LVM or RAID members, a loop file's disk."""
+        found: set[str] = set()
+        waiting = [device]
+        while waiting:
+            each = waiting.pop()
+            if each.name in found:
+                continue
+            found.add(each.name)
+            below = [self.devices.get(name) for name in (each.whole, *each.slaves)]
+            below.append(self.by_number(each.backing_number) if each.backing_number else None)
+            waiting += [next_one for next_one in below if next_one]
+        return found
+
+    def carried_by(self, device: BlockDevice) -> list[BlockDevice]:
+        """Everything that stands on `device`, its partitions and holders included, not itself."""
+        return [
+            other
+            for other in self.devices.values()
+            if other.name != device.name and device.name in self.stands_on(other)
+        ]
+
+    def uses(self, device: BlockDevice) -> list[str]:
+        """What `device` itself is in use for, one phrase each."""
+        found = [f"mounted on {point}" for point in self.mounts.get(device.number, [])]
+        if any(swap.rpartition("/")[2] == device.name for swap in self.swaps):
+            found.append("swap space")
+        return found
+
+
+def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: BlockDevices) -> str:
+    """Why the device must not be written to as a whole, or an empty string if it may.
+
+    Args:
+        asked: the name in rig.toml.
+        number: MAJOR:MINOR that this name leads to now; empty if it leads to no block device.
+        listed: names that rig.toml lists as expendable.
+    """
+    device = blocks.by_number(number) if number else None
+    if device is None:
+        return f"{asked} is not a block device of the board"
+    if asked not in set(listed):
+        return f"{asked} is not listed as expendable in rig.toml"
+    root = blocks.by_number(blocks.root_number)
+    if root is None:
+        return (
+            f"the board does not tell which device / is on ({blocks.root_number}): nothing is safe to write"
+        )
+    below_root = blocks.stands_on(root)
+    if device.name in below_root or device.whole in below_root:
+        return f"{asked} ({device.name}) is what the board's root file system is on"
+    if device.is_partition:
+        return (
+            f"{asked} ({device.name}) is a partition of {device.whole}: only a whole device can be expendable"
+        )
+    for each in (device, *blocks.carried_by(device)):
+        if uses := blocks.uses(each):
+            return f"{asked}: {each.name} is in use ({uses[0]})"
+    if holders := [each.name for each in blocks.carried_by(device) if not each.is_partition]:
+        return f"{asked} ({device.name}) is part of {', '.join(holders)}"
+    return ""

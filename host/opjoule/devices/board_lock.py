@@ -1,0 +1,77 @@
+"""One measurement at a time on a board: a lock held there for as long as this host lives."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import subprocess
+import threading
+
+from opjoule.devices.shell import Shell
+from opjoule.errors import DeviceFault
+
+_BEAT_S = 5.0
+SILENCE_S = 20
+_ANSWER_S = 30.0
+# Released when the host falls silent (a cut link) or its end of the connection closes (a killed host).
+_HOLD = """
+exec 9>"$1/lock"
+flock -w "$3" 9 || { echo taken; exit; }
+echo held
+while [ -n "$(timeout "$2" head -c 1)" ]; do :; done
+"""
+
+
+class BoardLock:
+    """Asked for when made; confirm() waits for the answer, so that other work can go on meanwhile."""
+
+    def __init__(self, shell: Shell, folder: str, wait_s: int = 0) -> None:
+        """Asks for the lock of the board's `folder`, and goes on asking for up to wait_s."""
+        self._wait_s = wait_s
+        self._shell = shell
+        self._process = subprocess.Popen(
+            shell.command(["sh", "-c", _HOLD, "sh", folder, str(SILENCE_S), str(wait_s)]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._ended = threading.Event()
+        threading.Thread(target=self._beat, name="board-lock", daemon=True).start()
+
+    def confirm(self) -> None:
+        """Waits until the lock is held.
+
+        Raises: DeviceFault: another measurement runs on the board, or it does not answer.
+        """
+        assert self._process.stdout
+        answered = select.select([self._process.stdout], [], [], _ANSWER_S + self._wait_s)[0]
+        answer = self._process.stdout.readline().strip() if answered else b""
+        if answer == b"taken":
+            raise DeviceFault(
+                f"another measurement runs on {self._shell.target}: wait for its end "
+                f"(after a lost connection it lets go within {SILENCE_S} s)"
+            )
+        if answer != b"held":
+            raise DeviceFault(
+                f"{self._shell.target} cannot lock its working folder: flock and timeout are needed there"
+            )
+
+    def _beat(self) -> None:
+        assert self._process.stdin
+        with contextlib.suppress(OSError, ValueError):  # the connection is gone, or the lock was given back
+            while not self._ended.wait(_BEAT_S):
+                self._process.stdin.write(b".")
+
+    def close(self) -> None:
+        """Gives the lock back."""
+        self._ended.set()
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=2)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

@@ -1,0 +1,101 @@
+"""Another program running on the board while it is measured (study S2's disturbed condition), stated in the result."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from opjoule.databases.registry import unknown
+from opjoule.devices.shell import Shell
+from opjoule.errors import BadInput, DeviceFault
+
+_SCRIPT = (Path(__file__).parent / "disturb.sh").read_text()
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """One background load."""
+
+    name: str
+    about: str
+    cpu_percent: int = 0
+    """Share of one processor, in bursts within each second."""
+    read_kib_per_s: int = 0
+    write_kib_per_s: int = 0
+    file_mib: int = 0
+    """File on the measured medium that is read and written."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json and result.json."""
+        return asdict(self)
+
+
+DISTURBANCES = {
+    each.name: each
+    for each in (
+        Disturbance("cpu", "one processor busy all the time", cpu_percent=100),
+        Disturbance(
+            "video",
+            "like a video played in software: 60 % of one processor, 640 KiB/s read from the measured medium",
+            cpu_percent=60,
+            read_kib_per_s=640,
+            file_mib=64,
+        ),
+        Disturbance(
+            "writer",
+            "like a logger: 512 KiB written and synced to the measured medium each second",
+            write_kib_per_s=512,
+            file_mib=8,
+        ),
+    )
+}
+
+
+def find_disturbance(name: str) -> Disturbance:
+    """The disturbance called `name`.
+
+    Raises: BadInput: no such one; names the known.
+    """
+    if name not in DISTURBANCES:
+        raise BadInput(unknown("disturbance", name, sorted(DISTURBANCES)))
+    return DISTURBANCES[name]
+
+
+class RunningDisturbance:
+    """The load on the board, from the start until stop(), or until this program or the connection ends."""
+
+    def __init__(self, shell: Shell, disturbance: Disturbance, folder: str) -> None:
+        """Starts it, with its file in the board's `folder`.
+
+        Raises: DeviceFault: it does not start.
+        """
+        numbers = (
+            disturbance.cpu_percent,
+            disturbance.read_kib_per_s,
+            disturbance.write_kib_per_s,
+            disturbance.file_mib,
+        )
+        arguments = ["sh", "-c", _SCRIPT, "sh", folder, *map(str, numbers)]
+        self._process = subprocess.Popen(
+            shell.command(arguments),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        assert self._process.stdout
+        if self._process.stdout.readline() != b"ready\n":
+            self.stop()
+            raise DeviceFault(
+                f"the disturbance '{disturbance.name}' does not start in {folder} on {shell.target}"
+            )
+
+    def stop(self) -> None:
+        """Ends it; its file is removed."""
+        try:
+            self._process.communicate(timeout=10)
+        except (subprocess.TimeoutExpired, BrokenPipeError):
+            self._process.kill()
+            self._process.wait()

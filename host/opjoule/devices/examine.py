@@ -1,0 +1,88 @@
+"""What can be checked of a board behind ssh without changing it: for `measure.py doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from opjoule.devices.board import plan_for
+from opjoule.devices.facts import BoardFacts, read_facts
+from opjoule.devices.loader_binary import find_loader
+from opjoule.devices.rig_board import open_shell
+from opjoule.devices.rig_file import RigDevice
+from opjoule.devices.shell import Shell
+from opjoule.devices.steps import JOURNAL
+from opjoule.errors import OpJouleError
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at, and the remedy if it is not well."""
+
+    about: str
+    well: bool
+    detail: str
+    remedy: str = ""
+
+
+def examine_board(name: str, described: RigDevice, builds: Path) -> Iterator[Check]:
+    """Connection, rights, loader, left-over changes, sync line and each medium of one board."""
+    try:
+        shell = open_shell(described)
+    except OpJouleError as error:
+        remedy = f"make 'ssh {described.ssh_target}' work without a question first (docs/how-to/connect-a-board.md)"
+        yield Check(name, False, str(error), remedy)
+        return
+    try:
+        board = read_facts(shell, journal=JOURNAL)
+        yield Check(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
+        yield from _board(name, board, builds)
+        yield from _sync(name, shell, described.sync)
+        for medium in described.storage:
+            yield _medium(name, shell, board, described, medium)
+    except OpJouleError as error:
+        yield Check(name, False, str(error))
+    finally:
+        shell.close()
+
+
+def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Check]:
+    yield Check(
+        f"{name} rights",
+        board.rights != "none",
+        f"user {board.values.get('user')}: {board.rights}",
+        "let the user use sudo without a password, or its settings stay as they are",
+    )
+    try:
+        yield Check(f"{name} loader", True, str(find_loader(builds, board.machine)))
+    except OpJouleError as error:
+        yield Check(f"{name} loader", False, str(error))
+    if board.journal_left:
+        remedy = f"host/measure.py restore --device {name}"
+        yield Check(f"{name} state", False, "an earlier measurement has not been undone", remedy)
+
+
+def _sync(name: str, shell: Shell, sync: str | None) -> Iterator[Check]:
+    if not sync or not sync.startswith("gpio:"):
+        return
+    chip = sync.split(":")[1]
+    usable = shell.run(["test", "-w", chip]).status == 0
+    remedy = "add the user to the gpio group, or name another chip (gpiodetect lists them)"
+    yield Check(f"{name} sync", usable, f"{chip} {'can' if usable else 'cannot'} be used", remedy)
+
+
+def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Check:
+    place = described.storage[medium]
+    if not place.device:
+        usable = (
+            shell.run(["test", "-w", place.path]).status == 0
+            or shell.run(["test", "-w", place.path.rpartition("/")[0]]).status == 0
+        )
+        remedy = f"mount the medium and make {place.path} writable for {board.values.get('user')}"
+        return Check(f"{name} {medium}", usable, place.path, remedy)
+    try:
+        plan_for(shell, board, place, described.state, described.cpufreq)
+    except OpJouleError as error:
+        return Check(f"{name} {medium}", False, str(error))
+    return Check(f"{name} {medium}", True, f"{place.device}{' (expendable)' if place.expendable else ''}")

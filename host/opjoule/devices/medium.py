@@ -1,0 +1,89 @@
+"""The storage medium of a run: what is done to it before, and only if the user allows it to be lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from opjoule.devices.block_devices import why_not_expendable
+from opjoule.devices.board_state import BoardState
+from opjoule.devices.state_settings import StateSettings
+from opjoule.devices.steps import Step
+from opjoule.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Medium:
+    """The storage medium of a run, as rig.toml gives it."""
+
+    path: str
+    device: str = ""
+    """Its block device; empty for a directory on whatever is mounted there."""
+    expendable: bool = False
+    """True if the user allows everything on the device to be lost."""
+
+
+def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: str) -> Iterator[Step]:
+    """Mounts a medium that has a device of its own, made new or changed only if it is expendable."""
+    changes = wanted.file_system != "keep" or wanted.journal != "keep" or wanted.precondition_mb > 0
+    if not medium.device:
+        if changes:
+            raise BadInput(
+                f'{medium.path} has no device in rig.toml: give device = "/dev/disk/by-id/..." and expendable = true '
+                "to have its file system made, checked or changed"
+            )
+        return
+    number = state.medium_number
+    if not number:
+        raise BadInput(f"{medium.device} is not a block device of the board; mend it in rig.toml")
+    listed = [medium.device] if medium.expendable else []
+    if changes and (why := why_not_expendable(medium.device, number, listed, state.blocks)):
+        raise BadInput(f"refusing to write to the medium: {why}")
+    device = state.medium_device
+    if wanted.file_system == "new":
+        yield Step(f"new ext4 on {device}, everything on it lost", ("make_file_system", device))
+    elif wanted.file_system == "check":
+        yield Step(f"file system on {device} checked", ("check_file_system", device))
+    yield from _journal(state, wanted, device)
+    points = state.blocks.mounts.get(number, [])
+    if not points:
+        yield from _mount(state, device, medium, user)
+    elif not any(on == number for _, on in state.of("path")):
+        raise BadInput(
+            f"{medium.device} is mounted on {points[0]}, and {medium.path} is not on it: "
+            "unmount it, or mend path in rig.toml"
+        )
+    if wanted.precondition_mb:
+        yield Step(
+            f"{wanted.precondition_mb} MiB written and removed",
+            ("fill", medium.path, str(wanted.precondition_mb)),
+        )
+    if wanted.trim == "yes":
+        yield Step(f"TRIM of {medium.path}", ("trim", medium.path))
+
+
+def _mount(state: BoardState, device: str, medium: Medium, user: str) -> Iterator[Step]:
+    if not any(number for _, number in state.of("path")):
+        made = ("mkdir", "-p", "--", medium.path)
+        yield Step(f"directory {medium.path}", made, ("remove_folder", medium.path), lasting=True)
+    yield Step(
+        f"{device} mounted on {medium.path}", ("mount_medium", device, medium.path), ("unmount", medium.path)
+    )
+    if medium.expendable:
+        yield Step(f"{medium.path} given to {user}", ("chown", user, medium.path))
+
+
+def _journal(state: BoardState, wanted: StateSettings, device: str) -> Iterator[Step]:
+    before = "on" if wanted.file_system == "new" else state.journal
+    if wanted.journal in ("keep", before):
+        return
+    if not before:
+        raise BadInput(
+            f'{device} holds no ext4, whose journal could be switched: make one with file_system = "new"'
+        )
+    yield Step(
+        f"ext4 journal {wanted.journal} (was {before})",
+        (f"journal_{wanted.journal}", device),
+        (f"journal_{before}", device),
+        lasting=True,
+    )

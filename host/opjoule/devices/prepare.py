@@ -1,0 +1,183 @@
+"""What is changed on a board before a measurement, as a list of steps that can be printed, run and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from opjoule.devices.board_state import BoardState
+from opjoule.devices.medium import Medium, plan_medium
+from opjoule.devices.state_settings import StateSettings
+from opjoule.devices.steps import Step
+from opjoule.errors import BadInput
+
+WAKING_UNITS = (
+    *("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service"),
+    *("unattended-upgrades.service", "packagekit.service", "fwupd.service", "fwupd-refresh.timer"),
+    *("snapd.socket", "snapd.service", "snapd.snap-repair.timer", "motd-news.timer", "ua-timer.timer"),
+    *("man-db.timer", "logrotate.timer", "e2scrub_all.timer", "fstrim.timer", "dpkg-db-backup.timer"),
+    *("systemd-tmpfiles-clean.timer", "update-notifier-download.timer", "update-notifier-motd.timer"),
+    *("cron.service", "anacron.service", "anacron.timer", "atd.service", "ModemManager.service"),
+    *(
+        "avahi-daemon.socket",
+        "avahi-daemon.service",
+        "cups.service",
+        "cups-browsed.service",
+        "triggerhappy.service",
+    ),
+    *("bluetooth.service", "hciuart.service", "wolfram-hwdb.timer", "rpi-eeprom-update.service"),
+)
+"""Units that wake a Raspberry Pi OS, Debian or Ubuntu system up on their own."""
+_MEMORY_FOLDER = "/run/opjoule-memory"
+
+
+@dataclass
+class PreparePlan:
+    """Steps in order, and what is left alone, each with its reason."""
+
+    steps: list[Step] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """As printed by --dry-run and kept in run.json."""
+        return [step.about for step in self.steps] + [f"left alone: {line}" for line in self.kept]
+
+
+def plan_preparation(
+    state: BoardState,
+    wanted: StateSettings,
+    medium: Medium,
+    *,
+    rights: str,
+    user: str,
+    interface: str,
+    remote: bool,
+) -> PreparePlan:
+    """What has to be done to bring the board from `state` to what is wanted.
+
+    Args:
+        rights: root, sudo or none; without any, the plan only says what it would take.
+        user: owner of the database directory on the board.
+        interface: network interface that the connection runs over; empty if it is not known.
+        remote: False if this computer is the board.
+    Raises: BadInput: the medium may not be written to as asked.
+    """
+    plan = PreparePlan()
+    medium_steps = list(plan_medium(state, wanted, medium, user))
+    if rights == "none":
+        plan.kept.append("all board settings: the user has no root rights there (sudo without a password)")
+        if medium_steps:
+            raise BadInput(
+                f"{medium.device}: a medium is mounted or changed by root only: allow sudo without a password"
+            )
+        return plan
+    plan.steps += _frequency(state, wanted, plan)
+    plan.steps += _processors(state, wanted)
+    plan.steps += _radios(state, wanted, plan, interface, remote)
+    plan.steps += _lights(state, wanted)
+    plan.steps += _sleepers(state, wanted)
+    plan.steps += _memory(state, wanted)
+    plan.steps += medium_steps
+    if wanted.page_cache == "drop":
+        plan.steps.append(Step("page cache dropped, here and before each run", ("drop_page_cache",)))
+    return plan
+
+
+def _put(path: str, value: str, old: str, about: str) -> Step:
+    return Step(about, ("put", path, value), ("put", path, old))
+
+
+def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterator[Step]:
+    policies = state.of("policy")
+    if not policies:
+        plan.kept.append("CPU frequency: this kernel has no cpufreq")
+    for policy, governor, low, high, governors, lowest, highest in policies:
+        if wanted.governor not in ("keep", governor):
+            if wanted.governor not in governors.split():
+                raise BadInput(
+                    f"governor '{wanted.governor}' is unknown to the board: it has {governors or 'none'}"
+                )
+            yield _put(
+                f"{policy}/scaling_governor",
+                wanted.governor,
+                governor,
+                f"governor {wanted.governor} (was {governor})",
+            )
+        if khz := wanted.frequency_khz:
+            if not int(lowest) <= khz <= int(highest):
+                raise BadInput(f"frequency_khz = {khz} is outside the board's {lowest} to {highest} kHz")
+            # Minimum must never exceed maximum on the way (cpufreq refuses that): the order depends on the direction.
+            bounds = [("scaling_max_freq", high), ("scaling_min_freq", low)]
+            for name, old in bounds if khz >= int(low) else reversed(bounds):
+                yield _put(f"{policy}/{name}", str(khz), old, f"{name} {khz} kHz (was {old})")
+
+
+def _processors(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+    switchable = [cpu for cpu, online in state.of("cpu") if online == "1"]
+    running = [cpu for cpu, online in state.of("cpu") if online != "0"]
+    if not wanted.cpus or wanted.cpus >= len(running):
+        return
+    by_number = sorted(switchable, key=lambda cpu: int(cpu.rpartition("cpu")[2]), reverse=True)
+    for cpu in by_number[: len(running) - wanted.cpus]:
+        yield _put(f"{cpu}/online", "0", "1", f"processor {cpu.rpartition('/')[2]} off")
+
+
+def _radios(
+    state: BoardState, wanted: StateSettings, plan: PreparePlan, interface: str, remote: bool
+) -> Iterator[Step]:
+    over_wifi = remote and state.interface_kind(interface) != "wired"
+    for switch, kind, soft in state.of("radio"):
+        if soft != "0":
+            continue
+        if kind == "wlan" and wanted.wifi == "off":
+            if over_wifi:
+                reason = "the connection runs over it" if interface else "it may carry the connection"
+                plan.kept.append(f"Wi-Fi: {reason}; use a cable for a quieter board")
+            else:
+                yield _put(f"{switch}/soft", "1", "0", "Wi-Fi off")
+        if kind == "bluetooth" and wanted.bluetooth == "off":
+            yield _put(f"{switch}/soft", "1", "0", "Bluetooth off")
+
+
+def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+    if wanted.hdmi == "off":
+        for connector, _ in state.of("hdmi"):
+            yield Step(
+                f"{connector.rpartition('/')[2]} off",
+                ("put", f"{connector}/status", "off"),
+                ("put", f"{connector}/status", "detect"),
+            )
+    if wanted.leds == "off":
+        for led, trigger, brightness in state.of("led"):
+            name = led.rpartition("/")[2]
+            # Undone in reverse: the trigger comes back last, and then drives the brightness itself.
+            yield _put(f"{led}/trigger", "none", trigger or "none", f"LED {name} off")
+            yield _put(f"{led}/brightness", "0", brightness, f"LED {name} dark")
+
+
+def _sleepers(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+    if wanted.swap == "off":
+        for name, _, priority in state.of("swap"):
+            yield Step(
+                f"swap {name} off",
+                ("swapoff", name),
+                ("swap_on", name, priority if int(priority) >= 0 else ""),
+            )
+    if wanted.services == "stop":
+        active = {unit for (unit,) in state.of("unit")}
+        for unit in WAKING_UNITS:
+            if unit in active:
+                yield Step(f"{unit} stopped", ("systemctl", "stop", unit), ("systemctl", "start", unit))
+
+
+def _memory(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+    taken_kb = state.memory_kb - wanted.memory_mb * 1024
+    if not wanted.memory_mb or taken_kb <= 0:
+        return
+    if wanted.memory_mb < 128:
+        raise BadInput(f"memory_mb = {wanted.memory_mb} leaves the board too little to live: at least 128")
+    yield Step(
+        f"memory limited to {wanted.memory_mb} MiB ({taken_kb // 1024} MiB taken away)",
+        ("take_memory", _MEMORY_FOLDER, str(taken_kb)),
+        ("unmount", _MEMORY_FOLDER),
+    )

@@ -1,0 +1,74 @@
+"""Board profiles: what is true of every board of a kind, one TOML file each under profiles/."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from opjoule.databases.registry import unknown
+from opjoule.errors import BadInput
+
+_FOLDER = Path(__file__).parent / "profiles"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One kind of board."""
+
+    name: str
+    title: str
+    soc: str
+    cores: int
+    memory_bytes: int
+    architecture: str
+    supply_voltage_v: tuple[float, float]
+    """Lowest and highest supply voltage the board is specified for [V]."""
+    media: tuple[str, ...]
+    """Storage media the board can take, the default first."""
+    sync: str
+    """Carrier of the sync line, as the loader's --sync takes it."""
+
+    cpu_khz: tuple[int, int] | None = None
+    """Lowest and highest CPU frequency [kHz], where it is known."""
+    temperature: str = "/sys/class/thermal/thermal_zone0/temp"
+    """The board's file with the CPU temperature in thousandths of a degree."""
+    temperature_limit_c: float = 80.0
+    """From here on the board slows itself down."""
+    throttled: str = ""
+    """The board's file with throttling and under-voltage flags (Raspberry Pi firmware); empty for none."""
+
+    def medium(self, asked: str | None) -> str:
+        """The storage medium to use: the one asked for, or the board's first.
+
+        Raises: BadInput: the board cannot take that medium.
+        """
+        if asked is None:
+            return self.media[0]
+        if asked not in self.media:
+            raise BadInput(unknown(f"storage for {self.name}", asked, list(self.media)))
+        return asked
+
+
+def known_profiles() -> list[str]:
+    """Names of all boards, sorted."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def find_profile(name: str) -> Profile:
+    """The profile of board `name`.
+
+    Raises: BadInput: no such board; names the known ones and the nearest.
+    """
+    if name not in known_profiles():
+        raise BadInput(unknown("device", name, known_profiles()))
+    data = tomllib.loads((_FOLDER / f"{name}.toml").read_text())
+    low_v, high_v = data.pop("supply_voltage_v")
+    khz = data.pop("cpu_khz", None)
+    return Profile(
+        name=name,
+        supply_voltage_v=(low_v, high_v),
+        media=tuple(data.pop("media")),
+        cpu_khz=None if khz is None else (khz[0], khz[1]),
+        **data,
+    )

@@ -1,0 +1,90 @@
+"""The board that rig.toml describes, connected and with its loader in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opjoule.databases.registry import unknown
+from opjoule.devices.board import BoardDevice, plan_for
+from opjoule.devices.facts import read_facts
+from opjoule.devices.medium import Medium
+from opjoule.devices.profiles import Profile
+from opjoule.devices.rig_file import Rig, RigDevice
+from opjoule.devices.shell import LocalShell, Shell
+from opjoule.devices.ssh import SshConnection
+from opjoule.devices.state_settings import StateSettings
+from opjoule.devices.steps import JOURNAL
+from opjoule.errors import BadInput
+
+
+def open_board(
+    rig: Rig,
+    profile: Profile,
+    medium: str,
+    *,
+    builds: Path,
+    sync: str | None = None,
+    state: StateSettings | None = None,
+    database: str = "",
+) -> BoardDevice:
+    """Connects to the board and brings the loader there; the caller closes it.
+
+    Args:
+        builds: the host's build folder.
+        sync: the loader's --sync argument or "none", in place of rig.toml's.
+        state: the state to measure in, in place of rig.toml's.
+        database: what will be measured.
+    Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
+    """
+    described, place = _described(rig, profile, medium)
+    carrier = sync or described.sync or profile.sync
+    shell = open_shell(described)
+    try:
+        device = BoardDevice(
+            profile,
+            shell,
+            builds=builds,
+            medium=place,
+            sync=None if carrier == "none" else carrier,
+            wanted=state or described.state,
+            cpufreq=described.cpufreq,
+            history=builds / "media-speeds.json",
+            database=database,
+        )
+        device.mongod, device.mongod_options = described.mongod, list(described.mongod_options)
+        return device
+    except BaseException:
+        shell.close()
+        raise
+
+
+def preview(rig: Rig, profile: Profile, medium: str, state: StateSettings | None = None) -> list[str]:
+    """What preparing the board would change, one line each; nothing is changed or copied.
+
+    Raises: as open_board().
+    """
+    described, place = _described(rig, profile, medium)
+    shell = open_shell(described)
+    try:
+        return plan_for(
+            shell, read_facts(shell, journal=JOURNAL), place, state or described.state, described.cpufreq
+        )[0].lines()
+    finally:
+        shell.close()
+
+
+def _described(rig: Rig, profile: Profile, medium: str) -> tuple[RigDevice, Medium]:
+    described = rig.device(profile.name)
+    if medium not in described.storage:
+        known = sorted(described.storage)
+        raise BadInput(f"{rig.path}: [device.{profile.name}.storage] {unknown('medium', medium, known)}")
+    return described, described.storage[medium]
+
+
+def open_shell(described: RigDevice) -> Shell:
+    """The connection that rig.toml asks for.
+
+    Raises: LinkFault: with the line that ssh itself gives.
+    """
+    target = described.ssh_target
+    return LocalShell() if target is None else SshConnection(target, list(described.ssh_options))

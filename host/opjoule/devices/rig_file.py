@@ -1,0 +1,169 @@
+"""rig.toml: the boards, media and meter of one rig.
+
+[meter]
+port = "serial:/dev/ttyACM0"
+
+[device.rpi4]
+connection = "ssh:pi@raspberrypi"   # or "local": this computer is the board
+ssh_options = ["-p", "2222"]        # further options for ssh, an argument each
+sync = "gpio:/dev/gpiochip0:17"     # or "none"
+cpufreq = "/sys/devices/system/cpu" # where this kernel has its CPU settings
+mongod = "/opt/mongodb/bin/mongod"  # the server program on the board, where it is not on the PATH
+
+[device.rpi4.storage]
+sd = "/home/pi/opjoule"             # a directory on the medium
+ssd-usb3 = { path = "/mnt/ssd", device = "/dev/disk/by-id/usb-Samsung_850", expendable = true }
+
+[device.rpi4.state]                 # docs/how-to/prepare-the-board.md
+governor = "performance"
+memory_mb = 1024
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opjoule.databases.registry import unknown
+from opjoule.devices.medium import Medium
+from opjoule.devices.state_settings import StateSettings
+from opjoule.errors import BadInput
+
+CPUFREQ = "/sys/devices/system/cpu"
+_DEVICE_KEYS = {
+    "connection",
+    "ssh_options",
+    "sync",
+    "cpufreq",
+    "mongod",
+    "mongod_options",
+    "storage",
+    "state",
+}
+_MEDIUM_KEYS = {"path", "device", "expendable"}
+
+
+@dataclass(frozen=True)
+class RigDevice:
+    """One board of the rig, as rig.toml describes it."""
+
+    connection: str = "local"
+    sync: str | None = None
+    storage: dict[str, Medium] = field(default_factory=dict)
+    """Media by their name, as --storage takes it."""
+    ssh_options: tuple[str, ...] = ()
+    cpufreq: str = CPUFREQ
+    mongod: str = "mongod"
+    """The server program on the board."""
+    mongod_options: tuple[str, ...] = ()
+    state: StateSettings = field(default_factory=StateSettings)
+    """The state the board is measured in."""
+
+    @property
+    def ssh_target(self) -> str | None:
+        """Where ssh connects to; None when this computer is the board."""
+        return self.connection.removeprefix("ssh:") if self.connection.startswith("ssh:") else None
+
+
+@dataclass(frozen=True)
+class Rig:
+    """The whole of rig.toml."""
+
+    path: Path
+    meter: str
+    devices: dict[str, RigDevice]
+
+    def device(self, name: str) -> RigDevice:
+        """The board called `name`.
+
+        Raises: BadInput: rig.toml does not describe it.
+        """
+        if name not in self.devices:
+            raise BadInput(
+                f"{self.path}: {unknown('device', name, sorted(self.devices))}; add [device.{name}]"
+            )
+        return self.devices[name]
+
+
+def read_rig(path: Path) -> Rig:
+    """Reads and checks rig.toml.
+
+    Raises: BadInput: no such file, not TOML, or a key that is missing, unknown or of the wrong type.
+    """
+    if not path.exists():
+        raise BadInput(
+            f"{path} is not there: describe your rig with 'host/measure.py init', "
+            "or add --simulate to try everything without hardware"
+        )
+    try:
+        data = tomllib.loads(path.read_text())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise BadInput(f"{path} cannot be read: {error}; 'host/measure.py init' writes a new one") from error
+    meter = data.get("meter", {}).get("port") if isinstance(data.get("meter"), dict) else None
+    if not isinstance(meter, str):
+        raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
+    devices = data.get("device", {})
+    if not isinstance(devices, dict):
+        raise BadInput(f"{path}: [device.NAME] must be a table")
+    return Rig(path, meter, {name: _device(path, name, table) for name, table in devices.items()})
+
+
+def _device(path: Path, name: str, table: Any) -> RigDevice:
+    if not isinstance(table, dict):
+        raise BadInput(f"{path}: [device.{name}] must be a table")
+    for key in table:
+        if key not in _DEVICE_KEYS:
+            raise BadInput(f"{path}: [device.{name}] {unknown('key', key, sorted(_DEVICE_KEYS))}")
+    for key in ("connection", "sync", "cpufreq", "mongod"):
+        if not isinstance(table.get(key, ""), str):
+            raise BadInput(f"{path}: [device.{name}] {key} must be text in quotes, not {table[key]!r}")
+    connection = table.get("connection", "local")
+    if connection != "local" and not connection.startswith("ssh:"):
+        raise BadInput(
+            f'{path}: [device.{name}] connection = "{connection}" is neither "local" nor "ssh:user@host"'
+        )
+    options = table.get("ssh_options", [])
+    if not (isinstance(options, list) and all(isinstance(option, str) for option in options)):
+        raise BadInput(
+            f'{path}: [device.{name}] ssh_options must be a list of texts, for example ["-p", "2222"]'
+        )
+    storage, state = table.get("storage", {}), table.get("state", {})
+    if not isinstance(storage, dict):
+        raise BadInput(f'{path}: [device.{name}.storage] needs lines like sd = "/mnt/sd/opjoule"')
+    if not isinstance(state, dict):
+        raise BadInput(f"{path}: [device.{name}.state] must be a table")
+    return RigDevice(
+        connection=connection,
+        sync=table.get("sync"),
+        storage={medium: _medium(path, name, medium, value) for medium, value in storage.items()},
+        ssh_options=tuple(table.get("ssh_options", [])),
+        mongod=table.get("mongod", "mongod"),
+        mongod_options=tuple(table.get("mongod_options", [])),
+        cpufreq=table.get("cpufreq", CPUFREQ),
+        state=StateSettings().changed(state, f"{path}: [device.{name}.state]"),
+    )
+
+
+def _medium(path: Path, name: str, medium: str, value: Any) -> Medium:
+    where = f"{path}: [device.{name}.storage] {medium}"
+    if isinstance(value, str):
+        value = {"path": value}
+    if not isinstance(value, dict):
+        raise BadInput(f'{path}: [device.{name}.storage] needs lines like {medium} = "/mnt/{medium}/opjoule"')
+    for key in value:
+        if key not in _MEDIUM_KEYS:
+            raise BadInput(f"{where}: {unknown('key', key, sorted(_MEDIUM_KEYS))}")
+    place, device, expendable = value.get("path"), value.get("device", ""), value.get("expendable", False)
+    if not isinstance(place, str) or not place.startswith("/"):
+        raise BadInput(
+            f'{where}: path must be an absolute directory of the board, for example path = "/mnt/{medium}"'
+        )
+    if not isinstance(device, str) or (device and not device.startswith("/dev/")):
+        raise BadInput(f'{where}: device must be a name under /dev, for example "/dev/disk/by-id/..."')
+    if not isinstance(expendable, bool):
+        raise BadInput(f"{where}: expendable must be true or false")
+    if expendable and not device:
+        raise BadInput(f"{where}: expendable = true needs the device that may be overwritten")
+    return Medium(place.rstrip("/") or "/", device, expendable)

@@ -1,0 +1,39 @@
+"""What a server database used, from the samples that were taken of it on the board."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from opjoule.units import Unstated
+
+_REASON = "counters of the server's process on the board, from its start to its end, the load included"
+
+
+def server_usage(files: Sequence[Path]) -> dict[str, Any]:
+    """`server` of result.json: its peak memory, processor time and I/O, each the mean over the repeats' servers.
+
+    Args:
+        files: raw/server-N.csv, at least one; those without a whole row are left out.
+    """
+    used = [usage for usage in (_one(file) for file in files) if usage]
+    return {
+        name: Unstated(sum(usage[name] for usage in used) / len(used), unit, _REASON).to_json()
+        for name, unit in _UNITS.items()
+        if used
+    }
+
+
+_UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_bytes": "B"}
+
+
+def _one(file: Path) -> dict[str, float]:
+    with file.open(newline="") as lines:
+        rows = [row for row in csv.DictReader(lines) if None not in row.values()]
+    if not rows:
+        return {}
+    last = rows[-1]
+    peak = max(float(row["rss_bytes"]) for row in rows)
+    return {"peak_memory_bytes": peak} | {name: float(last[name]) for name in _UNITS if name in last}

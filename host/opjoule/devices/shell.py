@@ -1,0 +1,109 @@
+"""Runs commands on a board, over ssh or on this computer; a command is always an argument list."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from typing import Protocol
+
+from opjoule.errors import BadInput, DeviceFault
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The outcome of one command."""
+
+    status: int
+    out: bytes
+    err: str
+
+    def text(self) -> str:
+        """stdout as text."""
+        return self.out.decode(errors="replace")
+
+    def last_line(self) -> str:
+        """The last plain line it wrote to stderr, or its exit status in words."""
+        lines = [line.strip() for line in self.err.splitlines() if line.strip()]
+        return lines[-1] if lines else f"it ended with status {self.status}"
+
+
+class Shell(Protocol):
+    """A way to run commands on the board. No command is ever put together as a string by its callers."""
+
+    target: str
+    """Where the commands run, for messages."""
+
+    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 60.0) -> Ran:
+        """Runs one command to its end.
+
+        Raises: LinkFault: the connection is gone, or the command has not ended within limit_s.
+        """
+        ...
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """The local command line that runs `arguments` on the board."""
+        ...
+
+    def is_up(self) -> bool:
+        """False once the connection is lost."""
+        ...
+
+    def why_down(self) -> str:
+        """The connection's own last words."""
+        ...
+
+    def reconnect(self, limit_s: float) -> bool:
+        """Tries to make the connection again for up to limit_s; True when it stands."""
+        ...
+
+    def close(self) -> None:
+        """Ends the connection."""
+        ...
+
+
+class LocalShell:
+    """This computer is the board."""
+
+    target = "this computer"
+
+    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 60.0) -> Ran:
+        """Runs one command here."""
+        try:
+            ended = subprocess.run(
+                self.command(arguments), input=feed, capture_output=True, timeout=limit_s, check=False
+            )
+        except subprocess.TimeoutExpired as error:
+            raise DeviceFault(f"'{arguments[0]}' has not ended within {limit_s:g} s") from error
+        except OSError as error:
+            return Ran(127, b"", f"{arguments[0]}: {error.strerror}")
+        return Ran(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """The arguments themselves."""
+        return without_nul(arguments)
+
+    def is_up(self) -> bool:
+        """Always."""
+        return True
+
+    def why_down(self) -> str:
+        """There is no connection that could end."""
+        return ""
+
+    def reconnect(self, limit_s: float) -> bool:
+        """Nothing to do."""
+        return True
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+def without_nul(arguments: list[str]) -> list[str]:
+    """The arguments, checked for the one byte that no argument can carry.
+
+    Raises: BadInput: a NUL byte.
+    """
+    for argument in arguments:
+        if "\0" in argument:
+            raise BadInput(f"{argument!r} holds a NUL byte, which no command can be given")
+    return arguments

@@ -1,0 +1,92 @@
+# shellcheck shell=sh
+# Prints the board's settings that a measurement may change, one record a line, fields separated by tabs.
+# sh state.sh CPUFREQ_FOLDER MEDIUM_DEVICE MEDIUM_PATH; reads only; some lines need root.
+cpufreq=$1 device=$2 path=$3
+line() { separator=''; for field; do printf '%s%s' "$separator" "$field"; separator='	'; done; echo; }
+# Reads a file's first line into $value without another process: on a slow board each one counts.
+get() { value=; [ -r "$1" ] && { read -r value 2>/dev/null < "$1" || [ -n "$value" ]; }; }
+
+for policy in "$cpufreq"/cpufreq/policy*; do
+  [ -r "$policy/scaling_governor" ] || continue
+  set --
+  for name in scaling_governor scaling_min_freq scaling_max_freq scaling_available_governors \
+    cpuinfo_min_freq cpuinfo_max_freq; do
+    get "$policy/$name"
+    set -- "$@" "$value"
+  done
+  line policy "$policy" "$@"
+done
+for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+  get "$cpu/online" || value=always
+  line cpu "$cpu" "$value"
+done
+for switch in /sys/class/rfkill/rfkill*; do
+  get "$switch/type" || continue
+  type=$value
+  get "$switch/soft"
+  line radio "$switch" "$type" "$value"
+done
+for interface in /sys/class/net/*; do
+  kind=wired
+  if [ -e "$interface/wireless" ] || [ -e "$interface/phy80211" ]; then kind=wifi; fi
+  line interface "${interface##*/}" "$kind"
+done
+for connector in /sys/class/drm/card*-HDMI*; do
+  get "$connector/status" && line hdmi "$connector" "$value"
+done
+for led in /sys/class/leds/*; do
+  case $led in *'/input'*|*'/*') continue ;; esac
+  get "$led/brightness"
+  line led "$led" "$(sed -n 's/.*\[\([^]]*\)\].*/\1/p' "$led/trigger")" "$value"
+done
+while read -r name kind _ _ priority; do
+  [ "$name" = Filename ] || line swap "$name" "$kind" "$priority"
+done < /proc/swaps
+systemctl list-units --state=active --plain --no-legend --type=service,timer,socket 2>/dev/null |
+  while read -r unit _; do line unit "$unit"; done
+while read -r name size _; do
+  [ "$name" = MemTotal: ] && line memory_kb "$size"
+done < /proc/meminfo
+
+# Block devices: what each one is made of, and what is in use.
+for block in /sys/class/block/*; do
+  name=${block##*/}
+  get "$block/size"
+  size=$value
+  case $name in loop*|ram*|nbd*) [ "$size" = 0 ] && continue ;; esac
+  get "$block/dev"
+  number=$value whole=$name slaves=''
+  if [ -e "$block/partition" ]; then
+    real=$(readlink -f "$block")
+    real=${real%/*}
+    whole=${real##*/}
+  fi
+  for slave in "$block"/slaves/*; do [ -e "$slave" ] && slaves="$slaves${slave##*/} "; done
+  backing_number=''
+  get "$block/loop/backing_file" && backing_number=$(stat -c '%Hd:%Ld' "$value" 2>/dev/null)
+  get "$block/device/model"
+  model=$value
+  get "$block/serial" || get "$block/device/serial" || get "$block/device/cid"
+  line block "$name" "$number" "$whole" "$slaves" "$backing_number" "$size" "$model" "$value"
+done
+# mountinfo escapes spaces and the like as \040 (proc(5)): passed on as it stands.
+while read -r _ _ number _ mounted _; do line mount "$number" "$mounted"; done < /proc/self/mountinfo
+root=$(stat -c '%Hd:%Ld' / 2>/dev/null)
+case $root in
+0:*) # a file system with numbers of its own (btrfs): its source is the device
+  source=$(findmnt -n -o SOURCE / 2>/dev/null | sed 's/\[.*//')
+  [ -b "$source" ] && root=$(cat "/sys/class/block/$(basename "$(readlink -f "$source")")/dev")
+  ;;
+esac
+line root "$root"
+if [ -n "$device" ]; then
+  real=$(readlink -f "$device")
+  kind=missing
+  [ -e "$real" ] && kind=other
+  [ -b "$real" ] && kind=block
+  line medium "$real" "$kind" "$(cat "/sys/class/block/$(basename "$real")/dev" 2>/dev/null)"
+  # The superblock's features, by number, without another tool: 0x4 of s_feature_compat at 1024 + 0x5C is has_journal.
+  [ "$kind" = block ] && line file_system "$(dd if="$real" bs=1 skip=1080 count=2 2>/dev/null | od -An -tx1 | tr -d ' \n')" \
+    "$(dd if="$real" bs=1 skip=1116 count=4 2>/dev/null | od -An -tx1 | tr -d ' \n')"
+fi
+line path "$(readlink -f "$path" 2>/dev/null)" "$([ -d "$path" ] && stat -c '%Hd:%Ld' "$path")"

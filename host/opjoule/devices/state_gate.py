@@ -1,0 +1,260 @@
+"""The state gate: what state the board is in before, during and after a measurement, and which limits that breaks."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import threading
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opjoule.devices.dialogue import Dialogue
+from opjoule.devices.profiles import Profile
+from opjoule.devices.shell import Shell
+from opjoule.errors import OpJouleError
+
+PERIOD_S = 5.0
+OTHERS_LIMIT = 0.10
+"""Share of all processors that other programs may use before the run."""
+FREE_LIMIT_BYTES = 256 << 20
+SPEED_CHANGE_LIMIT = 0.3
+"""How far the medium's speed may be from the median of its earlier probes."""
+_EARLIER_NEEDED = 3
+_PROBE_MIB = 16
+_SETTLE_S = 0.5
+
+# Answers each line with the sensors, read without starting a process: polling must not warm the board.
+_WATCH = """
+temperature=$1 throttled=$2 cpufreq=$3
+get() { value=; [ -r "$1" ] && { read -r value 2>/dev/null < "$1" || [ -n "$value" ]; }; }
+while read -r _; do
+  get "$temperature"; answer=${value:--}
+  get "$throttled"; answer="$answer ${value:--}"
+  frequencies=
+  for policy in "$cpufreq"/cpufreq/policy*; do get "$policy/scaling_cur_freq" && frequencies="$frequencies,$value"; done
+  get /proc/stat
+  set -- $value
+  shift
+  idle=$(($4 + $5)) total=0
+  for part in $1 $2 $3 $4 $5 $6 $7 $8; do total=$((total + part)); done
+  echo "$answer ${frequencies:--} $((total - idle)) $total"
+done
+"""
+_PROBE = """
+stat -f -c '%a %S' "$1"
+LC_ALL=C; export LC_ALL
+file="$1/opjoule-probe"
+[ "$2" = 0 ] && exit
+trap 'rm -f "$file"' EXIT
+dd if=/dev/zero of="$file" bs=1M count="$2" oflag=direct conv=fsync || exit
+dd if="$file" of=/dev/null bs=1M iflag=direct
+"""
+_COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
+
+# Raspberry Pi firmware, get_throttled: bits 0 to 3 are now, 16 to 19 since the board started.
+_FLAGS = {
+    0: "under-voltage",
+    1: "frequency capped",
+    2: "throttled",
+    3: "soft temperature limit",
+}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The board's sensors at one moment; None for what the board does not tell."""
+
+    temperature_c: float | None
+    throttled: int | None
+    """Flags of the Raspberry Pi firmware."""
+    frequencies_khz: tuple[int, ...]
+    busy_ticks: int
+    total_ticks: int
+
+    @classmethod
+    def parse(cls, line: str) -> Reading:
+        """One answer of the watching script."""
+        temperature, throttled, frequencies, busy, total = line.split()
+        return cls(
+            None if temperature == "-" else int(temperature) / 1000,
+            None if throttled == "-" else int(throttled, 16),
+            tuple(int(khz) for khz in frequencies.strip(",-").split(",") if khz),
+            int(busy),
+            int(total),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json."""
+        return {key: value for key, value in asdict(self).items() if key not in ("busy_ticks", "total_ticks")}
+
+
+@dataclass(frozen=True)
+class MediumSpeed:
+    """A short sequential write and read past the page cache [B/s]; not a benchmark, but the same each time."""
+
+    write_bytes_per_s: float
+    read_bytes_per_s: float
+
+
+@dataclass
+class StateReport:
+    """`state` of run.json."""
+
+    before: dict[str, Any] = field(default_factory=dict)
+    during: list[dict[str, Any]] = field(default_factory=list)
+    after: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    """One line for each limit that was broken."""
+
+
+class StateWatch:
+    """Reads the board's state at the start, every few seconds, and at the end."""
+
+    def __init__(
+        self,
+        shell: Shell,
+        profile: Profile,
+        *,
+        storage: str,
+        identity: str,
+        cpufreq: str,
+        history: Path | None,
+    ) -> None:
+        """Nothing is read yet; the watching shell is started.
+
+        Args:
+            storage: directory on the medium, which exists when start() is called.
+            identity: what tells this medium from others, for the comparison with its earlier speed.
+            history: host file with the earlier speeds of all media; None for no comparison.
+        """
+        self._shell = shell
+        self._profile = profile
+        self._storage = storage
+        self._identity = identity
+        self._history = history
+        arguments = [profile.temperature, profile.throttled, cpufreq]
+        self._dialogue = Dialogue(shell, ["sh", "-c", _WATCH, "sh", *arguments])
+        self._dialogue.start()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="state-watch", daemon=True)
+        self._readings: list[Reading] = []
+        self.report = StateReport(
+            limits={
+                "temperature_c": profile.temperature_limit_c,
+                "others_cpu_fraction": OTHERS_LIMIT,
+                "free_bytes": FREE_LIMIT_BYTES,
+                "medium_speed_change": SPEED_CHANGE_LIMIT,
+            }
+        )
+
+    def start(self) -> None:
+        """The state before the run, then a reading every few seconds.
+
+        Raises: LinkFault: the connection is gone.
+        """
+        first = self._read()
+        self._stop.wait(_SETTLE_S)
+        second = self._read()
+        others = (second.busy_ticks - first.busy_ticks) / max(second.total_ticks - first.total_ticks, 1)
+        free_bytes, speed = self._probe()
+        self.report.before = {
+            **second.to_json(),
+            "others_cpu_fraction": round(others, 4),
+            "free_bytes": free_bytes,
+            "medium": self._identity,
+            "medium_speed": asdict(speed) if speed else None,
+        }
+        self.report.broken += broken_before(others, free_bytes)
+        if speed and self._history:
+            self.report.broken += compare_speed(self._history, self._identity, speed)
+        self._thread.start()
+
+    def stop(self) -> StateReport:
+        """The state after the run, and every limit that was broken; a board that is gone is a broken limit too."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2 * PERIOD_S)
+        try:
+            last = self._read()
+            self.report.after = {**last.to_json(), "free_bytes": self._probe(0)[0]}
+        except OpJouleError as error:
+            self.report.broken.append(f"state after the run unknown: {error}")
+        finally:
+            self._dialogue.close()
+        self.report.during = [reading.to_json() for reading in self._readings]
+        self.report.broken += broken_by_readings(self._readings, self._profile.temperature_limit_c)
+        return self.report
+
+    def _run(self) -> None:
+        while not self._stop.wait(PERIOD_S):
+            try:
+                self._read()
+            except OpJouleError:
+                continue  # a lost link is the measurement's business
+
+    def _read(self) -> Reading:
+        reading = Reading.parse(self._dialogue.ask()[1])
+        self._readings.append(reading)
+        return reading
+
+    def _probe(self, mib: int = _PROBE_MIB) -> tuple[int, MediumSpeed | None]:
+        """Free bytes of the medium, and its speed over a file of `mib`; no speed where it takes no direct access."""
+        ran = self._shell.run(["sh", "-c", _PROBE, "sh", self._storage, str(mib)], limit_s=300)
+        blocks = ran.text().split()
+        free_bytes = int(blocks[0]) * int(blocks[1]) if len(blocks) == 2 else 0
+        rates = [int(count) / max(float(seconds), 1e-9) for count, seconds in _COPIED.findall(ran.err)]
+        return free_bytes, MediumSpeed(*rates) if len(rates) == 2 else None
+
+
+def broken_before(others: float, free_bytes: int) -> list[str]:
+    """Limits that the board's state before the run breaks."""
+    lines = []
+    if others > OTHERS_LIMIT:
+        lines.append(
+            f"other programs used {others:.0%} of the processors before the run (limit {OTHERS_LIMIT:.0%})"
+        )
+    if free_bytes < FREE_LIMIT_BYTES:
+        lines.append(f"{free_bytes >> 20} MiB free on the medium (limit {FREE_LIMIT_BYTES >> 20} MiB)")
+    return lines
+
+
+def broken_by_readings(readings: Sequence[Reading], temperature_limit_c: float) -> list[str]:
+    """Limits that any reading breaks: temperature, and the firmware's flags raised during the run."""
+    lines = []
+    hottest = max((each.temperature_c for each in readings if each.temperature_c is not None), default=None)
+    if hottest is not None and hottest >= temperature_limit_c:
+        lines.append(f"temperature reached {hottest:.1f} C (limit {temperature_limit_c:g} C)")
+    flags = [each.throttled for each in readings if each.throttled is not None]
+    if flags:
+        now = 0
+        for value in flags:
+            now |= value & 0xF
+        risen = (flags[-1] & ~flags[0]) >> 16 & 0xF  # between two readings
+        lines += [f"firmware reports {name}" for bit, name in _FLAGS.items() if (now | risen) >> bit & 1]
+    return lines
+
+
+def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
+    """Adds `speed` to the medium's history, and says where it is far from the median of the earlier ones."""
+    try:
+        media: dict[str, list[dict[str, float]]] = json.loads(history.read_text())
+    except (OSError, ValueError):
+        media = {}
+    earlier = media.get(identity, [])
+    lines = []
+    for key, value in asdict(speed).items():
+        if len(earlier) >= _EARLIER_NEEDED:
+            usual = statistics.median(each[key] for each in earlier)
+            if abs(value / usual - 1) > SPEED_CHANGE_LIMIT:
+                name = key.removesuffix("_bytes_per_s")
+                lines.append(f"medium {name} speed {value / 1e6:.1f} MB/s, usually {usual / 1e6:.1f} MB/s")
+    media[identity] = [*earlier, asdict(speed)][-20:]
+    history.parent.mkdir(parents=True, exist_ok=True)
+    part = history.with_suffix(".part")
+    part.write_text(json.dumps(media, indent=1))
+    part.replace(history)
+    return lines

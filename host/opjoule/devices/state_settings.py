@@ -1,0 +1,82 @@
+"""What state the board is measured in: the [device.NAME.state] table of rig.toml, or --state KEY=VALUE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from opjoule.databases.registry import unknown
+from opjoule.errors import BadInput
+
+_CHOICES = {
+    "page_cache": ("drop", "keep"),
+    "wifi": ("off", "keep"),
+    "bluetooth": ("off", "keep"),
+    "hdmi": ("off", "keep"),
+    "leds": ("off", "keep"),
+    "swap": ("off", "keep"),
+    "services": ("stop", "keep"),
+    "file_system": ("keep", "check", "new"),
+    "journal": ("keep", "on", "off"),
+    "trim": ("yes", "no"),
+}
+
+
+@dataclass(frozen=True)
+class StateSettings:
+    """One value a key, as rig.toml and --state write them."""
+
+    page_cache: str = "drop"
+    """Dropped before each run, or kept."""
+    governor: str = "performance"
+    """CPU frequency governor; "keep" leaves it."""
+    frequency_khz: int = 0
+    """Fixed CPU frequency; 0 leaves the board's range."""
+    wifi: str = "off"
+    bluetooth: str = "off"
+    hdmi: str = "off"
+    leds: str = "off"
+    swap: str = "off"
+    services: str = "stop"
+    """Services and timers that wake up on their own: stopped, or kept."""
+    cpus: int = 0
+    """Number of processors left on; 0 for all."""
+    memory_mb: int = 0
+    """Memory the board is left with; 0 for all."""
+    pin: str = ""
+    """Processors the loader is kept on, as taskset -c takes them."""
+    file_system: str = "keep"
+    """Of an expendable medium: keep it, check it, or make a new ext4."""
+    journal: str = "keep"
+    """ext4 journalling of an expendable medium."""
+    trim: str = "yes"
+    precondition_mb: int = 0
+    """Written to the medium and removed before the run; 0 for nothing."""
+
+    def changed(self, settings: Mapping[str, object], where: str) -> StateSettings:
+        """These settings with some of them changed.
+
+        Raises: BadInput: an unknown key, or a value that the key cannot take; `where` says in what file or option.
+        """
+        kinds = {each.name: each.type for each in fields(self)}
+        values: dict[str, object] = {}
+        for key, value in settings.items():
+            if key not in kinds:
+                raise BadInput(f"{where}: {unknown('key', key, sorted(kinds))}")
+            values[key] = _number(value, key, where) if kinds[key] == "int" else _word(value, key, where)
+        return replace(self, **values)  # type: ignore[arg-type]
+
+
+def _number(value: object, key: str, where: str) -> int:
+    text = str(value)
+    if isinstance(value, bool) or not text.isdigit():
+        raise BadInput(f"{where}: {key} must be a whole number of at least 0, not {value!r}")
+    return int(text)
+
+
+def _word(value: object, key: str, where: str) -> str:
+    choices = _CHOICES.get(key)
+    if not isinstance(value, str) or (choices and value not in choices):
+        limit = " or ".join(choices) if choices else "text in quotes"
+        raise BadInput(f"{where}: {key} must be {limit}, not {value!r}")
+    return value

@@ -1,0 +1,66 @@
+# shellcheck shell=sh
+# What prepare and restore do on the board. POSIX sh, run as root; sent as one block, so that a link cut on the way runs nothing.
+# Every change is preceded by its undo in the folder $journal, one file a change, on the board's own disk.
+boot=$(cat /proc/sys/kernel/random/boot_id)
+
+put() { printf '%s\n' "$2" > "$1"; }
+unmount() { ! mountpoint -q "$1" || umount "$1"; }
+remove_folder() { rmdir "$1" 2>/dev/null || :; } # what the user has put there since stays
+swap_on() { awk -v n="$1" '$1 == n { found = 1 } END { exit !found }' /proc/swaps || swapon ${2:+-p "$2"} "$1"; }
+journal_on() { e2fsck -p "$1" >/dev/null 2>&1; tune2fs -O has_journal "$1" >/dev/null; }
+journal_off() { e2fsck -p "$1" >/dev/null 2>&1; tune2fs -O ^has_journal "$1" >/dev/null; }
+make_file_system() { wipefs -q -a "$1" && mkfs.ext4 -q -F -E lazy_itable_init=0,lazy_journal_init=0 "$1"; }
+check_file_system() { e2fsck -p -f "$1" >/dev/null; [ $? -le 1 ]; }
+mount_medium() { mount -t ext4 -o noatime "$1" "$2"; }
+trim() { fstrim "$1" 2>/dev/null || { echo 'the medium takes no TRIM' >&2; return 1; }; }
+drop_page_cache() { sync; echo 3 > /proc/sys/vm/drop_caches; }
+take_memory() { # FOLDER KIB: fills that much of the board's memory, which cannot be swapped out
+  mkdir -p "$1" && mount -t ramfs opjoule-memory "$1" && head -c "$(($2 * 1024))" /dev/zero > "$1/taken"
+}
+fill() { # FOLDER MIB: writes and removes that much, so that the medium has no easy free blocks left
+  dd if=/dev/urandom of="$1/opjoule-fill" bs=1M count="$2" conv=fsync 2>/dev/null; status=$?
+  rm -f "$1/opjoule-fill"; return $status
+}
+
+# After a cut link an earlier script may still be at work: its changes must be complete before they are undone.
+# shellcheck disable=SC2154 # $journal is set by what is sent before
+one_at_a_time() { mkdir -p "${journal%/*}" && exec 9>"$journal.lock" && flock 9; }
+
+in_scope() { [ "$1" = lasting ] || [ "$2" = "$boot" ]; } # a reboot has undone what is not lasting
+
+remember() { # remember NUMBER volatile|lasting UNDO
+  (umask 077 && mkdir -p "$journal")
+  printf 'in_scope %s %s || return 0\n%s\n' "$2" "$boot" "$3" > "$journal/$1.new"
+  mv "$journal/$1.new" "$journal/$1.undo"
+  sync "$journal/$1.undo" "$journal" 2>/dev/null || sync
+}
+
+step() { # step NUMBER SCOPE UNDO COMMAND [ARGUMENT]...
+  number=$1 scope=$2 undo=$3
+  shift 3
+  [ -z "$undo" ] || remember "$number" "$scope" "$undo"
+  if why=$("$@" 2>&1); then printf 'done\t%s\n' "$number"
+  else printf 'failed\t%s\t%s\n' "$number" "$(printf '%s' "$why" | tail -n 1)"; fi
+}
+
+restore() {
+  [ ! -d "$journal" ] || undo_all
+  rm -f "$journal.lock"
+  rmdir "$journal" "${journal%/*}" 2>/dev/null
+}
+
+undo_all() {
+  # shellcheck disable=SC2045 # the names are the rig's own: a number and .undo
+  for file in $(ls -r "$journal"); do
+    case $file in
+    *.undo)
+      # shellcheck disable=SC1090 # an undo is one command, written by remember
+      if why=$( (. "$journal/$file") 2>&1); then
+        printf 'done\t%s\t%s\n' "${file%.undo}" "$(tail -n 1 "$journal/$file")"
+        rm -f "$journal/$file"
+      else printf 'failed\t%s\t%s\n' "${file%.undo}" "$(tail -n 1 "$journal/$file"): $(printf '%s' "$why" | tail -n 1)"; fi
+      ;;
+    *) rm -f "$journal/$file" ;;
+    esac
+  done
+}

@@ -1,0 +1,138 @@
+"""Builds the virtual board once and caches it: root disk, kernel, initial RAM disk, keys, and a booted snapshot.
+
+The cache folder is named by a hash of the scripts that make it, and the snapshot in it by one of the machine and the
+emulator's version: a change makes a new one, nothing is ever used that does not fit.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from opjoule.devices.virtual.initrd import write_initrd
+from opjoule.devices.virtual.machine import EMULATOR, Image, Machine
+from opjoule.errors import BadInput, DeviceFault
+
+MIRROR = "http://deb.debian.org/debian"
+PROGRAMS = {
+    EMULATOR: "qemu-system-arm",
+    "qemu-img": "qemu-utils",
+    "qemu-aarch64-static": "qemu-user-static",
+    "mmdebstrap": "mmdebstrap",
+    "zstd": "zstd",
+    "ssh-keygen": "openssh-client",
+    "mkfs.ext4": "e2fsprogs",
+}
+_SOURCES = Path(__file__).parent
+_REQUIREMENTS = _SOURCES.parents[2] / "requirements" / "measure.txt"
+_PLATFORMS = ("manylinux_2_28_aarch64", "manylinux_2_17_aarch64", "manylinux2014_aarch64")
+_PIP = [
+    *(sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--require-hashes"),
+    *("--python-version", "3.11", "--implementation", "cp", "--only-binary", ":all:"),
+    *(f"--platform={name}" for name in _PLATFORMS),
+]
+"""Installs what measure.py needs for the board's architecture and Debian's Python."""
+_PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+
+
+def get_image(cache: Path, say: Callable[[str], None]) -> Image:
+    """The image, built now if it is not there yet; safe from several processes at once.
+
+    Args:
+        cache: folder for images, for example build/virtual-board.
+        say: told what is going on, one line each.
+    Raises: BadInput: a program is missing. DeviceFault: the build failed.
+    """
+    for program, package in PROGRAMS.items():
+        if shutil.which(program, path=_PATH) is None:
+            raise BadInput(f"the virtual board needs {program}: apt-get install {package}")
+    folder = cache / _hash(
+        ("rootfs.sh", "initrd.py", "namespace.py"), MIRROR.encode() + _REQUIREMENTS.read_bytes()
+    )
+    # A snapshot fits only the very command line and emulator that it was taken with.
+    image = Image(folder, _hash(("machine.py",), _emulator_version()))
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not image.host_key_file.exists():
+            say("virtual board: building the root file system (once, about two minutes)")
+            _build(image, folder.with_suffix(".part"))
+        if not image.snapshot.exists():
+            say("virtual board: first start, kept as a snapshot")
+            Machine(image, folder / "first-start").save()
+            shutil.rmtree(folder / "first-start", ignore_errors=True)
+    return image
+
+
+def _hash(files: tuple[str, ...], salt: bytes) -> str:
+    digest = hashlib.sha256(salt)
+    for name in files:
+        digest.update((_SOURCES / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _emulator_version() -> bytes:
+    return subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
+
+
+def _build(image: Image, part: Path) -> None:
+    # Its users and groups need numbers of their own, which only root can give.
+    root = [] if os.geteuid() == 0 else ["sudo"]
+    if root and shutil.which("sudo") is None:
+        raise BadInput("the virtual board is built by root, once: run this command as root, or install sudo")
+    shutil.rmtree(part, ignore_errors=True)
+    shutil.rmtree(image.folder, ignore_errors=True)
+    work, made = part / "work", Image(part, "")
+    work.mkdir(parents=True)
+    _run(
+        part,
+        [
+            "ssh-keygen",
+            "-q",
+            "-t",
+            "ed25519",
+            "-N",
+            "",
+            "-C",
+            "opjoule-virtual-board",
+            "-f",
+            str(made.user_key),
+        ],
+    )
+    script = [
+        "sh",
+        str(_SOURCES / "rootfs.sh"),
+        str(work.resolve()),
+        MIRROR,
+        str(made.user_key.resolve()) + ".pub",
+    ]
+    _run(part, [*_PIP, "--target", str(work / "site"), "--requirement", str(_REQUIREMENTS)])
+    _run(part, [*root, sys.executable, str(_SOURCES / "namespace.py"), *script])
+    write_initrd(work / "busybox", work / "modules", made.initrd)
+    _run(part, ["qemu-img", "convert", "-q", "-O", "qcow2", str(work / "root.ext4"), str(made.root)])
+    for name in ("vmlinuz", "packages", "host_key.pub"):
+        shutil.move(work / name, part / name)
+    _run(part, [*root, "rm", "-rf", str(work)])
+    part.rename(image.folder)
+
+
+def _run(part: Path, command: list[str]) -> None:
+    log = part / "build.log"
+    with log.open("ab") as sink:
+        ended = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=sink,
+            stderr=sink,
+            check=False,
+            env={**os.environ, "PATH": _PATH},
+        )
+    if ended.returncode != 0:
+        tail = log.read_text(errors="replace").strip().splitlines()[-3:]
+        raise DeviceFault(f"the virtual board could not be built ({log}): {' | '.join(tail)}")

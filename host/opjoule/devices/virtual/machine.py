@@ -1,0 +1,257 @@
+"""Starts and stops virtual boards: fresh disks over a cached image, restored from a snapshot where there is one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from opjoule.errors import DeviceFault
+
+EMULATOR = "qemu-system-aarch64"
+MEDIA = {"sd": ("SD", 20 << 20, 1500), "emmc": ("EMMC", 80 << 20, 5000), "ssd": ("SSD", 200 << 20, 20000)}
+"""Serial, bytes a second and operations a second of each medium's disk; made up, only their order means something."""
+MEDIUM_BYTES = 1 << 30
+_START_S = 300.0
+
+
+@dataclass(frozen=True)
+class Image:
+    """What image.py has built, in one cache folder."""
+
+    folder: Path
+    start: str
+    """Hash of the machine that its snapshot belongs to."""
+
+    @property
+    def kernel(self) -> Path:
+        """The uncompressed kernel."""
+        return self.folder / "vmlinuz"
+
+    @property
+    def initrd(self) -> Path:
+        """The initial RAM disk."""
+        return self.folder / "initrd"
+
+    @property
+    def root(self) -> Path:
+        """The root disk, never written to."""
+        return self.folder / "root.qcow2"
+
+    @property
+    def booted_root(self) -> Path:
+        """What booting has written over `root`, as of the snapshot."""
+        return self.folder / f"booted-{self.start}.qcow2"
+
+    @property
+    def snapshot(self) -> Path:
+        """Memory and devices of a booted machine."""
+        return self.folder / f"booted-{self.start}.zst"
+
+    @property
+    def user_key(self) -> Path:
+        """Private key of both of the board's users."""
+        return self.folder / "user_key"
+
+    @property
+    def host_key_file(self) -> Path:
+        """The board's public host key."""
+        return self.folder / "host_key.pub"
+
+    def ssh_options(self, port: int, known_hosts: Path) -> list[str]:
+        """ssh options for a board of this image behind loopback `port`; writes its host key to `known_hosts`."""
+        known_hosts.write_text(f"[127.0.0.1]:{port} {self.host_key_file.read_text()}")
+        return [
+            *("-F", "none", "-p", str(port), "-i", str(self.user_key), "-o", "IdentitiesOnly=yes"),
+            *("-o", f"UserKnownHostsFile={known_hosts}", "-o", "GlobalKnownHostsFile=none"),
+        ]
+
+
+class Machine:
+    """One running virtual board. Its disks live in `folder` and survive reset and power cut, not close()."""
+
+    def __init__(self, image: Image, folder: Path, *, serial: Path | None = None) -> None:
+        """Starts the board, from the snapshot where that can be.
+
+        Args:
+            folder: a new or empty folder for its disks, sockets and logs.
+            serial: a serial port of this computer that becomes the board's /dev/ttyS0; such a board is booted.
+        Raises: DeviceFault: qemu does not start, or the board does not come up.
+        """
+        self.image = image
+        self.folder = folder
+        self.port = _free_port()
+        self.edges = folder / "edges.log"
+        self._serial = serial
+        self._process: subprocess.Popen[bytes] | None = None
+        folder.mkdir(parents=True, exist_ok=True)
+        restore = image.snapshot.exists() and serial is None
+        _overlay(image.booted_root if restore else image.root, folder / "root.qcow2")
+        for name in MEDIA:
+            _blank(folder / f"{name}.qcow2")
+        self.power_on(restore=restore)
+
+    def power_on(self, *, restore: bool = False) -> None:
+        """Starts qemu on the disks as they are and waits until sshd answers."""
+        command = self._command()
+        if restore:
+            command += ["-incoming", f"exec:zstd -dc {self.image.snapshot}"]
+        with (self.folder / "qemu.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd=self.folder,
+                start_new_session=True,
+            )
+        self._await_ssh()
+
+    def _command(self) -> list[str]:
+        disks = [("root.qcow2", "ROOT", "")]
+        for name, (serial, rate, operations) in MEDIA.items():
+            limits = f",throttling.bps-total={rate},throttling.iops-total={operations}"
+            disks.append((f"{name}.qcow2", serial, limits))
+        drives: list[str] = []
+        for file, serial, throttle in disks:
+            drives += [
+                "-drive",
+                f"if=none,id={serial},file={file},format=qcow2,cache=writeback,discard=unmap{throttle}",
+            ]
+            drives += ["-device", f"virtio-blk-device,drive={serial},serial={serial}"]
+        return [
+            *(
+                EMULATOR,
+                "-M",
+                "virt-7.2",
+                "-cpu",
+                "cortex-a53",
+                "-accel",
+                "tcg,thread=multi",
+                "-smp",
+                "2",
+                "-m",
+                "1G",
+            ),
+            *("-nographic", "-monitor", "none", "-serial", "file:console.log", "-nodefaults"),
+            *("-kernel", str(self.image.kernel), "-initrd", str(self.image.initrd)),
+            *("-append", "console=ttyAMA0 quiet net.ifnames=0"),
+            *drives,
+            *(
+                "-netdev",
+                f"user,id=net,hostfwd=tcp:127.0.0.1:{self.port}-:22",
+                "-device",
+                "virtio-net-device,netdev=net",
+            ),
+            *self._serial_arguments(),
+            *("-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-device,rng=rng"),
+            *("-qmp", "unix:qmp.sock,server=on,wait=off"),
+            *("-msg", "timestamp=on", "-D", str(self.edges), "-trace", "pl061_set_output"),
+        ]
+
+    def _serial_arguments(self) -> list[str]:
+        if self._serial is None:
+            return []
+        return ["-chardev", f"serial,id=meter,path={self._serial}", "-device", "pci-serial,chardev=meter"]
+
+    def _await_ssh(self) -> None:
+        deadline_s = time.monotonic() + _START_S
+        while not self._greets():
+            assert self._process
+            if self._process.poll() is not None or time.monotonic() > deadline_s:
+                tail = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()[-1:]
+                self.power_off()
+                raise DeviceFault(
+                    f"the virtual board does not come up: {' '.join(tail) or 'no word from qemu'}"
+                )
+            time.sleep(0.1)
+
+    def _greets(self) -> bool:
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), 1.0) as probe:
+                probe.settimeout(20.0)
+                return probe.recv(4) == b"SSH-"
+        except OSError:
+            return False
+
+    def qmp(self, command: str, **arguments: Any) -> Any:
+        """One command to qemu's machine protocol; its return value."""
+        with socket.socket(socket.AF_UNIX) as line:
+            # A path relative to the folder: a socket's name is limited to 107 bytes.
+            descriptor = os.open(self.folder, os.O_RDONLY)
+            try:
+                line.connect(f"/proc/self/fd/{descriptor}/qmp.sock")
+            finally:
+                os.close(descriptor)
+            stream = line.makefile("rw")
+            stream.readline()
+            for each in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
+                stream.write(json.dumps(each) + "\n")
+                stream.flush()
+                reply = _reply(stream)
+            return reply
+
+    def save(self) -> None:
+        """Stops the machine and keeps its memory and what it wrote as the image's snapshot."""
+        part = self.image.snapshot.with_suffix(".part")
+        self.qmp("migrate", uri=f"exec:zstd -q -T2 -3 -c > {part}")
+        while (state := self.qmp("query-migrate").get("status")) not in ("completed", "failed"):
+            time.sleep(0.2)
+        self.power_off()
+        if state == "failed":
+            raise DeviceFault("qemu could not save the virtual board")
+        shutil.move(self.folder / "root.qcow2", self.image.booted_root)
+        part.rename(self.image.snapshot)
+
+    def is_running(self) -> bool:
+        """False once qemu has ended."""
+        return self._process is not None and self._process.poll() is None
+
+    def power_off(self) -> None:
+        """Cuts the power: qemu is killed, the disks keep what they were given."""
+        if self._process and self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+        if self._process:
+            self._process.wait()
+
+    def close(self) -> None:
+        """Cuts the power and removes the disks."""
+        self.power_off()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _reply(stream: Any) -> Any:
+    for line in stream:
+        answer = json.loads(line)
+        if "return" in answer:
+            return answer["return"]
+        if "error" in answer:
+            raise DeviceFault(f"qemu: {answer['error']['desc']}")
+    raise DeviceFault("qemu has ended")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _overlay(backing: Path, target: Path) -> None:
+    _image_tool("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(backing.resolve()), str(target))
+
+
+def _blank(target: Path) -> None:
+    _image_tool("create", "-q", "-f", "qcow2", str(target), str(MEDIUM_BYTES))
+
+
+def _image_tool(*arguments: str) -> None:
+    made = subprocess.run(["qemu-img", *arguments], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        raise DeviceFault(f"qemu-img: {made.stderr.strip()}")

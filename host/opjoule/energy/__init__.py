@@ -1,0 +1,1 @@
+"""Energy of a window of the trace, with its uncertainty budget."""

@@ -1,0 +1,62 @@
+"""The uncertainty budget of an energy: one standard uncertainty for each named source."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from opjoule.units import COVERAGE_FACTOR, Measured
+
+PARTS = ("gain", "offset", "quantisation", "alignment", "loss", "baseline", "repeats")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Standard uncertainties (k = 1) [J] by part, and the reason for each part that is absent.
+
+    The parts are independent of each other and add in quadrature (JCGM 100:2008, 5.1.2).
+    """
+
+    parts: Mapping[str, float]
+    absent: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __post_init__(self) -> None:
+        unknown = set(self.parts) | set(self.absent)
+        if unknown != set(PARTS):
+            raise ValueError(f"budget must name {', '.join(PARTS)}; got {', '.join(sorted(unknown))}")
+
+    @property
+    def standard_u(self) -> float:
+        """Combined standard uncertainty [J]."""
+        return math.hypot(*self.parts.values())
+
+    def with_part(self, name: str, standard_u: float) -> Budget:
+        """The budget with one part set."""
+        absent = {part: reason for part, reason in self.absent.items() if part != name}
+        return Budget({**self.parts, name: standard_u}, absent)
+
+    def energy(self, value_j: float) -> Measured:
+        """The energy [J] with the budget's expanded uncertainty."""
+        return Measured.from_standard(value_j, self.standard_u, "J")
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in result.json: each part's contribution [J], k = 2, and its share of the variance."""
+        variance = self.standard_u**2
+        entries: dict[str, Any] = {}
+        for name in PARTS:
+            if name in self.parts:
+                part = self.parts[name]
+                share = part**2 / variance if variance > 0 else 0.0
+                entries[name] = {
+                    "value": COVERAGE_FACTOR * part,
+                    "u": None,
+                    "unit": "J",
+                    "share": share,
+                    "reason": "itself an expanded uncertainty (k = 2)",
+                }
+            else:
+                entries[name] = {"value": None, "u": None, "unit": "J", "reason": self.absent[name]}
+        return entries

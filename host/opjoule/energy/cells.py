@@ -1,0 +1,214 @@
+"""The trace cut into cells: every sample holds from midpoint to midpoint, every gap is a cell of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby, pairwise
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.energy.step_integral import NS, StepIntegral
+from opjoule.errors import WindowError
+from opjoule.trace.power_trace import Float64Array, Gap, Int64Array, PowerTrace
+
+AROUND_SAMPLES: Final = 32
+"""Samples on either side of a gap that bound what can have flowed in it, at least."""
+AROUND_FACTOR: Final = 4
+"""... or this many times the gap's own length, if that is more."""
+
+
+@dataclass(frozen=True)
+class LostCell:
+    """A gap as a cell, with what is known of the current in it."""
+
+    gap: Gap
+    cell: int
+    """Index among the cells."""
+    current_min_a: float
+    """Least current among the samples around; -inf where too few samples are around."""
+    current_max_a: float
+    """Greatest current among the samples around; +inf where too few samples are around."""
+    voltage_step_v: float
+    """Voltage after the gap minus voltage before it; 0 at the ends of the trace."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """A trace as contiguous cells; build it once with `of` and use it for many windows."""
+
+    bounds_ns: Int64Array
+    """shape (m + 1,)"""
+    current_a: Float64Array
+    """shape (m,); in a gap the mean from its charge, or else the mean of the samples next to it"""
+    voltage_v: Float64Array
+    """shape (m,); in a gap the mean of the samples next to it"""
+    lost: tuple[LostCell, ...]
+    period_ns: int
+
+    @classmethod
+    def of(cls, trace: PowerTrace) -> Cells:
+        """The cells of a trace.
+
+        Raises: WindowError: the trace holds fewer than two good samples.
+        """
+        good = np.flatnonzero(trace.good)
+        if good.size < 2:
+            raise WindowError(f"the power trace holds {good.size} good samples: nothing to integrate")
+        samples = _Samples(
+            trace.meter_ns[good], trace.current_a[good], trace.voltage_v[good], trace.period_ns()
+        )
+        gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, good, samples)}
+        return _tile(samples, gaps)
+
+    @cached_property
+    def power(self) -> StepIntegral:
+        """Integral of the power [J]."""
+        return StepIntegral(self.bounds_ns, self.current_a * self.voltage_v)
+
+    @cached_property
+    def voltage(self) -> StepIntegral:
+        """Integral of the voltage [V s]."""
+        return StepIntegral(self.bounds_ns, self.voltage_v)
+
+    @cached_property
+    def current(self) -> StepIntegral:
+        """Integral of the current [C]."""
+        return StepIntegral(self.bounds_ns, self.current_a)
+
+    @cached_property
+    def is_sample(self) -> npt.NDArray[np.bool_]:
+        """False for the cells of gaps, shape (m,)."""
+        mask = np.ones(self.current_a.size, np.bool_)
+        mask[[lost.cell for lost in self.lost]] = False
+        return mask
+
+    def inside(self, start_ns: int, end_ns: int) -> slice:
+        """The cells that a window touches."""
+        first, last = self.power.cell_at([start_ns, end_ns]).tolist()
+        return slice(first, last + 1)
+
+    def sample_power_w(self, some: slice) -> Float64Array:
+        """Power [W] of those of some cells that are samples."""
+        return (self.current_a[some] * self.voltage_v[some])[self.is_sample[some]]
+
+    @property
+    def start_ns(self) -> int:
+        """Start of the first cell [meter_ns]."""
+        return int(self.bounds_ns[0])
+
+    @property
+    def end_ns(self) -> int:
+        """End of the last cell [meter_ns]."""
+        return int(self.bounds_ns[-1])
+
+
+@dataclass(frozen=True)
+class _Samples:
+    """The good samples."""
+
+    centre_ns: Int64Array
+    current_a: Float64Array
+    voltage_v: Float64Array
+    period_ns: int
+
+    def around(self, after: int, length_ns: int, least: int, factor: int) -> slice:
+        """Samples before and behind the space after sample `after`, as far as factor times a length."""
+        count = max(least, factor * round(length_ns / max(self.period_ns, 1)))
+        return slice(max(after + 1 - count, 0), after + 1 + count)
+
+
+def _gaps_by_sample(
+    trace: PowerTrace, good: npt.NDArray[np.intp], samples: _Samples
+) -> Iterator[tuple[int, list[Gap]]]:
+    """Gaps grouped by the good sample before them; lost rows that no gap explains are gaps too."""
+    centre_ns = samples.centre_ns
+    known = [(_sample_before(centre_ns, gap), gap) for gap in trace.gaps]
+    explained = {after for after, _ in known}
+    jumps = np.flatnonzero(np.diff(good) > 1)
+    for after in jumps.tolist():
+        if after not in explained:
+            lost = int(good[after + 1] - good[after] - 1)
+            gap = Gap.between(int(centre_ns[after]), int(centre_ns[after + 1]), lost, "no reason recorded")
+            known.append((after, gap))
+    known.sort(key=lambda pair: pair[0])
+    for after, group in groupby(known, key=lambda pair: pair[0]):
+        last_ns = int(centre_ns[after]) if after >= 0 else None
+        next_ns = int(centre_ns[after + 1]) if after + 1 < centre_ns.size else None
+        yield after, [_between_samples(gap, last_ns, next_ns) for _, gap in group]
+
+
+def _sample_before(centre_ns: Int64Array, gap: Gap) -> int:
+    middle_ns = gap.start_meter_ns + gap.duration_ns // 2
+    return int(np.searchsorted(centre_ns, middle_ns, side="right")) - 1
+
+
+def _between_samples(gap: Gap, last_ns: int | None, next_ns: int | None) -> Gap:
+    """The gap, kept from reaching over the centres of the good samples around it; None at the trace's ends."""
+    start_ns = gap.start_meter_ns if last_ns is None else max(gap.start_meter_ns, last_ns)
+    end_ns = gap.end_meter_ns if next_ns is None else min(gap.end_meter_ns, next_ns)
+    if (start_ns, end_ns) == (gap.start_meter_ns, gap.end_meter_ns):
+        return gap
+    charge_c = None if gap.charge_c is None else gap.charge_c * (end_ns - start_ns) / gap.duration_ns
+    return Gap(start_ns, end_ns, gap.lost_samples, charge_c, gap.reason)
+
+
+def _as_one(gaps: list[Gap]) -> Gap:
+    """Neighbouring gaps without a good sample between them as one; its charge is known if every part's is."""
+    if len(gaps) == 1:
+        return gaps[0]
+    ordered = sorted(gaps, key=lambda gap: gap.start_meter_ns)
+    touching = all(a.end_meter_ns == b.start_meter_ns for a, b in pairwise(ordered))
+    charges = [gap.charge_c for gap in ordered if gap.charge_c is not None]
+    return Gap(
+        ordered[0].start_meter_ns,
+        max(gap.end_meter_ns for gap in ordered),
+        sum(gap.lost_samples for gap in ordered),
+        sum(charges) if touching and len(charges) == len(ordered) else None,
+        "; ".join(dict.fromkeys(gap.reason for gap in ordered)),
+    )
+
+
+def _tile(samples: _Samples, gaps: dict[int, Gap]) -> Cells:
+    centre_ns = samples.centre_ns
+    middle_ns = centre_ns[:-1] + np.diff(centre_ns) // 2
+    half_ns = samples.period_ns // 2
+    starts_ns = np.concatenate([centre_ns[:1] - half_ns, middle_ns])
+    end_ns = int(centre_ns[-1]) + half_ns
+    after = np.array(sorted(gaps), np.intp)
+    for index, gap in gaps.items():
+        if index + 1 < centre_ns.size:
+            starts_ns[index + 1] = gap.end_meter_ns
+        else:
+            end_ns = gap.end_meter_ns
+    gap_starts_ns = np.array([gaps[index].start_meter_ns for index in after.tolist()], np.int64)
+    filled = [_fill(samples, index, gaps[index]) for index in after.tolist()]
+    bounds_ns = np.append(np.insert(starts_ns, after + 1, gap_starts_ns), end_ns)
+    current_a = np.insert(samples.current_a, after + 1, [fill[0] for fill in filled])
+    voltage_v = np.insert(samples.voltage_v, after + 1, [fill[1] for fill in filled])
+    lost = tuple(
+        _lost_cell(samples, index, gaps[index], index + 1 + number)
+        for number, index in enumerate(after.tolist())
+    )
+    return Cells(bounds_ns, current_a, voltage_v, lost, samples.period_ns)
+
+
+def _fill(samples: _Samples, after: int, gap: Gap) -> tuple[float, float]:
+    """Mean current and voltage of a gap's cell."""
+    near = samples.around(after, gap.duration_ns, 2, 1)
+    voltage_v = float(np.mean(samples.voltage_v[near]))
+    if gap.charge_c is not None:
+        return gap.charge_c / (gap.duration_ns * NS), voltage_v
+    return float(np.mean(samples.current_a[near])), voltage_v
+
+
+def _lost_cell(samples: _Samples, after: int, gap: Gap, cell: int) -> LostCell:
+    around = samples.current_a[samples.around(after, gap.duration_ns, AROUND_SAMPLES, AROUND_FACTOR)]
+    enough = around.size >= AROUND_SAMPLES
+    least, greatest = (float(around.min()), float(around.max())) if enough else (-np.inf, np.inf)
+    at_an_end = not 0 <= after < samples.voltage_v.size - 1
+    voltage_step_v = 0.0 if at_an_end else float(samples.voltage_v[after + 1] - samples.voltage_v[after])
+    return LostCell(gap, cell, least, greatest, voltage_step_v)

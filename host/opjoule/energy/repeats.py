@@ -1,0 +1,35 @@
+"""Several runs of the same measurement."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from opjoule.units import COVERAGE_FACTOR
+
+T_95: Final = {
+    1: 13.97, 2: 4.53, 3: 3.31, 4: 2.87, 5: 2.65, 6: 2.52, 7: 2.43, 8: 2.37, 9: 2.32, 10: 2.28,
+    11: 2.25, 12: 2.23, 13: 2.21, 14: 2.20, 15: 2.18, 16: 2.17, 17: 2.16, 18: 2.15, 19: 2.14, 20: 2.13,
+    25: 2.11, 30: 2.09, 35: 2.07, 40: 2.06, 45: 2.06, 50: 2.05, 100: 2.025,
+}  # fmt: skip
+"""Student's t for 95.45 % by degrees of freedom. Source: JCGM 100:2008, table G.2."""
+
+
+def repeat_standard_u(values: Sequence[float]) -> float:
+    """Standard uncertainty of the mean of repeated runs, widened so that k = 2 covers 95.45 % (Student's t).
+
+    Raises: ValueError: fewer than two runs.
+    Source: JCGM 100:2008, 4.2.3 and G.3.
+    """
+    if len(values) < 2:
+        raise ValueError(f"{len(values)} run(s): the spread of repeats needs at least two")
+    standard_error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
+    return standard_error * student_t(len(values) - 1) / COVERAGE_FACTOR
+
+
+def student_t(degrees_of_freedom: int) -> float:
+    """Student's t for 95.45 %, from the next lower tabulated degrees of freedom."""
+    return T_95[max(tabulated for tabulated in T_95 if tabulated <= degrees_of_freedom)]

@@ -1,0 +1,144 @@
+"""Energy drawn inside one window of the trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.budget import Budget
+from opjoule.energy.cells import Cells
+from opjoule.energy.loss import Loss, loss_in
+from opjoule.energy.sensor import SensorModel
+from opjoule.energy.uncertainty import alignment_u_j, quantisation_u_j
+from opjoule.errors import GapError, WindowError
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.units import Measured
+
+LOST_FRACTION_MAX = 0.1
+"""Default limit: a window of which more than this was lost without its charge gives no energy."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A stretch of the meter clock."""
+
+    start_ns: int
+    end_ns: int
+    u_ns: float
+    """Standard uncertainty of the window's place: both edges move together [ns]."""
+    u_duration_ns: float = 0.0
+    """Standard uncertainty of the window's length [ns]."""
+
+    @property
+    def duration_s(self) -> float:
+        """Length [s]."""
+        return (self.end_ns - self.start_ns) * 1e-9
+
+    @classmethod
+    def on_meter(cls, board_to_meter: ClockMap, start_board_ns: int, end_board_ns: int) -> Window:
+        """The window between two times of the board's clock, carried over with the map's uncertainty."""
+        middle_ns = (start_board_ns + end_board_ns) // 2
+        return cls(
+            board_to_meter.to_target(start_board_ns),
+            board_to_meter.to_target(end_board_ns),
+            board_to_meter.u_ns(middle_ns),
+            board_to_meter.u_rate * (end_board_ns - start_board_ns),
+        )
+
+
+@dataclass(frozen=True)
+class EnergyResult:
+    """Energy of a window and where its uncertainty comes from; idle power is not subtracted."""
+
+    energy: Measured
+    """[J], k = 2."""
+    budget: Budget
+    window: Window
+    voltage_time_vs: float
+    """Integral of the voltage over the window [V s]: what an offset of the current multiplies."""
+    lost_s: float
+    """Part of the window that lies in gaps without a known charge [s]."""
+    lost_samples: int
+    """Lost conversions whose gap touches the window, those with a known charge included."""
+    lost_bounds_j: tuple[float, float]
+    """Least and greatest energy that can have flowed in the gaps without a known charge [J]."""
+
+    @property
+    def mean_power_w(self) -> float:
+        """Energy over duration [W]."""
+        return self.energy.value / self.window.duration_s
+
+
+def window_energy_j(
+    trace: PowerTrace | Cells,
+    window: Window,
+    sensor: SensorModel,
+    *,
+    lost_fraction_max: float = LOST_FRACTION_MAX,
+) -> EnergyResult:
+    """Energy drawn inside one window, partial samples at both edges included.
+
+    Args:
+        trace: samples on the meter clock; for many windows of one trace give `Cells.of(trace)`.
+        window: start and end on the meter clock [ns], with their standard uncertainty.
+        sensor: error bounds and range of the sensor.
+        lost_fraction_max: largest part of the window that may be lost without its charge being known.
+    Returns: energy [J] with expanded uncertainty (k = 2) and budget; idle power is not subtracted.
+    Raises:
+        WindowError: the window is empty or reaches outside the trace.
+        GapError: lost samples cover more of the window than the limit.
+    Source: midpoint cells; uncertainty after JCGM 100:2008, 5.1.2; docs/method/energy.md.
+    """
+    cells = trace if isinstance(trace, Cells) else Cells.of(trace)
+    _check_covered(cells, window)
+    loss = loss_in(cells, window.start_ns, window.end_ns, sensor)
+    _check_lost(loss, window, lost_fraction_max)
+    energy_j = float(cells.power.between(window.start_ns, window.end_ns))
+    voltage_time_vs = float(cells.voltage.between(window.start_ns, window.end_ns))
+    budget = Budget(
+        {
+            "gain": abs(energy_j) * sensor.power_gain_u,
+            "offset": abs(voltage_time_vs) * sensor.current_offset_u_a,
+            "quantisation": quantisation_u_j(cells, window.start_ns, window.end_ns, sensor),
+            "alignment": alignment_u_j(
+                cells, window.start_ns, window.end_ns, window.u_ns, window.u_duration_ns
+            ),
+            "loss": loss.standard_u_j,
+        },
+        {"baseline": "idle power is not subtracted", "repeats": "one run"},
+    )
+    return EnergyResult(
+        energy=budget.energy(energy_j),
+        budget=budget,
+        window=window,
+        voltage_time_vs=voltage_time_vs,
+        lost_s=loss.unknown_s,
+        lost_samples=loss.lost_samples,
+        lost_bounds_j=loss.bounds_j,
+    )
+
+
+def _check_covered(cells: Cells, window: Window) -> None:
+    if window.end_ns <= window.start_ns:
+        raise WindowError(
+            f"window of {window.end_ns - window.start_ns} ns: its end must come after its start"
+        )
+    if window.start_ns < cells.start_ns or window.end_ns > cells.end_ns:
+        raise WindowError(
+            f"window {_s(window.start_ns)} to {_s(window.end_ns)} s reaches outside the power trace "
+            f"({_s(cells.start_ns)} to {_s(cells.end_ns)} s on the meter clock): "
+            "record longer, or check the clock map"
+        )
+
+
+def _check_lost(loss: Loss, window: Window, limit: float) -> None:
+    fraction = loss.unknown_s / window.duration_s
+    if fraction > limit:
+        raise GapError(
+            f"{100 * fraction:.1f} % of window {_s(window.start_ns)} to {_s(window.end_ns)} s was lost "
+            f"({loss.lost_samples} samples), limit {100 * limit:.1f} %: check the meter's cable and the host's load"
+        )
+
+
+def _s(time_ns: int) -> str:
+    return f"{time_ns * 1e-9:.6f}"

@@ -1,0 +1,106 @@
+"""Everything that can go wrong outside the program's control, as one tree.
+
+    OpJouleError             exit 1    base: one line for the user, never a traceback
+    ├── BadInput             exit 2    a name, value or file the user gave
+    ├── RigFault             exit 3    something on the desk
+    │   ├── MeterFault                 meter absent, busy, of another version, or silent
+    │   ├── LinkFault                  the connection to the board
+    │   └── DeviceFault                the board itself, or the loader on it
+    ├── RecordFault          exit 4    a run record that is unreadable or corrupt
+    │   └── OperationLogFault          ... at a known byte of an operation log
+    ├── DataFault            exit 5    sound data that cannot answer the question
+    │   ├── WindowError                a window that the trace does not cover
+    │   ├── GapError                   lost samples cover too much of a window
+    │   └── AlignmentError             two clocks that cannot be matched, or not uniquely
+    └── Interrupted          exit 130  Ctrl-C or a termination signal
+
+A message names the thing, its value, the limit it broke and what to do next. `causes` holds the
+errors underneath, for example one for each device that failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+
+
+class OpJouleError(Exception):
+    """Base of all expected failures; `str()` is the line that the user sees."""
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, message: str, causes: Sequence[OpJouleError] = ()) -> None:
+        super().__init__(message)
+        self.causes = tuple(causes)
+
+    def __str__(self) -> str:
+        message = str(self.args[0])
+        if not self.causes:
+            return message
+        return message + " (" + "; ".join(str(cause) for cause in self.causes) + ")"
+
+
+class BadInput(OpJouleError):
+    """A name, value or file the user gave is unknown, malformed or contradictory."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class RigFault(OpJouleError):
+    """Something on the desk does not answer as it should."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class MeterFault(RigFault):
+    """The power meter is absent, busy, of another protocol version, or fell silent."""
+
+
+class LinkFault(RigFault):
+    """The connection to the board could not be made or was lost."""
+
+
+class DeviceFault(RigFault):
+    """The board, or the loader on it, refused or failed."""
+
+
+class RecordFault(OpJouleError):
+    """A run record, or one file of it, is unreadable or corrupt."""
+
+    exit_code: ClassVar[int] = 4
+
+
+class OperationLogFault(RecordFault):
+    """An operation log is corrupt at a known byte; `path` and `offset` say where."""
+
+    def __init__(self, path: Path, offset: int, problem: str) -> None:
+        super().__init__(
+            f"operation log {path}: byte {offset}: {problem}; records before it can be read with strict=False"
+        )
+        self.path = path
+        self.offset = offset
+
+
+class DataFault(OpJouleError):
+    """The data are sound, but they cannot answer the question within its limits."""
+
+    exit_code: ClassVar[int] = 5
+
+
+class WindowError(DataFault):
+    """A window is empty or reaches outside the trace."""
+
+
+class GapError(DataFault):
+    """Lost samples cover more of a window than the limit allows."""
+
+
+class AlignmentError(DataFault):
+    """Two clocks cannot be matched, or more than one match fits."""
+
+
+class Interrupted(OpJouleError):
+    """The user or the system asked the program to stop."""
+
+    exit_code: ClassVar[int] = 130

@@ -1,0 +1,1 @@
+"""One measurement: plan, run, align, result."""

@@ -1,0 +1,43 @@
+"""Exchanges time stamps with the board five times a second, all through the measurement."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+from opjoule.clocks.exchange_file import ExchangeFile
+from opjoule.clocks.exchanges import Exchange
+from opjoule.errors import OpJouleError
+
+PERIOD_S = 0.2
+
+
+class ClockWatch:
+    """A thread that files every exchange; a board that does not answer is a gap, not an end."""
+
+    def __init__(self, exchange: Callable[[], Exchange], file: ExchangeFile) -> None:
+        """The file is closed when the thread ends."""
+        self._exchange = exchange
+        self._file = file
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="clock-watch", daemon=True)
+        self.failures = 0
+
+    def start(self) -> None:
+        """Begins at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2 * PERIOD_S)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            try:
+                self._file.append(self._exchange())
+            except OpJouleError:
+                self.failures += 1
+            self._stop.wait(PERIOD_S)
+        self._file.close()

@@ -1,0 +1,215 @@
+"""From what a run left in raw/ to the record's files, whatever state the run ended in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from opjoule.clocks.exchange_file import read_exchanges
+from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.played_signature import PlayedPattern, fit_played
+from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
+from opjoule.energy.sensor import SensorModel
+from opjoule.errors import OpJouleError
+from opjoule.measurement.alignment import (
+    INTERRUPT_EDGE_U_NS,
+    METER_EDGE_U_NS,
+    Alignment,
+    ClockEvidence,
+    align,
+)
+from opjoule.measurement.execution import SIGNATURE
+from opjoule.measurement.phases import Phase, phase_from_json, whole_repeats
+from opjoule.measurement.summary import build_result, sensor_energies
+from opjoule.meters.sensors import ARDUINO_BOARDS
+from opjoule.operations import schemas
+from opjoule.operations.loader_files import LoaderFile, load_changes, read_events, read_system, sync_edges
+from opjoule.operations.operation_table import OperationTable
+from opjoule.operations.oplog import read_operation_log
+from opjoule.operations.tables import write_operations, write_parquet
+from opjoule.record.result import write_result
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.journal import further_numbers, read_edges, read_trace, to_parquet
+
+METER_EXCHANGES = "meter-exchanges.csv"
+BOARD_EXCHANGES = "board-exchanges.csv"
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the analysis starts from, besides the trace and the loader's files."""
+
+    phases: Sequence[Phase]
+    board_exchanges: Sequence[Exchange]
+    meter_exchanges: Sequence[Exchange]
+    sensor: SensorModel
+    cores: int
+    ended_early: bool
+    further_sensors: Mapping[int, SensorModel]
+    """number, from 1 -> error bounds of a sensor besides that of the board's supply"""
+
+    @classmethod
+    def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
+        """What a run has left in its record, however it ended."""
+        contents, raw = record.contents, record.directory / "raw"
+        further = contents.get("further_sensors", {})
+        return cls(
+            phases=[phase_from_json(entry) for entry in contents.get("phases", [])],
+            board_exchanges=read_exchanges(raw / BOARD_EXCHANGES),
+            meter_exchanges=read_exchanges(raw / METER_EXCHANGES),
+            sensor=SensorModel.from_json(contents["sensor"]),
+            cores=int(contents["found"]["cores"]),
+            ended_early=ended_early,
+            further_sensors={int(key): SensorModel.from_json(entry) for key, entry in further.items()},
+        )
+
+
+def collect(record: RunRecord, evidence: Evidence) -> None:
+    """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
+
+    The status is "complete" if nothing was missing, "failed" if the clocks contradict each other, else "partial".
+    """
+    attempt = _Attempt(record)
+    attempt(lambda: to_parquet(record.directory))
+    operations = attempt(lambda: _operations(record))
+    attempt(lambda: _tables(record, "events.jsonl", "events.parquet", schemas.EVENTS, read_events))
+    attempt(lambda: _tables(record, "system.csv", "system.parquet", schemas.SYSTEM, read_system))
+    alignment = attempt(lambda: _align(record, evidence)) if evidence.phases else None
+    if alignment is not None and operations is not None:
+        attempt(lambda: _result(record, evidence, alignment, operations))
+    contradiction = alignment is not None and not alignment.passed
+    if contradiction:
+        record.add_fault(
+            "clock evidence disagrees beyond its stated uncertainty: per-operation results do not hold"
+        )
+    if evidence.ended_early or attempt.failed:
+        record.finish("partial")
+    else:
+        record.finish("failed" if contradiction else "complete")
+
+
+T = TypeVar("T")
+
+
+class _Attempt:
+    """Calls a step; an expected failure becomes a fault of the record and None."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self._record = record
+        self.failed = False
+
+    def __call__(self, step: Callable[[], T]) -> T | None:
+        try:
+            return step()
+        except OpJouleError as error:
+            self.failed = True
+            self._record.add_fault(str(error))
+            return None
+
+
+def _operations(record: RunRecord) -> OperationTable:
+    logs = [path for tag in ("load", "run") for path in _raw_files(record, f"{tag}-*.oplog")]
+    table = OperationTable.concatenate(
+        [read_operation_log(path, strict=False).operations for path in logs]
+    ).sorted()
+    write_operations(record.path("operations.parquet"), table)
+    return table
+
+
+def _raw_files(record: RunRecord, pattern: str) -> list[Path]:
+    return sorted((record.directory / "raw").glob(pattern))
+
+
+def _tables(
+    record: RunRecord, suffix: str, target: str, schema: pa.Schema, read: Callable[[Path], LoaderFile]
+) -> None:
+    parts = [read(path).table for path in _raw_files(record, f"*.{suffix}") if path.stat().st_size]
+    table = pa.concat_tables(parts).sort_by("board_ns") if parts else schema.empty_table()
+    write_parquet(record.path(target), schema, [table.cast(schema)])
+
+
+def _align(record: RunRecord, evidence: Evidence) -> Alignment:
+    events = [read_events(path).table for path in _raw_files(record, "*.events.jsonl")]
+    board_edges = sync_edges(
+        pa.concat_tables(events).sort_by("board_ns") if events else schemas.EVENTS.empty_table()
+    )
+    over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
+    clocks = ClockEvidence(
+        board_edges,
+        read_edges(record.directory),
+        evidence.board_exchanges,
+        evidence.meter_exchanges,
+        _signature(record, evidence.sensor),
+        _meter_edge_u_ns(record),
+    )
+    alignment = align(clocks, over)
+    record.update(clock_maps={name: each.to_json() for name, each in alignment.maps.items()})
+    return alignment
+
+
+def _meter_edge_u_ns(record: RunRecord) -> float:
+    """Standard uncertainty of the meter's stamps of sync edges [ns], by what its firmware runs on."""
+    board = record.contents.get("found", {}).get("meter", {}).get("board")
+    return INTERRUPT_EDGE_U_NS if board in {kind.name.lower() for kind in ARDUINO_BOARDS} else METER_EDGE_U_NS
+
+
+def _signature(record: RunRecord, sensor: SensorModel) -> Callable[[], SignatureFit] | None:
+    """What fits the load signature, if the board has played one; its quality goes into the record."""
+    changes = [
+        load_changes(read_events(path).table) for path in _raw_files(record, f"{SIGNATURE}-*.events.jsonl")
+    ]
+    played = [PlayedPattern(one.board_ns, one.level.astype(np.int64), one.u_ns) for one in changes]
+    if not played:
+        return None
+
+    def fit() -> SignatureFit:
+        trace = read_trace(record.directory)
+        good = trace.good
+        conversion_ns = round(sensor.seen_fraction * trace.period_ns())
+        found = fit_played(
+            trace.meter_ns[good], trace.power_w[good], played, conversion_ns, _load_u_ns(record)
+        )
+        quality = {"peak": found.peak, "rival": found.rival, "step_w": found.step_w, "lag_ns": found.lag_ns}
+        record.update(signature=quality)
+        return found
+
+    return fit
+
+
+def _load_u_ns(record: RunRecord) -> float:
+    """Standard uncertainty of the time from the board's stamp of a load change to the load itself [ns].
+
+    A simulated load follows its board in steps, of which run.json states the length.
+    """
+    simulation = record.contents.get("found", {}).get("simulation", {})
+    return max(DELAY_U_NS, float(simulation.get("load_step_s", 0.0)) * 1e9 / math.sqrt(3.0))
+
+
+def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, operations: OperationTable) -> None:
+    trace = read_trace(record.directory)
+    phases = evidence.phases
+    if evidence.ended_early:
+        last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
+        phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
+    entries = build_result(
+        record,
+        phases,
+        trace,
+        evidence.sensor,
+        alignment,
+        operations,
+        evidence.cores,
+    )
+    recorded = further_numbers(record.directory)
+    if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:
+        entries["by_sensor"] = {
+            str(key): sensor_energies(phases, read_trace(record.directory, key), model, alignment)
+            for key, model in further.items()
+        }
+    write_result(record.directory, entries, simulated=record.simulated)

@@ -1,0 +1,152 @@
+"""One measurement from an open rig to a finished record."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import opjoule
+from opjoule.clocks.exchange_file import ExchangeFile
+from opjoule.devices.interface import Device
+from opjoule.devices.state_gate import StateReport
+from opjoule.errors import BadInput, OpJouleError
+from opjoule.measurement.clock_watch import ClockWatch
+from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES, Evidence, collect
+from opjoule.measurement.execution import Execution
+from opjoule.measurement.plan import Plan
+from opjoule.measurement.progress import PhaseProgress
+from opjoule.meters import Meter, open_meter
+from opjoule.meters.capture import Capture
+from opjoule.meters.interface import sensor_entries
+from opjoule.record.run_record import RunRecord
+from opjoule.report.html import write_report
+from opjoule.trace.journal import TraceJournal
+
+
+def new_directory(folder: Path, plan: Plan) -> Path:
+    """A directory for a new record, named by time, database, board and medium."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    suffix = "-simulated" if plan.simulated else ""
+    base = folder / f"{stamp}-{plan.database.name}-{plan.profile.name}-{plan.medium}{suffix}"
+    candidate, number = base, 2
+    while candidate.exists():
+        candidate, number = base.with_name(f"{base.name}-{number}"), number + 1
+    return candidate
+
+
+def measure(
+    plan: Plan,
+    device: Device,
+    meter_address: str,
+    directory: Path,
+    progress: PhaseProgress,
+    found: Mapping[str, Any],
+) -> RunRecord:
+    """Runs the plan and writes the record, whatever happens on the way.
+
+    Args:
+        meter_address: as open_meter() takes it.
+        found: what is known of the rig beforehand, for run.json.
+    Returns: the finished record, status "complete" or "failed".
+    Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
+    """
+    meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v)
+    try:
+        _check_plan(plan, device)
+        identity = meter.open()
+        meter.configure()
+        try:
+            prepared = device.prepare()
+            record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
+            rig = {"device": device.facts(), "meter": asdict(identity), "prepared": prepared}
+            made_by = {"generator": generator_facts(plan)}
+            record.update(found={**found, **_host_facts(), **rig, "storage": plan.medium, **made_by})
+            record.update(found={"cores": device.cores}, **sensor_entries(meter))
+            with record.held():
+                _run(plan, device, meter, record, progress)
+        finally:
+            left = device.restore()
+            if (directory / "run.json").exists():
+                for line in left:
+                    RunRecord.open(directory).add_fault(line)
+    finally:
+        meter.close()
+    return record
+
+
+def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
+    """Executes the plan under capture; what there is when it ends, in whatever way, is collected."""
+    journal = TraceJournal(record.directory)
+    raw = record.directory / "raw"
+    meter_exchanges = ExchangeFile(raw / METER_EXCHANGES)
+    capture = Capture(meter, journal, meter_exchanges)
+    watch = ClockWatch(device.clock_exchange, ExchangeFile(raw / BOARD_EXCHANGES))
+    execution = Execution(plan, device, capture, record, progress)
+    state = device.watch_state()
+    ended_early = True
+    try:
+        if state:
+            state.start()
+        capture.start()
+        watch.start()
+        execution.run()
+        ended_early = False
+    except (OpJouleError, KeyboardInterrupt) as error:
+        record.add_fault(str(error) or "interrupted by the user (Ctrl-C)")
+        raise
+    finally:
+        watch.stop()
+        captured = capture.stop()
+        journal.close()
+        meter_exchanges.close()
+        if state:
+            _keep_state(record, state.stop())
+        progress.phase("align, integrate, report", None)
+        record.update(capture=captured.to_json())
+        collect(record, Evidence.of(record, ended_early=ended_early))
+        write_report(record.directory)
+
+
+def _keep_state(record: RunRecord, state: StateReport) -> None:
+    """The state of the board into run.json; every limit that the run broke is a fault of the run."""
+    record.update(state=asdict(state))
+    for line in state.broken:
+        record.add_fault(f"state of the board: {line}")
+
+
+def _check_plan(plan: Plan, device: Device) -> None:
+    """Has the loader check workload and properties before anything is touched."""
+    path = device.database_path(plan.database.name)
+    workload = device.copy_in(plan.workload)
+    arguments = plan.loader_arguments("run", plan.database.name, path, workload)
+    try:
+        device.check_workload(arguments)
+    except BadInput as error:
+        raise BadInput(f"{error} (workload {plan.workload.name})") from None
+
+
+def generator_facts(plan: Plan) -> dict[str, str]:
+    """What makes the operations: the loader itself, or a program on this computer."""
+    if plan.generator is None:
+        return {"name": "loader", "runs_on": "board"}
+    return {"name": plan.generator.name, "version": plan.generator.version, "runs_on": "host"}
+
+
+def _host_facts() -> dict[str, Any]:
+    return {
+        "opjoule": opjoule.__version__,
+        "host": {
+            "python": platform.python_version(),
+            "kernel": platform.release(),
+            "machine": platform.machine(),
+        },
+        "command": ["host/measure.py", *sys.argv[1:]],
+        "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "started_host_ns": time.monotonic_ns(),
+    }

@@ -1,0 +1,197 @@
+"""Records a running meter into a trace journal, in a thread of its own."""
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from opjoule.clocks.exchange_file import ExchangeFile
+from opjoule.clocks.exchanges import Exchange
+from opjoule.errors import MeterFault, OpJouleError
+from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Losses, Meter, MeterEvent, Samples
+from opjoule.trace.journal import TraceJournal
+
+EXCHANGE_PERIOD_S = 0.2
+READ_TIMEOUT_S = 0.1
+SILENCE_LIMIT_S = 10.0
+"""No sample for so long from a running meter is a fault of its own, never a quiet trace."""
+FIRST_FAULTS = 100
+"""Fault events kept in full; the counters tell the rest."""
+
+
+@dataclass
+class CaptureSummary:
+    """What one capture brought; goes into the run record."""
+
+    samples: int = 0
+    """of the board's supply"""
+    further_samples: dict[int, int] = field(default_factory=dict)
+    """number of a further sensor -> its samples"""
+    gaps: int = 0
+    edges: int = 0
+    overflow_frames: int = 0
+    faults: list[FaultEvent] = field(default_factory=list)
+    """the first of them, with their time"""
+    exchanges: list[Exchange] = field(default_factory=list)
+    """round trips between host (near) and meter (far)"""
+    losses: Losses = field(default_factory=Losses)
+    ended: str | None = None
+    """why the capture ended before it was told to; None if it was not"""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the run record."""
+        return {
+            "samples": self.samples,
+            **(
+                {"further_samples": {str(key): n for key, n in self.further_samples.items()}}
+                if self.further_samples
+                else {}
+            ),
+            "gaps": self.gaps,
+            "edges": self.edges,
+            "overflow_frames": self.overflow_frames,
+            "exchanges": len(self.exchanges),
+            "faults": [vars(fault) for fault in self.faults],
+            "losses": self.losses.to_json(),
+            "ended": self.ended,
+        }
+
+
+@dataclass(frozen=True)
+class Latest:
+    """The newest sample, for a progress line."""
+
+    meter_ns: int
+    current_a: float
+    voltage_v: float
+    samples: int
+
+
+class Capture:
+    """Drains an open, configured meter into a journal until `stop`.
+
+    A meter that disappears ends the capture, not the program: what came before stays, and `ended` keeps the
+    reason. The journal is flushed at the end; its owner closes it.
+    """
+
+    def __init__(self, meter: Meter, journal: TraceJournal, exchanges: ExchangeFile | None = None) -> None:
+        """Keeps the meter's exchanges of time stamps in a file too, where one is given; its owner closes it."""
+        self._meter, self._journal, self._exchanges = meter, journal, exchanges
+        self._summary = CaptureSummary()
+        self._stop = threading.Event()
+        self._ended = threading.Event()
+        self._error: BaseException | None = None
+        self._latest: Latest | None = None
+        self._first_meter_ns: int | None = None
+        self._thread = threading.Thread(target=self._run, name="capture", daemon=True)
+
+    def start(self) -> None:
+        """Starts the meter and the thread. Raises: MeterFault: the meter does not start."""
+        self._meter.start()
+        self._thread.start()
+
+    def stop(self) -> CaptureSummary:
+        """Stops the meter, takes in what was on its way, and gives the summary. May be called again.
+
+        Raises: what kept the capture from writing (a full disk), but nothing that the meter did.
+        """
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._summary
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits until the capture ends by itself; True if it has."""
+        return self._ended.wait(timeout_s)
+
+    @property
+    def ended(self) -> str | None:
+        """Why the capture ended by itself, or None."""
+        return self._summary.ended
+
+    @property
+    def latest(self) -> Latest | None:
+        """The newest sample, or None before the first."""
+        return self._latest
+
+    @property
+    def trace_s(self) -> float:
+        """Length of the trace so far on the meter's clock [s]."""
+        if self._latest is None or self._first_meter_ns is None:
+            return 0.0
+        return (self._latest.meter_ns - self._first_meter_ns) * 1e-9
+
+    @property
+    def period_ns(self) -> int:
+        """Mean distance of the samples so far [ns]; 0 before the second."""
+        latest, first_ns = self._latest, self._first_meter_ns
+        if latest is None or first_ns is None or latest.samples < 2:
+            return 0
+        return (latest.meter_ns - first_ns) // (latest.samples - 1)
+
+    def _run(self) -> None:
+        try:
+            try:
+                self._drain()
+                self._record(self._meter.stop())
+            except MeterFault as fault:
+                self._summary.ended = str(fault)
+            self._summary.losses = self._meter.losses
+            self._journal.flush()
+        except (OSError, ValueError, OpJouleError) as fault:
+            self._error = fault
+        finally:
+            self._ended.set()
+
+    def _drain(self) -> None:
+        next_exchange_s = 0.0
+        heard_s = time.monotonic()
+        while not self._stop.is_set():
+            now_s = time.monotonic()
+            if now_s >= next_exchange_s:
+                self._meter.clock_exchange()
+                next_exchange_s = now_s + EXCHANGE_PERIOD_S
+            before = self._summary.samples
+            self._record(self._meter.read(READ_TIMEOUT_S))
+            if self._summary.samples > before:
+                heard_s = time.monotonic()
+            elif time.monotonic() - heard_s > SILENCE_LIMIT_S:
+                raise MeterFault(
+                    f"the meter sent no sample for {SILENCE_LIMIT_S:g} s: reset it, check its sensor"
+                )
+
+    def _record(self, events: list[MeterEvent]) -> None:
+        for event in events:
+            if isinstance(event, Samples):
+                self._record_samples(event)
+            elif isinstance(event, GapEvent):
+                self._journal.append_gap(event.gap, event.sensor)
+                self._summary.gaps += 1
+            elif isinstance(event, EdgeEvent):
+                self._journal.append_edge(event.meter_ns, event.level, event.index)
+                self._summary.edges += 1
+            elif isinstance(event, Exchange):
+                self._summary.exchanges.append(event)
+                if self._exchanges:
+                    self._exchanges.append(event)
+            elif len(self._summary.faults) < FIRST_FAULTS:
+                self._summary.faults.append(event)
+
+    def _record_samples(self, event: Samples) -> None:
+        self._journal.append_samples(event.meter_ns, event.current_a, event.voltage_v, event.sensor)
+        self._summary.overflow_frames += event.overflow
+        if event.sensor:
+            further = self._summary.further_samples
+            further[event.sensor] = further.get(event.sensor, 0) + int(event.meter_ns.size)
+            return
+        if self._first_meter_ns is None:
+            self._first_meter_ns = int(event.meter_ns[0])
+        self._summary.samples += int(event.meter_ns.size)
+        self._latest = Latest(
+            int(event.meter_ns[-1]),
+            float(event.current_a[-1]),
+            float(event.voltage_v[-1]),
+            self._summary.samples,
+        )

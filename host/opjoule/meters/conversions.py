@@ -1,0 +1,237 @@
+"""From the samples messages of one sensor to samples in time, with every lost conversion accounted for.
+
+Each frame says how many conversions came before it and the sum of all their codes. So a lost frame shows in
+the next one, and the exact sum of what it held with it: the charge of a gap is known, only its shape is lost.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.meters.interface import FaultEvent, GapEvent, MeterEvent, Samples
+from opjoule.meters.load_line import LoadLine
+from opjoule.meters.messages import Flag, Pairs, Shunts, ShuntsEven, Wide
+from opjoule.meters.sensors import ConversionTimes, Scale, current_a, voltage_v
+from opjoule.trace.power_trace import Gap
+
+SamplesMessage = Pairs | Shunts | ShuntsEven | Wide
+Int64Array = npt.NDArray[np.int64]
+
+MISSED_SHARE: Final = 1.5
+"""A distance above this many periods holds conversions that were never read (chip clocks: +-10 %)."""
+FASTEST_SHARE: Final = 0.5
+"""Conversions cannot follow each other faster than this part of the period."""
+CLOCK_TOLERANCE: Final = 0.12
+"""Of the chip's own clock: 532 us nominal, 586 us at most (SBOS448G, 7.5); a missed conversion is no slow clock."""
+PERIOD_MEMORY: Final = 1024
+"""Conversions over which the measured period is averaged."""
+
+
+def signed_difference(later: int, earlier: int, bits: int) -> int:
+    """`later - earlier` of counters that wrap at 2^bits, the nearest; negative if `later` is older."""
+    span = 1 << bits
+    return (later - earlier + span // 2) % span - span // 2
+
+
+@dataclass(frozen=True)
+class _Block:
+    """One frame, taken apart; arrays of shape (n,)."""
+
+    end_ticks: Int64Array
+    shunt: Int64Array
+    bus: Int64Array
+
+
+class ConversionAssembler:
+    """State of one sensor between start and stop."""
+
+    def __init__(self, sensor: int, times: ConversionTimes, scale: Scale, ns_per_tick: int) -> None:
+        self._sensor, self._scale, self._ns_per_tick = sensor, scale, ns_per_tick
+        self._nominal_ticks = times.period_us * 1000 / ns_per_tick
+        self._period_ticks = self._nominal_ticks
+        self._centre_share = times.centre_share
+        self._next_index = 0
+        self._shunt_sum = 0
+        self._last_end_ticks: int | None = None
+        self._last_centre_ns: int | None = None
+        self._largest_code = 1 << 15
+        self._load_line = LoadLine()
+        self._bus_end_ticks: int | None = None
+        self._last_shunt = 0
+        self.lost_samples = 0
+        self.recovered_samples = 0
+        self.refused_frames = 0
+        """Frames that contradict those before them; they were thrown away."""
+        self.sum_mismatches = 0
+
+    @property
+    def next_index(self) -> int:
+        """Conversions since start up to the last frame, lost ones among them."""
+        return self._next_index
+
+    def take(self, message: SamplesMessage, first_end_ticks: int) -> list[MeterEvent]:
+        """Samples of one frame, after the gap that lies before them.
+
+        Args:
+            first_end_ticks: the message's stamp, unwrapped.
+        """
+        if not len(message.items):
+            return []
+        self._largest_code = 1 << (19 if isinstance(message, Wide) else 15)
+        block = _take_apart(message, first_end_ticks)
+        lost = signed_difference(message.first_index, self._next_index, 32)
+        if not self._plausible(block, lost):
+            self.refused_frames += 1
+            return [self._fault("frame_refused", self.refused_frames, first_end_ticks)]
+        first_index = self._next_index + lost
+        centre_ns = self._centres_ns(block.end_ticks)
+        self._read_bus(message, block)
+        events = self._before(message, int(block.end_ticks[0]), int(centre_ns[0]), lost)
+        events += self._samples(block, centre_ns, first_index, bool(message.flags & Flag.OVERFLOW))
+        self._next_index = first_index + len(block.shunt)
+        self._shunt_sum = message.shunt_sum + int(block.shunt.sum())
+        self._last_end_ticks, self._last_centre_ns = int(block.end_ticks[-1]), int(centre_ns[-1])
+        self._last_shunt = int(block.shunt[-1])
+        return events
+
+    def _read_bus(self, message: SamplesMessage, block: _Block) -> None:
+        """Gives the load line the bus reading of a frame that brings a new one, just before its first conversion."""
+        if not isinstance(message, Shunts | ShuntsEven):
+            return
+        end_ticks = int(block.end_ticks[0]) - message.bus_age_ticks
+        if self._bus_end_ticks is not None and abs(end_ticks - self._bus_end_ticks) < self._period_ticks / 2:
+            return
+        fresh = message.bus_age_ticks < 2 * self._period_ticks
+        before = self._last_shunt if fresh and self._bus_end_ticks is not None else int(block.shunt[0])
+        around_a = current_a(np.array([before, block.shunt[0]]), self._scale)
+        reading_v = float(voltage_v(np.array([message.bus]), self._scale)[0])
+        self._load_line.read(reading_v, float(around_a[0]), float(around_a[1]))
+        self._bus_end_ticks = end_ticks
+
+    def finish(self, conversions: int, shunt_sum: int) -> list[MeterEvent]:
+        """The gap at the end, from the final sums that the meter states after stop (modulo 2^32)."""
+        lost = signed_difference(conversions, self._next_index, 32)
+        if lost <= 0 or self._last_centre_ns is None:
+            return []
+        period_ns = self._period_ticks * self._ns_per_tick
+        start_ns = self._last_centre_ns + int(period_ns / 2)
+        mean_a = self._mean_lost_a(shunt_sum, lost, 32)
+        gap = _gap(start_ns, start_ns + int(lost * period_ns), lost, mean_a, "frame lost at the end")
+        self._next_index += lost
+        return [self._lose(gap)]
+
+    def _plausible(self, block: _Block, lost: int) -> bool:
+        """False for a frame that repeats or contradicts an earlier one."""
+        if lost < 0 or bool(np.any(np.diff(block.end_ticks) <= 0)):
+            return False
+        if self._last_end_ticks is None:
+            return True
+        elapsed = int(block.end_ticks[0]) - self._last_end_ticks
+        return elapsed >= FASTEST_SHARE * self._nominal_ticks * (lost + 1)
+
+    def _centres_ns(self, end_ticks: Int64Array) -> Int64Array:
+        back_ns = round(self._centre_share * self._period_ticks * self._ns_per_tick)
+        return end_ticks * self._ns_per_tick - back_ns
+
+    def _before(self, message: SamplesMessage, end_ticks: int, centre_ns: int, lost: int) -> list[MeterEvent]:
+        """What happened between the last frame and this one."""
+        bits = 64 if isinstance(message, Wide) else 32
+        events: list[MeterEvent] = []
+        if lost == 0 and signed_difference(message.shunt_sum, self._shunt_sum, bits) != 0:
+            self.sum_mismatches += 1
+            events.append(self._fault("sum_mismatch", self.sum_mismatches, end_ticks))
+        missed = self._missed(message, end_ticks, lost)
+        if lost + missed:
+            mean_a = None if missed else self._mean_lost_a(message.shunt_sum, lost, bits)
+            reason = "frame lost" if lost else "conversion missed by the meter"
+            events.append(self._lose(self._gap_before(centre_ns, lost + missed, mean_a, reason)))
+        return events
+
+    def _missed(self, message: SamplesMessage, end_ticks: int, lost: int) -> int:
+        """Conversions before this frame that the meter made and never read."""
+        told = bool(message.flags & Flag.MISSED_BEFORE)
+        if self._last_end_ticks is None:
+            return int(told)
+        unbroken = isinstance(message, Pairs) or (lost == 0 and not message.flags & Flag.GAP_BEFORE)
+        excess = (end_ticks - self._last_end_ticks) / self._period_ticks - (lost + 1)
+        # The measured period is good to better than 1 %, of a long loss too.
+        seen = round(excess) if unbroken and excess > MISSED_SHARE - 1 + 0.01 * lost else 0
+        return max(seen, int(told))
+
+    def _mean_lost_a(self, shunt_sum: int, lost: int, bits: int) -> float | None:
+        """Mean current of the lost conversions [A]; None where the wrapped sums leave several answers."""
+        if lost <= 0 or lost * self._largest_code >= 1 << (bits - 1):
+            return None
+        code_sum = signed_difference(shunt_sum, self._shunt_sum, bits)
+        return code_sum / lost * self._scale.shunt_lsb_v / self._scale.shunt_ohm
+
+    def _gap_before(self, centre_ns: int, lost: int, mean_a: float | None, reason: str) -> Gap:
+        if self._last_centre_ns is not None:
+            return Gap.between(self._last_centre_ns, centre_ns, lost, reason, mean_a)
+        period_ns = self._period_ticks * self._ns_per_tick
+        end_ns = centre_ns - int(period_ns / 2)
+        return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason)
+
+    def _samples(
+        self, block: _Block, centre_ns: Int64Array, first_index: int, overflow: bool
+    ) -> list[MeterEvent]:
+        """The frame's samples, cut where the distance between two says that conversions were missed."""
+        events: list[MeterEvent] = []
+        steps = np.diff(block.end_ticks)
+        cuts = np.flatnonzero(steps > MISSED_SHARE * self._period_ticks)
+        start = 0
+        for cut in [*(int(c) + 1 for c in cuts), len(block.shunt)]:
+            part = slice(start, cut)
+            if start:
+                missed = round(float(steps[start - 1]) / self._period_ticks) - 1
+                around = int(centre_ns[start - 1]), int(centre_ns[start])
+                events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
+            shunt, bus = block.shunt[part], block.bus[part]
+            amperes = current_a(shunt, self._scale)
+            volts = self._load_line.voltage_v(amperes, voltage_v(bus, self._scale))
+            index = first_index + start
+            events.append(Samples(self._sensor, index, centre_ns[part], amperes, volts, shunt, bus, overflow))
+            start = cut
+        self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])
+        return events
+
+    def _measure_period(self, steps: Int64Array) -> None:
+        if steps.size:
+            weight = min(1.0, steps.size / PERIOD_MEMORY)
+            measured = self._period_ticks + weight * (float(steps.mean()) - self._period_ticks)
+            slowest, fastest = 1 + CLOCK_TOLERANCE, 1 - CLOCK_TOLERANCE
+            self._period_ticks = min(
+                max(measured, fastest * self._nominal_ticks), slowest * self._nominal_ticks
+            )
+
+    def _lose(self, gap: Gap) -> GapEvent:
+        self.lost_samples += gap.lost_samples
+        if gap.charge_c is not None:
+            self.recovered_samples += gap.lost_samples
+        return GapEvent(self._sensor, gap)
+
+    def _fault(self, name: str, count: int, ticks: int) -> FaultEvent:
+        return FaultEvent(name, count, ticks * self._ns_per_tick, self._sensor)
+
+
+def _gap(start_ns: int, end_ns: int, lost: int, mean_a: float | None, reason: str) -> Gap:
+    charge_c = None if mean_a is None else mean_a * (end_ns - start_ns) * 1e-9
+    return Gap(start_ns, end_ns, lost, charge_c, reason)
+
+
+def _take_apart(message: SamplesMessage, first_end_ticks: int) -> _Block:
+    items = message.items
+    count = len(items)
+    shunt = items["shunt"].astype(np.int64)
+    if isinstance(message, ShuntsEven):
+        after_first = np.rint(np.arange(count) * (message.span_ticks / max(count - 1, 1))).astype(np.int64)
+    else:
+        after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
+        after_first -= after_first[0]
+    if isinstance(message, Shunts | ShuntsEven):
+        bus = np.full(count, message.bus, dtype=np.int64)
+    else:
+        bus = items["bus"].astype(np.int64)
+    return _Block(first_end_ticks + after_first, shunt, bus)

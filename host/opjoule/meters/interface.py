@@ -1,0 +1,169 @@
+"""What every meter is to the rest of the host: open, configure, start, read events, stop, close."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.sensor import SensorModel
+from opjoule.errors import MeterFault
+from opjoule.trace.power_trace import Gap
+
+
+class MeterGone(MeterFault):
+    """The meter disappeared in mid-run: cable pulled, supply lost, or the simulator ended."""
+
+
+@dataclass(frozen=True)
+class SensorIdentity:
+    """One sensor that the meter found."""
+
+    model: str
+    address: int
+
+
+@dataclass(frozen=True)
+class MeterIdentity:
+    """Who answered; goes into the run record."""
+
+    kind: str
+    """for example 'serial'"""
+    place: str
+    """port or address"""
+    protocol_version: int
+    firmware_version: str
+    board: str
+    serial_number: str
+    """empty if the hardware has none"""
+    reset_cause: str
+    tick_hz: int
+    sensors: tuple[SensorIdentity, ...] = ()
+    notes: tuple[str, ...] = ()
+    """its limits and what it costs, a line each, for doctor and the run record"""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Consecutive conversions of one sensor, none missing between them."""
+
+    sensor: int
+    """0: of the board's supply; others are further sensors of the same meter"""
+    first_index: int
+    """number of conversions since start before the first of these"""
+    meter_ns: npt.NDArray[np.int64]
+    """centre of each current conversion [ns], int64, shape (n,), increasing"""
+    current_a: npt.NDArray[np.float64]
+    voltage_v: npt.NDArray[np.float64]
+    shunt_code: npt.NDArray[np.int64]
+    bus_code: npt.NDArray[np.int64]
+    overflow: bool = False
+    """at least one of them is at the end of the sensor's range: the true value may be larger"""
+
+
+@dataclass(frozen=True)
+class GapEvent:
+    """Conversions that were made and did not arrive; comes before the samples that follow."""
+
+    sensor: int
+    gap: Gap
+
+
+@dataclass(frozen=True)
+class EdgeEvent:
+    """One edge of the sync line; each index comes once, in order."""
+
+    meter_ns: int
+    level: int
+    index: int
+
+
+@dataclass(frozen=True)
+class FaultEvent:
+    """A fault that the meter, or the decoder of its frames, has counted."""
+
+    name: str
+    count: int
+    """of this fault since the meter's start"""
+    meter_ns: int
+    sensor: int | None = None
+
+
+MeterEvent = Samples | GapEvent | EdgeEvent | FaultEvent | Exchange
+"""What `read` gives; an Exchange has the host as its near clock and the meter as its far one."""
+
+
+@dataclass
+class Losses:
+    """What was lost, on the line and in the meter, since start."""
+
+    lost_samples: int = 0
+    """conversions that did not arrive"""
+    recovered_samples: int = 0
+    """... of which the sum is known"""
+    lost_edges: int = 0
+    link: dict[str, int] = field(default_factory=dict)
+    """counts of the line: frames, bad ones by cause, lost ones"""
+    faults: dict[str, int] = field(default_factory=dict)
+    """the meter's own counters, those above 0"""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in the run record."""
+        return dict(vars(self))
+
+
+@runtime_checkable
+class HasFurtherSensors(Protocol):
+    """A meter that can record more sensors than that of the board's supply."""
+
+    def further_sensor_models(self) -> dict[int, SensorModel]:
+        """Number, from 1, of each further sensor that it records -> its error bounds; once it is open."""
+
+
+def sensor_entries(meter: "Meter") -> dict[str, Any]:
+    """`sensor` of run.json and, where there are some, `further_sensors`: the error bounds of each."""
+    further = {str(key): model.to_json() for key, model in further_sensors(meter).items()}
+    return {"sensor": meter.sensor_model().to_json(), **({"further_sensors": further} if further else {})}
+
+
+def further_sensors(meter: object) -> dict[int, SensorModel]:
+    """What `further_sensor_models` says, of a meter that has it."""
+    return meter.further_sensor_models() if isinstance(meter, HasFurtherSensors) else {}
+
+
+@runtime_checkable
+class Meter(Protocol):
+    """A power meter. One thread at a time; `read` is called at least each 0.2 s while it runs.
+
+    Every method raises MeterFault, with the remedy, if the meter does not do as asked, and MeterGone once it
+    has disappeared; `close` never raises.
+    """
+
+    def open(self) -> MeterIdentity:
+        """Connects, and asks the meter who it is."""
+
+    def configure(self) -> None:
+        """Brings the meter's settings into effect; only while it is not running."""
+
+    def start(self) -> None:
+        """Starts sampling; indexes begin at 0."""
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """What has arrived since the last call, in order; waits up to `timeout_s` for something."""
+
+    def clock_exchange(self) -> None:
+        """Begins a round trip; its result comes from `read` as an Exchange, unless it is lost."""
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops sampling; gives the events that were still on their way, to the last conversion."""
+
+    def close(self) -> None:
+        """Releases the port; may be called twice."""
+
+    def sensor_model(self) -> SensorModel:
+        """Error bounds of what it measures; once it is open."""
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost so far."""

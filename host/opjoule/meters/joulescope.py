@@ -1,0 +1,280 @@
+"""A Joulescope through PyPI's pyjoulescope_driver, an optional extra.
+
+The device numbers its samples, so its own clock is the meter's; a jump in the numbers, and NaN, are lost samples. One
+million samples a second of current and voltage are multiplied, then averaged into 5,000 of power.
+"""
+
+import queue
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.energy.sensor import SensorModel
+from opjoule.errors import MeterFault
+from opjoule.meters.arrival_exchanges import ArrivalExchanges
+from opjoule.meters.interface import (
+    GapEvent,
+    Losses,
+    MeterEvent,
+    MeterGone,
+    MeterIdentity,
+    Samples,
+    SensorIdentity,
+)
+from opjoule.trace.power_trace import Gap
+
+OUTPUT_HZ: Final = 5_000
+DELIVERY_NS: Final = 30_000_000
+"""Longest time from a sample to its arrival when nothing waits: the driver gathers some 20 ms."""
+GAIN_ERROR_MAX: Final = 0.005
+OFFSET_MAX_A: Final = 1e-3
+CURRENT_MAX_A: Final = 10.0
+SILENCE_S: Final = 5.0
+INSTALL: Final = "its driver is not installed: .venv/bin/pip install -r host/requirements/joulescope.in"
+Float64Array = npt.NDArray[np.float64]
+
+
+class JoulescopeDriver(Protocol):
+    """What of pyjoulescope_driver.Driver is used here."""
+
+    def device_paths(self) -> list[str]:
+        """The devices that are there, for example 'u/js220/000123'."""
+
+    def open(self, device_prefix: str, mode: str | None = None) -> Any:
+        """Opens one."""
+
+    def publish(self, topic: str, value: Any) -> Any:
+        """Sets something."""
+
+    def subscribe(self, topic: str, flags: Any, fn: Callable[[str, Mapping[str, Any]], None]) -> Any:
+        """Has `fn` called, on the driver's thread, with each piece of a stream."""
+
+    def close(self, device_prefix: str) -> Any:
+        """Closes one."""
+
+    def finalize(self) -> Any:
+        """Ends the driver."""
+
+
+def usb_driver() -> JoulescopeDriver:
+    """The library's driver. Raises: MeterFault: it is not installed."""
+    try:
+        from pyjoulescope_driver import Driver  # noqa: PLC0415
+    except ImportError:
+        raise MeterFault(f"joulescope: {INSTALL}") from None
+    driver: JoulescopeDriver = Driver()
+    return driver
+
+
+class JoulescopeAssembler:
+    """From pieces of two streams to events."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, Float64Array] = {"i": np.empty(0), "v": np.empty(0)}
+        self._first: dict[str, int] = {}
+        self._origin: int | None = None
+        self._last_ns: int | None = None
+        self._lost = 0
+        self._arrivals = ArrivalExchanges(DELIVERY_NS)
+
+    def take(self, signal: str, value: Mapping[str, Any], arrival_ns: int) -> list[MeterEvent]:
+        """One piece of signal 'i' or 'v', as the driver gives it."""
+        factor = int(value["decimate_factor"])
+        rate_hz = int(value["sample_rate"]) // factor
+        first = int(value["sample_id"]) // factor
+        self._append(signal, first, np.asarray(value["data"], np.float64))
+        if len(self._first) < 2:
+            return []
+        events = self._blocks(rate_hz)
+        end_ns = self._time_ns(self._first[signal] + self._parts[signal].size, rate_hz)
+        return events + self._arrivals.exchanges(end_ns, arrival_ns)
+
+    def losses(self) -> Losses:
+        """What was lost so far, in samples of the trace."""
+        return Losses(lost_samples=self._lost)
+
+    def _append(self, signal: str, first: int, data: Float64Array) -> None:
+        if signal not in self._first:
+            self._first[signal] = first
+        missing = first - (self._first[signal] + self._parts[signal].size)
+        pieces = [self._parts[signal], np.full(max(missing, 0), np.nan), data[max(-missing, 0) :]]
+        self._parts[signal] = np.concatenate(pieces)
+
+    def _blocks(self, rate_hz: int) -> list[MeterEvent]:
+        """Whole blocks that both signals have; a block with a lost sample is a lost block."""
+        block = max(rate_hz // OUTPUT_HZ, 1)
+        if self._origin is None:
+            self._origin = max(self._first.values())
+        start = max(*self._first.values(), self._origin)
+        start += (self._origin - start) % block
+        end = min(self._first[name] + part.size for name, part in self._parts.items())
+        count = (end - start) // block
+        if count <= 0:
+            return []
+        columns = {}
+        for name, part in self._parts.items():
+            skipped = start - self._first[name]
+            columns[name] = part[skipped : skipped + count * block].reshape(count, block)
+            self._parts[name] = part[skipped + count * block :]
+            self._first[name] = start + count * block
+        volts = columns["v"].mean(axis=1)
+        # The product of the means is not the mean of the product: the current is made to give the power.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            amperes = np.where(
+                volts == 0, columns["i"].mean(axis=1), (columns["i"] * columns["v"]).mean(axis=1) / volts
+            )
+        centre_ns = (
+            self._time_ns(start + block * np.arange(count, dtype=np.int64), rate_hz)
+            + block * 10**9 // rate_hz // 2
+        )
+        return self._runs(centre_ns, amperes, volts, block * 10**9 // rate_hz)
+
+    def _runs(
+        self, centre_ns: npt.NDArray[np.int64], amperes: Float64Array, volts: Float64Array, period_ns: int
+    ) -> list[MeterEvent]:
+        good = np.flatnonzero(~(np.isnan(amperes) | np.isnan(volts)))
+        events: list[MeterEvent] = []
+        for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
+            if not run.size:
+                continue
+            first_ns = int(centre_ns[run[0]])
+            if self._last_ns is not None and (lost := round((first_ns - self._last_ns) / period_ns) - 1) > 0:
+                self._lost += lost
+                events.append(GapEvent(0, Gap.between(self._last_ns, first_ns, lost, "samples lost")))
+            none = np.zeros(run.size, np.int64)
+            events.append(
+                Samples(0, first_ns // period_ns, centre_ns[run], amperes[run], volts[run], none, none)
+            )
+            self._last_ns = int(centre_ns[run[-1]])
+        return events
+
+    def _time_ns(self, sample: Any, rate_hz: int) -> Any:
+        """Time of a sample's start on the device's clock since the first [ns]."""
+        return (sample - (self._origin or 0)) * 10**9 // rate_hz
+
+
+class JoulescopeMeter:
+    """A JS110 or JS220; see Meter for the contract."""
+
+    def __init__(
+        self, serial_number: str = "", make_driver: Callable[[], JoulescopeDriver] = usb_driver
+    ) -> None:
+        self._wanted, self._make_driver = serial_number, make_driver
+        self._driver: JoulescopeDriver | None = None
+        self._device = ""
+        self._pieces: queue.SimpleQueue[tuple[str, Mapping[str, Any], int]] = queue.SimpleQueue()
+        self._assembler: JoulescopeAssembler | None = None
+        self._heard_s = 0.0
+
+    def open(self) -> MeterIdentity:
+        """Finds and opens the device. Raises: MeterFault: the driver is missing, no device, or several."""
+        self._driver = self._make_driver()
+        try:
+            paths = [path for path in self._driver.device_paths() if path.endswith(self._wanted)]
+            if len(paths) != 1:
+                found = ", ".join(paths) or "none"
+                remedy = "name one: joulescope:SERIAL" if paths else "check its cable, and its udev rule"
+                raise MeterFault(f"joulescope: {len(paths)} devices ({found}): {remedy}")
+            self._device = paths[0]
+            self._driver.open(self._device, "restore")
+        except BaseException:
+            self.close()
+            raise
+        _, model, number = self._device.rsplit("/", 2)
+        return MeterIdentity(
+            kind="joulescope",
+            place=self._device,
+            protocol_version=0,
+            firmware_version="",
+            board=model.upper(),
+            serial_number=number,
+            reset_cause="",
+            tick_hz=1_000_000,
+            sensors=(SensorIdentity(model.upper(), 0),),
+            notes=(
+                "current range automatic; recorded as 5,000 means of power a second",
+                f"bounds of {GAIN_ERROR_MAX:.1%} and {OFFSET_MAX_A * 1e3:g} mA are taken, wider than its maker's",
+                "its general inputs are not read: aligned by load signature and arrival",
+            ),
+        )
+
+    def configure(self) -> None:
+        """Automatic current range."""
+        self._opened().publish(f"{self._device}/s/i/range/mode", "auto")
+
+    def start(self) -> None:
+        """Starts both streams."""
+        driver = self._opened()
+        self._assembler = JoulescopeAssembler()
+        for signal in ("i", "v"):
+            driver.subscribe(f"{self._device}/s/{signal}/!data", ["pub"], self._taker(signal))
+            driver.publish(f"{self._device}/s/{signal}/ctrl", 1)
+        self._heard_s = time.monotonic()
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Events since the last call. Raises: MeterGone: nothing came for 5 s."""
+        events: list[MeterEvent] = []
+        wait_s: float = timeout_s
+        assert self._assembler is not None
+        while True:
+            try:
+                piece = self._pieces.get(timeout=wait_s) if wait_s > 0 else self._pieces.get_nowait()
+            except queue.Empty:
+                break
+            events += self._assembler.take(*piece)
+            self._heard_s, wait_s = time.monotonic(), 0.0
+        if time.monotonic() - self._heard_s > SILENCE_S:
+            raise MeterGone(f"joulescope: {self._device} sent nothing for {SILENCE_S:g} s: cable pulled?")
+        return events
+
+    def clock_exchange(self) -> None:
+        """Nothing to ask: arrival is the evidence."""
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops both streams."""
+        for signal in ("i", "v"):
+            self._opened().publish(f"{self._device}/s/{signal}/ctrl", 0)
+        return self.read(0.0)
+
+    def close(self) -> None:
+        """Releases device and driver."""
+        if self._driver is not None:
+            driver, self._driver = self._driver, None
+            if self._device:
+                driver.close(self._device)
+            driver.finalize()
+
+    def sensor_model(self) -> SensorModel:
+        """Error bounds."""
+        return joulescope_sensor()
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost since start."""
+        return Losses() if self._assembler is None else self._assembler.losses()
+
+    def _taker(self, signal: str) -> Callable[[str, Mapping[str, Any]], None]:
+        return lambda _topic, value: self._pieces.put((signal, value, time.monotonic_ns()))
+
+    def _opened(self) -> JoulescopeDriver:
+        if self._driver is None:
+            raise MeterFault("joulescope: not open")
+        return self._driver
+
+
+def joulescope_sensor() -> SensorModel:
+    """Error bounds that are taken for both models."""
+    return SensorModel(
+        shunt_ohm=1.0,
+        shunt_tolerance=0.0,
+        gain_error_max=GAIN_ERROR_MAX,
+        offset_v_max=OFFSET_MAX_A,
+        shunt_lsb_v=1e-6,
+        bus_lsb_v=1e-6,
+        bus_gain_error_max=GAIN_ERROR_MAX,
+        current_max_a=CURRENT_MAX_A,
+        seen_fraction=1.0,
+    )

@@ -1,0 +1,124 @@
+"""From Monsoon packets to events: samples in time, calibration and loss as gaps, arrival as clock evidence."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.errors import MeterFault
+from opjoule.meters.arrival_exchanges import ArrivalExchanges
+from opjoule.meters.interface import FaultEvent, GapEvent, Losses, MeterEvent, Samples
+from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS
+from opjoule.meters.monsoon.packets import Kind, decode
+from opjoule.meters.monsoon.sample_clock import SampleClock
+from opjoule.trace.power_trace import Gap
+
+UNCALIBRATED_MAX: Final = 25_000
+"""Samples that wait for the first calibration (5 s); it comes each 1.25 s."""
+DELIVERY_NS: Final = 1_600_000
+"""Longest time from a sample's end to the arrival of a packet that met no queue: three samples and one USB frame."""
+CALIBRATION: Final = "calibration of the meter"
+DROPPED: Final = "samples dropped"
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Consecutive measurements."""
+
+    first: int
+    raw: npt.NDArray[np.uint16]
+    calibrations: int
+    """slots of calibration since the measurement before"""
+
+
+class MonsoonAssembler:
+    """State between start and stop."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self._calibration = calibration
+        self._clock = SampleClock()
+        self._waiting: list[_Run] = []
+        self._calibrations = 0
+        self._last: int | None = None
+        self._arrivals = ArrivalExchanges(DELIVERY_NS)
+        self._unexplained = 0
+        self._lost = 0
+        self._packets = 0
+        self._calibration_samples = 0
+
+    def take(self, data: bytes, arrival_ns: npt.NDArray[np.int64]) -> list[MeterEvent]:
+        """Events of consecutive packets.
+
+        Args:
+            data: whole packets; arrival_ns: when each reached the host [host_ns], shape (n,).
+        Raises: MeterFault: bytes that are no packets, or no calibration for 5 s.
+        """
+        if not data:
+            return []
+        packets = decode(data)
+        self._packets += int(packets.count.size)
+        first = self._clock.first_numbers(packets, arrival_ns)
+        within = np.arange(packets.kind.size) - np.repeat(
+            np.cumsum(packets.count) - packets.count, packets.count
+        )
+        number = np.repeat(first, packets.count) + within
+        cuts = np.flatnonzero((np.diff(number) != 1) | (np.diff(packets.kind.astype(np.int8)) != 0)) + 1
+        events = self._unexplained_time()
+        for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), number.size], strict=True):
+            if end > start:
+                events += self._run(
+                    int(number[start]), Kind(int(packets.kind[start])), packets.raw[start:end]
+                )
+        end_ns = (first + packets.count) * SAMPLE_PERIOD_NS
+        soonest = int(np.argmin(arrival_ns - end_ns))
+        return events + self._arrivals.exchanges(int(end_ns[soonest]), int(arrival_ns[soonest]))
+
+    def losses(self) -> Losses:
+        """What was lost so far; calibration is no loss, it is counted apart."""
+        link = {"packets": self._packets, "calibration_samples": self._calibration_samples}
+        link["lost_packets"] = self._clock.lost_packets
+        link["unexplained_samples"] = self._clock.unexplained
+        return Losses(lost_samples=self._lost, link=link)
+
+    def _run(self, first: int, kind: Kind, raw: npt.NDArray[np.uint16]) -> list[MeterEvent]:
+        if kind in (Kind.ZERO, Kind.REFERENCE):
+            self._calibration.add(kind, raw)
+            self._calibrations += raw.shape[0]
+            self._calibration_samples += raw.shape[0]
+        elif kind is Kind.MEASUREMENT:
+            self._waiting.append(_Run(first, raw, self._calibrations))
+            self._calibrations = 0
+        if not self._calibration.known:
+            if sum(run.raw.shape[0] for run in self._waiting) > UNCALIBRATED_MAX:
+                raise MeterFault("monsoon: no calibration samples for 5 s: switch it off and on again")
+            return []
+        waiting, self._waiting = self._waiting, []
+        return [event for run in waiting for event in self._samples(run)]
+
+    def _samples(self, run: _Run) -> list[MeterEvent]:
+        number = run.first + np.arange(run.raw.shape[0], dtype=np.int64)
+        centre_ns = number * SAMPLE_PERIOD_NS + SAMPLE_PERIOD_NS // 2
+        events: list[MeterEvent] = []
+        if self._last is not None and run.first > self._last + 1:
+            events.append(self._gap(int(centre_ns[0]), run.first - self._last - 1, run.calibrations))
+        amperes, volts = self._calibration.current_a(run.raw), self._calibration.voltage_v(run.raw)
+        shunt, bus = run.raw[:, 0].astype(np.int64), run.raw[:, 6].astype(np.int64)
+        events.append(Samples(0, run.first, centre_ns, amperes, volts, shunt, bus))
+        self._last = int(number[-1])
+        return events
+
+    def _gap(self, next_ns: int, slots: int, calibrations: int) -> GapEvent:
+        assert self._last is not None
+        lost = slots - calibrations
+        self._lost += lost
+        last_ns = self._last * SAMPLE_PERIOD_NS + SAMPLE_PERIOD_NS // 2
+        return GapEvent(0, Gap.between(last_ns, next_ns, slots, DROPPED if lost else CALIBRATION))
+
+    def _unexplained_time(self) -> list[MeterEvent]:
+        if self._clock.unexplained == self._unexplained:
+            return []
+        self._unexplained = self._clock.unexplained
+        at_ns = (self._last or 0) * SAMPLE_PERIOD_NS
+        return [FaultEvent("time_unaccounted_for", self._unexplained, at_ns, 0)]

@@ -1,0 +1,73 @@
+"""From raw values to amperes and volts, with the calibration samples that the device slips in."""
+
+from collections import deque
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.meters.monsoon.models import ADC_STEP_V, ChannelScale, Model
+from opjoule.meters.monsoon.packets import Column, Kind
+
+KEPT: Final = 5
+"""Calibration samples of each kind that are averaged."""
+Float64Array = npt.NDArray[np.float64]
+
+
+class Calibration:
+    """Zero and reference of one channel, the mean of the last few, and what follows from them."""
+
+    def __init__(self, model: Model, channel: str, scale: ChannelScale) -> None:
+        self._scale, self._fine_limit = scale, model.fine_limit
+        main = channel == "main"
+        self._coarse = Column.MAIN_COARSE if main else Column.USB_COARSE
+        self._fine = Column.MAIN_FINE if main else Column.USB_FINE
+        self._volts = Column.MAIN_VOLTAGE if main else Column.USB_VOLTAGE
+        self._step_v = ADC_STEP_V * (model.main_voltage_scale if main else model.usb_voltage_scale)
+        self._type = np.dtype(np.int16 if model.signed else np.uint16)
+        self._kept: dict[tuple[Kind, Column], deque[float]] = {
+            (kind, column): deque(maxlen=KEPT)
+            for kind in (Kind.ZERO, Kind.REFERENCE)
+            for column in (self._coarse, self._fine)
+        }
+
+    @property
+    def known(self) -> bool:
+        """True once each kind has come at least once."""
+        return all(self._kept.values())
+
+    def add(self, kind: Kind, raw: npt.NDArray[np.uint16]) -> None:
+        """Takes calibration samples, shape (n, 8); a raw value of 0 is none (as the library has it)."""
+        for column in (self._coarse, self._fine):
+            values = raw[:, column].view(self._type).astype(np.float64)
+            self._kept[kind, column].extend(values[values != 0].tolist())
+
+    def current_a(self, raw: npt.NDArray[np.uint16]) -> Float64Array:
+        """Currents [A] of measurements, shape (n,): fine where it is in range, else coarse."""
+        fine: npt.NDArray[Any] = raw[:, self._fine].view(self._type)
+        return np.where(
+            fine < self._fine_limit,
+            self._converted(fine, self._fine, self._scale.fine_a, self._scale.fine_zero),
+            self._converted(
+                raw[:, self._coarse].view(self._type),
+                self._coarse,
+                self._scale.coarse_a,
+                self._scale.coarse_zero,
+            ),
+        )
+
+    def voltage_v(self, raw: npt.NDArray[np.uint16]) -> Float64Array:
+        """Voltages [V] of measurements, shape (n,)."""
+        return np.asarray(raw[:, self._volts] * self._step_v, np.float64)
+
+    def _converted(
+        self,
+        raw: npt.NDArray[Any],
+        column: Column,
+        scale_a: float,
+        offset: float,
+    ) -> Float64Array:
+        zero = offset + float(np.mean(self._kept[Kind.ZERO, column]))
+        reference = float(np.mean(self._kept[Kind.REFERENCE, column]))
+        slope = scale_a / (reference - zero) if reference != zero else 0.0
+        return np.asarray((raw - zero) * slope, np.float64)

@@ -1,0 +1,193 @@
+"""The Monsoon behind the meter interface."""
+
+import contextlib
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.energy.sensor import SensorModel
+from opjoule.errors import BadInput, MeterFault
+from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, SensorIdentity
+from opjoule.meters.monsoon.assembler import MonsoonAssembler
+from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.models import (
+    DAC_HIGH_RANGE,
+    DAC_LOW_RANGE,
+    HVPM,
+    MODELS,
+    PASSTHROUGH,
+    VOLTAGE_STEPS_A_VOLT,
+    Model,
+    Opcode,
+)
+from opjoule.meters.monsoon.reader import ProtocolSource, Reader
+
+CALIBRATION_PERIOD_MS: Final = 1250
+SAMPLES_WITHOUT_END: Final = 0xFFFFFFFF
+VOLTAGE_CHANNEL_MAIN_USB: Final = 0
+
+
+@dataclass(frozen=True)
+class MonsoonSettings:
+    """How the device supplies and watches the board."""
+
+    model: str = "hvpm"
+    """'hvpm' or 'lvpm'"""
+    serial_number: str | None = None
+    """None for the first one found"""
+    channel: str = "main"
+    """'main', or 'usb' for a board that is supplied through the USB pass-through"""
+    voltage_v: float | None = None
+    """of the main channel; None leaves the output as it is"""
+    limit_a: float | None = None
+    """current limit, at power-up and after; None leaves it"""
+    passthrough: str | None = None
+    """USB pass-through 'on', 'off' or 'auto'; None: on for channel usb, else left"""
+    supply_v: tuple[float, float] | None = None
+    """least and greatest supply voltage of the board"""
+
+    def checked(self) -> Model:
+        """The model, once every setting is possible. Raises: BadInput."""
+        if self.model not in MODELS:
+            raise BadInput(f"monsoon: no model '{self.model}'; there are {', '.join(MODELS)}")
+        if self.channel not in {"main", "usb"}:
+            raise BadInput(f"monsoon: no channel '{self.channel}'; there are main and usb")
+        if self.passthrough is not None and self.passthrough not in PASSTHROUGH:
+            raise BadInput(f"monsoon: pass-through '{self.passthrough}'; there are {', '.join(PASSTHROUGH)}")
+        if self.channel == "usb" and self.passthrough == "off":
+            raise BadInput("monsoon: channel=usb with the pass-through off measures nothing")
+        model = MODELS[self.model]
+        if self.voltage_v is not None:
+            model.check_voltage(self.voltage_v, self.supply_v if self.channel == "main" else None)
+        if self.limit_a is not None:
+            model.limit_code(self.limit_a)
+        return model
+
+
+class MonsoonMeter:
+    """A HVPM or LVPM; see Meter for the contract."""
+
+    def __init__(self, settings: MonsoonSettings, source: ProtocolSource | None = None) -> None:
+        self._settings, self._model = settings, settings.checked()
+        self._source = source or ProtocolSource()
+        self._reader: Reader | None = None
+        self._assembler: MonsoonAssembler | None = None
+
+    def open(self) -> MeterIdentity:
+        """Connects. Raises: MeterFault: none there, not allowed (with the udev rule), another model."""
+        self._reader = Reader(self._source)
+        try:
+            self._reader.ask("connect", self._model.code, self._settings.serial_number)
+            with contextlib.suppress(MeterFault):
+                self._reader.ask("stop")  # left sampling by an earlier host
+            code = self._get(Opcode.HARDWARE_MODEL, 2)
+            if code != self._model.code:
+                found = next((each.name for each in MODELS.values() if each.code == code), f"model {code}")
+                raise MeterFault(
+                    f"monsoon: it is a {found}, not a {self._model.name}: write monsoon:model={found.lower()}"
+                )
+            return self._identity()
+        except BaseException:
+            self.close()
+            raise
+
+    def configure(self) -> None:
+        """Current limits first, then pass-through, then the voltage: power is applied last.
+
+        Raises: MeterFault: the device's voltage calibration is out of tolerance.
+        """
+        settings = self._settings
+        if settings.limit_a is not None:
+            for opcode in (Opcode.POWER_UP_LIMIT, Opcode.RUN_LIMIT):
+                self._set(opcode, self._model.limit_code(settings.limit_a))
+        passthrough = settings.passthrough or ("on" if settings.channel == "usb" else None)
+        if passthrough is not None:
+            self._set(Opcode.USB_PASSTHROUGH, PASSTHROUGH[passthrough])
+        self._set(Opcode.VOLTAGE_CHANNEL, VOLTAGE_CHANNEL_MAIN_USB)
+        if settings.voltage_v is not None:
+            self._check_converter()
+            self._set(Opcode.MAIN_VOLTAGE, round(settings.voltage_v * VOLTAGE_STEPS_A_VOLT))
+
+    def start(self) -> None:
+        """Reads the device's scale and starts sampling."""
+        scale = self._model.channel_scale(self._settings.channel, self._get)
+        self._assembler = MonsoonAssembler(Calibration(self._model, self._settings.channel, scale))
+        self._opened().ask("start", CALIBRATION_PERIOD_MS, SAMPLES_WITHOUT_END)
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Events since the last call. Raises: MeterGone."""
+        return self._events(timeout_s)
+
+    def clock_exchange(self) -> None:
+        """Nothing to ask: every packet's arrival is evidence, and exchanges come from `read` by themselves."""
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops sampling; gives what was read before. The board stays powered."""
+        self._opened().ask("stop")
+        return self._events(0.0)
+
+    def close(self) -> None:
+        """Releases the device, which goes on supplying the board."""
+        if self._reader is not None:
+            reader, self._reader = self._reader, None
+            reader.close()
+
+    def sensor_model(self) -> SensorModel:
+        """Error bounds as the vendor states them."""
+        return self._model.sensor_model(self._settings.channel)
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost since start."""
+        return Losses() if self._assembler is None else self._assembler.losses()
+
+    def _events(self, timeout_s: float) -> list[MeterEvent]:
+        events: list[MeterEvent] = []
+        for batch in self._opened().batches(timeout_s):
+            assert self._assembler is not None
+            events += self._assembler.take(batch.data, np.frombuffer(batch.arrival_ns, np.int64))
+        return events
+
+    def _check_converter(self) -> None:
+        """Some units left the factory with a wrong voltage calibration and put out far more than what was set."""
+        if self._model is not HVPM:
+            return
+        for opcode, (low, high) in ((Opcode.DAC_LOW, DAC_LOW_RANGE), (Opcode.DAC_HIGH, DAC_HIGH_RANGE)):
+            value = self._get(opcode, 2)
+            if not low < value < high:
+                raise MeterFault(
+                    f"monsoon: its voltage calibration {opcode.name} is {value:#x}, outside {low:#x} to {high:#x}: "
+                    "power stays off; update its firmware and run the library's HVPM.calibrateVoltage()"
+                )
+
+    def _identity(self) -> MeterIdentity:
+        settings = self._settings
+        low_v, high_v = self._model.voltage_v
+        return MeterIdentity(
+            kind="monsoon",
+            place="USB",
+            protocol_version=self._get(Opcode.PROTOCOL, 1),
+            firmware_version=str(self._get(Opcode.FIRMWARE, 2)),
+            board=self._model.name,
+            serial_number=str(self._get(Opcode.SERIAL_NUMBER, 2)),
+            reset_cause="",
+            tick_hz=5000,
+            sensors=(SensorIdentity(f"{self._model.name} {settings.channel} channel", 0),),
+            notes=(
+                f"main channel {low_v:g} to {high_v:g} V, up to {self._model.current_max_a:g} A",
+                "5,000 samples/s on its own clock; no sync input: aligned by load signature and packet arrival",
+            ),
+        )
+
+    def _get(self, opcode: int, length: int, signed: bool = False) -> int:
+        value: int = self._opened().ask("get", int(opcode), length, signed)
+        return value
+
+    def _set(self, opcode: Opcode, value: int) -> None:
+        self._opened().ask("set", int(opcode), value)
+
+    def _opened(self) -> Reader:
+        if self._reader is None:
+            raise MeterFault("monsoon: not open")
+        return self._reader

@@ -1,0 +1,182 @@
+"""What is true of the two Monsoon models: ranges, limits, and what their memory holds.
+
+Source: PyMonsoon 0.1.88 (Operations, HVPM, LVPM) for codes and formulas; the vendor's manuals for accuracy.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from opjoule.energy.sensor import SensorModel
+from opjoule.errors import BadInput
+
+SAMPLE_PERIOD_NS: Final = 200_000
+"""One observation each 200 us, calibration among them."""
+ADC_STEP_V: Final = 62.5e-6
+GAIN_ERROR_MAX: Final = 0.01
+"""Vendor: +-1 % of the reading ..."""
+OFFSET_MAX_A: Final = 1e-3
+"""... or +-1 mA, whichever is greater, in the coarse range; the model here adds the two."""
+VOLTAGE_ERROR_MAX: Final = 0.01
+"""The vendor gives no accuracy of the voltage reading; 1 % is taken."""
+_NOMINAL_SHUNT_OHM: Final = 0.05
+
+
+class Opcode(IntEnum):
+    """Places in the device's memory, for reading and writing."""
+
+    MAIN_FINE_RESISTOR = 0x02
+    MAIN_COARSE_RESISTOR = 0x11
+    USB_FINE_RESISTOR = 0x0D
+    USB_COARSE_RESISTOR = 0x12
+    USB_PASSTHROUGH = 0x10
+    MAIN_FINE_SCALE = 0x1A
+    MAIN_COARSE_SCALE = 0x1B
+    USB_FINE_SCALE = 0x1C
+    USB_COARSE_SCALE = 0x1D
+    VOLTAGE_CHANNEL = 0x23
+    MAIN_FINE_ZERO = 0x25
+    MAIN_COARSE_ZERO = 0x26
+    USB_FINE_ZERO = 0x27
+    USB_COARSE_ZERO = 0x28
+    MAIN_VOLTAGE = 0x41
+    SERIAL_NUMBER = 0x42
+    POWER_UP_LIMIT = 0x43
+    RUN_LIMIT = 0x44
+    HARDWARE_MODEL = 0x45
+    DAC_LOW = 0x88
+    DAC_HIGH = 0x89
+    FIRMWARE = 0xC0
+    PROTOCOL = 0xC1
+
+
+PASSTHROUGH: Final = {"off": 0, "on": 1, "auto": 2}
+VOLTAGE_STEPS_A_VOLT: Final = 1 << 20
+DAC_LOW_RANGE: Final = (0xD000, 0xF000)
+DAC_HIGH_RANGE: Final = (0xC000, 0xD000)
+"""Outside these a HVPM's output voltage is not what was set (known of some units)."""
+
+GetValue = Callable[[int, int, bool], int]
+"""(opcode, bytes, signed) -> value from the device's memory."""
+
+
+@dataclass(frozen=True)
+class ChannelScale:
+    """Current of one channel at its reference, and the raw values' own offsets."""
+
+    fine_a: float
+    coarse_a: float
+    fine_zero: float
+    coarse_zero: float
+
+
+@dataclass(frozen=True)
+class Model:
+    """One Monsoon model."""
+
+    name: str
+    code: int
+    """as the library's Connect takes it"""
+    voltage_v: tuple[float, float]
+    """Least and greatest voltage of the main channel."""
+    limit_a: float
+    """Upper end of the current limit's setting."""
+    current_max_a: float
+    """Continuous current of the main channel; a lost sample is bounded by it."""
+    fine_limit: int
+    """Raw values of the fine range count below this."""
+    signed: bool
+    main_voltage_scale: float
+    usb_voltage_scale: float = 2.0
+
+    def check_voltage(self, voltage_v: float, supply_v: tuple[float, float] | None) -> None:
+        """Whether the main channel may be set to a voltage.
+
+        Args:
+            supply_v: least and greatest supply voltage of the board [V], where it is known.
+        Raises: BadInput: outside the device's range or the board's; power is not applied.
+        """
+        low_v, high_v = self.voltage_v
+        if supply_v and (high_v < supply_v[0] or low_v > supply_v[1]):
+            raise BadInput(
+                f"monsoon: {self.name} gives {low_v:g} to {high_v:g} V on its main channel, the board needs "
+                f"{supply_v[0]:g} to {supply_v[1]:g} V: supply it through the USB channel (channel=usb)"
+            )
+        if not low_v <= voltage_v <= high_v:
+            raise BadInput(
+                f"monsoon: {voltage_v:g} V is outside the {low_v:g} to {high_v:g} V of {self.name}: power stays off"
+            )
+        if supply_v and not supply_v[0] <= voltage_v <= supply_v[1]:
+            raise BadInput(
+                f"monsoon: {voltage_v:g} V is outside the board's {supply_v[0]:g} to {supply_v[1]:g} V: power stays off"
+            )
+
+    def limit_code(self, limit_a: float) -> int:
+        """The current limit as the device takes it. Raises: BadInput: beyond what can be set."""
+        if not 0 < limit_a <= self.limit_a:
+            raise BadInput(
+                f"monsoon: current limit {limit_a:g} A is outside the {self.limit_a:g} A of {self.name}"
+            )
+        if self is HVPM:
+            return round(0x0F00 + (0xFFFF - 0x0F00) * limit_a / 15.625)
+        return round(1023 * (1 - limit_a / 8.0))
+
+    def channel_scale(self, channel: str, get: GetValue) -> ChannelScale:
+        """Scale of channel 'main' or 'usb' from the device's memory."""
+        main = channel == "main"
+        if self is HVPM:
+            opcodes = (
+                (
+                    Opcode.MAIN_FINE_SCALE,
+                    Opcode.MAIN_COARSE_SCALE,
+                    Opcode.MAIN_FINE_ZERO,
+                    Opcode.MAIN_COARSE_ZERO,
+                )
+                if main
+                else (
+                    Opcode.USB_FINE_SCALE,
+                    Opcode.USB_COARSE_SCALE,
+                    Opcode.USB_FINE_ZERO,
+                    Opcode.USB_COARSE_ZERO,
+                )
+            )
+            fine, coarse = (get(opcode, 2, False) for opcode in opcodes[:2])
+            zeros = [float(get(opcode, 2, True)) for opcode in opcodes[2:]]
+            return ChannelScale(fine * 1e-6, coarse * 1e-3, zeros[0], zeros[1])
+        resistors = (
+            (Opcode.MAIN_FINE_RESISTOR, Opcode.MAIN_COARSE_RESISTOR)
+            if main
+            else (Opcode.USB_FINE_RESISTOR, Opcode.USB_COARSE_RESISTOR)
+        )
+        # Steps of 0.1 mohm around 50 mohm, signed (the library reads them as unsigned).
+        ohms = [_NOMINAL_SHUNT_OHM + 1e-4 * get(opcode, 1, True) for opcode in resistors]
+        fine_a, coarse_a = 35_946e-6, 3_103.4e-3
+        return ChannelScale(
+            fine_a * _NOMINAL_SHUNT_OHM / ohms[0], coarse_a * _NOMINAL_SHUNT_OHM / ohms[1], 0.0, 0.0
+        )
+
+    def sensor_model(self, channel: str) -> SensorModel:
+        """Error bounds of the device as delivered, uncalibrated."""
+        scale = self.main_voltage_scale if channel == "main" else self.usb_voltage_scale
+        return SensorModel(
+            shunt_ohm=_NOMINAL_SHUNT_OHM,
+            shunt_tolerance=0.0,  # within the gain error
+            gain_error_max=GAIN_ERROR_MAX,
+            offset_v_max=OFFSET_MAX_A * _NOMINAL_SHUNT_OHM,
+            shunt_lsb_v=self.coarse_step_a * _NOMINAL_SHUNT_OHM,
+            bus_lsb_v=ADC_STEP_V * scale,
+            bus_gain_error_max=VOLTAGE_ERROR_MAX,
+            current_max_a=self.current_max_a,
+            seen_fraction=1.0,
+        )
+
+    @property
+    def coarse_step_a(self) -> float:
+        """Step of the coarse range [A], from the nominal scale."""
+        return 6.4 / 0x10000 if self is HVPM else 3.1034 / 0x8000
+
+
+HVPM: Final = Model("HVPM", 2, (0.8, 13.5), 15.625, 6.0, 64_000, False, 4.0)
+LVPM: Final = Model("LVPM", 1, (2.01, 4.55), 8.0, 3.0, 30_000, True, 2.0)
+MODELS: Final = {"hvpm": HVPM, "lvpm": LVPM}

@@ -1,0 +1,99 @@
+"""Monsoon's 64-byte packets, many at once.
+
+    byte 0-1   samples dropped since start, uint16 little endian, wraps
+    byte 2     flags; bits 0-3 number the packets modulo 16
+    byte 3     observations in this packet, 1 to 3
+    byte 4-57  three observations of 18 bytes; unused ones are padding
+
+An observation: main coarse, main fine, USB coarse, USB fine, aux coarse, aux fine, main voltage, USB voltage, each
+16 bits big endian; a byte of gain and marker bits; a byte whose bits 4 and 5 say what was converted.
+Source: PyMonsoon 0.1.88 (swizzlePacket, SampleEngine) and the vendor's API document, written anew.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.errors import MeterFault
+
+PACKET_BYTES: Final = 64
+OBSERVATIONS_MAX: Final = 3
+_OBSERVATION_BYTES: Final = 18
+_KIND_BITS: Final = 0x30
+
+
+class Kind(IntEnum):
+    """What one observation holds."""
+
+    MEASUREMENT = 0x00
+    ZERO = 0x10
+    """input shorted: the converter's offset"""
+    INVALID = 0x20
+    REFERENCE = 0x30
+    """reference current: the converter's gain"""
+
+
+class Column(IntEnum):
+    """Columns of the raw values."""
+
+    MAIN_COARSE = 0
+    MAIN_FINE = 1
+    USB_COARSE = 2
+    USB_FINE = 3
+    AUX_COARSE = 4
+    AUX_FINE = 5
+    MAIN_VOLTAGE = 6
+    USB_VOLTAGE = 7
+
+
+@dataclass(frozen=True)
+class Packets:
+    """Consecutive packets taken apart: n packets with m observations."""
+
+    dropped: npt.NDArray[np.int64]
+    """the device's own count of dropped samples, modulo 2^16, shape (n,)"""
+    sequence: npt.NDArray[np.int64]
+    """modulo 16, shape (n,)"""
+    count: npt.NDArray[np.int64]
+    """observations of each packet, shape (n,)"""
+    raw: npt.NDArray[np.uint16]
+    """shape (m, 8), columns as in Column"""
+    kind: npt.NDArray[np.uint8]
+    """shape (m,), values of Kind"""
+
+
+def decode(data: bytes) -> Packets:
+    """Takes whole packets apart.
+
+    Args:
+        data: a multiple of 64 bytes.
+    Raises: MeterFault: part of a packet, or a packet that says it holds more than three observations.
+    """
+    if len(data) % PACKET_BYTES:
+        raise MeterFault(f"monsoon: {len(data)} bytes are no whole packets of {PACKET_BYTES}")
+    packets = np.frombuffer(data, np.uint8).reshape(-1, PACKET_BYTES)
+    count = packets[:, 3]
+    if count.size and int(count.max()) > OBSERVATIONS_MAX:
+        raise MeterFault(
+            f"monsoon: a packet claims {int(count.max())} observations, at most {OBSERVATIONS_MAX} fit: reset it"
+        )
+    header = packets[:, :3].astype(np.int64)
+    last = 4 + OBSERVATIONS_MAX * _OBSERVATION_BYTES
+    slots = packets[:, 4:last].reshape(-1, OBSERVATIONS_MAX, _OBSERVATION_BYTES)
+    filled = slots[np.arange(OBSERVATIONS_MAX) < count[:, None]]
+    raw = np.ascontiguousarray(filled[:, :16]).view(">u2").astype(np.uint16)
+    return Packets(
+        dropped=header[:, 0] | header[:, 1] << 8,
+        sequence=header[:, 2] & 0xF,
+        count=count.astype(np.int64),
+        raw=raw,
+        kind=np.bitwise_and(filled[:, 17], _KIND_BITS, dtype=np.uint8),
+    )
+
+
+def whole_packets(data: bytes) -> bytes:
+    """One read of the connection as whole packets: a short last packet is padded."""
+    return data + bytes(-len(data) % PACKET_BYTES)

@@ -1,0 +1,272 @@
+"""Reads a Monsoon in a process of its own, so that nothing else on the host can make its queue overflow.
+
+The device queues 16 samples (3.2 ms). The process does nothing but read, stamp and pass on; a thread of it sends, so
+that a busy receiver does not stop the reading.
+"""
+
+import contextlib
+import gc
+import importlib
+import io
+import multiprocessing
+import os
+import queue
+import signal
+import threading
+import time
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any, Final, Protocol
+
+from opjoule.errors import MeterFault
+from opjoule.meters.interface import MeterGone
+from opjoule.meters.monsoon.packets import PACKET_BYTES, whole_packets
+
+BATCH_NS: Final = 100_000_000
+REPLY_LIMIT_S: Final = 10.0
+_NO_DEVICE: Final = 19
+_FORBIDDEN: Final = 13
+UDEV_RULE: Final = (
+    'SUBSYSTEM=="usb", ATTR{idVendor}=="2ab9", ATTR{idProduct}=="0001", MODE="0660", TAG+="uaccess"'
+)
+PERMISSION: Final = (
+    "you may not open it. Put this line into /etc/udev/rules.d/60-monsoon.rules, then "
+    f"'sudo udevadm control --reload' and plug it in again: {UDEV_RULE}"
+)
+
+
+class MonsoonProtocol(Protocol):
+    """The library's connection to one device: what of it is used here (Monsoon.pmapi)."""
+
+    def Connect(self, deviceType: int, serialno: str | None = None) -> None:
+        """Opens the device."""
+
+    def getValue(self, operation: int, valueLength: int, signed: bool = False) -> int:
+        """Reads the device's memory."""
+
+    def sendCommand(self, operation: int, value: float) -> None:
+        """Writes the device's memory."""
+
+    def startSampling(self, calTime: int, maxTime: int) -> None:
+        """Starts sampling; calibration each calTime [ms]."""
+
+    def stopSampling(self) -> None:
+        """Stops sampling."""
+
+    def BulkRead(self) -> Any:
+        """Waits for packets; bytes, array or list of bytes."""
+
+    def closeDevice(self) -> None:
+        """Releases the device."""
+
+
+@dataclass(frozen=True)
+class ProtocolSource:
+    """Where the process finds its connection: a callable that gives a MonsoonProtocol."""
+
+    module: str = "opjoule.meters.monsoon.library"
+    name: str = "usb_protocol"
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def make(self) -> MonsoonProtocol:
+        """The connection, in this process."""
+        made: MonsoonProtocol = getattr(importlib.import_module(self.module), self.name)(**self.arguments)
+        return made
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Packets as they came."""
+
+    data: bytes
+    arrival_ns: bytes
+    """int64, one a packet [host_ns]"""
+
+
+class Reader:
+    """The process, seen from the host. One thread at a time."""
+
+    def __init__(self, source: ProtocolSource) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_serve, args=(theirs, source), name="monsoon-reader", daemon=True
+        )
+        self._process.start()
+        theirs.close()
+        self._batches: list[Batch] = []
+
+    def ask(self, what: str, *arguments: Any) -> Any:
+        """Has the connection do something and gives its answer; batches on the way are kept.
+
+        Raises: MeterFault: what the library or the device said. MeterGone: the process or the device is gone.
+        """
+        self._send((what, *arguments))
+        deadline_s = time.monotonic() + REPLY_LIMIT_S
+        while time.monotonic() < deadline_s:
+            kind, content = self._receive(deadline_s - time.monotonic())
+            if kind == "batch":
+                self._batches.append(content)
+            elif kind == "answer":
+                return content
+            elif kind == "fault":
+                raise MeterFault(f"monsoon: {content}")
+        raise MeterFault(
+            f"monsoon: no answer to '{what}' for {REPLY_LIMIT_S:g} s: switch it off and on again"
+        )
+
+    def batches(self, timeout_s: float) -> list[Batch]:
+        """What was read since the last call. Raises: MeterGone."""
+        if not self._batches:
+            kind, content = self._receive(timeout_s)
+            if kind == "batch":
+                self._batches.append(content)
+        while self._pipe.poll():
+            kind, content = self._receive(0)
+            if kind == "batch":
+                self._batches.append(content)
+        batches, self._batches = self._batches, []
+        return batches
+
+    def close(self) -> None:
+        """Ends the process; it releases the device."""
+        with contextlib.suppress(OSError, MeterGone):
+            self._send(("close",))
+        self._process.join(REPLY_LIMIT_S / 5)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._pipe.close()
+
+    def _send(self, message: tuple[Any, ...]) -> None:
+        try:
+            self._pipe.send(message)
+        except OSError:
+            raise MeterGone("monsoon: its reader process has ended") from None
+
+    def _receive(self, timeout_s: float) -> tuple[str, Any]:
+        try:
+            if not self._pipe.poll(max(timeout_s, 0)):
+                return "nothing", None
+            kind, content = self._pipe.recv()
+        except (OSError, EOFError):
+            raise MeterGone("monsoon: its reader process has ended") from None
+        if kind == "gone":
+            raise MeterGone(f"monsoon: {content}")
+        return str(kind), content
+
+
+def _serve(pipe: Connection, source: ProtocolSource) -> None:
+    """The process: answers until it is told to close or its host is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's; it ends this process in order
+    with contextlib.suppress(OSError):
+        os.nice(-15)  # where it is allowed
+    gc.disable()
+    outbox: queue.SimpleQueue[tuple[str, Any] | None] = queue.SimpleQueue()
+    sender = threading.Thread(target=_send_all, args=(pipe, outbox), daemon=True)
+    sender.start()
+    try:
+        _Server(pipe, source, outbox).run()
+    finally:
+        outbox.put(None)
+        sender.join(1.0)
+
+
+def _send_all(pipe: Connection, outbox: "queue.SimpleQueue[tuple[str, Any] | None]") -> None:
+    with contextlib.suppress(OSError):
+        while (message := outbox.get()) is not None:
+            pipe.send(message)
+
+
+class _Server:
+    """The reader process's own state."""
+
+    def __init__(
+        self, pipe: Connection, source: ProtocolSource, outbox: "queue.SimpleQueue[tuple[str, Any] | None]"
+    ) -> None:
+        self._pipe, self._source, self._outbox = pipe, source, outbox
+        self._protocol: MonsoonProtocol | None = None
+        self._sampling = False
+
+    def run(self) -> None:
+        try:
+            while True:
+                if self._sampling and not self._pipe.poll():
+                    if not self._read():
+                        return
+                    continue
+                what, *arguments = self._pipe.recv()
+                if what == "close":
+                    return
+                self._answer(what, arguments)
+        except (OSError, EOFError):
+            return  # the host is gone
+        finally:
+            self._release()
+
+    def _answer(self, what: str, arguments: list[Any]) -> None:
+        said = io.StringIO()  # the library prints what it should raise
+        try:
+            with contextlib.redirect_stdout(said):
+                answer = self._do(what, arguments)
+            self._outbox.put(("answer", answer))
+        except Exception as error:
+            self._outbox.put(("fault", _in_words(error, said.getvalue())))
+
+    def _do(self, what: str, arguments: list[Any]) -> Any:
+        if what == "connect":
+            self._protocol = self._source.make()
+            return self._protocol.Connect(*arguments)
+        assert self._protocol is not None
+        if what == "get":
+            return int(self._protocol.getValue(*arguments))
+        if what == "set":
+            return self._protocol.sendCommand(*arguments)
+        if what == "start":
+            self._protocol.startSampling(*arguments)
+            self._sampling = True
+            return None
+        self._sampling = False
+        return self._protocol.stopSampling()
+
+    def _read(self) -> bool:
+        """Reads for 0.1 s and passes it on; False once the device is gone."""
+        assert self._protocol is not None
+        chunks: list[bytes] = []
+        arrivals = array("q")
+        began_ns = time.monotonic_ns()
+        gone = ""
+        while True:
+            try:
+                data = whole_packets(bytes(self._protocol.BulkRead()))
+            except Exception as error:
+                data = b""
+                if getattr(error, "errno", None) == _NO_DEVICE:
+                    gone = "it was unplugged or switched off"
+            now_ns = time.monotonic_ns()
+            if data:
+                chunks.append(data)
+                arrivals.extend([now_ns] * (len(data) // PACKET_BYTES))
+            if gone or not data or now_ns - began_ns >= BATCH_NS:
+                break
+        if chunks:
+            self._outbox.put(("batch", Batch(b"".join(chunks), arrivals.tobytes())))
+        if gone:
+            self._outbox.put(("gone", gone))
+        return not gone
+
+    def _release(self) -> None:
+        if self._protocol is not None:
+            with contextlib.suppress(Exception), contextlib.redirect_stdout(io.StringIO()):
+                self._protocol.closeDevice()
+
+
+def _in_words(error: Exception, said: str) -> str:
+    """What went wrong, with the remedy for what the library leaves unsaid."""
+    if getattr(error, "errno", None) == _FORBIDDEN:
+        return PERMISSION
+    if isinstance(error, AttributeError | TypeError) and "NoneType" in str(error):
+        return f"no answer ({said.strip() or error}): is it plugged in and switched on?"
+    return " ".join([*said.split(), str(error) or type(error).__name__])

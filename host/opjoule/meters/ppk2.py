@@ -1,0 +1,326 @@
+"""The Nordic Power Profiler Kit II over its serial port, as ampere meter in the supply line.
+
+Own code for a documented wire format; PyPI's ppk2-api (GPL-2) is not needed. It sees current alone: the supply's
+voltage is what the user states. A sample is 32 bits, from the lowest: 14 of the converter, 3 of the range, one
+unused, 6 of a counter, 8 logic inputs.
+"""
+
+import termios
+import time
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import serial
+
+from opjoule.energy.sensor import SensorModel
+from opjoule.errors import BadInput, MeterFault
+from opjoule.meters.arrival_exchanges import ArrivalExchanges
+from opjoule.meters.delay_watch import DelayWatch
+from opjoule.meters.interface import (
+    EdgeEvent,
+    GapEvent,
+    Losses,
+    MeterEvent,
+    MeterGone,
+    MeterIdentity,
+    Samples,
+    SensorIdentity,
+)
+from opjoule.trace.power_trace import Gap
+
+RATE_HZ: Final = 100_000
+SAMPLE_NS: Final = 10_000
+BLOCK: Final = 20
+"""Samples that are averaged into one of the trace: 5,000 a second."""
+COUNTER: Final = 64
+CURRENT_MAX_A: Final = 1.0
+GAIN_ERROR_MAX: Final = 0.1
+"""Vendor: about +-10 % in the upper range."""
+SUPPLY_ERROR_MAX: Final = 0.05
+"""Of a 5 V supply that is not measured."""
+DELIVERY_NS: Final = 10_000_000
+"""Longest time from a sample to its arrival when nothing waits: the kit sends about each 10 ms."""
+_GONE = (OSError, termios.error)
+"""What a port that has disappeared raises; pyserial's own exception is an OSError."""
+_ADC_V: Final = 1.8 / 163840
+_RANGES: Final = 5
+_GET_META, _POWER_MODE, _DEVICE_POWER, _START, _STOP, _REGULATOR = 0x19, 0x11, 0x0C, 0x06, 0x07, 0x0D
+_AMPERE_METER: Final = 1
+_META_LIMIT_S: Final = 3.0
+
+
+@dataclass(frozen=True)
+class Modifiers:
+    """Calibration of the five ranges, from the kit's own memory; arrays of shape (5,)."""
+
+    resistor_ohm: npt.NDArray[np.float64]
+    offset: npt.NDArray[np.float64]
+    gain_square: npt.NDArray[np.float64]
+    gain: npt.NDArray[np.float64]
+    per_volt: npt.NDArray[np.float64]
+    constant: npt.NDArray[np.float64]
+    user_gain: npt.NDArray[np.float64]
+
+    @classmethod
+    def parse(cls, text: str) -> "Modifiers":
+        """From the kit's answer, one 'KEY: VALUE' a line. Raises: MeterFault: a value that is no number."""
+        nominal = [1031.64, 101.65, 10.15, 0.94, 0.043]
+        rows: dict[str, str] = {}
+        for line in text.splitlines():
+            key, colon, value = line.partition(":")
+            if colon:
+                rows[key.strip()] = value.strip()
+
+        def five(key: str, default: list[float]) -> npt.NDArray[np.float64]:
+            try:
+                return np.array([float(rows.get(f"{key}{n}", default[n])) for n in range(_RANGES)])
+            except ValueError:
+                raise MeterFault(f"ppk2: its calibration {key} is not readable: replug it") from None
+
+        resistor = five("R", nominal)
+        ones, zeros = [1.0] * _RANGES, [0.0] * _RANGES
+        return cls(
+            np.where(resistor == 0, nominal, resistor),
+            five("O", zeros),
+            five("GS", ones),
+            five("GI", ones),
+            five("S", zeros),
+            five("I", zeros),
+            five("UG", ones),
+        )
+
+    def current_a(self, words: npt.NDArray[np.uint32], supply_v: float) -> npt.NDArray[np.float64]:
+        """Currents [A] of samples, same shape."""
+        place = np.minimum(words >> 14 & 0x7, _RANGES - 1)
+        counts = (words & 0x3FFF) * 4.0
+        plain = (counts - self.offset[place]) * (_ADC_V / self.resistor_ohm[place])
+        curved = plain * (self.gain_square[place] * plain + self.gain[place])
+        return np.asarray(
+            self.user_gain[place] * (curved + self.per_volt[place] * supply_v + self.constant[place]),
+            np.float64,
+        )
+
+
+class Ppk2Assembler:
+    """From the byte stream to events; state between start and stop."""
+
+    def __init__(self, modifiers: Modifiers, supply_v: float, sync_input: int = 0) -> None:
+        self._modifiers, self._supply_v, self._sync_bit = modifiers, supply_v, 24 + sync_input
+        self._rest = b""
+        self._next = 0
+        self._counter: int | None = None
+        self._waiting = np.empty(0, np.uint32)
+        self._last_ns: int | None = None
+        self._lost = 0
+        self._level: int | None = None
+        self._edges = 0
+        self._arrivals = ArrivalExchanges(DELIVERY_NS)
+        self._delays = DelayWatch(2 * DELIVERY_NS)
+
+    def take(self, data: bytes, arrival_ns: int) -> list[MeterEvent]:
+        """Events of bytes that arrived together [host_ns]."""
+        data = self._rest + data
+        whole = len(data) // 4 * 4
+        self._rest = data[whole:]
+        words = np.frombuffer(data[:whole], "<u4").astype(np.uint32)
+        if not words.size:
+            return []
+        counter = (words >> 18 & 0x3F).astype(np.int64)
+        before = (int(counter[0]) - 1) % COUNTER if self._counter is None else self._counter
+        missing = (np.diff(counter, prepend=before) - 1) % COUNTER
+        missing[0] += self._whole_turns(words.size + int(missing.sum()), arrival_ns)
+        self._counter = int(counter[-1])
+        events: list[MeterEvent] = []
+        start = 0
+        for cut in [*np.flatnonzero(missing).tolist(), words.size]:
+            events += self._run(words[start:cut])
+            if cut < words.size:
+                self._skip(int(missing[cut]))
+            start = cut
+        return events + self._arrivals.exchanges(self._next * SAMPLE_NS, arrival_ns)
+
+    def losses(self) -> Losses:
+        """What was lost so far."""
+        return Losses(lost_samples=self._lost, link={"samples_of_10_us": self._next})
+
+    def _whole_turns(self, samples: int, arrival_ns: int) -> int:
+        """Samples lost in whole turns of the counter, which it cannot show: by the clock of arrival."""
+        end_ns = np.array([(self._next + samples) * SAMPLE_NS], np.int64)
+        missing_ns = self._delays.missing_ns(end_ns, np.array([arrival_ns], np.int64))
+        return round(missing_ns / (COUNTER * SAMPLE_NS)) * COUNTER
+
+    def _skip(self, missing: int) -> None:
+        """Samples that did not arrive; a part of a block goes with them."""
+        self._lost += missing
+        self._next += missing
+        self._waiting = np.empty(0, np.uint32)
+
+    def _run(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
+        """Samples without a break: whole blocks become samples of the trace, the rest waits."""
+        if not words.size:
+            return []
+        events = self._edges_in(words)
+        self._next += int(words.size)
+        self._waiting = np.concatenate([self._waiting, words])
+        blocks = self._waiting.size // BLOCK
+        if not blocks:
+            return events
+        used, self._waiting = self._waiting[: blocks * BLOCK], self._waiting[blocks * BLOCK :]
+        first = self._next - self._waiting.size - used.size
+        centre_ns = (first + BLOCK * np.arange(blocks, dtype=np.int64)) * SAMPLE_NS + BLOCK * SAMPLE_NS // 2
+        amperes = self._modifiers.current_a(used, self._supply_v).reshape(blocks, BLOCK).mean(axis=1)
+        period_ns = BLOCK * SAMPLE_NS
+        if self._last_ns is not None and int(centre_ns[0]) > self._last_ns + period_ns:
+            start_ns, end_ns = self._last_ns + period_ns // 2, int(centre_ns[0]) - period_ns // 2
+            lost = max(round((end_ns - start_ns) / period_ns), 1)
+            events.append(GapEvent(0, Gap(start_ns, end_ns, lost, None, "samples lost")))
+        none = np.zeros(blocks, np.int64)
+        volts = np.full(blocks, self._supply_v)
+        over = bool(amperes.max() >= CURRENT_MAX_A)
+        self._last_ns = int(centre_ns[-1])
+        return [*events, Samples(0, first // BLOCK, centre_ns, amperes, volts, none, none, over)]
+
+    def _edges_in(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
+        levels = (words >> self._sync_bit & 1).astype(np.int8)
+        before = int(levels[0]) if self._level is None else self._level
+        self._level = int(levels[-1])
+        events: list[MeterEvent] = []
+        for at in np.flatnonzero(np.diff(levels, prepend=np.int8(before))).tolist():
+            events.append(EdgeEvent((self._next + at) * SAMPLE_NS, int(levels[at]), self._edges))
+            self._edges += 1
+        return events
+
+
+class Ppk2Meter:
+    """A PPK2 on a serial port; see Meter for the contract."""
+
+    def __init__(self, path: str, supply_v: float | None) -> None:
+        if supply_v is None:
+            raise BadInput(
+                "ppk2: it does not measure voltage: state the supply's, for example ppk2:PORT,voltage=5.1"
+            )
+        if not 0.8 <= supply_v <= 5.25:
+            raise BadInput(f"ppk2: a supply of {supply_v:g} V is outside its 0.8 to 5.25 V")
+        self._path, self._supply_v = path, supply_v
+        self._port: Any = None
+        self._modifiers: Modifiers | None = None
+        self._assembler: Ppk2Assembler | None = None
+
+    def open(self) -> MeterIdentity:
+        """Connects and reads the calibration. Raises: MeterFault: absent, busy, or something else answers."""
+        try:
+            self._port = serial.Serial(self._path, timeout=0.05, exclusive=True)
+        except _GONE as error:
+            raise MeterFault(
+                f"ppk2: {self._path} does not open ({error}): check its cable and your group dialout"
+            ) from None
+        try:
+            self._send(_STOP)
+            self._port.reset_input_buffer()
+            self._send(_GET_META)
+            text = self._metadata()
+            self._modifiers = Modifiers.parse(text)
+        except BaseException:
+            self.close()
+            raise
+        return MeterIdentity(
+            kind="ppk2",
+            place=self._path,
+            protocol_version=0,
+            firmware_version="",
+            board="PPK2",
+            serial_number="",
+            reset_cause="",
+            tick_hz=RATE_HZ,
+            sensors=(SensorIdentity("ampere meter", 0),),
+            notes=(
+                f"at most {CURRENT_MAX_A:g} A, which a loaded Raspberry Pi 4 or 5 exceeds; readings there are flagged",
+                f"voltage is not measured: {self._supply_v:g} V as stated, +-{SUPPLY_ERROR_MAX:.0%} taken",
+                f"100,000 samples/s, recorded as means of {BLOCK}; logic input D0 is the sync line",
+            ),
+        )
+
+    def configure(self) -> None:
+        """Ampere meter, the device under test switched on."""
+        millivolt = round(self._supply_v * 1000) - 800 + 32
+        self._send(_POWER_MODE, _AMPERE_METER)
+        self._send(_REGULATOR, 3 + millivolt // 256, millivolt % 256)
+        self._send(_DEVICE_POWER, 1)
+
+    def start(self) -> None:
+        """Starts sampling."""
+        if self._modifiers is None:
+            raise MeterFault("ppk2: not open")
+        self._assembler = Ppk2Assembler(self._modifiers, self._supply_v)
+        self._send(_START)
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Events since the last call. Raises: MeterGone."""
+        if self._assembler is None:
+            raise MeterFault("ppk2: not started")
+        try:
+            self._port.timeout = timeout_s
+            data = self._port.read(1)
+            data += self._port.read(self._port.in_waiting)
+        except _GONE:
+            raise MeterGone(f"ppk2: {self._path} is gone: cable pulled, or supply lost") from None
+        return self._assembler.take(data, time.monotonic_ns()) if data else []
+
+    def clock_exchange(self) -> None:
+        """Nothing to ask: arrival is the evidence."""
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops sampling; the device under test stays on."""
+        events = self.read(0.0)
+        self._send(_STOP)
+        return events
+
+    def close(self) -> None:
+        """Releases the port."""
+        if self._port is not None:
+            self._port.close()
+            self._port = None
+
+    def sensor_model(self) -> SensorModel:
+        """Error bounds."""
+        return ppk2_sensor()
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost since start."""
+        return Losses() if self._assembler is None else self._assembler.losses()
+
+    def _send(self, *command: int) -> None:
+        try:
+            self._port.write(bytes(command))
+            self._port.flush()
+        except (*_GONE, AttributeError):
+            raise MeterGone(f"ppk2: {self._path} is gone: cable pulled, or supply lost") from None
+
+    def _metadata(self) -> str:
+        deadline_s = time.monotonic() + _META_LIMIT_S
+        data = b""
+        while b"END" not in data:
+            if time.monotonic() > deadline_s:
+                raise MeterFault(
+                    f"ppk2: no PPK2 answers on {self._path}: it has two ports, try the other; replug it"
+                )
+            data += self._port.read(256)
+        return data.decode("ascii", "replace")
+
+
+def ppk2_sensor() -> SensorModel:
+    """Error bounds of a PPK2 with a supply that is stated, not measured."""
+    return SensorModel(
+        shunt_ohm=0.043,
+        shunt_tolerance=0.0,
+        gain_error_max=GAIN_ERROR_MAX,
+        offset_v_max=1e-3 * 0.043,
+        shunt_lsb_v=4 * _ADC_V,
+        bus_lsb_v=0.0,
+        bus_gain_error_max=SUPPLY_ERROR_MAX,
+        current_max_a=CURRENT_MAX_A,
+        seen_fraction=1.0,
+    )

@@ -1,0 +1,137 @@
+"""Which meter a name like serial:/dev/ttyACM0 means."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from opjoule.errors import BadInput
+from opjoule.meters.hwmon import HwmonSource
+from opjoule.meters.interface import Meter
+from opjoule.meters.joulescope import JoulescopeMeter
+from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
+from opjoule.meters.pmic import PROGRAM, PmicSource
+from opjoule.meters.polled import PolledMeter
+from opjoule.meters.ppk2 import Ppk2Meter
+from opjoule.meters.rapl import ROOT, RaplSource
+from opjoule.meters.sensors import Scale, SensorSettings
+from opjoule.meters.serial_meter import SerialMeter
+from opjoule.meters.serial_options import sensor_numbers, setting_changes, split_options
+
+KINDS = {
+    "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,mode=pairs,adc=12",
+    "monsoon": "monsoon:voltage=5.1,limit=4 or monsoon:model=lvpm,channel=usb",
+    "ppk2": "ppk2:PORT,voltage=5.1",
+    "joulescope": "joulescope or joulescope:SERIAL",
+    "rapl": "rapl (this computer's processor)",
+    "hwmon": "hwmon or hwmon:hwmon3 (an INA2xx that this computer's kernel drives)",
+    "pmic": "pmic (this Raspberry Pi 5's power chip)",
+}
+"""Kind -> how it is written."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A meter's name taken apart."""
+
+    name: str
+    kind: str
+    place: str
+    options: dict[str, str]
+
+    @classmethod
+    def of(cls, name: str) -> "Address":
+        """KIND[:PLACE][,KEY=VALUE...]; the first part is a place unless it has a '='.
+
+        Raises: BadInput: an unknown kind, or an option without '='.
+        """
+        kind, _, rest = name.partition(":")
+        if kind not in KINDS:
+            raise BadInput(f"meter '{name}': unknown kind '{kind}'; there is {'; '.join(KINDS.values())}")
+        if kind == "serial":
+            return cls(name, kind, *split_options(rest))
+        parts = rest.split(",") if rest else []
+        place = parts.pop(0) if parts and "=" not in parts[0] else ""
+        options: dict[str, str] = {}
+        for part in parts:
+            key, equals, value = part.partition("=")
+            if not equals:
+                raise BadInput(f"meter '{name}': '{part}' is not KEY=VALUE; write {KINDS[kind]}")
+            options[key.strip()] = value.strip()
+        return cls(name, kind, place, options)
+
+    def needed_place(self) -> str:
+        """The place. Raises: BadInput: there is none."""
+        if not self.place:
+            raise BadInput(f"meter '{self.name}': no port; write {KINDS[self.kind]}")
+        return self.place
+
+    def take(self, key: str) -> str | None:
+        """An option, which is then done with."""
+        return self.options.pop(key, None)
+
+    def take_number(self, key: str) -> float | None:
+        """An option that is a number. Raises: BadInput."""
+        text = self.take(key)
+        try:
+            return None if text is None else float(text)
+        except ValueError:
+            raise BadInput(f"meter '{self.name}': {key}={text} is not a number") from None
+
+    def check_done(self) -> None:
+        """Raises: BadInput: an option that nobody took."""
+        if self.options:
+            raise BadInput(
+                f"meter '{self.name}': unknown option '{next(iter(self.options))}'; write {KINDS[self.kind]}"
+            )
+
+
+def open_meter(
+    name: str,
+    *,
+    settings: SensorSettings | None = None,
+    scale: Scale | None = None,
+    supply_v: tuple[float, float] | None = None,
+) -> Meter:
+    """The meter of this name, not yet connected.
+
+    Args:
+        name: KIND[:PLACE][,KEY=VALUE...].
+        settings: serial: how its sensor converts; 12-bit shunt, the bus each 128th time, by default.
+        scale: serial: of the sensor; the data sheet's with a shunt of 0.1 ohm by default.
+        supply_v: least and greatest supply voltage of the board [V], for meters that supply it.
+    Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
+    """
+    address = Address.of(name)
+    if address.kind == "serial":
+        sensors = sensor_numbers(address.options)
+        changes = setting_changes(address.options)
+        place = address.needed_place()
+        return SerialMeter(place, settings=settings, changes=changes, sensors=sensors, scale=scale)
+    meter = _MAKERS[address.kind](address, supply_v)
+    address.check_done()
+    return meter
+
+
+def _monsoon(address: Address, supply_v: tuple[float, float] | None) -> Meter:
+    chosen = MonsoonSettings(
+        model=address.take("model") or "hvpm",
+        serial_number=address.place or None,
+        channel=address.take("channel") or "main",
+        voltage_v=address.take_number("voltage"),
+        limit_a=address.take_number("limit"),
+        passthrough=address.take("usb"),
+        supply_v=supply_v,
+    )
+    return MonsoonMeter(chosen)
+
+
+Maker = Callable[[Address, tuple[float, float] | None], Meter]
+_MAKERS: dict[str, Maker] = {
+    "monsoon": _monsoon,
+    "ppk2": lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),
+    "joulescope": lambda address, _: JoulescopeMeter(address.place),
+    "rapl": lambda address, _: PolledMeter(RaplSource(Path(address.place) if address.place else ROOT)),
+    "hwmon": lambda address, _: PolledMeter(HwmonSource(address.place)),
+    "pmic": lambda address, _: PolledMeter(PmicSource(address.place or PROGRAM)),
+}
+"""Kind -> what makes its meter; of an address's options it takes those it knows."""

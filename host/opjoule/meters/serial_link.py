@@ -1,0 +1,120 @@
+"""Commands out, messages in, over a serial port: retries, matching of answers, protocol version."""
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from opjoule.errors import MeterFault
+from opjoule.meters.assembler import parse
+from opjoule.meters.messages import VERSION, Ack, Configure, Identity, Message, Result, Start, Status, Stop
+from opjoule.meters.serial_port import SerialPort
+from opjoule.meters.wire import FrameReader, LinkCounts, encode_frame, protocol_version
+
+Answer = TypeVar("Answer", Identity, Ack, Status)
+
+ANSWER_LIMIT_S = 3.0
+RETRY_PERIOD_S = 0.5
+"""Of each command while no answer comes: a command or its answer may have been lost on the line."""
+GATHER_S = 0.01
+"""Bytes are gathered so long before they are decoded, unless a time stamp hangs on them."""
+
+Handler = Callable[[Message, int], None]
+
+
+class SerialLink:
+    """One open port. `handler` gets each message that comes, with the host's time [host_ns]."""
+
+    def __init__(self, path: str, baud: int, handler: Handler) -> None:
+        self.path, self._baud = path, baud
+        self._handler = handler
+        self._reader = FrameReader()
+        self._seq = itertools.count()
+        self._bytes = 0
+        self._port = SerialPort(path, baud)
+
+    @property
+    def counts(self) -> LinkCounts:
+        """What came over the line so far."""
+        return self._reader.counts
+
+    def send(self, message: Message, after: bytes = b"") -> None:
+        """Sends one message, raw bytes before it. Raises: MeterGone."""
+        self._port.write(after + encode_frame(message, next(self._seq)))
+
+    def pump(self, timeout_s: float, gather: bool = False) -> list[Message]:
+        """Reads once and hands out what came. Raises: MeterGone; MeterFault: another protocol version."""
+        data = self._port.read(timeout_s, GATHER_S if gather else 0.0)
+        received_host_ns = time.monotonic_ns()
+        self._bytes += len(data)
+        messages = []
+        for frame in self._reader.feed(data):
+            version = protocol_version(frame)
+            if version is not None and version != VERSION:
+                raise self._other_version(version)
+            message = parse(frame)
+            if message is not None:
+                messages.append(message)
+                self._handler(message, received_host_ns)
+        return messages
+
+    def ask(
+        self,
+        command: Message,
+        kind: type[Answer],
+        limit_s: float = ANSWER_LIMIT_S,
+        wanted: Callable[[Answer], bool] = lambda answer: True,
+    ) -> Answer:
+        """Sends a command, again each RETRY_PERIOD_S, until an answer of this kind comes.
+
+        Raises: MeterFault: none came in `limit_s`, or one of another protocol version. MeterGone.
+        """
+        end_s = time.monotonic() + limit_s
+        retry_s = 0.0
+        while (now_s := time.monotonic()) < end_s:
+            if now_s >= retry_s:
+                self.send(command)
+                retry_s = now_s + RETRY_PERIOD_S
+            for message in self.pump(max(0.0, min(retry_s, end_s) - now_s)):
+                if isinstance(message, kind) and wanted(message):
+                    return message
+        raise self._silent(limit_s)
+
+    def command(self, command: Configure | Start | Stop) -> Ack:
+        """Sends a command that changes something. Raises: MeterFault: no answer; MeterGone."""
+        return self.ask(command, Ack, wanted=lambda ack: ack.command == command.TYPE)
+
+    def close(self) -> None:
+        """Releases the port; never raises."""
+        self._port.close()
+
+    def _silent(self, limit_s: float) -> MeterFault:
+        if self.counts.frames:
+            return MeterFault(
+                f"meter on {self.path}: no answer in {limit_s:g} s: reset it, or check its cable"
+            )
+        if self._bytes:
+            return MeterFault(
+                f"meter on {self.path}: {self._bytes} bytes came in {limit_s:g} s, none of them a frame: "
+                f"not the meter's port, or another rate than {self._baud} baud"
+            )
+        return MeterFault(
+            f"meter on {self.path}: nothing answered in {limit_s:g} s: is it this port, and is the firmware "
+            "on the board ('pio run -e uno -t upload')?"
+        )
+
+    def _other_version(self, version: int) -> MeterFault:
+        remedy = (
+            "update OpJoule on this host"
+            if version > VERSION
+            else "put the firmware of this OpJoule on the meter ('pio run -e uno -t upload')"
+        )
+        return MeterFault(
+            f"meter on {self.path}: speaks protocol version {version}, this host version {VERSION}: {remedy}"
+        )
+
+
+def done(command: Configure | Start | Stop, ack: Ack) -> bool:
+    """True if the ack says so; a start or stop that came again after a lost ack had been done already."""
+    repeated = isinstance(command, Start | Stop) and ack.result == Result.WRONG_STATE
+    return ack.result == Result.OK or repeated

@@ -1,0 +1,276 @@
+"""The meter behind a serial port that speaks the protocol of messages.toml."""
+
+import dataclasses
+import itertools
+import time
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.sensor import SensorModel as ErrorBounds
+from opjoule.errors import MeterFault
+from opjoule.meters.assembler import Assembler, status_ticks
+from opjoule.meters.conversions import ConversionAssembler
+from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, SensorIdentity
+from opjoule.meters.messages import (
+    BAUD,
+    Ack,
+    Board,
+    Clock,
+    Configure,
+    Fault,
+    Identify,
+    Identity,
+    Message,
+    Mode,
+    RequestStatus,
+    ResetCause,
+    Result,
+    SensorModel,
+    Start,
+    State,
+    Status,
+    Stop,
+)
+from opjoule.meters.sensor_errors import error_bounds
+from opjoule.meters.sensors import (
+    ConversionTimes,
+    Scale,
+    SensorSettings,
+    chip_scale,
+    default_settings,
+    read_times,
+)
+from opjoule.meters.serial_link import SerialLink, done
+
+IDENTIFY_LIMIT_S = 6.0
+"""An Uno is reset when its port opens and waits up to 2 s in its boot loader."""
+NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
+REPLY_LIMIT_S = 0.05
+"""For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
+NS_PER_S = 1_000_000_000
+
+
+class SerialMeter:
+    """A meter on a serial port; see Meter for the contract.
+
+    Samples one or more of its sensors; the first of `sensors` is that of the board's supply and has number 0 in
+    what comes out, the next has 1, and so on.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        baud: int = BAUD,
+        settings: SensorSettings | None = None,
+        changes: Mapping[str, Any] = NO_CHANGES,
+        sensors: tuple[int, ...] = (0,),
+        scale: Scale | None = None,
+    ) -> None:
+        self._path, self._baud, self._sensors, self._scale = path, baud, sensors, scale
+        self._settings, self._changes = settings, changes
+        self._link: SerialLink | None = None
+        self._identity: Identity | None = None
+        self._assembler: Assembler | None = None
+        self._events: list[MeterEvent] = []
+        self._reset: Identity | None = None
+        self._tokens = itertools.count(1)
+        self._sharp_until_s = 0.0
+
+    def open(self) -> MeterIdentity:
+        """Connects and identifies.
+
+        Raises: MeterFault: port absent, busy or forbidden; nothing answers; another protocol version.
+        """
+        self._link = SerialLink(self._path, self._baud, self._take)
+        try:
+            # A delimiter first for a meter in mid-frame; one left sampling by an earlier host falls silent.
+            self._link.send(Stop(), after=b"\0")
+            self._identity = self._link.ask(Identify(), Identity, IDENTIFY_LIMIT_S)
+            return self._describe(self._identity)
+        except BaseException:
+            self.close()
+            raise
+
+    def configure(self) -> None:
+        """Sends the settings, or those that the meter's firmware does best if none were asked for.
+
+        Raises: MeterFault: the meter refuses them. BadInput: its chip has no such setting.
+        """
+        link, identity = self._opened()
+        for place in self._sensors:
+            self._times(identity, place)
+        for place in range(len(identity.items)):
+            if place not in self._sensors and identity.items["model"][place] == SensorModel.NONE:
+                continue
+            command = self._configuration(identity, place)
+            self._expect_done(command, link.command(command))
+
+    def start(self) -> None:
+        """Starts sampling."""
+        link, identity = self._opened()
+        status = link.ask(RequestStatus(), Status)
+        ns_per_tick = NS_PER_S // identity.tick_hz
+        conversions = {
+            place: ConversionAssembler(
+                number, self._times(identity, place), self._scale_of(identity, place), ns_per_tick
+            )
+            for number, place in enumerate(self._sensors)
+        }
+        self._events.clear()
+        self._assembler = Assembler(ns_per_tick, conversions, status_ticks(status))
+        self._reset = None  # answers to repeated identify came before that of the status
+        command = Start()
+        self._expect_done(command, link.command(command))
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Events since the last call. Raises: MeterGone; MeterFault: the meter was reset in mid-run."""
+        link, _ = self._opened()
+        if not self._events and self._reset is None:
+            link.pump(timeout_s, gather=time.monotonic() >= self._sharp_until_s)
+        if self._reset is not None and not self._events:
+            cause = _causes(self._reset.reset_cause)
+            raise MeterFault(
+                f"meter on {self._path}: was reset in mid-run ({cause}): check its supply and cable"
+            )
+        return self._handed_out()
+
+    def clock_exchange(self) -> None:
+        """Begins a round trip."""
+        link, _ = self._opened()
+        token = next(self._tokens) & 0xFFFFFFFF
+        self._sharp_until_s = time.monotonic() + REPLY_LIMIT_S
+        if self._assembler is not None:
+            self._assembler.requested(token, time.monotonic_ns())
+        link.send(Clock(token))
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
+        link, _ = self._opened()
+        command = Stop()
+        self._expect_done(command, link.command(command))
+        link.ask(RequestStatus(), Status, wanted=lambda status: status.state == State.IDLE)
+        return self._handed_out()
+
+    def close(self) -> None:
+        """Releases the port."""
+        if self._link is not None:
+            self._link.close()
+
+    def sensor_model(self) -> ErrorBounds:
+        """Error bounds of its first sensor with the present settings: the data sheet's, unless it is calibrated."""
+        if isinstance(self._scale, ErrorBounds):
+            return self._scale
+        return self._bounds(self._sensors[0])
+
+    def further_sensor_models(self) -> dict[int, ErrorBounds]:
+        """Number, from 1, of each further sensor -> its error bounds, the data sheet's."""
+        return {number: self._bounds(place) for number, place in enumerate(self._sensors) if number}
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost since start, and on the line since open."""
+        link = self._link.counts.to_json() if self._link is not None else {}
+        return Losses(link=link) if self._assembler is None else self._assembler.losses(link)
+
+    def _take(self, message: Message, received_host_ns: int) -> None:
+        """One message from the link."""
+        if isinstance(message, Identity):
+            self._reset = message  # while running nobody asked for it
+        if self._assembler is not None:
+            events = self._assembler.take(message, received_host_ns)
+            self._events += events
+            if any(isinstance(event, Exchange) for event in events):
+                self._sharp_until_s = 0.0
+
+    def _handed_out(self) -> list[MeterEvent]:
+        events, self._events = self._events, []
+        return events
+
+    def _opened(self) -> tuple[SerialLink, Identity]:
+        if self._link is None or self._identity is None:
+            raise MeterFault(f"meter on {self._path}: not open")
+        return self._link, self._identity
+
+    def _configuration(self, identity: Identity, place: int) -> Configure:
+        """What sensor number `place` of the meter is told; off if it is not recorded."""
+        if place not in self._sensors:
+            off = SensorSettings(mode=Mode.OFF, shunt_range=0)
+            return Configure(place, off.mode, off.shunt_adc, off.bus_adc, off.shunt_range, 1, off.bus_every)
+        asked = self._chosen(identity, place)
+        samples = min(asked.samples_per_frame, identity.max_samples_per_frame)
+        fields = (asked.mode, asked.shunt_adc, asked.bus_adc, asked.shunt_range, samples, asked.bus_every)
+        return Configure(place, *fields)
+
+    def _chosen(self, identity: Identity, place: int) -> SensorSettings:
+        model = self._model(identity, place)
+        settings = self._settings or default_settings(identity.board, model, len(self._sensors))
+        return dataclasses.replace(settings, **self._changes)
+
+    def _times(self, identity: Identity, place: int) -> ConversionTimes:
+        return read_times(identity.board, self._model(identity, place), self._chosen(identity, place))
+
+    def _scale_of(self, identity: Identity, place: int) -> Scale:
+        """A scale that was given is that of the board's supply; the data sheet's for the others."""
+        first = place == self._sensors[0]
+        return (self._scale if first else None) or chip_scale(self._model(identity, place))
+
+    def _bounds(self, place: int) -> ErrorBounds:
+        _, identity = self._opened()
+        model = self._model(identity, place)
+        return error_bounds(model, self._chosen(identity, place), self._times(identity, place))
+
+    def _model(self, identity: Identity, place: int) -> SensorModel:
+        if place >= len(identity.items):
+            found = f"{len(identity.items)} sensors found"
+            raise MeterFault(f"meter on {self._path}: no sensor {place} ({found}): check the wiring")
+        code = int(identity.items["model"][place])
+        if code not in SensorModel._value2member_map_:
+            raise MeterFault(f"meter on {self._path}: sensor model {code} is unknown here: update OpJoule")
+        return SensorModel(code)
+
+    def _describe(self, identity: Identity) -> MeterIdentity:
+        if identity.tick_hz == 0 or NS_PER_S % identity.tick_hz:
+            raise MeterFault(
+                f"meter on {self._path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds"
+            )
+        number = bytes(identity.device_id)
+        sensors = zip(identity.items["model"], identity.items["address"], strict=True)
+        return MeterIdentity(
+            kind="serial",
+            place=self._path,
+            protocol_version=identity.protocol_version,
+            firmware_version=".".join(str(part) for part in identity.firmware_version),
+            board=_name(Board, identity.board),
+            serial_number=number.hex() if any(number) else "",
+            reset_cause=_causes(identity.reset_cause),
+            tick_hz=identity.tick_hz,
+            sensors=tuple(SensorIdentity(_name(SensorModel, int(m)), int(a)) for m, a in sensors),
+        )
+
+    def _expect_done(self, command: Configure | Start | Stop, ack: Ack) -> None:
+        """Raises: MeterFault: the meter refused."""
+        if done(command, ack):
+            return
+        reason = _name(Result, ack.result).replace("_", " ")
+        if ack.result == Result.BAD_VALUE:
+            names = [field.name for field in dataclasses.fields(command)]
+            field = names[ack.detail] if ack.detail < len(names) else f"field {ack.detail}"
+            reason = f"cannot do {field} = {getattr(command, field, '?')}"
+        elif ack.result == Result.SENSOR_FAILED:
+            fault = _name(Fault, ack.detail)
+            reason = f"its sensor did not answer ({fault}): check the wiring of SDA, SCL, VCC and GND"
+        raise MeterFault(f"meter on {self._path}: {type(command).__name__.lower()} refused: {reason}")
+
+
+def _name(kind: type[Board] | type[SensorModel] | type[Result] | type[Fault], code: int) -> str:
+    """Name of a code in lower case, or the code itself."""
+    return kind(code).name.lower() if code in kind._value2member_map_ else str(code)
+
+
+def _causes(bits: int) -> str:
+    """Reset causes in words."""
+    named = [cause.name.lower().replace("_", "-") for cause in ResetCause if bits & cause and cause.name]
+    return ", ".join(named) or "unknown cause"

@@ -1,0 +1,71 @@
+"""What may follow the port in serial:PORT,KEY=VALUE: how the sensor converts."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from opjoule.errors import BadInput
+from opjoule.meters.messages import Mode
+
+_ADC = {"9": 0, "10": 1, "11": 2, "12": 3, **{f"mean{1 << power}": 8 + power for power in range(1, 8)}}
+_RANGES_MV = {"40": 0, "80": 1, "160": 2, "320": 3}
+_CHOICES: dict[str, dict[str, int]] = {
+    "mode": {"shunts": Mode.SHUNTS, "shunts-even": Mode.SHUNTS_EVEN, "pairs": Mode.PAIRS},
+    "adc": _ADC,  # bits of one conversion, or the mean of so many of 12 bit (INA219, SBOS448G, table 5)
+    "range": _RANGES_MV,  # of the shunt voltage [mV]
+}
+_CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
+_FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("shunt_range",), **_CODES}
+SENSORS = "sensors"
+_KNOWN = [*_FIELDS, SENSORS]
+
+
+def split_options(rest: str) -> tuple[str, dict[str, str]]:
+    """(port, options) of what follows `serial:`; only a known KEY= after a comma ends the port's name.
+
+    Raises: BadInput: a key near to a known one.
+    """
+    port, *parts = rest.split(",")
+    options: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals or key not in _KNOWN:
+            near = difflib.get_close_matches(key, _KNOWN, 1)
+            hint = f"did you mean '{near[0]}'? " if near else ""
+            raise BadInput(f"meter option '{part}': {hint}known are {', '.join(f'{key}=' for key in _KNOWN)}")
+        options[key] = value
+    return port, options
+
+
+def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
+    """Which of the meter's sensors are recorded, by their places on the bus; the first is that of the board's supply.
+
+    Takes `sensors=0+1` out of the options. Raises: BadInput: not such a list, or a number twice.
+    """
+    text = options.pop(SENSORS, "0")
+    parts = text.split("+")
+    if not all(part.isdigit() for part in parts) or len(set(parts)) < len(parts):
+        raise BadInput(f"meter option {SENSORS}={text}: write their numbers, for example {SENSORS}=0+1")
+    return tuple(int(part) for part in parts)
+
+
+def setting_changes(options: dict[str, str]) -> dict[str, Any]:
+    """What was asked for, by the names of SensorSettings; the rest is left to what suits board and chip.
+
+    Raises: BadInput: a value that there is not.
+    """
+    changes: dict[str, Any] = {}
+    for key, text in options.items():
+        changes |= dict.fromkeys(_FIELDS[key], _value(key, text))
+    return changes
+
+
+def _value(key: str, text: str) -> int:
+    if key in _CHOICES:
+        if text not in _CHOICES[key]:
+            raise BadInput(f"meter option {key}={text}: there are {', '.join(_CHOICES[key])}")
+        return _CHOICES[key][text]
+    if not text.isdigit() or int(text) > 255:
+        raise BadInput(f"meter option {key}={text}: must be a whole number from 0 to 255")
+    return int(text)

@@ -1,0 +1,96 @@
+"""The port of a serial meter, and plain words for what goes wrong with it."""
+
+import errno
+import select
+import time
+from pathlib import Path
+
+import serial
+from serial.tools import list_ports
+
+from opjoule.errors import MeterFault
+from opjoule.meters.interface import MeterGone
+
+READ_BYTES = 1 << 16
+
+
+class SerialPort:
+    """A serial port, opened for this process alone."""
+
+    def __init__(self, path: str, baud: int) -> None:
+        self.path = path
+        self._port = _open(path, baud)
+
+    def read(self, timeout_s: float, gather_s: float = 0.0) -> bytes:
+        """What has arrived; waits up to `timeout_s` for a first byte, then `gather_s` for more.
+
+        Raises: MeterGone.
+        """
+        try:
+            if not select.select([self._port], [], [], timeout_s)[0]:
+                return b""
+            if gather_s:
+                time.sleep(gather_s)
+            data: bytes = self._port.read(READ_BYTES)
+            return data
+        except (OSError, TypeError, ValueError) as fault:  # SerialException is an OSError; the others: closed
+            raise self._gone(fault) from None
+
+    def write(self, data: bytes) -> None:
+        """Sends all of `data`. Raises: MeterGone."""
+        try:
+            self._port.write(data)
+        except (OSError, TypeError) as fault:
+            raise self._gone(fault) from None
+
+    def close(self) -> None:
+        """Never raises: a pulled cable must not hide what came before."""
+        try:
+            self._port.close()
+        except OSError:
+            return
+
+    def _gone(self, fault: Exception) -> MeterGone:
+        return MeterGone(
+            f"meter on {self.path}: the port closed in mid-run ({_first_line(fault)}): "
+            "cable pulled or supply lost"
+        )
+
+
+def ports_present() -> list[str]:
+    """Serial ports of this machine that have hardware behind them, with what it calls itself."""
+    found = [port for port in list_ports.comports() if port.hwid != "n/a"]
+    return [f"{port.device} ({port.description})" for port in sorted(found, key=lambda port: port.device)]
+
+
+def _open(path: str, baud: int) -> serial.Serial:
+    if not Path(path).exists():
+        present = ports_present()
+        listed = "ports present: " + ", ".join(present) if present else "no serial port is present"
+        raise MeterFault(f"meter port {path}: no such port; {listed}: plug the meter in, or name its port")
+    try:
+        return serial.Serial(path, baud, timeout=0, write_timeout=2.0, exclusive=True)
+    except OSError as fault:
+        raise _explain(path, fault) from None
+    except ValueError as fault:
+        raise MeterFault(f"meter port {path}: {_first_line(fault)}") from None
+
+
+def _explain(path: str, fault: OSError) -> MeterFault:
+    number = fault.errno
+    if number in (errno.EACCES, errno.EPERM):
+        return MeterFault(
+            f"meter port {path}: permission denied: run 'sudo usermod -aG dialout $USER' and log in again, "
+            "or install docs/how-to/60-opjoule-meter.rules in /etc/udev/rules.d"
+        )
+    if number in (errno.EAGAIN, errno.EBUSY) or "exclusively lock" in str(fault):
+        return MeterFault(f"meter port {path}: busy, another program has it open: 'fuser {path}' names it")
+    if number in (errno.ENOTTY, errno.EINVAL) or "configure port" in str(fault):
+        return MeterFault(f"meter port {path}: is not a serial port")
+    return MeterFault(f"meter port {path}: cannot be opened: {_first_line(fault)}")
+
+
+def _first_line(fault: Exception) -> str:
+    if "returned no data" in str(fault):  # pyserial's words for a read of nothing after select said readable
+        return "end of file"
+    return str(fault).splitlines()[0] if str(fault) else type(fault).__name__

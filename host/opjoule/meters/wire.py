@@ -1,0 +1,183 @@
+"""Frames on the serial line: encode one, decode whatever bytes came.
+
+Frame = COBS( type u8 | seq u32 | fields | crc16 ) 0x00; the byte grammar is in docs/reference/wire-format.md.
+"""
+
+import binascii
+from collections import deque
+from dataclasses import asdict, dataclass
+
+from opjoule.meters.messages import MAX_FRAME_BYTES, Identity, Message
+
+HEADER_BYTES = 5
+CRC_BYTES = 2
+_SEQ_SPAN = 1 << 32
+_REMEMBERED_FRAMES = 64
+
+
+class WireError(ValueError):
+    """Bytes that are not a valid frame."""
+
+
+class CobsError(WireError):
+    """A COBS code byte points past the end of the frame."""
+
+
+class LengthError(WireError):
+    """A frame too short or too long to be one."""
+
+
+class CrcError(WireError):
+    """The CRC of the frame does not match its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame whose CRC is right; the fields are still packed."""
+
+    type: int
+    seq: int
+    body: bytes
+
+
+@dataclass(slots=True)
+class LinkCounts:
+    """What came over the line since it was opened."""
+
+    frames: int = 0
+    """valid frames"""
+    bad_cobs: int = 0
+    bad_crc: int = 0
+    bad_length: int = 0
+    lost_frames: int = 0
+    """numbers missing from the sequence (the bad ones among them)"""
+    repeated_frames: int = 0
+    """frames that came twice; the second was thrown away"""
+    restarts: int = 0
+    """the sequence went back: the meter was reset"""
+
+    def to_json(self) -> dict[str, int]:
+        """As it stands in the run record."""
+        return asdict(self)
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/IBM-3740 (poly 0x1021, init 0xFFFF), check value 0x29B1."""
+    return binascii.crc_hqx(data, 0xFFFF)
+
+
+def cobs_encode(data: bytes) -> bytes:
+    """`data` without zeros, without the delimiter.
+
+    Source: Cheshire and Baker, Consistent Overhead Byte Stuffing, IEEE/ACM Trans. Networking 7(2), 1999.
+    """
+    out = bytearray()
+    for part in data.split(b"\0"):
+        block = part
+        while len(block) >= 254:
+            out += b"\xff" + block[:254]
+            block = block[254:]
+        out += bytes([len(block) + 1]) + block
+    return bytes(out)
+
+
+def cobs_decode(data: bytes) -> bytes:
+    """The bytes that `cobs_encode` was given. Raises: CobsError."""
+    out = bytearray()
+    at, end = 0, len(data)
+    while at < end:
+        code = data[at]
+        after = at + code
+        if code == 0 or after > end:
+            raise CobsError(f"COBS code {code} at byte {at} of {end}")
+        out += data[at + 1 : after]
+        at = after
+        if code != 0xFF and at < end:
+            out.append(0)
+    return bytes(out)
+
+
+def encode_frame(message: Message, seq: int) -> bytes:
+    """The message as it travels, with its delimiter. Raises: LengthError: more items than a frame holds."""
+    content = bytes([message.TYPE]) + (seq % _SEQ_SPAN).to_bytes(4, "little") + message.pack()
+    content += crc16(content).to_bytes(CRC_BYTES, "little")
+    if len(content) > MAX_FRAME_BYTES:
+        raise LengthError(f"a frame of {len(content)} bytes, at most {MAX_FRAME_BYTES}")
+    return cobs_encode(content) + b"\0"
+
+
+def decode_frame(stuffed: bytes) -> Frame:
+    """One frame from the bytes between two delimiters. Raises: WireError."""
+    content = cobs_decode(stuffed)
+    if not HEADER_BYTES + CRC_BYTES <= len(content) <= MAX_FRAME_BYTES:
+        raise LengthError(f"a frame of {len(content)} bytes")
+    if crc16(content[:-CRC_BYTES]) != int.from_bytes(content[-CRC_BYTES:], "little"):
+        raise CrcError("CRC does not match")
+    return Frame(content[0], int.from_bytes(content[1:5], "little"), content[HEADER_BYTES:-CRC_BYTES])
+
+
+class FrameReader:
+    """Cuts the byte stream into frames; what is damaged is dropped and counted, the next 0x00 starts afresh.
+
+    Bytes before the first delimiter or valid frame are not counted: the port may open in mid-frame.
+    """
+
+    def __init__(self) -> None:
+        self.counts = LinkCounts()
+        self._rest = b""
+        self._in_step = False
+        self._expected_seq: int | None = None
+        self._recent: deque[bytes] = deque(maxlen=_REMEMBERED_FRAMES)
+
+    def feed(self, data: bytes) -> list[Frame]:
+        """The frames that `data` completes, in order; a frame that came twice comes once."""
+        *chunks, self._rest = (self._rest + data).split(b"\0")
+        frames = [frame for chunk in chunks if chunk and (frame := self._take(chunk)) is not None]
+        if len(self._rest) > 2 * MAX_FRAME_BYTES:
+            # No delimiter for longer than any frame: keep noise from filling the memory.
+            self.counts.bad_length += self._in_step
+            self._rest = self._rest[-MAX_FRAME_BYTES:]
+        return frames
+
+    def _take(self, chunk: bytes) -> Frame | None:
+        try:
+            frame = decode_frame(chunk)
+        except WireError as fault:
+            self._count(fault)
+            self._in_step = True
+            return None
+        self._in_step = True
+        if chunk in self._recent:
+            self.counts.repeated_frames += 1
+            return None
+        self._recent.append(chunk)
+        self.counts.frames += 1
+        self._follow(frame)
+        return frame
+
+    def _count(self, fault: WireError) -> None:
+        if not self._in_step:
+            return
+        if isinstance(fault, CobsError):
+            self.counts.bad_cobs += 1
+        elif isinstance(fault, CrcError):
+            self.counts.bad_crc += 1
+        else:
+            self.counts.bad_length += 1
+
+    def _follow(self, frame: Frame) -> None:
+        """Compares the number of the frame with the one expected."""
+        if self._expected_seq is not None:
+            ahead = (frame.seq - self._expected_seq) % _SEQ_SPAN
+            if ahead < _SEQ_SPAN // 2:
+                self.counts.lost_frames += ahead
+            else:
+                self.counts.restarts += 1
+        self._expected_seq = (frame.seq + 1) % _SEQ_SPAN
+
+
+def protocol_version(frame: Frame) -> int | None:
+    """The version that an identity frame states, whatever the rest of its layout; None for other frames."""
+    if frame.type != Identity.TYPE or len(frame.body) < 2:
+        return None
+    return int.from_bytes(frame.body[:2], "little")

@@ -1,0 +1,1 @@
+"""What the loader recorded on the board: operations, events, system samples."""

@@ -1,0 +1,121 @@
+"""Text files the loader writes beside the operation log: events (JSON lines) and system samples (CSV).
+
+Both may end inside a line when the loader was killed: such a last line is left out and counted.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from opjoule.errors import RecordFault
+from opjoule.operations import schemas
+
+SYNC_EDGE = "sync-edge"
+LOAD_CHANGE = "load-change"
+
+
+@dataclass(frozen=True)
+class LoaderFile:
+    """The rows of one text file."""
+
+    table: pa.Table
+    torn_bytes: int
+    """Length of an unfinished last line."""
+
+
+@dataclass(frozen=True)
+class BoardEdges:
+    """Sync edges as the board made them, each array of shape (n,)."""
+
+    board_ns: npt.NDArray[np.int64]
+    level: npt.NDArray[np.int8]
+    u_ns: npt.NDArray[np.float64]
+    """Standard uncertainty of each edge's time on the board's clock [ns]."""
+
+
+def read_events(path: Path) -> LoaderFile:
+    """Background activity and sync edges, one JSON object a line, sorted by start.
+
+    Raises: RecordFault: the file is absent, or a whole line of it is not an event.
+    """
+    lines, torn_bytes = _lines(path)
+    rows = [_event(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    rows.sort(key=lambda row: int(row["board_ns"]))
+    return LoaderFile(pa.Table.from_pylist(rows, schema=schemas.EVENTS), torn_bytes)
+
+
+def read_system(path: Path) -> LoaderFile:
+    """System samples, one CSV row each under a header line.
+
+    Raises: RecordFault: the file is absent, lacks a column, or a whole line of it is not a sample.
+    """
+    lines, torn_bytes = _lines(path)
+    if not lines:
+        raise RecordFault(f"{path}: empty, expected a header line of system samples")
+    header = lines[0].split(",")
+    missing = [name for name in schemas.SYSTEM.names if name not in header]
+    if missing:
+        raise RecordFault(f"{path}: line 1: no column '{missing[0]}'")
+    rows = [_sample(path, number, header, line) for number, line in enumerate(lines[1:], start=2)]
+    return LoaderFile(pa.Table.from_pylist(rows, schema=schemas.SYSTEM), torn_bytes)
+
+
+def sync_edges(events: pa.Table) -> BoardEdges:
+    """The sync edges among the events."""
+    return _edges(events, SYNC_EDGE)
+
+
+def load_changes(events: pa.Table) -> BoardEdges:
+    """The changes of a load signature among the events, level 1 from idle to busy."""
+    return _edges(events, LOAD_CHANGE)
+
+
+def _edges(events: pa.Table, kind: str) -> BoardEdges:
+    rows = [row for row in events.to_pylist() if row["event"] == kind]
+    return BoardEdges(
+        np.array([row["board_ns"] for row in rows], np.int64),
+        np.array([row["level"] or 0 for row in rows], np.int8),
+        np.array([row["u_ns"] or 0.0 for row in rows], np.float64),
+    )
+
+
+def _lines(path: Path) -> tuple[list[str], int]:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as fault:
+        raise RecordFault(f"{path}: {fault.strerror}") from None
+    *lines, unfinished = text.split("\n")
+    return lines, len(unfinished.encode())
+
+
+def _event(path: Path, number: int, line: str) -> dict[str, Any]:
+    try:
+        event = json.loads(line)
+        row = {"board_ns": int(event["board_ns"]), "event": str(event["event"])}
+        detail = event.get("detail")
+        return row | {
+            "end_board_ns": None if event.get("end_board_ns") is None else int(event["end_board_ns"]),
+            "level": None if event.get("level") is None else int(event["level"]),
+            "u_ns": None if event.get("u_ns") is None else float(event["u_ns"]),
+            "detail": detail if detail is None or isinstance(detail, str) else json.dumps(detail),
+        }
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise RecordFault(f"{path}: line {number} is not an event: {line[:60]!r}") from None
+
+
+def _sample(path: Path, number: int, header: list[str], line: str) -> dict[str, Any]:
+    try:
+        values = dict(zip(header, line.split(","), strict=True))
+        return {
+            field.name: float(values[field.name]) if field.type == pa.float64() else int(values[field.name])
+            for field in schemas.SYSTEM
+        }
+    except ValueError:
+        raise RecordFault(f"{path}: line {number} is not a system sample: {line[:60]!r}") from None

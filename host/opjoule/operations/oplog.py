@@ -1,0 +1,224 @@
+"""Reader of the loader's binary operation log. Byte grammar: docs/reference/operation-log.md."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.errors import OperationLogFault, RecordFault
+from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.varints import decode_varints
+
+MAGIC: Final = b"OPJLOG1\n"
+VERSION: Final = 1
+FILE_HEADER: Final = struct.Struct("<8sIIQ8x")
+BLOCK_MAGIC: Final = 0x4B4C4250
+BLOCK_HEADER: Final = struct.Struct("<IHHIIQIIQ")
+VARINTS_A_RECORD: Final = 3
+SIZE_TAG: Final = 0x10
+OK_BIT: Final = 0x08
+KIND_BITS: Final = 0x07
+
+
+@dataclass(frozen=True)
+class OperationLog:
+    """What an operation log held."""
+
+    operations: OperationTable
+    created_board_ns: int
+    blocks: int
+    torn_bytes: int
+    """Bytes after the last whole block: the end of a log whose writer was killed."""
+    fault: OperationLogFault | None
+    """The corruption at which reading stopped; always None with strict=True."""
+
+
+@dataclass(frozen=True)
+class _Block:
+    offset: int
+    thread: int
+    records: int
+    base_board_ns: int
+    crc32: int
+    payload_at: int
+    payload_end: int
+
+
+class _Torn(Exception):
+    """The file ends inside a block."""
+
+
+def read_operation_log(path: Path, *, strict: bool = True) -> OperationLog:
+    """All operations of a log, sorted by start.
+
+    Args:
+        strict: False returns what stands before a corrupt block, and the fault with it.
+    Raises:
+        RecordFault: the file is absent, empty or not an operation log.
+        OperationLogFault: a block is corrupt (strict only); a torn last block is not corrupt, it is counted.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _read(path, data, strict)
+    except ValueError:
+        raise RecordFault(f"operation log {path} is empty: the loader wrote nothing") from None
+    except OSError as fault:
+        raise RecordFault(f"operation log {path}: {fault.strerror}") from None
+
+
+def _read(path: Path, data: mmap.mmap, strict: bool) -> OperationLog:
+    created_board_ns, block_bytes = _file_header(path, data)
+    blocks: list[_Block] = []
+    fault, torn_bytes, end = None, 0, FILE_HEADER.size
+    try:
+        for block in _blocks(path, data, block_bytes):
+            blocks.append(block)
+            end = block.payload_end
+    except OperationLogFault as found:
+        fault = found
+    except _Torn:
+        torn_bytes = len(data) - end
+    table, decoded, decode_fault = _decode(path, data, blocks)
+    if (
+        decode_fault is not None
+        and fault is None
+        and decoded == len(blocks) - 1
+        and _at_end(blocks[-1], data)
+    ):
+        torn_bytes, decode_fault = len(data) - blocks[-1].offset, None
+    fault = decode_fault or fault
+    if fault is not None and strict:
+        raise fault
+    return OperationLog(table.sorted(), created_board_ns, decoded, torn_bytes, fault)
+
+
+def _file_header(path: Path, data: mmap.mmap) -> tuple[int, int]:
+    """The log's creation on the board's clock [ns] and the greatest size of a block."""
+    if len(data) < FILE_HEADER.size:
+        raise RecordFault(f"operation log {path} is cut off inside its header ({len(data)} bytes)")
+    magic, version, block_bytes, created_board_ns = FILE_HEADER.unpack_from(data, 0)
+    if magic != MAGIC:
+        raise RecordFault(f"{path} is not an operation log: it does not begin with OPJLOG1")
+    if version != VERSION:
+        raise RecordFault(f"operation log {path}: version {version}, this program reads {VERSION}")
+    return created_board_ns, block_bytes
+
+
+def _blocks(path: Path, data: mmap.mmap, block_bytes: int) -> Iterator[_Block]:
+    """Headers of all whole blocks; the next one's place follows from the one before."""
+    offset = FILE_HEADER.size
+    while offset < len(data):
+        if offset + BLOCK_HEADER.size > len(data):
+            raise _Torn
+        magic, thread, _, records, size, base_board_ns, crc32, _, _ = BLOCK_HEADER.unpack_from(data, offset)
+        payload_at = offset + BLOCK_HEADER.size
+        if magic != BLOCK_MAGIC:
+            if not any(data[offset:]):
+                raise _Torn  # a power cut left zeros where the file system had promised data
+            raise OperationLogFault(
+                path, offset, f"block magic is {magic:#010x}, expected {BLOCK_MAGIC:#010x}"
+            )
+        if size > block_bytes:
+            raise OperationLogFault(path, offset, f"block of {size} bytes, limit {block_bytes}")
+        if payload_at + size > len(data):
+            raise _Torn
+        yield _Block(offset, thread, records, base_board_ns, crc32, payload_at, payload_at + size)
+        offset = payload_at + size
+
+
+def _at_end(block: _Block, data: mmap.mmap) -> bool:
+    return block.payload_end == len(data)
+
+
+def _decode(
+    path: Path, data: mmap.mmap, blocks: list[_Block]
+) -> tuple[OperationTable, int, OperationLogFault | None]:
+    """The operations of the blocks, how many blocks were sound, and the fault of the first that was not."""
+    # a record takes at least three bytes: a corrupt count must not decide how much memory is asked for
+    rows = sum(min(block.records, (block.payload_end - block.payload_at) // 3) for block in blocks)
+    table = OperationTable.empty(rows)
+    filled = 0
+    for number, block in enumerate(blocks):
+        payload = data[block.payload_at : block.payload_end]
+        if zlib.crc32(payload) != block.crc32:
+            fault = OperationLogFault(path, block.offset, "block checksum does not match its payload")
+            return table.select(slice(filled)), number, fault
+        try:
+            filled = _decode_block(block, payload, table, filled)
+        except ValueError as problem:
+            fault = OperationLogFault(path, block.offset, str(problem))
+            return table.select(slice(filled)), number, fault
+    return table.select(slice(filled)), len(blocks), None
+
+
+def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: int) -> int:
+    """Fills the table's rows from `filled` on with a block's operations; returns the next free row."""
+    values = decode_varints(payload)
+    if values.size != block.records * VARINTS_A_RECORD:
+        raise ValueError(f"block holds {values.size} numbers, expected 3 for each of {block.records} records")
+    fields = values.view(np.int64).reshape(-1, VARINTS_A_RECORD)
+    tag = fields[:, 0].astype(np.uint8)
+    _check_tags(fields[:, 0], tag)
+    sizes = np.flatnonzero(tag & SIZE_TAG)
+    rows = np.flatnonzero((tag & SIZE_TAG) == 0) if sizes.size else slice(None)
+    kept = tag[rows]
+    gap_ns, duration_ns = fields[rows, 1], fields[rows, 2]
+    into = slice(filled, filled + kept.size)
+    end_ns = np.cumsum(gap_ns + duration_ns)
+    _check_times(block.base_board_ns, gap_ns, duration_ns, end_ns)
+    np.subtract(end_ns, duration_ns, out=table.board_ns[into])
+    table.board_ns[into] += block.base_board_ns
+    table.duration_ns[into] = duration_ns
+    np.bitwise_and(kept, KIND_BITS, out=table.kind[into])
+    table.thread[into] = block.thread
+    np.not_equal(kept & OK_BIT, 0, out=table.ok[into])
+    if sizes.size:
+        _fill_bytes(tag, fields[:, 1], sizes, rows, table.bytes[into])
+    return filled + kept.size
+
+
+def _check_times(
+    base_board_ns: int,
+    gap_ns: npt.NDArray[np.int64],
+    duration_ns: npt.NDArray[np.int64],
+    end_ns: npt.NDArray[np.int64],
+) -> None:
+    """Raises ValueError for times beyond 63 bits, in the log or in their sum."""
+    last_ns = base_board_ns + (int(end_ns[-1]) if end_ns.size else 0)
+    wrapped = bool(np.any((gap_ns | duration_ns | end_ns) < 0)) or bool(np.any(end_ns[1:] < end_ns[:-1]))
+    if wrapped or last_ns >= 1 << 63:
+        raise ValueError("an operation's time does not fit into 63 bits")
+
+
+def _check_tags(full: npt.NDArray[np.int64], tag: npt.NDArray[np.uint8]) -> None:
+    """Raises ValueError for a tag that no version 1 log holds."""
+    kind = tag & KIND_BITS
+    known = (full == tag) & (kind < len(KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
+    if not bool(np.all(known)):
+        raise ValueError(f"unknown record tag {int(full[np.argmin(known)]):#x}")
+
+
+def _fill_bytes(
+    tag: npt.NDArray[np.uint8],
+    sizes_given: npt.NDArray[np.int64],
+    sizes: npt.NDArray[np.intp],
+    rows: npt.NDArray[np.intp] | slice,
+    bytes_out: npt.NDArray[np.int64],
+) -> None:
+    """Gives each operation the last size announced for its kind before it, 0 before any."""
+    places = np.arange(tag.size)[rows]
+    kinds = tag[rows] & KIND_BITS
+    for code in np.unique(tag[sizes] & KIND_BITS):
+        announced = sizes[(tag[sizes] & KIND_BITS) == code]
+        mine = np.flatnonzero(kinds == code)
+        latest = np.searchsorted(announced, places[mine]) - 1
+        known = latest >= 0
+        bytes_out[mine[known]] = sizes_given[announced[latest[known]]]

@@ -1,0 +1,62 @@
+"""Columns of the parquet files made from what the loader wrote."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from opjoule.trace.schemas import with_version
+
+OPERATIONS_VERSION: Final = 1
+OPERATIONS: Final = with_version(
+    pa.schema(
+        [
+            ("board_ns", pa.int64()),
+            ("duration_ns", pa.int64()),
+            ("kind", pa.dictionary(pa.int8(), pa.string())),
+            ("thread", pa.uint16()),
+            ("bytes", pa.int64()),
+            ("ok", pa.bool_()),
+        ]
+    ),
+    "operations",
+    OPERATIONS_VERSION,
+)
+
+EVENTS_VERSION: Final = 1
+EVENTS: Final = with_version(
+    pa.schema(
+        [
+            ("board_ns", pa.int64()),
+            ("end_board_ns", pa.int64()),
+            ("event", pa.string()),
+            ("level", pa.int8()),
+            ("u_ns", pa.float64()),
+            ("detail", pa.string()),
+        ]
+    ),
+    "events",
+    EVENTS_VERSION,
+)
+
+SYSTEM_VERSION: Final = 1
+SYSTEM: Final = with_version(
+    pa.schema(
+        [
+            ("board_ns", pa.int64()),
+            ("cpu_busy_s", pa.float64()),
+            ("process_cpu_s", pa.float64()),
+            ("process_read_bytes", pa.int64()),
+            ("process_written_bytes", pa.int64()),
+            ("device_read_bytes", pa.int64()),
+            ("device_written_bytes", pa.int64()),
+            ("dirty_bytes", pa.int64()),
+            ("rss_bytes", pa.int64()),
+            ("rss_anon_bytes", pa.int64()),
+            ("operations", pa.int64()),
+        ]
+    ),
+    "system",
+    SYSTEM_VERSION,
+)

@@ -1,0 +1,84 @@
+"""Parquet files of operations, events and system samples: written whole, in row groups, then renamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opjoule.errors import RecordFault
+from opjoule.operations import schemas
+from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.trace.schemas import check_version
+
+ROW_GROUP_ROWS: Final = 1 << 20
+
+
+def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
+    """Writes a parquet file part by part under a temporary name, then renames it: it is whole or absent."""
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb") as file:
+        with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
+            for part in parts:
+                writer.write_table(part, row_group_size=ROW_GROUP_ROWS)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)
+
+
+def read_parquet(path: Path, name: str, newest: int) -> pa.Table:
+    """A parquet file of a run record.
+
+    Raises: RecordFault: absent, corrupt, of another kind or of a newer schema version.
+    """
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise RecordFault(f"{path}: not in this record") from None
+    except (pa.ArrowInvalid, OSError) as fault:
+        raise RecordFault(f"{path}: not a readable parquet file: {str(fault).splitlines()[0]}") from None
+    check_version(table.schema, name, newest, path)
+    return table
+
+
+def write_operations(path: Path, operations: OperationTable) -> None:
+    """operations.parquet, sorted by start, one row group a million rows."""
+    starts = range(0, max(len(operations), 1), ROW_GROUP_ROWS)
+    parts = (_operations_part(operations.select(slice(at, at + ROW_GROUP_ROWS))) for at in starts)
+    write_parquet(path, schemas.OPERATIONS, parts)
+
+
+def _operations_part(operations: OperationTable) -> pa.Table:
+    kind = pa.DictionaryArray.from_arrays(pa.array(operations.kind.astype(np.int8)), pa.array(KINDS))
+    columns = [
+        operations.board_ns,
+        operations.duration_ns,
+        kind,
+        operations.thread,
+        operations.bytes,
+        operations.ok,
+    ]
+    return pa.table([pa.array(column) for column in columns], schema=schemas.OPERATIONS)
+
+
+def read_operations(path: Path) -> OperationTable:
+    """The operations of a record.
+
+    Raises: RecordFault: the file is absent or corrupt, or holds an unknown kind of operation.
+    """
+    table = read_parquet(path, "operations", schemas.OPERATIONS_VERSION)
+    kind = table.column("kind").combine_chunks()
+    names = kind.dictionary.to_pylist() if isinstance(kind, pa.DictionaryArray) else []
+    if unknown := set(names) - set(KINDS):
+        raise RecordFault(f"{path}: unknown kind of operation '{sorted(unknown)[0]}'")
+    code_of = np.array([KINDS.index(name) for name in names] or [0], np.uint8)
+    codes = code_of[kind.indices.to_numpy()] if len(table) else np.empty(0, np.uint8)
+    board_ns, duration_ns, thread, moved, ok = (
+        table.column(name).to_numpy() for name in ("board_ns", "duration_ns", "thread", "bytes", "ok")
+    )
+    return OperationTable(board_ns, duration_ns, codes, thread, moved, ok)

@@ -1,0 +1,1 @@
+"""One directory a run: what was asked, found, measured and concluded."""

@@ -1,0 +1,1 @@
+"""A run record as people read it: a page, a terminal summary, a figure."""

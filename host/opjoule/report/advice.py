@@ -1,0 +1,68 @@
+"""Which part of the uncertainty is largest, and what would make the answer better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opjoule.report.quantities import is_quantity, quantity
+from opjoule.report.rounding import percent
+from opjoule.units import Measured
+
+REMEDIES = {
+    "gain": "calibrate the sensor: shunt tolerance and gain error are taken from the data sheets",
+    "offset": "calibrate the sensor's zero: its offset is taken from the data sheet",
+    "quantisation": "measure longer (--operations) or use a smaller sensor range",
+    "alignment": "wire the sync line, or measure longer (--operations)",
+    "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
+    "baseline": "longer idle phases (--idle 30)",
+    "repeats": "more repeats (--repeats 10), and a quieter board",
+}
+LARGE_MARGINAL_U = 0.25
+
+
+@dataclass(frozen=True)
+class LargestPart:
+    """The largest part of a budget and its share of the variance."""
+
+    name: str
+    share: float
+
+    def __str__(self) -> str:
+        return f"{self.name}, {percent(self.share)} of the variance"
+
+
+def shares(budget: object) -> dict[str, float]:
+    """Each known part's share of the variance, largest first."""
+    parts = budget.items() if isinstance(budget, Mapping) else ()
+    squares = {
+        name: float(part["value"]) ** 2
+        for name, part in parts
+        if is_quantity(part) and part["value"] is not None
+    }
+    total = sum(squares.values())
+    if total <= 0:
+        return {}
+    return {name: squares[name] / total for name in sorted(squares, key=lambda name: -squares[name])}
+
+
+def largest_part(result: Mapping[str, Any], key: str = "budget") -> LargestPart | None:
+    """The largest part of the energy's budget, or of the marginal energy's (key "marginal_budget")."""
+    found = shares(result.get(key))
+    return LargestPart(*next(iter(found.items()))) if found else None
+
+
+def remedies(result: Mapping[str, Any]) -> list[str]:
+    """What would make the result better, most useful first; empty without a budget."""
+    lines = []
+    for key in ("budget", "marginal_budget"):
+        largest = largest_part(result, key)
+        if largest and REMEDIES[largest.name] not in lines:
+            lines.append(REMEDIES[largest.name])
+    if lines and "repeats" not in shares(result.get("budget")):
+        lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
+    marginal = quantity(result, "marginal_energy_j")
+    if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U:
+        lines.append("more work (--operations): the energy above idle is small against its uncertainty")
+    return lines

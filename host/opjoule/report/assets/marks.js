@@ -1,0 +1,146 @@
+// What is drawn with the series: phases, lost stretches, levels, background work, names.
+"use strict";
+
+function colour(name) {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+// The part of a stretch that is in view, in canvas pixels, or null.
+function spanInView({ bbox, valToPos }, start, end) {
+  const left = Math.max(valToPos(start, "x", true), bbox.left);
+  const right = Math.min(valToPos(end, "x", true), bbox.left + bbox.width);
+  return right > left ? { left, right } : null;
+}
+
+function drawPhases(u, phases) {
+  for (const { kind, start_s, end_s } of phases) {
+    const span = spanInView(u, start_s, end_s);
+    if (!span) continue;
+    u.ctx.fillStyle = colour(`--phase-${kind}`) || colour("--phase-other");
+    u.ctx.fillRect(span.left, u.bbox.top, span.right - span.left, u.bbox.height);
+  }
+}
+
+function drawPhaseNames(u, phases) {
+  const { ctx, bbox } = u;
+  ctx.save();
+  setText(ctx, 12, "left", "top");
+  ctx.fillStyle = colour("--text-muted");
+  for (const { name, start_s, end_s } of phases) {
+    const span = spanInView(u, start_s, end_s);
+    if (!span || span.right - span.left < ctx.measureText(name).width + 10 * devicePixelRatio) continue;
+    ctx.fillText(name, span.left + 5 * devicePixelRatio, bbox.top + 7 * devicePixelRatio);
+  }
+  ctx.restore();
+}
+
+function setText(ctx, pixels, align, baseline) {
+  ctx.font = `${pixels * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = align;
+  ctx.textBaseline = baseline;
+}
+
+// Lost stretches: hatched over the whole height; one too narrow for that keeps a faint line and the mark above, so that none
+// vanishes when the whole run is in view.
+function drawGaps(u, gaps) {
+  const { ctx, bbox } = u;
+  const least = 2 * devicePixelRatio;
+  const hatch = hatching(ctx);
+  let drawnTo = -Infinity;
+  for (let i = firstEndingAfter(gaps, u.scales.x.min); i < gaps.start.length && gaps.start[i] < u.scales.x.max; i++) {
+    const left = Math.max(u.valToPos(gaps.start[i], "x", true), bbox.left);
+    const end = Math.min(u.valToPos(gaps.end[i], "x", true), bbox.left + bbox.width);
+    const right = Math.max(end, left + least);
+    if (right <= drawnTo) continue;
+    ctx.fillStyle = end - left >= least ? hatch : colour("--gap-faint");
+    ctx.fillRect(left, bbox.top, right - left, bbox.height);
+    ctx.fillStyle = colour("--gap");
+    ctx.fillRect(left, bbox.top, right - left, 4 * devicePixelRatio);
+    drawnTo = right;
+  }
+}
+
+function firstEndingAfter(gaps, time) {
+  let low = 0, high = gaps.end.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (gaps.end[middle] < time) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function hatching(ctx) {
+  const size = 6 * devicePixelRatio;
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = size;
+  const pen = tile.getContext("2d");
+  pen.strokeStyle = colour("--gap");
+  pen.lineWidth = devicePixelRatio;
+  for (const shift of [-size, 0, size]) {
+    pen.moveTo(shift, size);
+    pen.lineTo(shift + size, 0);
+  }
+  pen.stroke();
+  return ctx.createPattern(tile, "repeat");
+}
+
+// A dashed level with its name, such as the idle power.
+function drawLevels(u, levels) {
+  const { ctx, bbox } = u;
+  for (const { label, value } of levels) {
+    const y = u.valToPos(value, "y", true);
+    if (!(y >= bbox.top && y <= bbox.top + bbox.height)) continue;
+    ctx.save();
+    ctx.strokeStyle = ctx.fillStyle = colour("--text-muted");
+    ctx.lineWidth = devicePixelRatio;
+    ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+    ctx.beginPath();
+    ctx.moveTo(bbox.left, y);
+    ctx.lineTo(bbox.left + bbox.width, y);
+    ctx.stroke();
+    setText(ctx, 11, "right", "bottom");
+    const place = [label, bbox.left + bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio];
+    // A halo keeps the label readable on top of the trace.
+    ctx.setLineDash([]);
+    ctx.lineWidth = 4 * devicePixelRatio;
+    ctx.strokeStyle = colour("--sheet");
+    ctx.strokeText(...place);
+    ctx.fillText(...place);
+    ctx.restore();
+  }
+}
+
+// Background work of the engine: one lane a kind, a bar from start to end, at least one pixel wide.
+function drawLanes(u, lanes) {
+  const { ctx, bbox } = u;
+  const height = bbox.height / Math.max(lanes.length, 1);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  lanes.forEach(({ start, end }, row) => {
+    ctx.fillStyle = colour(`--lane-${row % 4}`);
+    for (let i = 0; i < start.length; i++) {
+      if (end[i] < u.scales.x.min || start[i] > u.scales.x.max) continue;
+      const left = u.valToPos(start[i], "x", true);
+      const width = Math.max(u.valToPos(end[i], "x", true) - left, devicePixelRatio);
+      ctx.fillRect(left, bbox.top + row * height + height * 0.2, width, height * 0.6);
+    }
+  });
+  ctx.restore();
+}
+
+// Names of a panel's series in their colours, at its upper right.
+function drawKey(u, series) {
+  const { ctx, bbox } = u;
+  ctx.save();
+  setText(ctx, 12, "right", "top");
+  let x = bbox.left + bbox.width - 6 * devicePixelRatio;
+  for (const { label, colour: name } of [...series].reverse()) {
+    ctx.fillStyle = colour(name);
+    ctx.fillText(label, x, bbox.top + 4 * devicePixelRatio);
+    x -= ctx.measureText(label).width + 14 * devicePixelRatio;
+  }
+  ctx.restore();
+}

@@ -1,0 +1,109 @@
+"""What the board did, on the report's axis: operations, processor, medium, background work of the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from opjoule.operations.latency import Latency, latency_by_kind_s
+from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.report.packing import Floats
+from opjoule.report.tracks import Track, counted_track
+
+RATE_BINS = 20_000  # at most so many bins of the operation rate over the whole record
+RATE_COUNT = 20  # operations a bin on average, so that a rate does not drown in counting noise
+RATE_WIDTHS_S = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
+EVENT_KINDS = ("flush", "compaction", "checkpoint", "sync")
+
+ToSeconds = Callable[[npt.NDArray[np.int64]], Floats]
+
+
+@dataclass(frozen=True)
+class Lane:
+    """Background work of one kind: stretches [s] that do not overlap, shape (n,)."""
+
+    name: str
+    start_s: Floats
+    end_s: Floats
+
+
+def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_s: float) -> Track | None:
+    """Completed operations per second, in all and by kind, in equal bins."""
+    if len(operations) == 0:
+        return None
+    ended_s = to_seconds(operations.board_ns + operations.duration_ns)
+    groups = {"operations_per_s": np.ones(len(operations), dtype=np.bool_)}
+    groups |= {f"{name}_per_s": operations.kind == KINDS.index(name) for name in operations.counts()}
+    least_s = max(duration_s / RATE_BINS, RATE_COUNT * float(np.ptp(ended_s)) / len(operations))
+    width_s = next((width for width in RATE_WIDTHS_S if width >= least_s), RATE_WIDTHS_S[-1])
+    return counted_track(ended_s, groups, width_s, duration_s)
+
+
+def system_track(table: pa.Table, to_seconds: ToSeconds, *, simulated: bool) -> Track | None:
+    """Busy cores, disk traffic [MB/s] and dirty pages [MB] between two samples of the board's counters.
+
+    On a simulated board only the loader process counts: the rest of this computer is not part of the board.
+    """
+    if table.num_rows < 3:
+        return None
+    table = table.sort_by("board_ns")
+    times_s = to_seconds(_ints(table, "board_ns"))
+    width_s = np.diff(times_s)
+
+    def rate(name: str, scale: float) -> Floats:
+        step = np.diff(table[name].to_numpy().astype(np.float64))
+        # A counter that falls belongs to a new process: the stretch between the two is not known.
+        return np.where((step >= 0) & (width_s > 0), step * scale / np.maximum(width_s, 1e-9), np.nan)
+
+    source = "process" if simulated else "device"
+    columns = {
+        "process_cores": rate("process_cpu_s", 1.0),
+        "written_mb_per_s": rate(f"{source}_written_bytes", 1e-6),
+        "read_mb_per_s": rate(f"{source}_read_bytes", 1e-6),
+    }
+    if not simulated:
+        columns["board_cores"] = rate("cpu_busy_s", 1.0)
+        columns["dirty_mb"] = table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6
+    return Track(times_s, columns)
+
+
+def run_latency(operations: OperationTable, run: Mapping[str, Any]) -> dict[str, Latency]:
+    """Latency by kind of the operations that started inside a run phase."""
+    chosen = np.zeros(len(operations), dtype=np.bool_)
+    for phase in run.get("phases") or []:
+        if phase["name"] == "run":
+            since_start = operations.board_ns >= phase["start_board_ns"]
+            chosen |= since_start & (operations.board_ns < phase["end_board_ns"])
+    return latency_by_kind_s(operations.select(chosen))
+
+
+def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
+    """Flush, compaction, checkpoint and sync as stretches; those of one kind that overlap are merged."""
+    kinds = np.array(table["event"].to_pylist(), dtype=object)
+    start_ns = _ints(table, "board_ns")
+    end_ns = np.asarray(table["end_board_ns"].fill_null(0).to_numpy(), dtype=np.int64)
+    start_s, end_s = to_seconds(start_ns), to_seconds(np.maximum(start_ns, end_ns))
+    lanes = []
+    for name in EVENT_KINDS:
+        chosen = kinds == name
+        if chosen.any():
+            lanes.append(Lane(name, *merged(start_s[chosen], end_s[chosen])))
+    return lanes
+
+
+def merged(start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
+    """The union of stretches as stretches that do not overlap, in order of time."""
+    order = np.argsort(start_s, kind="stable")
+    start_s, reach_s = start_s[order], np.maximum.accumulate(end_s[order])
+    begins = np.concatenate(([True], start_s[1:] > reach_s[:-1]))
+    last = np.append(np.flatnonzero(begins)[1:] - 1, len(start_s) - 1)
+    return start_s[begins], reach_s[last]
+
+
+def _ints(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    return np.asarray(table[name].to_numpy(), dtype=np.int64)

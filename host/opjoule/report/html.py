@@ -1,0 +1,182 @@
+"""report.html: one run record as one self-contained page that opens from disk, without a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from opjoule.report import sections
+from opjoule.report.answer import Answer, open_answer
+from opjoule.report.figure import trace_figure
+from opjoule.report.markup import Element, element, embedded_json, text_of
+from opjoule.report.packing import Floats, pack_times
+from opjoule.report.panels import panels
+from opjoule.report.provenance import losses, provenance
+from opjoule.report.timeline import Timeline, phase_kind, read_timeline
+
+_HERE = Path(__file__).parent
+_SCRIPTS = (
+    "packing.js",
+    "pyramid.js",
+    "series.js",
+    "marks.js",
+    "panels.js",
+    "readout.js",
+    "chart.js",
+    "page.js",
+)
+
+
+def write_report(record_dir: Path) -> Path:
+    """Writes `report.html` of a run record, whatever state the run ended in.
+
+    Args:
+        record_dir: directory of the record; parts that are missing or unreadable are named in the page.
+    Returns: the path of the page, replaced as a whole.
+    Raises: RecordFault: no readable run.json.
+    """
+    answer = open_answer(record_dir)
+    page = render(answer, read_timeline(answer.record))
+    target = record_dir / "report.html"
+    temporary = target.with_suffix(".html.tmp")
+    temporary.write_text(page, encoding="utf-8")
+    temporary.replace(target)
+    return target
+
+
+def render(answer: Answer, timeline: Timeline) -> str:
+    """The page's source."""
+    frame = Template((_HERE / "assets" / "page.html").read_text(encoding="utf-8"))
+    return frame.substitute(
+        title=text_of(element("title", f"{answer.title}: OpJoule")),
+        style=_vendored("uPlot.min.css") + _asset("report.css"),
+        banners=text_of(sections.banners(answer)),
+        headline=text_of(sections.headline(answer)),
+        chart=text_of(*_chart(answer, timeline)),
+        quantities=text_of(*_numbers(answer, timeline)),
+        losses=text_of(*losses(timeline.lost)),
+        provenance=text_of(*provenance(answer)),
+        content=embedded_json(content(answer, timeline)),
+        uplot=_vendored("uPlot.iife.min.js"),
+        script="\n".join(_asset(name) for name in _SCRIPTS),
+    )
+
+
+def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
+    """What the page's script draws, packed."""
+    return {
+        "duration_s": timeline.duration_s,
+        "tracks": {name: track.to_json() for name, track in timeline.tracks.items()},
+        "phases": [
+            {
+                "name": phase.name,
+                "kind": phase_kind(phase.name),
+                "start_s": phase.start_s,
+                "end_s": phase.end_s,
+            }
+            for phase in timeline.phases
+        ],
+        "gaps": {
+            "start_s": pack_times(_array([one.start_s for one in timeline.lost])),
+            "end_s": pack_times(_array([one.end_s for one in timeline.lost])),
+            "lost_samples": [one.lost_samples for one in timeline.lost],
+        },
+        "lanes": [
+            {"name": lane.name, "start_s": pack_times(lane.start_s), "end_s": pack_times(lane.end_s)}
+            for lane in timeline.lanes
+        ],
+        "panels": panels(answer, timeline),
+    }
+
+
+def _chart(answer: Answer, timeline: Timeline) -> list[Element]:
+    """The chart's frame: buttons, read-out, panels, and the still picture for print and for readers without scripts."""
+    notes = [element("p", note, class_="reason") for note in timeline.notes]
+    if "power" not in timeline.tracks:
+        return notes
+    still = element("div", trace_figure(answer, timeline), class_="still")
+    names = {phase.name for phase in timeline.phases}
+    repeats = len({phase.repeat for phase in timeline.phases}) > 1
+    buttons = [
+        element(
+            "button",
+            f"{phase.name} {phase.repeat}" if repeats else phase.name,
+            type="button",
+            data_start=phase.start_s,
+            data_end=phase.end_s,
+            class_=f"phase {phase_kind(phase.name)}",
+        )
+        for phase in timeline.phases
+    ]
+    moves = [
+        element("button", sign, type="button", data_do=action, aria_label=words, title=f"{words} ({key})")
+        for sign, action, words, key in _MOVES
+    ]
+    zero = element("label", element("input", type="checkbox", id="from-zero"), " power from 0 W")
+    tools = element(
+        "div",
+        *moves,
+        *(buttons if names else []),
+        zero,
+        class_="tools",
+        role="toolbar",
+        aria_label="time chart",
+    )
+    stack = element("div", class_="panels", tabindex="0", role="application", aria_label=_CHART_LABEL)
+    view = element("p", class_="in-view", role="status", aria_live="polite")
+    chart = element(
+        "div",
+        tools,
+        element("dl", class_="readout"),
+        stack,
+        view,
+        id="chart",
+    )
+    return [*notes, chart, still, element("p", _CHART_NOTE, class_="chart-note")]
+
+
+_MOVES = (
+    ("\N{MINUS SIGN}", "out", "zoom out", "-"),
+    ("+", "in", "zoom in", "+"),
+    ("\N{LEFTWARDS ARROW}", "left", "move left", "left arrow"),
+    ("\N{RIGHTWARDS ARROW}", "right", "move right", "right arrow"),
+    ("whole run", "whole", "show the whole run", "0"),
+)
+_CHART_LABEL = (
+    "Power, operation rate and system load over time. Keys: plus and minus zoom, arrows move, Shift with arrows moves "
+    "the read-out, 0 shows the whole run, Home and End go to its ends."
+)
+_CHART_NOTE = (
+    "Drag to move, Shift and drag to zoom into a stretch, double click for the whole run; the wheel zooms once the "
+    "chart is clicked. Keys: + - arrows, Shift with arrows for the read-out, 0, Home, End. The light band reaches from "
+    "the lowest to the highest sample, the line is the mean; zoomed in, each sample is drawn over the time for which "
+    "it counts. "
+    "Hatched: samples were lost, nothing is drawn across."
+)
+
+
+def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
+    """All tables of numbers."""
+    return [
+        *sections.latency(answer, timeline.latency),
+        *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
+        *sections.breakdown(answer.result, "by_activity", "By activity of the engine", "activity"),
+        *sections.budget(answer.result, "budget", "Uncertainty budget of the energy"),
+        *sections.budget(answer.result, "marginal_budget", "Uncertainty budget of the energy above idle"),
+        *sections.quantities(answer),
+    ]
+
+
+def _array(numbers: list[float]) -> Floats:
+    return np.array(numbers, dtype=np.float64)
+
+
+def _asset(name: str) -> str:
+    return (_HERE / "assets" / name).read_text(encoding="utf-8")
+
+
+def _vendored(name: str) -> str:
+    return (_HERE / "vendor" / name).read_text(encoding="utf-8")

@@ -1,0 +1,68 @@
+"""HTML and SVG elements from the standard library's ElementTree: text and attributes are escaped by construction.
+
+string.Template fills the page's frame (assets/page.html) with what is made here; a template language would be a
+dependency for a single page, and would leave escaping to each template.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from xml.etree import ElementTree
+
+Element = ElementTree.Element
+Child = Element | str | None
+
+
+def element(tag: str, *children: Child, **attributes: object) -> Element:
+    """An element; attribute names as in HTML, with `class_` and `for_` for Python's words and `_` for `-`."""
+    named = {
+        name.rstrip("_").replace("_", "-"): str(value)
+        for name, value in attributes.items()
+        if value is not None
+    }
+    made = ElementTree.Element(tag, named)
+    for child in children:
+        append(made, child)
+    return made
+
+
+def append(parent: Element, child: Child) -> None:
+    """Adds an element, or text after what is there."""
+    if isinstance(child, ElementTree.Element):
+        parent.append(child)
+    elif child and len(parent):
+        parent[-1].tail = (parent[-1].tail or "") + child
+    elif child:
+        parent.text = (parent.text or "") + child
+
+
+def table(head: Iterable[Child], body: Iterable[Element], caption: str, class_: str | None = None) -> Element:
+    """A table in a scrolling frame, with a caption and column headings."""
+    columns = element("tr", *(element("th", cell, scope="col") for cell in head))
+    made = element(
+        "table",
+        element("caption", caption),
+        element("thead", columns),
+        element("tbody", *body),
+        class_=class_,
+    )
+    return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption)
+
+
+def row(heading: Child, *cells: Child, class_: str | None = None) -> Element:
+    """A table row whose first cell is its heading."""
+    return element(
+        "tr", element("th", heading, scope="row"), *(element("td", cell) for cell in cells), class_=class_
+    )
+
+
+def text_of(*parts: Element) -> str:
+    """The parts as HTML source."""
+    return "\n".join(ElementTree.tostring(part, encoding="unicode", method="html") for part in parts)
+
+
+def embedded_json(value: Any) -> str:
+    """JSON that can stand inside a script element: nothing in it can end the element."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

@@ -1,0 +1,115 @@
+"""Which panels the time chart has, from top to bottom, and what each shows; assets/panels.js draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Any
+
+from opjoule.report.answer import Answer
+from opjoule.report.timeline import Timeline
+from opjoule.units import Measured, Unstated
+
+LANE_HEIGHT = 24
+KIND_COLOURS = ("--kind-0", "--kind-1", "--kind-2", "--kind-3", "--kind-4", "--kind-5")
+
+
+def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
+    """One entry a panel; a panel whose data the record lacks is left out."""
+    if "power" not in timeline.tracks:
+        return []
+    made = [_power(answer)]
+    if "operations" in timeline.tracks:
+        made.append(_operations(list(timeline.tracks["operations"].mean)))
+    if timeline.lanes:
+        made.append(
+            {
+                "title": "activity",
+                "track": "power",
+                "height": LANE_HEIGHT * len(timeline.lanes) + 10,
+                "lanes": True,
+            }
+        )
+    if "system" in timeline.tracks:
+        made += _system(timeline.tracks["system"].mean)
+    return made
+
+
+def _power(answer: Answer) -> dict[str, Any]:
+    idle = answer.quantity("idle_power_w")
+    levels = []
+    if isinstance(idle, Measured | Unstated):
+        levels = [{"label": f"idle {idle.value:.2f} W", "value": idle.value}]
+    return {
+        "title": "power, W",
+        "track": "power",
+        "height": 260,
+        "gaps": True,
+        "levels": levels,
+        "series": [_series("power_w", "power", "--power", envelope=True)],
+        "readout": [
+            _value("power_w", "power", "W", 3, range_=True),
+            _value("current_a", "current", "A", 4, range_=True),
+            _value("voltage_v", "voltage", "V", 3, range_=True),
+        ],
+    }
+
+
+def _operations(columns: list[str]) -> dict[str, Any]:
+    """All operations and, where there is more than one kind, each kind."""
+    total, *by_kind = columns
+    series, readout = [], [_value(total, "operations", "/s", 0)]
+    if len(by_kind) > 1:
+        names = [column.removesuffix("_per_s") for column in by_kind]
+        series += [_series(*each) for each in zip(by_kind, names, KIND_COLOURS, strict=False)]
+        readout += [_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
+    # Last, so that it is drawn on top where one kind is all there is.
+    series.append(_series(total, "all", "--operations"))
+    return {
+        "title": "operations /s",
+        "track": "operations",
+        "height": 140,
+        "from_zero": True,
+        "key": len(series) > 1,
+        "series": series,
+        "readout": readout,
+    }
+
+
+def _system(columns: Container[str]) -> list[dict[str, Any]]:
+    """Processor and medium: of the board where it was measured, of the loader alone on a simulated board."""
+    whole_board = "board_cores" in columns
+    of = "" if whole_board else "loader: "
+    cores, core_values = [], []
+    if whole_board:
+        cores.append(_series("board_cores", "board", "--cpu"))
+        core_values.append(_value("board_cores", "CPU", "cores", 2))
+    cores.append(_series("process_cores", "loader", "--kind-1"))
+    core_values.append(_value("process_cores", "CPU of the loader", "cores", 2))
+    cpu = {"title": "busy cores", "key": True, "series": cores, "readout": core_values}
+    disk = {
+        "title": "I/O, MB/s",
+        "key": True,
+        "series": [
+            _series("written_mb_per_s", f"{of}written", "--written"),
+            _series("read_mb_per_s", f"{of}read", "--read"),
+        ],
+        "readout": [
+            _value("written_mb_per_s", "written", "MB/s", 1),
+            _value("read_mb_per_s", "read", "MB/s", 1),
+        ],
+    }
+    made = [cpu, disk]
+    if "dirty_mb" in columns:
+        dirty = [_series("dirty_mb", "dirty pages", "--dirty")]
+        made.append(
+            {"title": "dirty, MB", "series": dirty, "readout": [_value("dirty_mb", "dirty pages", "MB", 1)]}
+        )
+    return [{"track": "system", "height": 110, "from_zero": True, **panel} for panel in made]
+
+
+def _series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
+    return {"column": column, "label": label, "colour": colour, "envelope": envelope}
+
+
+def _value(column: str, label: str, unit: str, digits: int, *, range_: bool = False) -> dict[str, Any]:
+    return {"column": column, "label": label, "unit": unit, "digits": digits, "range": range_}

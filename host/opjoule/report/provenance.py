@@ -1,0 +1,188 @@
+"""Where the numbers of a run come from: what was asked and found, clocks, checks, faults, and how to repeat it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from opjoule.report.answer import Answer
+from opjoule.report.markup import Element, element, row, table
+from opjoule.report.quantities import NONE
+from opjoule.report.rounding import percent, rounded
+from opjoule.report.timeline import LostStretch
+
+SHOWN_ON_THEIR_OWN = ("schema", "status", "simulated", "faults", "phases", "clock_maps", "checksums")
+
+
+def provenance(answer: Answer) -> list[Element]:
+    """All of it, in order of reading."""
+    return [
+        *command(answer.run),
+        *faults(answer),
+        essentials(answer.run),
+        *checks(answer.result),
+        *clocks(answer.run),
+        *record_tree(answer),
+        *checksums(answer.run),
+    ]
+
+
+def command(run: Mapping[str, Any]) -> list[Element]:
+    """The command line that repeats the run, with a button that copies it."""
+    words = (run.get("found") or {}).get("command")
+    if not words:
+        return []
+    line = shlex.join(str(word) for word in words)
+    button = element("button", "copy", type="button", data_copy="command")
+    return [
+        element("h3", "To repeat it"),
+        element("div", element("pre", element("code", line, id="command")), button, class_="command"),
+    ]
+
+
+def essentials(run: Mapping[str, Any]) -> Element:
+    """Versions, seed, meter and sensor in one table; the rest of run.json is folded below."""
+    loader = (run.get("loader") or {}).get("run-1", {})
+    found, meter, sensor = (
+        run.get("found") or {},
+        (run.get("found") or {}).get("meter", {}),
+        run.get("sensor") or {},
+    )
+    device, sensors = found.get("device", {}), meter.get("sensors") or []
+    lines = {
+        "started": (found.get("started_utc"),),
+        "OpJoule": (found.get("opjoule"),),
+        "database": (loader.get("database"), loader.get("database_version")),
+        "loader": (loader.get("loader_version"), device.get("loader_sha256")),
+        "operations made by": tuple((found.get("generator") or {}).values()),
+        "seed": (loader.get("seed"),),
+        "board": (device.get("connection"), device.get("kernel"), device.get("machine")),
+        "meter": (meter.get("kind"), meter.get("board"), meter.get("serial_number")),
+        "firmware": (meter.get("firmware_version"),),
+        "sensor": tuple(f"{each.get('model')} at {int(each.get('address', 0)):#04x}" for each in sensors),
+        "shunt": (_shunt(sensor),),
+        "calibration": (
+            sensor.get("calibration") or ("none: bounds from the data sheets" if sensor else None),
+        ),
+    }
+    words = {
+        name: ", ".join(str(part) for part in parts if part is not None) for name, parts in lines.items()
+    }
+    return table(("what", "which"), [row(name, line) for name, line in words.items() if line], "Essentials")
+
+
+def _shunt(sensor: Mapping[str, Any]) -> str | None:
+    if "shunt_ohm" not in sensor:
+        return None
+    parts = [f"{sensor['shunt_ohm']:g} \N{GREEK CAPITAL LETTER OMEGA}"]
+    parts += [f"tolerance {percent(sensor['shunt_tolerance'])}"] if "shunt_tolerance" in sensor else []
+    parts += [f"gain error at most {percent(sensor['gain_error_max'])}"] if "gain_error_max" in sensor else []
+    return ", ".join(parts)
+
+
+def faults(answer: Answer) -> list[Element]:
+    """How the run ended and everything that went wrong in it."""
+    status = f"Status: {answer.record.status}."
+    if not answer.record.faults:
+        return [element("h3", "Faults"), element("p", f"{status} No fault was recorded.")]
+    lines = element("ul", *(element("li", line) for line in answer.record.faults))
+    return [element("h3", "Faults"), element("p", status), lines]
+
+
+def checks(result: Mapping[str, Any]) -> list[Element]:
+    """Cross-checks of the clock evidence, passed or not."""
+    alignment = result.get("alignment")
+    found = alignment.get("checks") if isinstance(alignment, Mapping) else None
+    if not found:
+        return []
+    body = [_check_row(check) for check in found]
+    return [table(("check", "outcome", "detail"), body, "Checks of the alignment")]
+
+
+def _check_row(check: Mapping[str, Any]) -> Element:
+    outcome = element(
+        "span",
+        "passed" if check.get("passed") else "NOT PASSED",
+        class_="good" if check.get("passed") else "bad",
+    )
+    return row(str(check.get("name", "")), outcome, str(check.get("detail", "")))
+
+
+def clocks(run: Mapping[str, Any]) -> list[Element]:
+    """Each clock map: evidence, drift, residual and uncertainty."""
+    maps = {
+        name: entry for name, entry in (run.get("clock_maps") or {}).items() if isinstance(entry, Mapping)
+    }
+    if not maps:
+        return []
+    head = ("clock map", "from, to", "evidence", "n", "drift", "residual (rms)", "u of the offset (k = 2)")
+    return [table(head, [_clock_row(name, entry) for name, entry in maps.items()], "Clock maps")]
+
+
+def _clock_row(name: str, entry: Mapping[str, Any]) -> Element:
+    drift = f"{(float(entry['rate']) - 1) * 1e6:+.2f} ppm"
+    residual = rounded(float(entry["residual_ns"]) * 1e-9, None, "s", 3)
+    u = rounded(2 * float(entry["u_offset_ns"]) * 1e-9, None, "s", 2)
+    ends = f"{entry['source']} \N{RIGHTWARDS ARROW} {entry['target']}"
+    return row(name, ends, str(entry["method"]), f"{entry['n']:,}", drift, str(residual), str(u))
+
+
+def record_tree(answer: Answer) -> list[Element]:
+    """Everything else in run.json, folded: asked, found (versions, meter, sensor, board, settings), loader."""
+    groups = []
+    for name, entry in answer.run.items():
+        if name in SHOWN_ON_THEIR_OWN or not isinstance(entry, Mapping):
+            continue
+        body = [row(path, value) for path, value in _leaves(entry, "")]
+        made = table(("name", "value"), body, f"run.json: {name}", class_="tree")
+        groups.append(element("details", element("summary", f"{name} ({len(body)})"), made))
+    return [element("h3", "Record"), *groups] if groups else []
+
+
+def _leaves(entry: Any, path: str) -> Iterator[tuple[str, str]]:
+    if isinstance(entry, Mapping) and entry:
+        for key, value in entry.items():
+            yield from _leaves(value, f"{path}.{key}" if path else str(key))
+    elif isinstance(entry, list) and any(isinstance(one, Mapping) for one in entry):
+        for number, one in enumerate(entry):
+            yield from _leaves(one, f"{path}[{number}]")
+    elif isinstance(entry, list):
+        yield path, ", ".join(str(one) for one in entry) or NONE
+    elif isinstance(entry, bool):
+        yield path, str(entry).lower()
+    else:
+        yield path, NONE if entry is None else str(entry)
+
+
+def checksums(run: Mapping[str, Any]) -> list[Element]:
+    """SHA-256 of each raw file."""
+    found = run.get("checksums")
+    if not found:
+        return []
+    body = [row(name, element("code", digest)) for name, digest in found.items()]
+    made = table(("raw file", "SHA-256"), body, "Raw files as they were when the run ended", class_="tree")
+    return [element("details", element("summary", f"checksums ({len(body)})"), made)]
+
+
+def losses(lost: list[LostStretch]) -> list[Element]:
+    """Lost stretches, by reason: how many, how long."""
+    reasons = dict.fromkeys(stretch.reason for stretch in lost)
+    body = []
+    for reason in reasons:
+        of_it = [stretch for stretch in lost if stretch.reason == reason]
+        length_s = sum(stretch.end_s - stretch.start_s for stretch in of_it)
+        samples = sum(stretch.lost_samples for stretch in of_it)
+        body.append(
+            row(
+                reason,
+                f"{len(of_it):,}",
+                f"{samples:,}" if samples else NONE,
+                str(rounded(length_s, None, "s")),
+            )
+        )
+    return (
+        [table(("reason", "stretches", "samples", "time"), body, "Lost stretches of the trace")]
+        if body
+        else []
+    )

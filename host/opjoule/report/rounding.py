@@ -1,0 +1,95 @@
+"""Numbers as people read them: rounded to their uncertainty, with an SI prefix.
+
+The uncertainty keeps two significant digits and the value ends at the same decimal place (JCGM 100:2008, 7.2.6),
+so that 0.00123456 J with u = 0.0000512 J becomes "1.235 ± 0.051 mJ".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_EVEN, Decimal
+
+PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
+# A prefix fits units that begin with one of these symbols: "J", "J/operation", "B/s"; not "1/s", "operations" or "%".
+PREFIXED_SYMBOLS = ("J", "W", "s", "A", "V", "B", "C", "Hz", "Ω")
+PRINTED_UNITS = {"1": "", "1/s": "/s"}
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A number ready to print: value and u share one decimal place; u is None where no uncertainty is known."""
+
+    value: str
+    u: str | None
+    unit: str
+
+    def __str__(self) -> str:
+        number = self.value if self.u is None else f"{self.value} ± {self.u}"
+        return with_unit(number, self.unit)
+
+
+def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4) -> Rounded:
+    """Round a value to its uncertainty.
+
+    Args:
+        value: finite number in `unit`.
+        u: its expanded uncertainty in `unit`; None: unknown, then `digits_without_u` significant digits are
+            kept; 0: exact, then the value is printed in full.
+        unit: unit without prefix; "" and "1" print bare numbers, "1/s" as "/s".
+    Returns: the texts, prefixed so that the larger of value and u lies between 1 and 1000, or one prefix higher
+        where digits beyond the uncertainty would have to be filled with zeros (0.50 ± 0.10 J, not 500 ± 100 mJ).
+    """
+    exact = Decimal(repr(float(value)))
+    spread = None if u is None else Decimal(repr(abs(float(u))))
+    last_place = _last_place(exact, spread, digits_without_u)
+    exact, spread = _to_place(exact, last_place), None if spread is None else _to_place(spread, last_place)
+    power = _prefix_power(max(abs(exact), spread or Decimal(0)), last_place, unit)
+    places = None if last_place is None else max(0, power - last_place)
+    texts = [None if n is None else _text(n.scaleb(-power), places) for n in (exact, spread)]
+    shown_u = None if not spread else texts[1]
+    return Rounded(texts[0] or "", shown_u, PREFIXES[power] + PRINTED_UNITS.get(unit, unit))
+
+
+def percent(fraction: float, u: float | None = None) -> str:
+    """A fraction as per cent: 0.2512 with u = 0.013 gives "25.1 ± 1.3 %"; a share below 0.1 % only says so."""
+    if u is None and 0 < fraction < 0.001:
+        return with_unit("< 0.1", "%")
+    return str(rounded(100 * fraction, None if u is None else 100 * u, "%", digits_without_u=3))
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Number and unit with a no-break space between them."""
+    return f"{number}\N{NO-BREAK SPACE}{unit}" if unit else number
+
+
+def _last_place(value: Decimal, u: Decimal | None, digits: int) -> int | None:
+    """Power of ten of the last digit to keep; None: keep all of them."""
+    if u is None:
+        return None if value == 0 else value.adjusted() - digits + 1
+    if u == 0:
+        return None
+    place = u.adjusted() - 1
+    # 0.0996 rounds up to 0.10: two digits again, one place higher.
+    return place + 1 if _to_place(u, place).adjusted() > u.adjusted() else place
+
+
+def _to_place(number: Decimal, place: int | None) -> Decimal:
+    # Adding 0 turns a rounded -0 into 0.
+    return number if place is None else number.quantize(Decimal((0, (1,), place)), ROUND_HALF_EVEN) + 0
+
+
+def _prefix_power(size: Decimal, last_place: int | None, unit: str) -> int:
+    if not unit.startswith(PREFIXED_SYMBOLS) or size == 0:
+        return 0
+    power = 3 * (size.adjusted() // 3)
+    if last_place is not None:
+        power = max(power, 3 * -(-last_place // 3))
+    return min(max(power, min(PREFIXES)), max(PREFIXES))
+
+
+def _text(number: Decimal, places: int | None) -> str:
+    if places is None:
+        number = number.normalize()
+        places = max(0, -int(number.as_tuple().exponent))
+    return f"{number:,.{places}f}".replace("-", MINUS)

@@ -1,0 +1,203 @@
+"""The parts of the report's page that are words and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opjoule.operations.latency import Latency
+from opjoule.report.advice import shares
+from opjoule.report.answer import MARGINAL_PER_OPERATION, PER_OPERATION, TRACE_ONLY, Answer, in_words
+from opjoule.report.markup import Child, Element, element, row, table
+from opjoule.report.quantities import NONE, WORDS, Row, is_quantity, quantity_text, rounded_quantity, rows
+from opjoule.report.rounding import percent, rounded
+from opjoule.units import Missing, from_json
+
+TILES = {
+    "energy_j": "energy, run and settle",
+    "settle_energy_j": "of it after the last operation",
+    "power_w": "mean power",
+    "idle_power_w": "idle power",
+    "throughput_per_s": "throughput, operations",
+    "latency_s.p99": "latency, 99 %",
+}
+OWN_TABLES = ("budget.", "marginal_budget.", "by_operation.", "by_activity.")
+LATENCIES = ("mean", "p50", "p95", "p99", "max")
+
+
+def banners(answer: Answer) -> Element:
+    """What must be read before any number."""
+    made = [
+        element(
+            "div",
+            element("strong", banner.title),
+            element("p", banner.text),
+            class_=f"banner {banner.kind}",
+            role="note",
+        )
+        for banner in answer.banners
+    ]
+    return element("div", *made, class_="banners")
+
+
+def headline(answer: Answer) -> Element:
+    """The answer in large type, what it rests on in small."""
+    title = element("h1", answer.title)
+    kicker = element("p", "OpJoule run report", class_="kicker")
+    if answer.trace_only:
+        return element(
+            "header", kicker, title, element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
+        )
+    answers = [
+        _big(answer, PER_OPERATION, "per operation"),
+        _big(answer, MARGINAL_PER_OPERATION, "per operation above idle"),
+    ]
+    return element(
+        "header",
+        kicker,
+        title,
+        element("p", answer.subject.workload, class_="workload"),
+        element("div", *answers, class_="answers"),
+        element("dl", *(_tile(answer, path) for path in TILES), class_="tiles"),
+    )
+
+
+def _big(answer: Answer, path: str, what: str) -> Element:
+    found = answer.quantity(path)
+    shown = rounded_quantity(found)
+    if isinstance(found, Missing) or shown is None:
+        reason = answer.problem or (found.reason if isinstance(found, Missing) else "")
+        return element(
+            "div",
+            element("p", NONE, class_="number"),
+            element("p", what, class_="what"),
+            element("p", reason, class_="reason"),
+        )
+    number = element("p", shown.value, class_="number")
+    if shown.u is not None:
+        number.append(element("span", f" ± {shown.u}", class_="u"))
+    number.append(element("span", f" {shown.unit.removesuffix('/operation')}", class_="unit"))
+    simulated = "SIMULATED, " if answer.record.simulated else ""
+    covers = "k = 2" if shown.u is not None else "uncertainty not stated"
+    return element(
+        "div",
+        number,
+        element("p", f"{what} ({simulated}{covers})", class_="what"),
+        aria_label=in_words(found, what),
+    )
+
+
+def _tile(answer: Answer, path: str) -> Element:
+    line = Row(path, TILES[path], WORDS[path][1], answer.quantity(path))
+    return element(
+        "div", element("dt", line.label), element("dd", line.brief), title=line.reason or line.meaning
+    )
+
+
+def quantities(answer: Answer) -> list[Element]:
+    """Every quantity of result.json that has no table of its own; a missing one with its reason."""
+    lines = [line for line in rows(answer.result) if not line.path.startswith(OWN_TABLES)]
+    if not lines:
+        why = TRACE_ONLY if answer.trace_only else answer.problem
+        return [element("p", f"There are no results: {why}", class_="reason")]
+    body = [_quantity_row(line) for line in lines]
+    return [
+        table(("quantity", "value ± u (k = 2)", "unit", "what it is"), body, "Every quantity of result.json")
+    ]
+
+
+def _quantity_row(line: Row) -> Element:
+    shown = line.shown
+    meaning = element("span", line.meaning)
+    if line.reason:
+        meaning.append(element("span", line.reason, class_="reason"))
+    if shown is None:
+        return row(_named(line), NONE, line.quantity.unit, meaning, class_="missing")
+    value = shown.value if shown.u is None else f"{shown.value} ± {shown.u}"
+    return row(_named(line), element("span", value, class_="figure"), shown.unit, meaning)
+
+
+def _named(line: Row) -> Element:
+    return element("span", line.label, element("code", line.path), class_="named")
+
+
+def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -> list[Element]:
+    """A table with one row a kind of operation or activity and one column a field."""
+    entries = result.get(key) or {}
+    if is_quantity(entries):
+        found = from_json(entries)
+        return [element("p", f"{caption}: {getattr(found, 'reason', '')}", class_="reason")]
+    kinds = {name: entry for name, entry in entries.items() if isinstance(entry, Mapping)}
+    if not kinds:
+        return []
+    fields = list(dict.fromkeys(field for entry in kinds.values() for field in _fields(entry)))
+    body = [
+        row(name, *(_cell(_fields(entry).get(field)) for field in fields)) for name, entry in kinds.items()
+    ]
+    titles = (field.removesuffix("_j").replace("_", " ") or "energy" for field in fields)
+    return [table((heading, *titles), body, caption)]
+
+
+def _fields(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {"": entry} if is_quantity(entry) else entry
+
+
+def _cell(value: Any) -> Child:
+    if is_quantity(value):
+        found = from_json(value)
+        if isinstance(found, Missing):
+            return element("span", NONE, element("span", found.reason, class_="reason"))
+        return element("span", quantity_text(found), class_="figure")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return NONE if value is None else str(value)
+
+
+def budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
+    """An uncertainty budget: each part's contribution, with a bar for its share of the variance."""
+    found = result.get(key)
+    parts = (
+        {name: entry for name, entry in found.items() if is_quantity(entry)}
+        if isinstance(found, Mapping)
+        else {}
+    )
+    known = shares(parts)
+    absent = [name for name in parts if name not in known]
+    if not known:
+        return []
+    body = [_budget_row(name, parts[name], known.get(name)) for name in [*known, *absent]]
+    head = ("source", "contribution (k = 2)", "share of the variance", "")
+    return [table(head, body, caption, class_="budget")]
+
+
+def _budget_row(name: str, part: Mapping[str, Any], share: float | None) -> Element:
+    if share is None:
+        return row(
+            name, NONE, element("span", str(part.get("reason", "")), class_="reason"), "", class_="missing"
+        )
+    bar = element(
+        "span", element("span", style=f"width:{100 * share:.1f}%"), class_="bar", aria_hidden="true"
+    )
+    return row(
+        name,
+        element("span", str(rounded(part["value"], None, part["unit"], 2)), class_="figure"),
+        bar,
+        percent(share),
+    )
+
+
+def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
+    """Latency percentiles of all operations and of each kind."""
+    found = {name: answer.quantity(f"latency_s.{name}") for name in LATENCIES}
+    body = []
+    if not all(isinstance(one, Missing) for one in found.values()):
+        body.append(
+            row("all", *(element("span", quantity_text(one), class_="figure") for one in found.values()))
+        )
+    for kind, measured in by_kind.items():
+        texts = (str(rounded(getattr(measured, name), None, "s")) for name in LATENCIES)
+        body.append(row(kind, *(element("span", text, class_="figure") for text in texts)))
+    if not body:
+        return []
+    head = ("operation", "mean", "median", "95 %", "99 %", "longest")
+    return [table(head, body, "Latency of the run's operations, on the board's clock")]

@@ -1,0 +1,167 @@
+"""Everything of one record on one time axis: seconds on the meter clock since its first sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.errors import RecordFault
+from opjoule.operations.latency import Latency
+from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
+from opjoule.operations.tables import read_operations, read_parquet
+from opjoule.record.run_record import RunRecord
+from opjoule.report.board_tracks import (
+    Lane,
+    ToSeconds,
+    event_lanes,
+    operation_track,
+    run_latency,
+    system_track,
+)
+from opjoule.report.packing import Floats
+from opjoule.report.tracks import Track, sampled_track
+from opjoule.trace.journal import read_trace
+from opjoule.trace.power_trace import PowerTrace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class PhaseSpan:
+    """A phase on the report's axis [s]."""
+
+    name: str
+    repeat: int
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class LostStretch:
+    """A stretch without samples [s]; lost_samples is 0 where the meter could not tell."""
+
+    start_s: float
+    end_s: float
+    lost_samples: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What can be drawn of a record; parts that the record lacks are absent, with a line in `notes`."""
+
+    duration_s: float = 0.0
+    tracks: Mapping[str, Track] = field(default_factory=dict)
+    lost: list[LostStretch] = field(default_factory=list)
+    phases: list[PhaseSpan] = field(default_factory=list)
+    lanes: list[Lane] = field(default_factory=list)
+    latency: Mapping[str, Latency] = field(default_factory=dict)
+    """By kind, of the operations of all runs, on the board's own clock."""
+    notes: list[str] = field(default_factory=list)
+
+
+def read_timeline(record: RunRecord) -> Timeline:
+    """The record's trace, phases, operation rate, system samples and events; whatever is unreadable is noted."""
+    notes: list[str] = []
+    trace = _noted(notes, lambda: read_trace(record.directory))
+    if trace is None or len(trace) < 2:
+        return Timeline(notes=notes or ["The power trace holds no samples."])
+    axis = TimeAxis(trace)
+    tracks = {"power": power_track(trace, axis)}
+    duration_s = max([float(tracks["power"].bounds_s[-1]), *(stretch.end_s for stretch in axis.lost)])
+    to_seconds = axis.of_board(board_to_meter(record.contents))
+    if to_seconds is None:
+        if record.contents.get("phases"):
+            notes.append(
+                "No clock map from board to meter: phases and operations cannot be placed on the trace."
+            )
+        return Timeline(duration_s, tracks, axis.lost, notes=notes)
+    operations = _noted(notes, lambda: read_operations(record.path("operations.parquet")))
+    system = _noted(notes, lambda: _table(record, "system", SYSTEM_VERSION))
+    events = _noted(notes, lambda: _table(record, "events", EVENTS_VERSION))
+    made = {
+        "operations": operation_track(operations, to_seconds, duration_s) if operations else None,
+        "system": system_track(system, to_seconds, simulated=record.simulated) if system else None,
+    }
+    return Timeline(
+        duration_s,
+        tracks | {name: track for name, track in made.items() if track is not None},
+        axis.lost,
+        phase_spans(record.contents, to_seconds),
+        event_lanes(events, to_seconds) if events else [],
+        run_latency(operations, record.contents) if operations else {},
+        notes,
+    )
+
+
+def phase_kind(name: str) -> str:
+    """What a phase's colour stands for: "idle-before" is idle, "load-settle" is settle, others are their own kind."""
+    return next((kind for kind in ("idle", "settle") if kind in name), name)
+
+
+class TimeAxis:
+    """Seconds since the trace's first cell began."""
+
+    def __init__(self, trace: PowerTrace) -> None:
+        self.origin_ns = int(trace.meter_ns[0]) - trace.period_ns() // 2
+        self.lost = [
+            LostStretch(*self._pair(gap.start_meter_ns, gap.end_meter_ns), gap.lost_samples, gap.reason)
+            for gap in trace.gaps
+        ]
+
+    def of_meter(self, meter_ns: npt.NDArray[np.int64]) -> Floats:
+        """Times of the meter clock [ns] on the axis [s]."""
+        return np.asarray((meter_ns - self.origin_ns) * 1e-9, dtype=np.float64)
+
+    def of_board(self, clock_map: ClockMap | None) -> ToSeconds | None:
+        """What takes times of the board clock to the axis; None without a map."""
+        if clock_map is None:
+            return None
+        return lambda board_ns: self.of_meter(np.asarray(clock_map.to_target(board_ns), dtype=np.int64))
+
+    def _pair(self, start_ns: int, end_ns: int) -> tuple[float, float]:
+        return (start_ns - self.origin_ns) * 1e-9, (end_ns - self.origin_ns) * 1e-9
+
+
+def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
+    """Power [W], current [A] and voltage [V] in the cells of the samples."""
+    columns = {"power_w": trace.power_w, "current_a": trace.current_a, "voltage_v": trace.voltage_v}
+    return sampled_track(axis.of_meter(trace.meter_ns), columns)
+
+
+def board_to_meter(run: Mapping[str, Any]) -> ClockMap | None:
+    """The map from board_ns to meter_ns that the result rests on; None if the run ended before there was one."""
+    maps = run.get("clock_maps") or {}
+    found = [
+        entry for entry in maps.values() if (entry.get("source"), entry.get("target")) == ("board", "meter")
+    ]
+    chosen = maps.get("board_to_meter") or (found[0] if found else None)
+    return ClockMap.from_json(chosen) if chosen else None
+
+
+def phase_spans(run: Mapping[str, Any], to_seconds: ToSeconds) -> list[PhaseSpan]:
+    """run.json's phases, in order of time."""
+    spans = []
+    for phase in run.get("phases") or []:
+        ends = np.array([phase["start_board_ns"], phase["end_board_ns"]], dtype=np.int64)
+        start_s, end_s = to_seconds(ends)
+        spans.append(PhaseSpan(str(phase["name"]), int(phase.get("repeat", 1)), float(start_s), float(end_s)))
+    return sorted(spans, key=lambda span: span.start_s)
+
+
+def _table(record: RunRecord, name: str, newest: int) -> pa.Table:
+    return read_parquet(record.path(f"{name}.parquet"), name, newest)
+
+
+def _noted(notes: list[str], read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except RecordFault as fault:
+        notes.append(str(fault))
+        return None

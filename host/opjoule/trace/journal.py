@@ -1,0 +1,269 @@
+"""The trace while it is recorded: append-only Arrow streams that survive kill -9, and parquet at the end.
+
+    raw/power.arrows  raw/gaps.arrows  raw/edges.arrows     appended about once a second, never rewritten
+    power.parquet     gaps.parquet     edges.parquet        made from them at the end: tmp, fsync, rename
+
+Sensors besides the one of the board's supply, which has number 0, have files of their own: power-1, gaps-1.
+`read_trace` takes the parquet files where they exist and the streams otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opjoule.errors import RecordFault
+from opjoule.trace import schemas
+from opjoule.trace.power_trace import Gap, PowerTrace
+
+FLUSH_PERIOD_S = 1.0
+ROW_GROUP_ROWS = 1 << 20
+TABLES = {
+    "power": (schemas.POWER, schemas.POWER_VERSION),
+    "gaps": (schemas.GAPS, schemas.GAPS_VERSION),
+    "edges": (schemas.EDGES, schemas.EDGES_VERSION),
+}
+
+
+def _file_name(name: str, sensor: int) -> str:
+    return f"{name}-{sensor}" if sensor else name
+
+
+class _Stream:
+    """One append-only Arrow stream file with rows waiting in memory."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._file = path.open("xb")
+        self._schema = schema
+        self._writer = pa.ipc.new_stream(self._file, schema)
+        self._waiting: list[pa.RecordBatch] = []
+        self._writer.write_batch(
+            pa.RecordBatch.from_pylist([], schema)
+        )  # the schema reaches the file with the first batch
+        self._file.flush()
+
+    def append(self, columns: list[Any]) -> None:
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+        self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def flush(self) -> None:
+        if self._waiting:
+            table = pa.Table.from_batches(self._waiting).combine_chunks()
+            self._writer.write_table(table)
+            self._waiting.clear()
+        self._file.flush()
+
+    def close(self) -> None:
+        self.flush()
+        self._writer.close()
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+
+class TraceJournal:
+    """Appends samples, gaps and edges to `directory/raw/*.arrows`; one thread at a time.
+
+    Rows reach the file (not necessarily the medium) about once a second, or at `flush`.
+
+    Raises: FileExistsError: the directory already holds a journal: raw data is never overwritten.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._raw = directory / "raw"
+        self._raw.mkdir(parents=True, exist_ok=True)
+        self._streams = {
+            (name, 0): _Stream(self._raw / f"{name}.arrows", schema) for name, (schema, _) in TABLES.items()
+        }
+        self._flushed_s = time.monotonic()
+        self._last_meter_ns: dict[int, int] = {}
+        self.samples = 0
+        """Rows of samples appended, lost ones not counted."""
+        self.lost_samples = 0
+
+    def append_samples(
+        self,
+        meter_ns: npt.NDArray[np.int64],
+        current_a: npt.NDArray[np.float64],
+        voltage_v: npt.NDArray[np.float64],
+        sensor: int = 0,
+    ) -> None:
+        """Good samples, after everything appended before of the same sensor.
+
+        Args:
+            meter_ns: centre of the current conversion [ns], shape (n,), increasing.
+            current_a, voltage_v: [A] and [V], shape (n,).
+        Raises: ValueError: a stamp is not later than the one before it.
+        """
+        self._check_order(meter_ns, sensor)
+        self._stream("power", sensor).append([meter_ns, current_a, voltage_v])
+        self.samples += int(meter_ns.size)
+        self._flush_when_due()
+
+    def append_gap(self, gap: Gap, sensor: int = 0) -> None:
+        """A gap, and one NaN row for each of its lost samples; call it before the samples that follow it."""
+        lost_ns = gap.lost_centres_ns()
+        self._check_order(lost_ns, sensor)
+        nothing = np.full(lost_ns.size, np.nan)
+        self._stream("power", sensor).append([lost_ns, nothing, nothing])
+        row = [gap.start_meter_ns], [gap.end_meter_ns], [gap.lost_samples], [gap.charge_c], [gap.reason]
+        self._stream("gaps", sensor).append(list(row))
+        self.lost_samples += gap.lost_samples
+        self._flush_when_due()
+
+    def append_edge(self, meter_ns: int, level: int, index: int) -> None:
+        """One edge of the sync line; `index` counts edges since the meter's start."""
+        self._stream("edges").append([[meter_ns], [level], [index]])
+        self._flush_when_due()
+
+    def flush(self) -> None:
+        """Hands every waiting row to the kernel: it survives a kill of this process."""
+        for stream in self._streams.values():
+            stream.flush()
+        self._flushed_s = time.monotonic()
+
+    def close(self) -> None:
+        """Ends the streams and waits until they are on the medium."""
+        for stream in self._streams.values():
+            stream.close()
+
+    def _stream(self, name: str, sensor: int = 0) -> _Stream:
+        """The stream of one table; made when a further sensor first needs it."""
+        key = name, sensor
+        if key not in self._streams:
+            schema, _ = TABLES[name]
+            self._streams[key] = _Stream(self._raw / f"{_file_name(name, sensor)}.arrows", schema)
+        return self._streams[key]
+
+    def _flush_when_due(self) -> None:
+        if time.monotonic() - self._flushed_s >= FLUSH_PERIOD_S:
+            self.flush()
+
+    def _check_order(self, meter_ns: npt.NDArray[np.int64], sensor: int) -> None:
+        if meter_ns.size == 0:
+            return
+        before = self._last_meter_ns.get(sensor)
+        if (before is not None and meter_ns[0] <= before) or bool(np.any(meter_ns[1:] <= meter_ns[:-1])):
+            raise ValueError(f"samples out of order: {meter_ns[0]}..{meter_ns[-1]} ns after {before} ns")
+        self._last_meter_ns[sensor] = int(meter_ns[-1])
+
+
+@dataclass(frozen=True)
+class SyncEdges:
+    """Edges of the sync line as the meter saw them, each array of shape (n,)."""
+
+    meter_ns: npt.NDArray[np.int64]
+    level: npt.NDArray[np.int8]
+    index: npt.NDArray[np.int64]
+    """Number of the edge since the meter's start; a repeated number is the same edge again."""
+
+
+def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
+    """The power trace of one sensor of a run directory, up to the last flush of a run that was killed.
+
+    Raises: RecordFault: no trace in the directory, or one that is corrupt.
+    """
+    power = _table(directory, "power", sensor)
+    try:
+        gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
+        meter_ns, current_a, voltage_v = (power.column(name).to_numpy() for name in schemas.POWER.names)
+        return PowerTrace.of(meter_ns, current_a, voltage_v, gaps)
+    except ValueError as fault:
+        raise RecordFault(f"power trace in {directory}: {fault}") from None
+
+
+def read_edges(directory: Path) -> SyncEdges:
+    """The sync edges of a run directory; none is not an error."""
+    table = _table(directory, "edges")
+    meter_ns, level, index = (table.column(name).to_numpy() for name in ("meter_ns", "level", "index"))
+    return SyncEdges(meter_ns, level, index)
+
+
+def further_numbers(directory: Path) -> list[int]:
+    """Numbers of the sensors besides the board's supply that have a trace in a run directory."""
+    found = {
+        path.name for pattern in ("power-*.parquet", "raw/power-*.arrows") for path in directory.glob(pattern)
+    }
+    return sorted({int(name.partition("-")[2].partition(".")[0]) for name in found})
+
+
+def to_parquet(directory: Path) -> list[Path]:
+    """Makes power.parquet, gaps.parquet and edges.parquet, of every sensor, from the streams, which stay."""
+    wanted = [(name, sensor) for sensor in [0, *further_numbers(directory)] for name in TABLES]
+    return [
+        _convert(directory, name, sensor)
+        for name, sensor in wanted
+        if (directory / "raw" / f"{_file_name(name, sensor)}.arrows").exists()
+    ]
+
+
+def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
+    """The batches of an Arrow stream file, up to a torn last one; none from a file that is empty.
+
+    Raises: RecordFault: the stream's schema is not readable, or not one of `name` that this program reads.
+    """
+    if path.stat().st_size == 0:
+        return  # killed between making the file and its first write
+    with pa.OSFile(str(path), "rb") as source:
+        try:
+            reader = pa.ipc.open_stream(source)
+        except (pa.ArrowInvalid, OSError) as fault:
+            raise RecordFault(f"{path}: not a readable Arrow stream: {_first_line(fault)}") from None
+        schemas.check_version(reader.schema, name, TABLES[name][1], path)
+        while True:
+            try:
+                yield reader.read_next_batch()
+            except (StopIteration, pa.ArrowInvalid, OSError):
+                return
+
+
+def _convert(directory: Path, name: str, sensor: int) -> Path:
+    schema, _ = TABLES[name]
+    file_name = _file_name(name, sensor)
+    target = directory / f"{file_name}.parquet"
+    temporary = target.with_suffix(".parquet.tmp")
+    with temporary.open("wb") as file:
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            waiting: list[pa.RecordBatch] = []
+            for batch in read_stream(directory / "raw" / f"{file_name}.arrows", name):
+                waiting.append(batch)
+                if sum(part.num_rows for part in waiting) >= ROW_GROUP_ROWS:
+                    writer.write_table(pa.Table.from_batches(waiting, schema))
+                    waiting = []
+            writer.write_table(pa.Table.from_batches(waiting, schema))
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(target)
+    return target
+
+
+def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:
+    schema, newest = TABLES[name]
+    file_name = _file_name(name, sensor)
+    parquet, stream = directory / f"{file_name}.parquet", directory / "raw" / f"{file_name}.arrows"
+    if parquet.exists():
+        try:
+            table = pq.read_table(parquet)
+            schemas.check_version(table.schema, name, newest, parquet)
+        except (pa.ArrowInvalid, OSError) as fault:
+            raise RecordFault(f"{parquet}: not a readable parquet file: {_first_line(fault)}") from None
+    elif stream.exists():
+        table = pa.Table.from_batches(read_stream(stream, name), schema)
+    elif name == "power":
+        raise RecordFault(f"{directory}: no power trace (neither {parquet.name} nor raw/{stream.name})")
+    else:
+        return schema.empty_table()
+    return table
+
+
+def _first_line(fault: Exception) -> str:
+    return str(fault).splitlines()[0]

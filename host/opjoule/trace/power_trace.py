@@ -1,0 +1,133 @@
+"""Samples of supply current and voltage on the meter clock.
+
+A sample's stamp is the centre of its current conversion. A lost conversion stays in the trace as a row of
+NaN at its interpolated time, and lies inside a `Gap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+Int64Array = npt.NDArray[np.int64]
+Float64Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Gap:
+    """A stretch of the meter clock from which no conversion arrived.
+
+    The stretch covers exactly the cells of the lost conversions: it starts half a sample period after the
+    centre of the last good sample and ends half a period before the centre of the next good one.
+    """
+
+    start_meter_ns: int
+    end_meter_ns: int
+    lost_samples: int
+    """Conversions that were made and did not arrive; 0 if the meter cannot tell (a reset, a pulled cable)."""
+    charge_c: float | None
+    """Integral of the current over the whole stretch [C], from the meter's running sums; None if unknown."""
+    reason: str
+
+    def __post_init__(self) -> None:
+        if self.end_meter_ns <= self.start_meter_ns:
+            raise ValueError(f"gap ends at {self.end_meter_ns} ns, starts at {self.start_meter_ns} ns")
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the stretch [ns]."""
+        return self.end_meter_ns - self.start_meter_ns
+
+    @classmethod
+    def between(
+        cls,
+        last_good_ns: int,
+        next_good_ns: int,
+        lost_samples: int,
+        reason: str,
+        mean_current_a: float | None = None,
+    ) -> Gap:
+        """The gap between two good samples that lost `lost_samples` evenly spaced conversions.
+
+        Args:
+            last_good_ns, next_good_ns: centres of the good samples around [meter_ns].
+            mean_current_a: mean of the lost conversions, from the running sums [A].
+        """
+        half_period_ns = (next_good_ns - last_good_ns) // (2 * (lost_samples + 1))
+        start_ns, end_ns = last_good_ns + half_period_ns, next_good_ns - half_period_ns
+        charge_c = None if mean_current_a is None else mean_current_a * (end_ns - start_ns) * 1e-9
+        return cls(start_ns, end_ns, lost_samples, charge_c, reason)
+
+    def lost_centres_ns(self) -> Int64Array:
+        """Interpolated centres of the lost conversions [meter_ns], shape (lost_samples,)."""
+        index = np.arange(self.lost_samples, dtype=np.int64)
+        return self.start_meter_ns + (2 * index + 1) * self.duration_ns // (2 * max(self.lost_samples, 1))
+
+
+@dataclass(frozen=True)
+class PowerTrace:
+    """Current and voltage at the board's supply, on the meter clock.
+
+    Raises: ValueError: shapes differ or stamps do not increase.
+    """
+
+    meter_ns: Int64Array
+    """Centre of each current conversion [ns], int64, shape (n,), strictly increasing."""
+    current_a: Float64Array
+    """Mean current of the conversion [A], float64, shape (n,); NaN where the conversion was lost."""
+    voltage_v: Float64Array
+    """Supply voltage [V], float64, shape (n,); NaN where the conversion was lost."""
+    gaps: tuple[Gap, ...] = field(default=())
+    """Stretches without samples, in order of time, not overlapping."""
+
+    def __post_init__(self) -> None:
+        if not self.meter_ns.shape == self.current_a.shape == self.voltage_v.shape or self.meter_ns.ndim != 1:
+            raise ValueError("trace columns differ in length")
+        if self.meter_ns.dtype != np.int64:
+            raise ValueError(f"meter_ns is {self.meter_ns.dtype}, not int64")
+        if self.meter_ns.size > 1 and not bool(np.all(self.meter_ns[1:] > self.meter_ns[:-1])):
+            first = int(np.argmin(self.meter_ns[1:] > self.meter_ns[:-1]))
+            raise ValueError(f"trace goes back in time after sample {first} ({self.meter_ns[first]} ns)")
+        ordered = tuple(sorted(self.gaps, key=lambda gap: gap.start_meter_ns))
+        object.__setattr__(self, "gaps", ordered)
+
+    @classmethod
+    def of(
+        cls,
+        meter_ns: npt.ArrayLike,
+        current_a: npt.ArrayLike,
+        voltage_v: npt.ArrayLike,
+        gaps: Iterable[Gap] = (),
+    ) -> PowerTrace:
+        """A trace from anything array-like."""
+        return cls(
+            np.ascontiguousarray(meter_ns, dtype=np.int64),
+            np.ascontiguousarray(current_a, dtype=np.float64),
+            np.ascontiguousarray(voltage_v, dtype=np.float64),
+            tuple(gaps),
+        )
+
+    def __len__(self) -> int:
+        return int(self.meter_ns.size)
+
+    @property
+    def good(self) -> npt.NDArray[np.bool_]:
+        """True where the conversion arrived, shape (n,)."""
+        return ~(np.isnan(self.current_a) | np.isnan(self.voltage_v))
+
+    @property
+    def power_w(self) -> Float64Array:
+        """Current times voltage [W], shape (n,); NaN where lost."""
+        return self.current_a * self.voltage_v
+
+    @property
+    def lost_samples(self) -> int:
+        """Conversions known to be lost."""
+        return sum(gap.lost_samples for gap in self.gaps)
+
+    def period_ns(self) -> int:
+        """Median distance of two samples [ns]; 0 for fewer than two."""
+        return int(np.median(np.diff(self.meter_ns))) if len(self) > 1 else 0

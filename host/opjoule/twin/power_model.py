@@ -1,0 +1,98 @@
+"""From activity to supply current: the stated model of a board and its medium."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from opjoule.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Medium:
+    """One storage medium: its rates [B/s] and its power idle and busy [W]."""
+
+    write_bytes_per_s: float
+    read_bytes_per_s: float
+    idle_w: float
+    active_w: float
+
+
+@dataclass(frozen=True)
+class Supply:
+    """A voltage source with a series resistance, seen at the board."""
+
+    open_voltage_v: float
+    resistance_ohm: float
+
+    def at_power(self, power_w: float) -> tuple[float, float]:
+        """(current [A], voltage [V]) at which the board draws `power_w`: the upper root of P = I (V0 - I R)."""
+        v, r = self.open_voltage_v, self.resistance_ohm
+        current_a = (v - math.sqrt(v * v - 4 * r * power_w)) / (2 * r) if r else power_w / v
+        return current_a, v - current_a * r
+
+
+@dataclass(frozen=True)
+class BoardModel:
+    """Power of one board by the number of its busy cores, linear in between [W]."""
+
+    busy_cores_w: tuple[float, ...]
+
+    def power_w(self, busy_cores: float) -> float:
+        """Power at `busy_cores`, which may be fractional and is limited to the board's cores."""
+        busy = min(max(busy_cores, 0.0), len(self.busy_cores_w) - 1.0)
+        below = min(int(busy), len(self.busy_cores_w) - 2)
+        low_w, high_w = self.busy_cores_w[below : below + 2]
+        return low_w + (high_w - low_w) * (busy - below)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What the loader did in one interval of its own clock."""
+
+    start_board_ns: int
+    end_board_ns: int
+    cpu_s: float
+    read_bytes: int
+    written_bytes: int
+
+
+class PowerModel:
+    """Turns activity into supply current; written bytes wait in a queue that drains at the medium's rate."""
+
+    def __init__(self, board: BoardModel, medium: Medium, supply: Supply) -> None:
+        self._board = board
+        self._medium = medium
+        self._supply = supply
+        self.pending_bytes = 0.0
+        """Written by the loader, not yet on the simulated medium."""
+
+    def step(self, activity: Activity) -> tuple[float, float]:
+        """(current [A], voltage [V]) over one interval; the queue advances by it."""
+        span_s = max((activity.end_board_ns - activity.start_board_ns) * 1e-9, 1e-9)
+        self.pending_bytes = max(0.0, self.pending_bytes + activity.written_bytes)
+        drained = min(self.pending_bytes, self._medium.write_bytes_per_s * span_s)
+        self.pending_bytes -= drained
+        busy = drained / (self._medium.write_bytes_per_s * span_s)
+        busy += activity.read_bytes / (self._medium.read_bytes_per_s * span_s)
+        power_w = self._board.power_w(activity.cpu_s / span_s)
+        return self._supply.at_power(power_w + self._medium.idle_w + self._medium.active_w * min(busy, 1.0))
+
+
+def load_model(board: str, medium: str) -> PowerModel:
+    """The model of one board with one medium, from models.toml.
+
+    Raises: BadInput: there is no model of this board or medium.
+    """
+    data = tomllib.loads((Path(__file__).parent / "models.toml").read_text())
+    for kind, name in (("board", board), ("medium", medium)):
+        if name not in data[kind]:
+            known = ", ".join(sorted(data[kind]))
+            raise BadInput(f"there is no power model of {kind} {name}: --simulate knows {known}")
+    return PowerModel(
+        BoardModel(tuple(data["board"][board]["busy_cores_w"])),
+        Medium(**data["medium"][medium]),
+        Supply(**data["supply"]),
+    )

@@ -1,0 +1,197 @@
+"""The simulated rig as one object: rig simulator, feed and simulated board."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.devices.loader_process import LoaderProcess
+from opjoule.devices.local import LocalDevice, file_options, loader_files, start_stream
+from opjoule.devices.operation_stream import OperationStream
+from opjoule.devices.profiles import Profile
+from opjoule.errors import RigFault
+from opjoule.twin.feed import DELAY_NS, Feed
+from opjoule.twin.power_model import load_model
+
+_SYSTEM_PERIOD_MS = 10
+_SIGNATURE_PERIOD_MS = 2
+"""During a load signature: what the model blurs, the alignment has to bear."""
+_START_LIMIT_S = 10.0
+_STOP_LIMIT_S = 3.0
+
+
+@dataclass(frozen=True)
+class Imperfections:
+    """How this simulated meter differs from a perfect one; drawn within the sensor's data sheet limits."""
+
+    gain_error: float
+    offset_uv: float
+    noise_uv: float
+    clock_error_ppm: float
+
+    @classmethod
+    def draw(cls, seed: int) -> Imperfections:
+        """One meter from the population: INA219A limits for gain and offset, a crystal within 50 ppm."""
+        chance = random.Random(seed)
+        return cls(
+            gain_error=round(chance.uniform(-0.005, 0.005), 6),
+            offset_uv=round(chance.uniform(-50, 50), 2),
+            noise_uv=20.0,
+            clock_error_ppm=round(chance.uniform(-50, 50), 2),
+        )
+
+    def options(self) -> list[str]:
+        """As rig-sim takes them."""
+        return [
+            part
+            for name, value in asdict(self).items()
+            for part in ("--" + name.replace("_", "-"), str(value))
+        ]
+
+
+class TwinDevice(LocalDevice):
+    """The simulated board: the loader runs here, its activity feeds the power model.
+
+    The rig runs a fixed delay behind this computer, so the simulated board's clock does too: a board_ns of the
+    loader happens, for the meter and for round-trip exchanges, DELAY_NS later on host_ns.
+    """
+
+    simulated = True
+
+    def __init__(self, profile: Profile, loader: Path, storage: Path, feed: Feed, *, sync: bool) -> None:
+        carrier = f"virtual:{feed.sync.path}" if sync else None
+        super().__init__(profile.name, profile.cores, loader, storage, carrier)
+        self._feed = feed
+
+    def facts(self) -> dict[str, Any]:
+        """The computer's own facts; the board's are its profile's."""
+        return {**super().facts(), "connection": "simulated"}
+
+    def start_loader(
+        self, arguments: list[str], raw: Path, tag: str, stream: list[str] | None = None
+    ) -> LoaderProcess:
+        """Starts the loader with its samples going to the feed, which also writes them to the record."""
+        files = loader_files(raw, tag)
+        self._feed.loader_starts(files["--system"])
+        files["--system"] = self._feed.system.path
+        period_ms = _SIGNATURE_PERIOD_MS if arguments[0] == "sync" else _SYSTEM_PERIOD_MS
+        options = [*file_options(arguments[0], files), "--system-period-ms", str(period_ms)]
+        options += ["--trace", "-"] if stream else []
+        made = start_stream(stream, raw, tag)
+        return _FedLoader([str(self._loader), *arguments, *options], self._feed, made)
+
+    def clock_exchange(self) -> Exchange:
+        """The simulated board's clock: this computer's, the rig's delay ago."""
+        sent_ns = time.monotonic_ns()
+        board_ns = time.monotonic_ns() - DELAY_NS
+        return Exchange(sent_ns, board_ns, board_ns, time.monotonic_ns())
+
+    def pending_write_bytes(self) -> int:
+        """The simulated medium's write queue, as of the simulated board's clock."""
+        return self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
+
+
+class _FedLoader(LoaderProcess):
+    def __init__(self, command: list[str], feed: Feed, stream: OperationStream | None) -> None:
+        self._feed = feed
+        super().__init__(command, stream=stream)
+
+    def finish(self) -> int:
+        status = super().finish()
+        self._feed.loader_ended()
+        return status
+
+
+class TwinRig:
+    """Starts rig-sim on the real firmware and gives the meter's address and the board."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        medium: str,
+        *,
+        root: Path,
+        storage: Path,
+        truth: Path,
+        seed: int,
+        sync: bool = True,
+    ) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="opjoule-twin-")
+        folder = Path(self._folder.name)
+        self._truth = truth
+        self._storage = storage
+        self.imperfections = Imperfections.draw(seed)
+        self._feed = Feed(folder, load_model(profile.name, medium))
+        self._link = folder / "meter"
+        self._log = (folder / "rig-sim.log").open("w+")
+        command = [
+            str(root / "build/rig-sim/rig-sim"),
+            *("--elf", str(root / ".pio/build/uno/firmware.elf")),
+            *("--live", str(self._feed.live), "--delay-ms", str(DELAY_NS // 1_000_000)),
+            *(
+                "--pty",
+                str(self._link),
+                "--pace",
+                "1",
+                "--truth",
+                str(folder / "truth.json"),
+                "--seed",
+                str(seed),
+            ),
+            *self.imperfections.options(),
+        ]
+        self._simulator = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._feed.start()
+        self._await_link()
+        self.meter = f"serial:{self._link}"
+        self.device = TwinDevice(profile, root / "build/loader/loader", storage, self._feed, sync=sync)
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of the simulation: models, imperfections, delay."""
+        return {
+            "models": "host/opjoule/twin/models.toml",
+            "imperfections": asdict(self.imperfections),
+            "rig_delay_s": DELAY_NS * 1e-9,
+            "load_step_s": _SIGNATURE_PERIOD_MS * 1e-3,
+        }
+
+    def _await_link(self) -> None:
+        deadline_s = time.monotonic() + _START_LIMIT_S
+        while not self._link.exists():
+            if self._simulator.poll() is not None or time.monotonic() > deadline_s:
+                raise RigFault(
+                    f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
+                )
+            time.sleep(0.01)
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
+
+    def close(self) -> None:
+        """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
+        self._feed.stop()
+        try:
+            self._simulator.wait(_STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._simulator.terminate()
+            self._simulator.wait()
+        self._log.close()
+        written = Path(self._folder.name) / "truth.json"
+        if written.exists() and self._truth.parent.is_dir():
+            shutil.copyfile(written, self._truth)
+        shutil.rmtree(self._storage, ignore_errors=True)
+        self._folder.cleanup()

@@ -1,0 +1,214 @@
+"""`./test`: sets up what the tests need, runs every part, and says which failed.
+
+Uses the standard library alone; each part is an ordinary command that can be run by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import bootstrap
+from bootstrap import BUILD, ROOT
+
+VENV = ROOT / ".venv" / "bin"
+LAST_LINES = 40
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of the test suite: its commands run in order, the first failure ends the part."""
+
+    name: str
+    about: str
+    commands: tuple[tuple[str, ...], ...]
+
+
+def cpp_sources() -> list[str]:
+    """Every C++ file of the loader and the firmware but the generated one."""
+    found = [path for top in ("loader-cpp", "firmware") for path in (ROOT / top).rglob("*")]
+    wanted = (path for path in found if path.suffix in {".cc", ".cpp", ".h"} and path.name != "messages.h")
+    return sorted(str(path.relative_to(ROOT)) for path in wanted)
+
+
+def board_scripts() -> list[str]:
+    """The shell scripts that run on a board."""
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "host/opjoule/devices").rglob("*.sh"))
+
+
+def other_core_check() -> tuple[str, ...]:
+    """Compiles the firmware on the Arduino framework as for another processor, against declarations alone."""
+    firmware = ROOT / "firmware"
+    folders = [
+        firmware / "test/other_core",
+        firmware / "platformio/libraries/adafruit_ina219/src",
+        *firmware.glob("lib/*/src"),
+    ]
+    options = [*(f"-I{folder}" for folder in folders), "-DARDUINO=10819", "-DARDUINO_ARCH_ESP32"]
+    sources = [*firmware.glob("src/arduino/*.cpp"), *firmware.glob("lib/*/src/*.cpp")]
+    strict = ["-std=gnu++14", "-fsyntax-only", "-Wall", "-Wextra", "-Werror"]
+    return ("g++", *strict, *options, *map(str, sorted(sources)))
+
+
+def sanitized_build(source: str, name: str, target: str) -> tuple[tuple[str, ...], ...]:
+    """Configure, build and run one CMake project's tests under address and undefined-behaviour sanitizers."""
+    build = str(BUILD / f"{name}-sanitize")
+    return (
+        (
+            "cmake",
+            "-S",
+            source,
+            "-B",
+            build,
+            "-G",
+            "Ninja",
+            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
+            "-DOPJOULE_SANITIZE=ON",
+        ),
+        ("cmake", "--build", build, "--target", target),
+        (f"{build}/{target}",),
+    )
+
+
+def parts() -> list[Part]:
+    """All parts, quick ones first."""
+    return [
+        Part(
+            "style",
+            "formatting, lint, types, layers, shell scripts",
+            (
+                (f"{VENV}/ruff", "format", "--check", "host", "firmware"),
+                (f"{VENV}/ruff", "check", "host", "firmware"),
+                (f"{VENV}/mypy",),
+                (f"{VENV}/lint-imports",),
+                ("clang-format", "--dry-run", "--Werror", *cpp_sources()),
+                ("shellcheck", "-S", "warning", "test", ".ci/run", "firmware/sim/rig-sim", *board_scripts()),
+            ),
+        ),
+        Part(
+            "loader", "the loader under sanitizers", sanitized_build("loader-cpp", "loader", "loader-tests")
+        ),
+        Part(
+            "rig-sim",
+            "the rig simulator under sanitizers",
+            sanitized_build("firmware/sim", "rig-sim", "rig-sim-tests"),
+        ),
+        Part(
+            "firmware",
+            "firmware logic on this computer, and what the firmware of each board takes",
+            (
+                (sys.executable, "firmware/platformio/run.py", "test", "-e", "native"),
+                other_core_check(),
+                (sys.executable, "firmware/platformio/sizes.py"),
+            ),
+        ),
+        Part(
+            "host",
+            "the host package, end to end through the simulated rig, and on a virtual board",
+            # Three at a time on two cores: much of it waits for simulated hardware. In order, the long ones come early.
+            (
+                (
+                    f"{VENV}/pytest",
+                    "-n",
+                    "3",
+                    "--dist",
+                    "loadfile",
+                    "--no-loadscope-reorder",
+                    "--durations=15",
+                ),
+            ),
+        ),
+    ]
+
+
+def shown_while_running(command: tuple[str, ...], environment: dict[str, str]) -> tuple[int, list[str]]:
+    """Exit status of a command whose output is shown as it comes, and the last lines of that output."""
+    last: deque[str] = deque(maxlen=LAST_LINES)
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
+    ) as running:
+        assert running.stdout
+        for line in running.stdout:
+            print(line, end="", flush=True)
+            last.append(line)
+    return running.returncode, list(last)
+
+
+def run_part(part: Part) -> list[str] | None:
+    """Runs one part's commands: nothing when all ended with 0, else the last lines of the one that failed."""
+    started_s = time.monotonic()
+    print(f"== {part.name}: {part.about}", flush=True)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "host"), "PATH": f"{VENV}:{os.environ['PATH']}"}
+    for command in part.commands:
+        status, last = shown_while_running(command, environment)
+        if status != 0:
+            shown = " ".join(command)
+            print(
+                f"-- {part.name} FAILED after {time.monotonic() - started_s:.0f} s: {shown[:300]}", flush=True
+            )
+            return last
+    print(f"-- {part.name} passed in {time.monotonic() - started_s:.0f} s", flush=True)
+    return None
+
+
+@contextmanager
+def building_virtual_board() -> Iterator[None]:
+    """Builds the image of the virtual board beside the parts before its tests; those say what went wrong with it."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "host")}
+    command = [f"{VENV}/python", "-m", "opjoule.cli.measure", "virtual-board", "build"]
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet) as building:
+        try:
+            yield
+        finally:
+            building.terminate()
+
+
+def main() -> int:
+    """Exit status 0 only when every part passed."""
+    known = parts()
+    parser = argparse.ArgumentParser(
+        prog="./test",
+        description="Runs every test after setting up what they need.",
+        epilog="parts:\n" + "\n".join(f"  {part.name:<14} {part.about}" for part in known),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("part", nargs="*", help="run these parts only")
+    chosen = parser.parse_args().part
+    if unknown := set(chosen) - {part.name for part in known}:
+        parser.error(
+            f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}"
+        )
+    try:
+        bootstrap.set_up(bootstrap.Needs(simulate=True, test=True))
+    except bootstrap.SetupError as error:
+        print(f"./test: {error}", file=sys.stderr)
+        return 1
+    names = chosen or [part.name for part in known]
+    with building_virtual_board() if "host" in names else nullcontext():
+        outcomes = {part.name: run_part(part) for part in known if part.name in names}
+    failed = [name for name, last in outcomes.items() if last is not None]
+    for name in failed:
+        print(f"== the last lines of {name}, which failed:")
+        print(*(outcomes[name] or []), sep="", flush=True)
+    print(f"parts failed: {', '.join(failed)}" if failed else "every part passed")
+    print(f"{len(outcomes) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        print("./test: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,49 @@
+"""A plain, slow writer of operation logs after docs/reference/operation-log.md, to test the reader with."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+
+BLOCK_BYTES = 65536
+
+
+def varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def file_header(board_ns: int = 0, version: int = 1) -> bytes:
+    return struct.pack("<8sIIQ8x", b"OPJLOG1\n", version, BLOCK_BYTES, board_ns)
+
+
+def block(
+    thread: int, base_board_ns: int, records: Sequence[tuple[int, int, int]], sequence: int = 0
+) -> bytes:
+    payload = b"".join(varint(value) for record in records for value in record)
+    header = struct.pack(
+        "<IHHIIQIIQ",
+        0x4B4C4250,
+        thread,
+        0,
+        len(records),
+        len(payload),
+        base_board_ns,
+        zlib.crc32(payload),
+        0,
+        sequence,
+    )
+    return header + payload
+
+
+def operation(kind: int, gap_ns: int, duration_ns: int, ok: bool = True) -> tuple[int, int, int]:
+    return kind | ok << 3, gap_ns, duration_ns
+
+
+def byte_size(kind: int, size: int) -> tuple[int, int, int]:
+    return 0x10 | kind, size, 0

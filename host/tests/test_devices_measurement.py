@@ -1,0 +1,196 @@
+"""Whole measurements of a board behind ssh (this computer, by loopback) with a simulated meter; and cut off."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import mongo_server
+import pytest
+from loopback_sshd import Link, Sshd
+from opjoule.devices.recovery import recover
+from opjoule.devices.ssh import SshConnection
+
+ROOT = Path(__file__).resolve().parents[2]
+KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services")
+ENDLESS = ["--operations", "500000000", "-p", "maxexecutiontime=100"]
+
+
+@pytest.fixture
+def rig(tmp_path):
+    made = LoopbackRig(tmp_path)
+    yield made
+    made.close()
+
+
+class LoopbackRig:
+    """A real sshd behind a link that can be cut, a simulated meter, and the rig.toml of both."""
+
+    def __init__(self, folder: Path, connection: str = "ssh", *more: str) -> None:
+        self.folder = folder
+        self.out = folder / "out"
+        (folder / "sshd").mkdir()
+        self.sshd = Sshd(folder / "sshd")
+        self.link = Link(self.sshd.port)
+        self.storage = folder / 'sd card; $(touch injected) "x"'
+        meter = folder / "meter"
+        (folder / "profile.csv").write_text("time_s,current_a,voltage_v\n0,0.6,5.0\n3600,0.6,5.0\n")
+        self._simulator = subprocess.Popen(
+            [
+                *(
+                    ROOT / "build/rig-sim/rig-sim",
+                    "--elf",
+                    ROOT / ".pio/build/uno/firmware.elf",
+                    "--pty",
+                    meter,
+                ),
+                *("--profile", folder / "profile.csv", "--pace", "1", "--truth", folder / "truth.json"),
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        deadline_s = time.monotonic() + 120
+        while not meter.exists():
+            assert time.monotonic() < deadline_s, "the simulated meter does not start"
+            time.sleep(0.02)
+        lines = [
+            f'[meter]\nport = "serial:{meter}"',
+            f'[device.rpi4]\nconnection = "{"local" if connection == "local" else f"ssh:{self.sshd.target}"}"',
+            f"ssh_options = {json.dumps([] if connection == 'local' else self.sshd.options(self.link.port))}",
+            *('sync = "none"', *more),
+            f"[device.rpi4.storage]\nsd = {json.dumps(str(self.storage))}",
+            "[device.rpi4.state]",
+            *(f'{key} = "keep"' for key in KEEP),
+        ]
+        (folder / "rig.toml").write_text("\n".join(lines) + "\n")
+
+    def measure(self, *options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "opjoule.cli.measure", "--device", "rpi4"]
+        if "--db" not in options:
+            command += ["--db", "leveldb"]
+        command += [
+            "--rig",
+            str(self.folder / "rig.toml"),
+            "--out",
+            str(self.out),
+            "--records",
+            "2000",
+            "--idle",
+            "0.5",
+        ]
+        command += ["--settle-limit", "0.5", "--no-harness", "--no-signature", *options]
+        return subprocess.Popen(
+            command,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=self.folder,
+        )
+
+    def record(self) -> dict:
+        return json.loads((self.out / "run.json").read_text())
+
+    def phases(self) -> list[str]:
+        if not (self.out / "run.json").exists():
+            return []
+        return [phase["name"] for phase in self.record().get("phases", [])]
+
+    def await_phase(self, name: str) -> None:
+        deadline_s = time.monotonic() + 300
+        while True:
+            if name in self.phases():
+                return
+            assert time.monotonic() < deadline_s, f"no phase {name}"
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        self._simulator.terminate()
+        self._simulator.wait()
+        self.link.close()
+        self.sshd.close()
+
+
+@pytest.fixture(params=["ssh", "local"])
+def any_rig(tmp_path, request):
+    made = LoopbackRig(tmp_path, request.param)
+    yield made
+    made.close()
+
+
+def test_a_measurement_is_complete(any_rig):
+    rig = any_rig
+    host = rig.measure("--operations", "2000")
+    _, said = host.communicate(timeout=600)
+    assert host.returncode == 0, said
+    record, result = rig.record(), json.loads((rig.out / "result.json").read_text())
+    assert record["status"] == "complete"
+    assert record["found"]["device"]["storage_path"] == str(rig.storage)
+    assert record["state"]["before"]["medium_speed"]["read_bytes_per_s"] > 0
+    assert result["operations"]["value"] == 2000
+    assert result["power_w"]["value"] == pytest.approx(3.0, rel=0.02)
+    assert not (rig.folder / "injected").exists()
+    assert list(rig.storage.iterdir()) == []
+
+
+def test_a_link_cut_in_mid_run_leaves_a_true_partial_record_with_the_boards_own_log(rig):
+    host = rig.measure(*ENDLESS)
+    rig.await_phase("idle-before")
+    time.sleep(2)
+    rig.link.cut()
+    time.sleep(9)  # longer than the host takes to notice
+    rig.link.heal()
+    _, said = host.communicate(timeout=600)
+    assert host.returncode == 3, said
+    record = rig.record()
+    assert record["status"] == "partial"
+    assert any("the link to" in fault and "its files were fetched" in fault for fault in record["faults"])
+    assert (rig.out / "raw/run-1.oplog").stat().st_size > 1000
+    assert (rig.out / "power.parquet").exists()
+
+
+def test_a_killed_host_leaves_a_true_partial_record_and_restore_fetches_the_rest(rig):
+    host = rig.measure(*ENDLESS)
+    rig.await_phase("idle-before")
+    time.sleep(2)
+    host.send_signal(signal.SIGKILL)
+    host.communicate()
+    record = rig.record()
+    assert record["status"] == "partial"
+    assert "result.json" not in [path.name for path in rig.out.iterdir()]
+    assert (rig.out / "raw/power.arrows").stat().st_size > 10_000
+    shell = SshConnection(rig.sshd.target, rig.sshd.options())
+    try:
+        done, left = recover(shell, [str(rig.storage)], rig.folder / "recovered", str(rig.folder / "journal"))
+    finally:
+        shell.close()
+    assert left == []
+    assert any(line.startswith("removed ") for line in done)
+    [log] = (rig.folder / "recovered").glob("*-run-1/run-1.oplog")
+    assert log.stat().st_size > 1000
+    assert list(rig.storage.iterdir()) == []
+
+
+def test_a_server_database_is_measured_and_named_for_what_it_is(tmp_path):
+    subprocess.run([ROOT / "loader-cpp/board-builds", "amd64"], check=True, timeout=3600)
+    mongod = mongo_server.stand_in_mongod(tmp_path)
+    rig = LoopbackRig(tmp_path, "ssh", f"mongod = {json.dumps(str(mongod))}")
+    try:
+        host = rig.measure("--db", "mongodb", "--operations", "500")
+        _, said = host.communicate(timeout=600)
+    finally:
+        rig.close()
+    assert host.returncode == 0, said
+    record, result = rig.record(), json.loads((rig.out / "result.json").read_text())
+    assert record["status"] == "complete"
+    assert result["operations"]["value"] == 500
+    assert result["server"]["peak_memory_bytes"]["value"] > 20_000_000
+    assert '"mongodb.server": "not mongod: a stand-in' in json.dumps(record["loader"])
+    assert "not mongod: a stand-in" in (rig.out / "report.html").read_text()
+    assert list(rig.storage.iterdir()) == []

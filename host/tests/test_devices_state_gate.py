@@ -1,0 +1,116 @@
+"""The state gate reads the board and marks a run that breaks a limit."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from opjoule.devices.profiles import Profile, find_profile, known_profiles
+from opjoule.devices.shell import LocalShell
+from opjoule.devices.state_gate import (
+    MediumSpeed,
+    Reading,
+    StateWatch,
+    broken_before,
+    broken_by_readings,
+    compare_speed,
+)
+
+
+def reading(**changed) -> Reading:
+    values = {
+        "temperature_c": 50.0,
+        "throttled": 0,
+        "frequencies_khz": (1500000,),
+        "busy_ticks": 0,
+        "total_ticks": 1,
+    }
+    return Reading(**{**values, **changed})
+
+
+def test_an_answer_of_the_board_is_read():
+    parsed = Reading.parse("48312 50005 ,600000,1500000 12 100")
+    assert parsed == Reading(48.312, 0x50005, (600000, 1500000), 12, 100)
+    assert Reading.parse("- - - 1 2") == Reading(None, None, (), 1, 2)
+
+
+def test_a_quiet_board_breaks_no_limit():
+    assert broken_by_readings([reading(), reading(temperature_c=None, throttled=None)], 80) == []
+    assert broken_before(0.02, 1 << 30) == []
+
+
+@pytest.mark.parametrize(
+    ("readings", "says"),
+    [
+        ([reading(), reading(temperature_c=81.3), reading()], "temperature reached 81.3 C (limit 80 C)"),
+        ([reading(), reading(throttled=0x1), reading()], "firmware reports under-voltage"),
+        ([reading(), reading(throttled=0x40000)], "firmware reports throttled"),
+        ([reading(), reading(throttled=0x8)], "firmware reports soft temperature limit"),
+    ],
+)
+def test_a_broken_limit_is_named(readings, says):
+    assert broken_by_readings(readings, 80) == [says]
+
+
+def test_flags_from_before_the_run_are_not_held_against_it():
+    assert broken_by_readings([reading(throttled=0x50000), reading(throttled=0x50000)], 80) == []
+
+
+def test_load_by_others_and_a_full_medium_are_named():
+    assert broken_before(0.25, 100 << 20) == [
+        "other programs used 25% of the processors before the run (limit 10%)",
+        "100 MiB free on the medium (limit 256 MiB)",
+    ]
+
+
+def test_a_medium_that_has_become_slow_is_named(tmp_path):
+    history = tmp_path / "deep" / "media.json"
+    for _ in range(3):
+        assert compare_speed(history, "SD S1", MediumSpeed(20e6, 40e6)) == []
+    assert compare_speed(history, "other", MediumSpeed(1e6, 1e6)) == []
+    assert compare_speed(history, "SD S1", MediumSpeed(10e6, 41e6)) == [
+        "medium write speed 10.0 MB/s, usually 20.0 MB/s"
+    ]
+
+
+def stand_in(tmp_path: Path) -> Profile:
+    (tmp_path / "temp").write_text("61500\n")
+    (tmp_path / "throttled").write_text("0\n")
+    policy = tmp_path / "cpu" / "cpufreq" / "policy0"
+    policy.mkdir(parents=True)
+    (policy / "scaling_cur_freq").write_text("1400000\n")
+    values = {**vars(find_profile("rpi3")), "temperature": str(tmp_path / "temp")}
+    return Profile(**{**values, "throttled": str(tmp_path / "throttled")})
+
+
+def test_a_whole_watch_reports_before_during_and_after(tmp_path):
+    """Against a stand-in tree: the 3B+ lowers its clock from 60 C on."""
+    storage = tmp_path / "storage"
+    storage.mkdir()
+    watch = StateWatch(
+        LocalShell(),
+        stand_in(tmp_path),
+        storage=str(storage),
+        identity="test",
+        cpufreq=str(tmp_path / "cpu"),
+        history=tmp_path / "media.json",
+    )
+    watch.start()
+    (tmp_path / "throttled").write_text("10000\n")
+    report = watch.stop()
+    assert report.before["temperature_c"] == 61.5
+    assert report.before["frequencies_khz"] == (1400000,)
+    assert report.before["medium_speed"]["write_bytes_per_s"] > 0
+    assert report.after["throttled"] == 0x10000
+    assert "temperature reached 61.5 C (limit 60 C)" in report.broken
+    assert "firmware reports under-voltage" in report.broken
+    assert list(storage.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", known_profiles())
+def test_every_profile_is_complete(name):
+    profile = find_profile(name)
+    assert profile.media
+    assert profile.supply_voltage_v[0] < profile.supply_voltage_v[1]
+    assert profile.sync == "none" or profile.sync.startswith("gpio:/dev/gpiochip")
+    assert profile.cpu_khz is None or profile.cpu_khz[0] < profile.cpu_khz[1]

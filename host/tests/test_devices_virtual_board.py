@@ -1,0 +1,414 @@
+"""The whole remote path on a virtual board: prepared, measured, restored; after kills, cuts, a reboot, a power cut.
+
+OPJOULE_CUTS sets at how many random moments the host is killed and the link is cut (default 1 each; the moments are
+drawn from a seed, OPJOULE_SEED).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from loopback_sshd import Link
+from opjoule.cli import arguments
+from opjoule.cli.planning import make_plan
+from opjoule.devices.board import BoardDevice, plan_for
+from opjoule.devices.facts import read_facts
+from opjoule.devices.medium import Medium
+from opjoule.devices.profiles import find_profile
+from opjoule.devices.recovery import recover
+from opjoule.devices.ssh import SshConnection
+from opjoule.devices.state_settings import StateSettings
+from opjoule.devices.steps import JOURNAL
+from opjoule.devices.virtual.image import get_image
+from opjoule.devices.virtual.machine import Machine
+from opjoule.errors import BadInput, LinkFault
+from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.session import measure
+from opjoule.twin.virtual_rig import VirtualRig
+from rig_session import rig_sim
+
+ROOT = Path(__file__).resolve().parents[2]
+CUTS = int(os.environ.get("OPJOULE_CUTS", "1"))
+CHANCE = random.Random(int(os.environ.get("OPJOULE_SEED", "1")))
+SD, EMMC, SSD = (f"/dev/disk/by-id/virtio-{name}" for name in ("SD", "EMMC", "SSD"))
+
+# Everything a measurement may change, as text that must be the same before and after.
+LISTING = r"""
+cut -d' ' -f1-4 /proc/mounts | sort
+for disk in SD EMMC SSD; do
+  echo "$disk"
+  dumpe2fs -h "/dev/disk/by-id/virtio-$disk" 2>/dev/null | grep -i features
+done
+systemctl list-units --state=active --plain --no-legend --type=service,timer,socket | awk '{print $1}' |
+  grep -v -e 'user' -e 'session' -e systemd-tmpfiles-clean.service -e systemd-hostnamed | sort
+tail -n +2 /proc/swaps | awk '{print $1, $2, $3, $5}'
+grep -r . /run/cpu
+cat /sys/devices/system/cpu/online
+grep -r . /proc/sys/vm --exclude=stat_refresh --exclude=compact_memory 2>/dev/null | sort
+ls -d /mnt/* /var/lib/opjoule 2>/dev/null
+pgrep -f '/opjoule/[l]oader-' || :
+"""
+
+# As a kernel's own tree, it is gone after a reboot and made anew with its defaults.
+STAND_IN = r"""
+set -e
+policy=/run/cpu/cpufreq/policy0
+mkdir -p "$policy"
+for pair in scaling_governor=ondemand scaling_min_freq=600000 scaling_max_freq=1500000 cpuinfo_min_freq=600000 \
+  cpuinfo_max_freq=1500000 'scaling_available_governors=ondemand performance'; do
+  echo "${pair#*=}" > "$policy/${pair%%=*}"
+done
+"""
+FIRST_TIME = r"""
+set -e
+mkfs.ext4 -q -F /dev/disk/by-id/virtio-EMMC
+fallocate -l 8M /swap && chmod 600 /swap && mkswap -q /swap
+echo '/swap none swap sw 0 0' >> /etc/fstab
+swapon /swap
+"""
+
+WANTED = {"journal": "off", "frequency_khz": "1200000", "cpus": "1", "memory_mb": "800"}
+
+
+@pytest.fixture(scope="module")
+def image():
+    release = tuple(int(part) for part in os.uname().release.split(".")[:2])
+    if release < (6, 7):
+        pytest.skip(f"the virtual board is built with Linux 6.7 or later; this is {os.uname().release}")
+    made = get_image(ROOT / "build/virtual-board", print)  # while other tests build the loaders
+    subprocess.run([str(ROOT / "loader-cpp/board-builds"), "aarch64"], check=True, timeout=3600)
+    return made
+
+
+@pytest.fixture(scope="module")
+def machine(image, tmp_path_factory):
+    made = Machine(image, tmp_path_factory.mktemp("board") / "machine")
+    as_root(made, FIRST_TIME + STAND_IN)
+    yield made
+    made.close()
+
+
+def connect(machine: Machine, user: str = "rig", port: int | None = None) -> SshConnection:
+    port = port or machine.port
+    options = machine.image.ssh_options(port, machine.folder / f"known_hosts_{port}")
+    return SshConnection(f"{user}@127.0.0.1", options)
+
+
+def as_root(machine: Machine, script: str) -> None:
+    shell = connect(machine)
+    ran = shell.run(["sudo", "sh", "-c", script], limit_s=120)
+    shell.close()
+    assert ran.status == 0, ran.err
+
+
+def listing(machine: Machine) -> list[str]:
+    shell = connect(machine)
+    try:
+        ran = shell.run(["sudo", "sh", "-c", LISTING], limit_s=120)
+        assert ran.status == 0, ran.err
+        return ran.text().splitlines()
+    finally:
+        shell.close()
+
+
+def board(shell: SshConnection, medium: Medium | None = None, **wanted: str) -> BoardDevice:
+    return BoardDevice(
+        find_profile("virtual"),
+        shell,
+        builds=ROOT / "build",
+        medium=medium or Medium("/mnt/emmc", EMMC, expendable=True),
+        sync="gpio:/dev/gpiochip0:0",
+        wanted=StateSettings().changed({**WANTED, **wanted}, "test"),
+        cpufreq="/run/cpu",
+    )
+
+
+def test_what_prepare_changes_restore_puts_back(machine):
+    before = listing(machine)
+    device = board(connect(machine))
+    done = device.prepare()
+    during = listing(machine)
+    left = device.restore()
+    device.close()
+    assert not [line for line in done if line.startswith("FAILED")]
+    changed = set(before) ^ set(during)
+    for part in (
+        "/mnt/emmc",
+        "has_journal",
+        "apt-daily.timer",
+        "/swap",
+        "scaling_governor:performance",
+        "opjoule-memory",
+    ):
+        assert any(part in line for line in changed), part
+    assert "0" in during
+    assert left == []
+    assert listing(machine) == before
+
+
+REFUSED = {
+    "/dev/disk/by-label/board-root": "root file system",
+    "/dev/disk/by-id/virtio-ROOT": "root file system",
+    "/dev/loop7": "is in use",
+    "/dev/disk/by-id/virtio-SD-part1": "partition of",
+    "/dev/disk/by-id/virtio-nothing": "not a block device",
+}
+
+
+def test_a_device_that_must_not_be_lost_is_refused(machine):
+    as_root(
+        machine,
+        r"""
+        set -e
+        echo ',64M' | sfdisk -q /dev/disk/by-id/virtio-SD
+        udevadm settle
+        truncate -s 8M /loop
+        mkfs.ext4 -q /loop
+        losetup /dev/loop7 /loop
+        mount /dev/loop7 /media
+        """,
+    )
+    shell = connect(machine)
+    facts = read_facts(shell, journal=JOURNAL)
+    new = StateSettings(file_system="new")
+    try:
+        for name, message in REFUSED.items():
+            with pytest.raises(BadInput, match=message):
+                plan_for(shell, facts, Medium("/mnt/x", name, expendable=True), new, "/run/cpu")
+        with pytest.raises(BadInput, match="not listed as expendable"):
+            plan_for(shell, facts, Medium("/mnt/x", SSD), new, "/run/cpu")
+    finally:
+        shell.close()
+        as_root(
+            machine,
+            "umount /media; losetup -d /dev/loop7; rm -f /loop; wipefs -q -a /dev/disk/by-id/virtio-SD",
+        )
+
+
+HOST = """
+import json, sys
+from pathlib import Path
+sys.path[:0] = [sys.argv[1]]
+from test_devices_virtual_board import board
+from opjoule.devices.ssh import SshConnection
+raw, target, *options = sys.argv[2:]
+device = board(SshConnection(target, options))
+try:
+    device.prepare()
+    device.before_run()
+    run = device.start_loader(["idle", "--seconds", "3", "--sync", "gpio:/dev/gpiochip0:0"], Path(raw), "idle-1")
+    for line in run.lines():
+        pass
+    print("status", run.finish(), flush=True)
+finally:
+    print("left", device.restore(), flush=True)
+    device.close()
+"""
+
+
+def start_host(machine: Machine, raw: Path, port: int | None = None) -> subprocess.Popen[str]:
+    port = port or machine.port
+    options = machine.image.ssh_options(port, machine.folder / f"known_hosts_{port}")
+    paths = f"{ROOT / 'host'}:{ROOT / 'host/tests'}"
+    return subprocess.Popen(
+        [sys.executable, "-c", HOST, str(ROOT / "host/tests"), str(raw), "rig@127.0.0.1", *options],
+        env={**os.environ, "PYTHONPATH": paths},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+
+
+@pytest.fixture(scope="module")
+def whole_run_s(machine, tmp_path_factory):
+    """How long an undisturbed host takes here, so that the random moments fall all over it."""
+    started_s = time.monotonic()
+    host = start_host(machine, tmp_path_factory.mktemp("raw"))
+    said, _ = host.communicate(timeout=300)
+    assert said.splitlines() == ["status 0", "left []"]
+    return time.monotonic() - started_s
+
+
+def put_back(machine: Machine, before: list[str], fetched: Path) -> list[str]:
+    """What measure.py restore does; the listing must then be as before."""
+    shell = connect(machine)
+    try:
+        done, left = recover(shell, ["/mnt/emmc"], fetched)
+    finally:
+        shell.close()
+    assert left == []
+    assert listing(machine) == before
+    return done
+
+
+@pytest.mark.parametrize("moment", [CHANCE.random() for _ in range(CUTS)])
+def test_a_host_killed_at_any_moment_leaves_a_board_that_restore_puts_back(
+    machine, whole_run_s, tmp_path, moment
+):
+    before = listing(machine)
+    host = start_host(machine, tmp_path)
+    try:
+        host.wait(moment * whole_run_s)
+    except subprocess.TimeoutExpired:
+        host.kill()
+        host.wait()
+    put_back(machine, before, tmp_path)
+
+
+@pytest.mark.parametrize("moment", [CHANCE.random() for _ in range(CUTS)])
+def test_a_link_cut_at_any_moment_leaves_a_board_that_is_put_back(machine, whole_run_s, tmp_path, moment):
+    before = listing(machine)
+    link = Link(machine.port)
+    host = start_host(machine, tmp_path, link.port)
+    try:
+        time.sleep(moment * whole_run_s)
+        link.cut()
+        time.sleep(8)  # longer than the host takes to notice
+        link.heal()
+        host.communicate(timeout=300)
+    finally:
+        link.close()
+    put_back(machine, before, tmp_path)
+
+
+def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monkeypatch):
+    monkeypatch.setattr("opjoule.devices.board_loader.RECONNECT_S", 600.0)  # emulated, on a busy computer
+    monkeypatch.setattr("opjoule.devices.board.RECONNECT_S", 600.0)
+    before = listing(machine)
+    device = board(connect(machine))
+    device.prepare()
+    run = device.start_loader(["idle", "--seconds", "600"], tmp_path, "idle-1")
+    lines = run.lines()
+    assert next(lines)["phase"] == "idle-start"
+    device.shell.run(["sudo", "systemctl", "reboot"])
+    list(lines)
+    with pytest.raises(LinkFault, match="has restarted and kept no files"):
+        run.finish()
+    assert device.restore() == []
+    device.close()
+    as_root(machine, STAND_IN)
+    assert without_boot(listing(machine)) == without_boot(before)
+
+
+def test_after_a_power_cut_in_mid_run_the_board_is_put_back(machine, tmp_path):
+    before = listing(machine)
+    device = board(connect(machine))
+    device.prepare()
+    run = device.start_loader(["idle", "--seconds", "600"], tmp_path, "idle-1")
+    lines = run.lines()
+    assert next(lines)["phase"] == "idle-start"
+    machine.power_off()
+    list(lines)
+    device.shell.close()
+    machine.power_on()
+    shell = connect(machine)
+    _, left = recover(shell, ["/mnt/emmc"], tmp_path)
+    shell.close()
+    assert left == []
+    as_root(machine, STAND_IN)
+    assert without_boot(listing(machine)) == without_boot(before)
+
+
+def without_boot(lines: list[str]) -> list[str]:
+    """A listing without what a reboot itself changes: services that run now and then, and what a boot works out."""
+    own = (".service", ".timer")
+    return [line for line in lines if not line.endswith(own) and "reserve_kbytes" not in line]
+
+
+# --- whole measurements -------------------------------------------------------------------------------------------
+
+
+def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) -> Path:
+    asked = arguments.parse(
+        ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "2",
+         "--no-harness", "--settle-limit", "20", *options]
+    )  # fmt: skip
+    plan = make_plan(asked.options)
+    out = tmp_path / "record"
+    rig = VirtualRig(
+        plan.profile,
+        plan.medium,
+        root=ROOT,
+        truth=tmp_path / "truth.json",
+        seed=1,
+        wanted=wanted,
+        sync=None,
+        say=print,
+        user=user,
+    )
+    try:
+        with PhaseProgress(quiet=True) as progress:
+            measure(plan, rig.board, rig.meter, out, progress, rig.facts())
+    finally:
+        rig.close()
+    return out
+
+
+@pytest.mark.parametrize("user", ["rig", "plain"])
+def test_a_measurement_over_ssh_with_the_sync_line_of_a_real_kernel(image, tmp_path, user):
+    wanted = {"journal": "off"} if user == "rig" else {"file_system": "keep"}
+    out = measured(tmp_path, user=user, **wanted)
+    run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
+    assert (run["status"], run["simulated"]) == ("complete", True)
+    assert run["found"]["device"]["machine"] == "aarch64"
+    assert run["found"]["device"]["rights"] == ("sudo" if user == "rig" else "none")
+    assert result["operations"]["value"] == 300
+    assert result["energy_j"]["value"] > 0
+    assert result["alignment"]["method"] == "sync-edges"
+    assert all(check["passed"] for check in result["alignment"]["checks"])
+    assert run["state"]["before"]["medium_speed"]
+    prepared = "\n".join(run["found"]["prepared"])
+    assert ("new ext4 on /dev/vd" in prepared) == (user == "rig")
+
+
+# --- the board measures itself ------------------------------------------------------------------------------------
+
+OWN_RIG = """
+[meter]
+port = "serial:/dev/ttyS0,adc=mean16"  # an emulated processor takes in no more
+[device.generic-linux]
+connection = "local"
+sync = "none"
+cpufreq = "/run/cpu"
+[device.generic-linux.storage]
+disk = "/home/rig/disk"
+"""
+OWN_RUN = """
+set -e
+cd /home/rig/opjoule
+PYTHONPATH=host python3 -m opjoule.cli.measure --db leveldb --device generic-linux --storage disk \\
+  --rig /home/rig/rig.toml --out /home/rig/record --records 200 --operations 300 --idle 2 --no-harness \\
+  --no-signature --settle-limit 20 --json
+"""
+
+
+def test_a_board_measures_itself_with_the_meter_on_its_own_port(image, tmp_path):
+    (tmp_path / "profile.csv").write_text("time_s,current_a,voltage_v\n0,0.6,5.0\n3600,0.6,5.0\n")
+    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), "--pace", "1"):
+        itself = Machine(image, tmp_path / "machine", serial=(tmp_path / "meter").resolve())
+        shell = connect(itself)
+        try:
+            as_root(itself, STAND_IN + "chmod 666 /dev/ttyS0; chmod -R a+rX /run/cpu")
+            code = ("host", "ycsb-workloads", "build/board/aarch64/loader")
+            packed = subprocess.run(["tar", "-C", ROOT, "-cz", *code], capture_output=True, check=True).stdout
+            unpack = "mkdir opjoule && tar -xz -C opjoule"
+            assert shell.run(["sh", "-c", unpack], feed=packed, limit_s=300).status == 0
+            shell.run(["sh", "-c", "cat > rig.toml"], feed=OWN_RIG.encode())
+            before = listing(itself)
+            ran = shell.run(["sh", "-c", OWN_RUN], limit_s=600)
+            assert ran.status == 0, ran.err
+            result = json.loads(ran.text())
+            assert listing(itself) == before
+        finally:
+            shell.close()
+            itself.close()
+    assert result["operations"]["value"] == 300
+    assert result["power_w"]["value"] == pytest.approx(3.0, rel=0.02)
+    assert result["lost_samples"]["value"] == 0

@@ -1,0 +1,187 @@
+"""The stated interval covers the truth in at least 95 of 100 synthetic measurements; budgets add up."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from opjoule.energy.baseline import idle_power, marginal_energy, standard_error
+from opjoule.energy.budget import PARTS, Budget
+from opjoule.energy.repeats import repeat_standard_u, student_t
+from opjoule.energy.sensor import SensorModel, ina219_breakout
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.errors import RecordFault, WindowError
+from opjoule.trace.power_trace import PowerTrace
+
+SENSOR = ina219_breakout()
+STEP_NS = 133_000
+"""Grid of the true current: eight points in one shunt+bus pair of conversions."""
+SEEN, PAIR = 4, 8
+
+
+def true_power(rng, seconds, idle_w, busy_w, idle_share):
+    """A board's true power [W] on the grid: idle, then bursts of random length, then idle."""
+    count = int(seconds * 1e9 / STEP_NS)
+    power_w = np.full(count, idle_w)
+    first, last = int(count * idle_share), int(count * (1 - idle_share))
+    at = first
+    while at < last:
+        busy, rest = (rng.integers(2, 400, 2)).tolist()
+        power_w[at : min(at + busy, last)] = busy_w
+        at += busy + rest
+    return power_w + rng.normal(0, 0.05, count)
+
+
+def measured(rng, power_w, voltage_v, sensor):
+    """What an INA219 in shunt+bus mode makes of it: gain and offset errors, half seen, rounded to steps."""
+    pairs = power_w.size // PAIR
+    seen_a = (power_w / voltage_v)[: pairs * PAIR].reshape(pairs, PAIR)[:, :SEEN].mean(axis=1)
+    shunt = sensor.shunt_ohm * (1 + rng.uniform(-1, 1) * sensor.shunt_tolerance)
+    shunt_v = seen_a * shunt * (1 + rng.uniform(-1, 1) * sensor.gain_error_max)
+    shunt_v += rng.uniform(-1, 1) * sensor.offset_v_max
+    bus_v = voltage_v * (1 + rng.uniform(-1, 1) * sensor.bus_gain_error_max)
+    current_a = np.rint(shunt_v / sensor.shunt_lsb_v) * sensor.shunt_lsb_v / sensor.shunt_ohm
+    voltage = np.full(pairs, np.rint(bus_v / sensor.bus_lsb_v) * sensor.bus_lsb_v)
+    centre_ns = (np.arange(pairs, dtype=np.int64) * PAIR + SEEN // 2) * STEP_NS
+    return PowerTrace.of(centre_ns, current_a, voltage)
+
+
+def trial(seed, sensor):
+    """Energy, marginal energy and their truths of one random measurement."""
+    rng = np.random.default_rng(seed)
+    seconds, idle_share = rng.uniform(3, 12), 0.25
+    idle_w, busy_w = rng.uniform(1.5, 3.0), rng.uniform(3.0, 6.5)
+    power_w = true_power(rng, seconds, idle_w, busy_w, idle_share)
+    trace = measured(rng, power_w, rng.uniform(4.9, 5.2), sensor)
+    running = np.concatenate([[0.0], np.cumsum(power_w)]) * STEP_NS * 1e-9
+    start, end = int(power_w.size * idle_share), int(power_w.size * (1 - idle_share))
+    u_ns = 1e5
+    shift_ns = round(rng.normal(0, u_ns))
+    window = Window(start * STEP_NS + shift_ns, end * STEP_NS + shift_ns, u_ns)
+    edge = 50
+    before = Window(edge * STEP_NS, (start - edge) * STEP_NS, u_ns)
+    after = Window((end + edge) * STEP_NS, (power_w.size - 2 * edge) * STEP_NS, u_ns)
+    run = window_energy_j(trace, window, sensor)
+    marginal = marginal_energy(run, idle_power(trace, [before, after], sensor), sensor)
+    truth_j = float(running[end] - running[start])
+    return run, marginal, truth_j, truth_j - idle_w * (end - start) * STEP_NS * 1e-9
+
+
+@pytest.fixture(scope="module")
+def spec_sheet_trials():
+    return [trial(seed, SENSOR) for seed in range(100)]
+
+
+CALIBRATED = SensorModel(
+    shunt_ohm=0.1,
+    shunt_tolerance=0.0,
+    gain_error_max=0.0,
+    offset_v_max=0.0,
+    shunt_lsb_v=10e-6,
+    bus_lsb_v=4e-3,
+    bus_gain_error_max=0.0,
+    current_max_a=3.2,
+    calibration="ideal",
+)
+
+
+@pytest.fixture(scope="module")
+def ideal_trials():
+    """Without gain and offset nothing hides a mistake in quantisation, sampling, alignment or baseline."""
+    return [trial(seed, CALIBRATED) for seed in range(1000, 1100)]
+
+
+@pytest.mark.parametrize("trials", ["spec_sheet_trials", "ideal_trials"])
+def test_energy_intervals_cover_the_truth(trials, request):
+    found = request.getfixturevalue(trials)
+    assert sum(run.energy.covers(truth) for run, _, truth, _ in found) >= 95
+
+
+@pytest.mark.parametrize("trials", ["spec_sheet_trials", "ideal_trials"])
+def test_marginal_energy_intervals_cover_the_truth(trials, request):
+    found = request.getfixturevalue(trials)
+    assert sum(marginal.energy.covers(truth) for _, marginal, _, truth in found) >= 95
+
+
+def test_intervals_are_not_wide_without_need(ideal_trials):
+    """The typical error is at least an eighth of the stated u: covering the truth is not bought with width."""
+    ratios = [abs(run.energy.value - truth) / run.energy.u for run, _, truth, _ in ideal_trials]
+    assert float(np.sqrt(np.mean(np.square(ratios)))) > 1 / 8
+
+
+def test_offset_cancels_in_marginal_energy_and_gain_scales_with_the_difference(spec_sheet_trials):
+    for run, marginal, _, _ in spec_sheet_trials[:20]:
+        assert marginal.budget.parts["offset"] < 0.02 * run.budget.parts["offset"]
+        assert marginal.budget.parts["gain"] == pytest.approx(
+            SENSOR.power_gain_u * abs(marginal.energy.value)
+        )
+
+
+def test_drift_of_idle_power_enters_the_baseline():
+    """2.0 W before, 2.2 W after: standard uncertainty at least 0.2 / sqrt(12) W."""
+    rng = np.random.default_rng(4)
+    current_a = np.concatenate([np.full(3000, 0.4), np.full(3000, 0.8), np.full(3000, 0.44)])
+    current_a += rng.normal(0, 0.002, current_a.size)
+    trace = PowerTrace.of(np.arange(9000) * 1_064_000, current_a, np.full(9000, 5.0))
+    windows = [Window(10**8, 3 * 10**9, 0.0), Window(6_500_000_000, 9_500_000_000, 0.0)]
+    idle = idle_power(trace, windows, SENSOR)
+    assert idle.power.value == pytest.approx(2.1, abs=1e-3)
+    assert idle.drift_w == pytest.approx(0.2, abs=1e-3)
+    assert idle.standard_u_w == pytest.approx(0.2 / math.sqrt(12), rel=0.01)
+    run = window_energy_j(trace, Window(3_300_000_000, 6_300_000_000, 0.0), SENSOR)
+    marginal = marginal_energy(run, idle, SENSOR)
+    assert marginal.budget.parts["baseline"] == pytest.approx(idle.standard_u_w * 3.0)
+    assert "baseline" not in marginal.budget.absent
+
+
+def test_idle_power_takes_one_or_two_windows():
+    trace = PowerTrace.of(np.arange(10) * 1_064_000, np.ones(10), np.ones(10))
+    with pytest.raises(WindowError, match="one or two windows, got 0"):
+        idle_power(trace, [], SENSOR)
+
+
+def test_standard_error_respects_autocorrelation():
+    """An AR(1) series of correlation 0.95: the naive error is 6 times too small, the block error is not."""
+    rho, count, means, errors = 0.95, 4096, [], []
+    for seed in range(40):
+        steps = np.random.default_rng(seed).normal(0, 1, count)
+        series = np.empty(count)
+        series[0] = steps[0] / math.sqrt(1 - rho**2)
+        for index in range(1, count):
+            series[index] = rho * series[index - 1] + steps[index]
+        means.append(series.mean())
+        errors.append(standard_error(series))
+    assert float(np.mean(errors)) == pytest.approx(float(np.std(means)), rel=0.4)
+
+
+def test_a_budget_names_every_part_and_gives_a_reason_for_an_absent_one():
+    parts = dict.fromkeys(PARTS[:5], 1.0)
+    with pytest.raises(ValueError, match="budget must name"):
+        Budget(parts, {})
+    budget = Budget(parts, {"baseline": "idle power is not subtracted", "repeats": "one run"})
+    assert budget.standard_u == pytest.approx(math.sqrt(5))
+    assert budget.energy(10.0).u == pytest.approx(2 * math.sqrt(5))
+    entries = json.loads(json.dumps(budget.to_json()))
+    assert list(entries) == list(PARTS)
+    assert sum(entries[part]["share"] for part in PARTS[:5]) == pytest.approx(1.0)
+    assert entries["repeats"] == {"value": None, "u": None, "unit": "J", "reason": "one run"}
+    assert budget.with_part("repeats", 2.0).standard_u == pytest.approx(3.0)
+
+
+def test_the_spread_of_repeats_is_widened_for_few_runs():
+    values = [10.0, 12.0, 11.0]
+    assert 2 * repeat_standard_u(values) == pytest.approx(4.53 * 1.0 / math.sqrt(3))
+    assert student_t(22) == 2.13 and student_t(10**6) == 2.025
+    with pytest.raises(ValueError, match="at least two"):
+        repeat_standard_u([1.0])
+
+
+def test_a_calibration_replaces_the_bounds_of_the_data_sheet():
+    calibrated = replace(SENSOR, calibration="c1", calibrated_power_gain_u=5e-4, calibrated_offset_u_a=1e-5)
+    assert calibrated.power_gain_u == 5e-4 and calibrated.current_offset_u_a == 1e-5
+    assert SensorModel.from_json(json.loads(json.dumps(calibrated.to_json()))) == calibrated
+    with pytest.raises(RecordFault, match=r"sensor in run\.json"):
+        SensorModel.from_json({"shunt": 1})

@@ -1,0 +1,302 @@
+"""A Monsoon's packets become energy that holds the truth, whatever is lost, and power is applied last."""
+
+import numpy as np
+import pytest
+from opjoule.clocks.exchanges import Exchange, fit_exchanges
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.errors import BadInput, MeterFault
+from opjoule.meters import Capture, open_meter
+from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
+from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
+from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
+from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.models import HVPM, LVPM
+from opjoule.meters.monsoon.packets import decode, whole_packets
+from opjoule.meters.monsoon.reader import ProtocolSource
+from opjoule.trace.journal import TraceJournal, read_trace
+from opjoule.trace.power_trace import PowerTrace
+from software_monsoon import HVPM as UNIT
+from software_monsoon import LVPM as LV_UNIT
+from software_monsoon import Hardware, Supply, stream
+
+BURSTS = Supply(
+    time_s=tuple(np.arange(0, 12, 0.0437)),
+    current_a=tuple(0.55 + 0.6 * (np.arange(0, 12, 0.0437) * 7 % 3 > 1.4)),
+    voltage_v=tuple(np.full(np.arange(0, 12, 0.0437).size, 5.1)),
+)
+
+
+def assembler(model=HVPM, unit=UNIT, channel="main"):
+    memory = unit.memory()
+
+    def get(opcode, length, signed):
+        value = memory[opcode]
+        return value - (1 << 8 * length) if signed and value >> (8 * length - 1) & 1 else value
+
+    return MonsoonAssembler(Calibration(model, channel, model.channel_scale(channel, get)))
+
+
+def events_of(made, taker, chunk=35, late_ns=300_000):
+    arrival_ns = made.due_ns + late_ns + 10**12
+    events = []
+    for at in range(0, len(made.packets), chunk):
+        events += taker.take(made.packets[at : at + chunk].tobytes(), arrival_ns[at : at + chunk])
+    return events
+
+
+def trace_of(events):
+    samples = [event for event in events if isinstance(event, Samples)]
+    columns = (
+        np.concatenate([getattr(s, n) for s in samples]) for n in ("meter_ns", "current_a", "voltage_v")
+    )
+    return PowerTrace.of(*columns, [event.gap for event in events if isinstance(event, GapEvent)])
+
+
+@pytest.mark.parametrize(("model", "unit"), [(HVPM, UNIT), (LVPM, LV_UNIT)])
+@pytest.mark.parametrize("channel", ["main", "usb"])
+def test_energy_is_the_truth_in_both_ranges(model, unit, channel):
+    supply = Supply((0.0, 1.0, 2.0, 3.1), (0.02, 0.9, 0.005, 1.4), (5.0, 5.1, 4.9, 5.0))
+    events = events_of(stream(supply, 5, hardware=unit), assembler(model, unit, channel))
+    energy = window_energy_j(
+        trace_of(events), Window(500_000_000, 4_500_000_000, 0), model.sensor_model(channel)
+    )
+    truth = supply.energy_j(0.5, 4.5)
+    assert energy.energy.value == pytest.approx(truth, rel=1e-3)
+    assert abs(energy.energy.value - truth) < energy.energy.u
+
+
+def test_a_sample_lies_at_the_centre_of_its_conversion():
+    supply = Supply((0.0, 2.0), (0.5, 1.0), (5.0, 5.0))
+    trace = trace_of(events_of(stream(supply, 3), assembler()))
+    first_high = int(np.argmax(trace.current_a > 0.75))
+    assert trace.meter_ns[first_high] == 2_000_000_000 + 100_000
+    assert set(np.diff(trace.meter_ns)) == {200_000, 1_000_000}
+
+
+def test_calibration_is_a_gap_of_known_length_and_no_loss():
+    taker = assembler()
+    made = stream(Supply(), 4)
+    gaps = [event.gap for event in events_of(made, taker) if isinstance(event, GapEvent)]
+    assert [(gap.start_meter_ns, gap.duration_ns, gap.lost_samples, gap.reason) for gap in gaps] == [
+        (at, 800_000, 4, CALIBRATION) for at in (1_250_000_000, 2_500_000_000, 3_750_000_000)
+    ]
+    assert taker.losses().lost_samples == 0
+    assert taker.losses().link["calibration_samples"] == made.calibrations == 16
+
+
+@pytest.mark.parametrize("chunk", [1, 7, 35, 100_000])
+@pytest.mark.parametrize("kind", ["drop_rate", "lose_rate"])
+def test_what_was_lost_is_counted_and_every_sample_keeps_its_time(chunk, kind):
+    made = stream(BURSTS, 5, **{kind: 0.05, "burst": 4, "calibration_s": 100.0})
+    whole = trace_of(events_of(stream(BURSTS, 5, calibration_s=100.0), assembler()))
+    taker = assembler()
+    trace = trace_of(events_of(made, taker, chunk))
+    assert taker.losses().lost_samples == made.dropped + 3 * made.lost_packets > 500
+    assert np.array_equal(trace.current_a, whole.current_a[np.isin(whole.meter_ns, trace.meter_ns)])
+
+
+@pytest.mark.parametrize("kind", ["drop_rate", "lose_rate"])
+def test_with_5_percent_lost_the_truth_is_inside_the_stated_interval(kind):
+    sensor = HVPM.sensor_model("main")
+    ideal = type(sensor)(
+        **{**vars(sensor), "gain_error_max": 0.0, "offset_v_max": 0.0, "bus_gain_error_max": 0.0}
+    )
+    inside = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        steps = np.cumsum(rng.exponential(0.02, 400))
+        supply = Supply(
+            (0.0, *steps),
+            tuple(0.5 + rng.choice([0.0, 0.4, 0.9], 401)),
+            tuple(5.1 + rng.normal(0, 0.01, 401)),
+        )
+        made = stream(supply, 3, seed=seed, burst=3, noise_a=2e-3, **{kind: 0.05})
+        energy = window_energy_j(
+            trace_of(events_of(made, assembler())), Window(250_000_000, 2_750_000_000, 0), ideal
+        )
+        inside += abs(energy.energy.value - supply.energy_j(0.25, 2.75)) <= energy.energy.u
+    assert inside >= 95
+
+
+def test_arrival_fits_the_device_clock_to_the_hosts():
+    made = stream(Supply(), 12)
+    made.due_ns = (made.due_ns * (1 + 60e-6)).astype(np.int64)
+    made.due_ns += np.random.default_rng(3).exponential(300_000, made.due_ns.size).astype(np.int64)
+    events = events_of(made, assembler(), late_ns=500_000)
+    exchanges = [event for event in events if isinstance(event, Exchange)]
+    clock = fit_exchanges(exchanges, "host", "meter")
+    for meter_ns in (10**9, 6 * 10**9, 11 * 10**9):
+        host_ns = 10**12 + meter_ns * (1 + 60e-6)
+        assert abs(float(clock.to_target(int(host_ns))) - meter_ns) < 2 * clock.u_ns(int(host_ns))
+        assert clock.u_ns(int(host_ns)) < 1e6
+
+
+def test_time_that_no_count_explains_is_found_by_arrival_and_told():
+    made = stream(Supply(), 10)
+    hole = (made.due_ns > 5 * 10**9) & (made.due_ns < 5.1 * 10**9)
+    kept = made.packets[~hole]
+    kept[:, 2] = np.arange(len(kept)) % 16  # neither the drop count nor the sequence tells
+    made.packets, made.due_ns = kept, made.due_ns[~hole]
+    taker = assembler()
+    events = events_of(made, taker)
+    assert taker.losses().link["unexplained_samples"] == pytest.approx(500, abs=5)
+    assert [event.name for event in events if isinstance(event, FaultEvent)] == ["time_unaccounted_for"]
+    assert trace_of(events).meter_ns[-1] == pytest.approx(10**10, abs=2_000_000)
+
+
+def test_the_drop_count_counts_only_once_it_counts():
+    made = stream(Supply(), 2)
+    made.packets[:20, :2] = 0xFF
+    taker = assembler()
+    events_of(made, taker)
+    assert taker.losses().lost_samples == 0
+
+
+def test_bytes_that_are_no_packets_are_refused():
+    with pytest.raises(MeterFault, match="no whole packets"):
+        decode(bytes(65))
+    with pytest.raises(MeterFault, match="claims 7 observations"):
+        decode(bytes([0, 0, 0, 7] + [0] * 60))
+    assert len(whole_packets(bytes(22))) == 64
+    assert decode(b"").count.size == 0
+
+
+def test_a_stream_without_calibration_ends_with_its_reason():
+    made = stream(Supply(), 7)
+    made.packets[:, [21, 39, 57]] = 0  # every sample says it is a measurement
+    with pytest.raises(MeterFault, match="no calibration"):
+        events_of(made, assembler())
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        ("monsoon:voltage=14", "outside the 0.8 to 13.5 V of HVPM: power stays off"),
+        ("monsoon:voltage=5.6", "outside the board's 4.75 to 5.25 V"),
+        ("monsoon:model=lvpm,voltage=4.2", "channel=usb"),
+        ("monsoon:limit=20", "outside the 15.625 A"),
+        ("monsoon:volts=5", "unknown option 'volts'"),
+        ("monsoon:voltage=five", "not a number"),
+        ("monsoon:channel=aux", "no channel 'aux'"),
+        ("monsoon:model=x", "no model 'x'"),
+        ("monsoon:channel=usb,usb=off", "measures nothing"),
+    ],
+)
+def test_a_setting_that_would_harm_or_mean_nothing_is_refused_before_connecting(name, complaint):
+    with pytest.raises(BadInput, match=complaint):
+        open_meter(name, supply_v=(4.75, 5.25))
+
+
+def software(settings=None, **arguments):
+    return MonsoonMeter(
+        settings or MonsoonSettings(), ProtocolSource("software_monsoon", "SoftwareMonsoon", arguments)
+    )
+
+
+@pytest.fixture
+def opened():
+    meters = []
+
+    def make(*args, **arguments):
+        meters.append(software(*args, **arguments))
+        return meters[-1]
+
+    yield make
+    for meter in meters:
+        meter.close()
+
+
+def test_the_reader_process_records_a_run(opened, tmp_path):
+    meter = opened(supply=BURSTS, seconds=3.0, paced=True, drop_rate=0.02)
+    identity = meter.open()
+    assert (identity.board, identity.serial_number) == ("HVPM", "23171")
+    meter.configure()
+    journal = TraceJournal(tmp_path)
+    capture = Capture(meter, journal)
+    capture.start()
+    while capture.trace_s < 2.5:
+        assert not capture.wait(0.05), capture.ended
+    summary = capture.stop()
+    journal.close()
+    trace = read_trace(tmp_path)
+    assert summary.samples == int(trace.good.sum()) > 10_000
+    assert summary.losses.lost_samples > 0
+    assert len(summary.exchanges) >= 10
+    energy = window_energy_j(trace, Window(500_000_000, 2_400_000_000, 0), meter.sensor_model())
+    assert abs(energy.energy.value - BURSTS.energy_j(0.5, 2.4)) < energy.energy.u
+
+
+def test_power_is_applied_last_and_only_with_a_sound_converter(opened):
+    settings = MonsoonSettings(voltage_v=5.1, limit_a=4.0, passthrough="auto", supply_v=(4.75, 5.25))
+    meter = opened(settings)
+    meter.open()
+    meter.configure()
+    assert meter._get(0x41, 4) == round(5.1 * (1 << 20))
+    assert meter._get(0x44, 2) == HVPM.limit_code(4.0)
+    assert meter._get(0x10, 1) == 2
+    broken = opened(settings, hardware=Hardware(dac_high=0xBFFF))
+    broken.open()
+    with pytest.raises(MeterFault, match="power stays off"):
+        broken.configure()
+    with pytest.raises(MeterFault, match=r"monsoon: 65$"):
+        broken._get(0x41, 4)  # never written
+
+
+def test_the_usb_channel_turns_the_pass_through_on(opened):
+    meter = opened(MonsoonSettings(model="lvpm", channel="usb"), hardware=LV_UNIT)
+    meter.open()
+    meter.configure()
+    assert meter._get(0x10, 1) == 1
+
+
+def test_another_model_than_asked_is_refused(opened):
+    with pytest.raises(MeterFault, match="it is a LVPM, not a HVPM"):
+        opened(hardware=LV_UNIT).open()
+
+
+def test_a_missing_permission_answers_with_the_udev_rule():
+    with pytest.raises(MeterFault, match=r"60-monsoon\.rules.*2ab9"):
+        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Forbidden")).open()
+
+
+def test_a_missing_device_is_one_plain_line():
+    with pytest.raises(MeterFault, match=r"Unable to find device.*plugged in"):
+        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Absent")).open()
+
+
+def test_an_unplugged_device_ends_the_run_with_its_reason(opened):
+    meter = opened(seconds=0.3, unplugged=True)
+    meter.open()
+    meter.configure()
+    meter.start()
+
+    def read_on():
+        while True:
+            meter.read(1.0)
+
+    with pytest.raises(MeterGone, match="unplugged"):
+        read_on()
+
+
+def test_stop_leaves_the_output_on(opened):
+    meter = opened(MonsoonSettings(voltage_v=5.0), seconds=0.5)
+    meter.open()
+    meter.configure()
+    meter.start()
+    meter.stop()
+    assert meter._get(0x41, 4) == 5 << 20
+
+
+def test_a_reader_process_that_dies_is_told(opened):
+    meter = opened(seconds=2.0, paced=True)
+    meter.open()
+    meter.configure()
+    meter.start()
+    meter._reader._process.kill()
+
+    def read_on():
+        while True:
+            meter.read(1.0)
+
+    with pytest.raises(MeterGone, match="reader process has ended"):
+        read_on()

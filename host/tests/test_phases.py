@@ -1,0 +1,36 @@
+"""Phases of an interrupted measurement."""
+
+from opjoule.measurement.phases import Phase, whole_repeats
+
+ONE = ["load", "idle-before", "run", "settle", "idle-after"]
+
+
+def phases(*names: str) -> list[Phase]:
+    repeat, made = 0, []
+    for number, name in enumerate(names):
+        repeat += name == "load"
+        made.append(Phase(name, 1 if name == "harness" else repeat, 10 * number, 10 * number + 10))
+    return made
+
+
+def kept(found: list[Phase]) -> list[tuple[str, int]]:
+    return [(phase.name, phase.repeat) for phase in found]
+
+
+def test_a_repeat_that_ended_is_kept_and_one_that_was_cut_off_is_not():
+    found = phases(*ONE, "load", "idle-before", "run")
+    assert kept(whole_repeats(found, 1000)) == [(name, 1) for name in ONE]
+
+
+def test_what_the_trace_does_not_reach_does_not_count():
+    assert whole_repeats(phases(*ONE), 49) == []
+    assert len(whole_repeats(phases(*ONE), 50)) == 5
+
+
+def test_a_cut_off_first_repeat_leaves_nothing():
+    assert whole_repeats(phases("load", "idle-before", "run"), 1000) == []
+    assert whole_repeats([], 1000) == []
+
+
+def test_after_the_harness_every_repeat_is_whole():
+    assert len(whole_repeats(phases(*ONE, *ONE, "harness"), 1000)) == 11

@@ -1,0 +1,245 @@
+"""report.html opened from disk in Chromium, on a SYNTHETIC record (report_record.py)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from opjoule.report.html import write_report
+from report_browser import Browser
+from report_record import GAPS_S, PHASES_S, SPIKE_A, make_record
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("record")
+    make_record(directory)
+    return write_report(directory)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with Browser(1280, 1400) as browser:
+        yield browser
+
+
+@pytest.fixture
+def browser(chromium: Browser, page: Path) -> Browser:
+    """The page freshly loaded; what it complained of before is forgotten."""
+    chromium.complaints.clear()
+    chromium.open(page)
+    return chromium
+
+
+def view(browser: Browser) -> tuple[float, float]:
+    start, end = browser.run("[timeChart.start, timeChart.end]")
+    return float(start), float(end)
+
+
+def place(browser: Browser, time_s: float) -> tuple[float, float]:
+    """The point of the power panel at a time."""
+    script = f"""(() => {{
+        const plot = timeChart.panels[0].plot, box = plot.over.getBoundingClientRect();
+        return [box.left + plot.valToPos({time_s}, "x"), box.top + box.height / 2];
+    }})()"""
+    x, y = browser.run(script)
+    return float(x), float(y)
+
+
+def drawn_power(browser: Browser) -> list[list[float | None]]:
+    """Times, mean, lowest and highest of the cells that the power panel draws."""
+    return [
+        list(column)
+        for column in browser.run("timeChart.panels[0].plot.data.map((column) => Array.from(column))")
+    ]
+
+
+def test_page_opens_from_disk_without_an_error_or_a_request(browser: Browser) -> None:
+    assert browser.run("document.querySelectorAll('#chart canvas').length") >= 4
+    assert browser.run("getComputedStyle(document.querySelector('.still')).display") == "none"
+    assert browser.complaints == []
+
+
+def test_browser_would_report_an_error(browser: Browser) -> None:
+    """The test above can fail: an exception and a request for the network are both seen."""
+    browser.run("setTimeout(() => { throw new Error('seen') }); fetch('https://example.org/').catch(() => 0)")
+    browser.wait_for("new Promise((resolve) => setTimeout(() => resolve(true), 50))")
+    assert any("seen" in complaint for complaint in browser.complaints)
+    assert any("Content Security Policy" in complaint for complaint in browser.complaints)
+
+
+def test_lost_stretches_stay_empty_and_are_marked(browser: Browser) -> None:
+    for start_s, lost in GAPS_S:
+        length_s = lost * 1.064e-3
+        browser.run(f"timeChart.show({start_s - length_s}, {start_s + 2 * length_s})")
+        times, mean, _, _ = drawn_power(browser)
+        # The last time only closes the last cell.
+        empty = [time for time, value in zip(times[:-1], mean[:-1], strict=True) if value is None]
+        assert len(empty) >= 1, f"gap at {start_s} s is bridged"
+        assert all(abs(time - start_s) < length_s + 0.003 for time in empty if time is not None)
+    gaps = browser.run("JSON.stringify([...timeChart.gaps.start])")
+    assert json.loads(gaps) == pytest.approx([start_s + 0.001 for start_s, _ in GAPS_S], abs=0.002)
+
+
+def pixels_of(browser: Browser, name: str, time_s: float) -> int:
+    """Pixels of a colour of the style sheet in the power panel's column of pixels at a time."""
+    return int(
+        browser.run(f"""(() => {{
+            const {{ ctx, bbox, valToPos }} = timeChart.panels[0].plot, x = Math.round(valToPos({time_s}, "x", true));
+            const pixels = ctx.getImageData(x, bbox.top, 1, bbox.height).data;
+            const wanted = colour("{name}").match(/[0-9a-f]{{2}}/g).map((part) => parseInt(part, 16));
+            const near = (i) => wanted.every((value, k) => Math.abs(pixels[4 * i + k] - value) < 30);
+            return [...Array(pixels.length / 4).keys()].filter(near).length;
+        }})()""")
+    )
+
+
+def test_no_line_is_drawn_across_a_lost_stretch(browser: Browser) -> None:
+    browser.run("timeChart.show(25.9, 27.1)")
+    browser.run("new Promise(requestAnimationFrame).then(() => 0)")
+    assert pixels_of(browser, "--power", 25.97) > 0
+    assert pixels_of(browser, "--power", 27.03) > 0
+    assert [pixels_of(browser, "--power", time_s) for time_s in (26.13, 26.53, 26.83)] == [0, 0, 0]
+    assert pixels_of(browser, "--gap", 26.53) > 10, "the stretch is hatched"
+
+
+def test_a_gap_of_three_samples_is_visible_with_the_whole_run_in_view(browser: Browser) -> None:
+    """A mark of the gap's colour stands at its place although the gap is a tenth of a pixel wide."""
+    marked = [pixels_of(browser, "--gap", 21.0025 + shift) for shift in (-0.02, 0.0, 0.02, 0.04)]
+    assert max(marked) >= 3
+    assert pixels_of(browser, "--gap", 19.0) == 0
+
+
+def test_a_spike_of_one_sample_survives_the_whole_view(browser: Browser) -> None:
+    times, _, _, highest = drawn_power(browser)
+    assert len(times) < 3000, "zoomed out, samples are joined"
+    volts = round((5.1 - 0.05 * SPIKE_A) / 0.004) * 0.004
+    assert max(value for value in highest if value is not None) == pytest.approx(SPIKE_A * volts, rel=1e-4)
+
+
+def test_no_level_spreads_a_value_over_a_long_hole(browser: Browser) -> None:
+    """4000 samples of 10 ms with a hole of 60 s in the middle: no level of the pyramid has a value inside it."""
+    found = browser.run("""(() => {
+        const bounds = Float64Array.from({ length: 4002 }, (_, i) => (i <= 2002 ? i * 0.01 : (i - 1) * 0.01 + 60));
+        const ones = Float64Array.from({ length: 4001 }, (_, i) => (i === 2002 ? NaN : 1));
+        const pyramid = new Pyramid({ bounds, mean: { ones }, lowest: {}, highest: {}, samplesPerCell: 1 });
+        return pyramid.levels.map((level) => {
+            const { index, start, end } = pyramid.at(50, level);
+            return [level.columns.ones.mean[index], end - start];
+        });
+    })()""")
+    assert len(found) >= 3
+    for value, width_s in found:
+        assert value is None  # NaN
+        assert width_s == pytest.approx(60.0)
+
+
+def test_full_resolution_when_zoomed_in(browser: Browser) -> None:
+    browser.run("timeChart.show(17.48, 17.52)")
+    times, mean, lowest, highest = drawn_power(browser)
+    assert mean == lowest == highest
+    steps = [later - earlier for earlier, later in pairwise(times)]  # type: ignore[operator]
+    assert steps == pytest.approx([1.064e-3] * len(steps), abs=2e-6)
+
+
+def test_keys_zoom_move_and_return(browser: Browser) -> None:
+    whole = view(browser)
+    browser.run("document.querySelector('.panels').focus()")
+    browser.key("+")
+    zoomed = view(browser)
+    assert zoomed[1] - zoomed[0] == pytest.approx((whole[1] - whole[0]) / 1.5)
+    browser.key("ArrowRight")
+    moved = view(browser)
+    assert moved[0] > zoomed[0]
+    assert moved[1] - moved[0] == pytest.approx(zoomed[1] - zoomed[0])
+    browser.key("Home")
+    assert view(browser)[0] == whole[0]
+    browser.key("0")
+    assert view(browser) == whole
+
+
+def test_wheel_zooms_about_the_pointer_once_the_chart_has_the_focus(browser: Browser) -> None:
+    whole = view(browser)
+    x, y = place(browser, 10.0)
+    browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-200)
+    browser.run("new Promise(requestAnimationFrame).then(() => 0)")
+    assert view(browser) == whole, "without the focus the wheel scrolls the page"
+    browser.run("scrollTo(0, 0); document.querySelector('.panels').focus({ preventScroll: true })")
+    x, y = place(browser, 10.0)
+    browser.mouse("mouseWheel", x, y, deltaX=0, deltaY=-200)
+    browser.wait_for(f"timeChart.end - timeChart.start < {whole[1] - whole[0]}")
+    assert place(browser, 10.0)[0] == pytest.approx(x, abs=1.5)
+
+
+def test_drag_moves_and_shift_drag_zooms(browser: Browser) -> None:
+    start, end = place(browser, 12.0), place(browser, 14.0)
+    browser.drag(start, end, shift=True)
+    assert view(browser) == pytest.approx((12.0, 14.0), abs=0.05)
+    browser.drag(place(browser, 13.0), place(browser, 13.5))
+    assert view(browser) == pytest.approx((11.5, 13.5), abs=0.05)
+
+
+def test_every_panel_shows_the_same_time(browser: Browser) -> None:
+    browser.run("document.querySelector('button.phase.run').click()")
+    run = next((start, end) for name, start, end in PHASES_S if name == "run")
+    start, end = view(browser)
+    assert start < run[0] + 0.01 < run[1] < end
+    ranges = browser.run("timeChart.panels.map(({ plot }) => [plot.scales.x.min, plot.scales.x.max])")
+    assert len(ranges) >= 4
+    assert all(each == [start, end] for each in ranges)
+    lefts = browser.run("timeChart.panels.map(({ plot }) => [plot.bbox.left, plot.bbox.width])")
+    assert all(each == lefts[0] for each in lefts), "the panels' time axes must lie above each other"
+
+
+def test_read_out_names_watts_amperes_volts_and_operations(browser: Browser) -> None:
+    browser.run("timeChart.show(14, 14.1)")
+    x, y = place(browser, 14.05)
+    browser.mouse("mouseMoved", x - 5, y)
+    browser.mouse("mouseMoved", x, y)
+    browser.wait_for("document.querySelector('.readout').textContent.includes('power')")
+    said = browser.run("document.querySelector('.readout').textContent")
+    for part in ("phaserun", "W", "A", "V", "operations", "/s"):
+        assert part in said
+    cell = browser.run("timeChart.tracks.power.at(14.05).index")
+    watts = browser.run(f"timeChart.tracks.power.levels[0].columns.power_w.mean[{cell}]")
+    shown = float(said.split("power")[1].split("\N{NO-BREAK SPACE}W")[0])
+    assert shown == pytest.approx(watts, abs=0.06)
+
+
+def test_view_sentence_gives_energy_and_names_the_lost_time(browser: Browser) -> None:
+    browser.run("timeChart.show(26, 27)")
+    said = browser.run("document.querySelector('.in-view').textContent")
+    assert "without samples, not counted" in said
+    browser.run("timeChart.show(13, 16)")
+    assert "without samples" not in browser.run("document.querySelector('.in-view').textContent")
+    energy = browser.run("timeChart.tracks.power.integral('power_w', 6.5, 8.5)")
+    assert energy["known"] == pytest.approx(2.0)
+    assert energy["sum"] == pytest.approx(2 * 3.09, rel=0.01)
+
+
+def test_dark_theme_redraws_in_its_own_colours(browser: Browser) -> None:
+    light = browser.run("getComputedStyle(document.body).backgroundColor")
+    browser.emulate(dark=True)
+    assert browser.run("getComputedStyle(document.body).backgroundColor") != light
+    browser.emulate(dark=False)
+    assert browser.complaints == []
+
+
+def test_print_shows_the_still_picture(browser: Browser) -> None:
+    browser.emulate(media="print")
+    assert browser.run("getComputedStyle(document.getElementById('chart')).display") == "none"
+    assert browser.run("getComputedStyle(document.querySelector('.still')).display") == "block"
+    browser.emulate()
+
+
+def test_partial_record_opens_with_its_reason(chromium: Browser, tmp_path: Path) -> None:
+    make_record(tmp_path, status="partial")
+    chromium.complaints.clear()
+    chromium.open(write_report(tmp_path))
+    said = chromium.run("document.querySelector('.banner.partial').textContent")
+    assert "PARTIAL" in said
+    assert "cable pulled" in said
+    assert chromium.complaints == []

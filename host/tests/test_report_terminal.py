@@ -1,0 +1,89 @@
+"""The terminal summary, on SYNTHETIC records (report_record.py)."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from opjoule.record.run_record import write_json
+from opjoule.report.advice import REMEDIES, largest_part, remedies
+from opjoule.report.terminal import print_summary
+from report_record import RESULT, make_record, make_trace
+from rich.console import Console
+
+
+def summary(directory: Path, width: int = 80) -> str:
+    """What is printed, without colours."""
+    out = io.StringIO()
+    print_summary(directory, Console(file=out, width=width, highlight=False))
+    return out.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_answer_comes_first(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    first = " ".join(summary(tmp_path).split())
+    assert first.startswith(
+        "LevelDB on rpi4 (SIMULATED), sd: 2.874 mJ per operation ± 0.043 (k = 2); 861 µJ above idle ± 52 (k = 2)."
+    )
+
+
+def test_fits_80_columns(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    make_record(directory)
+    printed = [line for line in summary(directory).splitlines() if str(tmp_path) not in line]
+    assert max(len(line.rstrip()) for line in printed) <= 80
+    assert len(printed) <= 26
+
+
+def test_simulated_is_said_exactly_when_run_json_says_so(tmp_path: Path) -> None:
+    make_record(tmp_path / "simulated")
+    make_record(tmp_path / "real", simulated=False)
+    assert "SIMULATED" in summary(tmp_path / "simulated", width=200)
+    assert "SIMULATED" not in summary(tmp_path / "real", width=200)
+
+
+def test_missing_numbers_come_with_their_reason(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    assert "not measured: --no-harness" in summary(tmp_path)
+
+
+@pytest.mark.parametrize("status", ["partial", "failed"])
+def test_record_without_result_says_why_and_gives_no_number(tmp_path: Path, status: str) -> None:
+    make_record(tmp_path, status=status)
+    printed = summary(tmp_path)
+    assert status.upper() in printed
+    assert "no energy per operation" in " ".join(printed.split())
+    assert "mJ" not in printed
+
+
+def test_square_brackets_in_a_reason_are_text(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    strange = {"value": None, "u": None, "unit": "J", "reason": "lost [/bold] [red]"}
+    write_json(tmp_path / "result.json", {**RESULT, "settle_energy_j": strange})
+    assert "lost [/bold] [red]" in summary(tmp_path)
+
+
+def test_a_trace_on_its_own_says_so(tmp_path: Path) -> None:
+    make_trace(tmp_path)
+    assert " ".join(summary(tmp_path).split()).startswith(
+        "Power trace from serial:/dev/ttyACM0: no workload was run, so there is no energy per operation."
+    )
+
+
+def test_result_without_an_alignment_or_latency_still_prints(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    missing = {"value": None, "u": None, "unit": "s", "reason": "no operation was logged"}
+    write_json(tmp_path / "result.json", {**RESULT, "latency_s": missing, "alignment": {}})
+    assert "latency" in summary(tmp_path)
+
+
+def test_remedy_fits_the_largest_part() -> None:
+    assert str(largest_part(RESULT)).startswith("gain, 89.")
+    assert remedies(RESULT)[0] == REMEDIES["gain"]
+    noisy = {**RESULT["budget"], "baseline": {"value": 5.0, "u": None, "unit": "J"}}
+    assert remedies({"budget": noisy})[0] == REMEDIES["baseline"]
+
+
+def test_every_part_of_a_budget_has_a_remedy() -> None:
+    assert set(RESULT["budget"]) == set(REMEDIES)

@@ -1,0 +1,120 @@
+"""The simulated board: power follows activity, written bytes drain at the medium's rate, order is kept."""
+
+import os
+import time
+
+import pytest
+from opjoule.devices.profiles import find_profile
+from opjoule.twin.feed import DELAY_NS, MARGIN_NS, ActivityReader, Feed, LineFifo
+from opjoule.twin.power_model import Activity, Supply, load_model
+
+SIMULATED_BOARDS = ("rpi3", "rpi4", "odroid-c2")
+SECOND_NS = 1_000_000_000
+HEADER = (
+    "board_ns,cpu_busy_s,process_cpu_s,process_read_bytes,process_written_bytes,device_read_bytes,"
+    "device_written_bytes,dirty_bytes,rss_bytes,rss_anon_bytes,operations"
+)
+
+
+def activity(start_s=0.0, end_s=1.0, cpu_s=0.0, read=0, written=0):
+    return Activity(round(start_s * SECOND_NS), round(end_s * SECOND_NS), cpu_s, read, written)
+
+
+@pytest.mark.parametrize("board", SIMULATED_BOARDS)
+def test_every_simulated_board_has_a_model_for_each_of_its_media(board):
+    for medium in find_profile(board).media:
+        current_a, voltage_v = load_model(board, medium).step(activity())
+        assert current_a > 0
+        assert voltage_v > 0
+
+
+def test_power_at_the_board_is_the_model_s_whatever_the_supply_s_resistance():
+    for resistance_ohm in (0.0, 0.05, 0.5):
+        current_a, voltage_v = Supply(5.1, resistance_ohm).at_power(4.2)
+        assert current_a * voltage_v == pytest.approx(4.2)
+
+
+def test_more_busy_cores_draw_more_and_the_last_core_is_the_limit():
+    powers = []
+    for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0):
+        current_a, voltage_v = load_model("rpi4", "sd").step(activity(cpu_s=cpu_s))
+        powers.append(current_a * voltage_v)
+    assert powers[:5] == sorted(powers[:5])
+    assert powers[5] == powers[4]
+
+
+def test_written_bytes_wait_and_drain_at_the_medium_s_rate():
+    model = load_model("rpi4", "sd")
+    model.step(activity(written=30_000_000))
+    assert model.pending_bytes == pytest.approx(30e6 - 14.1e6)
+    model.step(activity(1, 2))
+    model.step(activity(2, 3))
+    assert model.pending_bytes == 0
+
+
+def test_cancelled_writes_never_make_the_queue_negative():
+    model = load_model("rpi4", "sd")
+    model.step(activity(written=-5))
+    assert model.pending_bytes == 0
+
+
+def row(board_ns, cpu_s, written):
+    return f"{board_ns},0,{cpu_s},0,{written},0,0,0,0,0,0"
+
+
+def test_activity_is_the_difference_of_two_samples_and_starts_with_the_process():
+    reader = ActivityReader()
+    reader.start(1000)
+    assert reader.row(HEADER) is None
+    first = reader.row(row(2000, 0.25, 10))
+    second = reader.row(row(3000, 0.75, 30))
+    assert first == Activity(1000, 2000, 0.25, 0, 10)
+    assert second == Activity(2000, 3000, 0.5, 0, 20)
+
+
+def test_a_torn_or_repeated_row_is_no_activity():
+    reader = ActivityReader()
+    reader.start(0)
+    reader.row(HEADER)
+    assert reader.row("12,3") is None
+    assert reader.row(row(0, 1.0, 1)) is None
+
+
+def test_a_fifo_hands_out_whole_lines_only(tmp_path):
+    fifo = LineFifo(tmp_path / "f")
+    os.write(fifo.descriptor, b"one\ntw")
+    assert fifo.lines() == ["one"]
+    os.write(fifo.descriptor, b"o\n")
+    assert fifo.lines() == ["two"]
+    fifo.close()
+
+
+def test_the_margin_leaves_the_rig_time_before_it_needs_the_input():
+    assert MARGIN_NS < DELAY_NS / 2
+
+
+def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(tmp_path):
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    feed.start()
+    with feed.live.open() as live:
+        copy = tmp_path / "copy.csv"
+        feed.loader_starts(copy)
+        start_ns = time.monotonic_ns()
+        os.write(feed.system.descriptor, f"{HEADER}\n{row(start_ns + SECOND_NS, 1.0, 0)}\n".encode())
+        os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS - MARGIN_NS // 2} 1\n".encode())
+        feed.loader_ended()
+        feed.stop()
+        lines = live.read().splitlines()
+    assert copy.read_text().startswith("board_ns,")
+    assert lines[-1] == "q"
+    watermark_ns, seen_ns, edges = 0, 0, 0
+    for line in lines[:-1]:
+        kind, stamp, *_ = line.split()
+        if kind == "w":
+            watermark_ns = max(watermark_ns, int(stamp))
+        else:
+            assert watermark_ns <= int(stamp)
+            assert int(stamp) >= seen_ns
+            seen_ns = int(stamp)
+            edges += kind == "e"
+    assert edges == 1

@@ -1,0 +1,61 @@
+"""Numbers with uncertainty: propagation, absence with a reason, JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from opjoule.errors import OpJouleError, RecordFault
+from opjoule.units import Measured, Missing, Unstated, add, divide, exact, from_json, multiply, subtract
+
+values = st.floats(-1e6, 1e6)
+measured = st.builds(Measured, values, st.floats(0, 1e3), st.just("J"))
+
+
+@given(measured, measured)
+def test_independent_uncertainties_add_in_quadrature(a, b):
+    assert add([a, b]).u == pytest.approx(math.hypot(a.u, b.u))
+    assert subtract(a, b).value == pytest.approx(a.value - b.value, abs=1e-6)
+    assert subtract(a, b).u == add([a, b]).u
+
+
+def test_products_and_quotients_add_relative_uncertainties():
+    energy, count = Measured(10.0, 0.3, "J"), Measured(5.0, 0.2, "1")
+    assert divide(energy, count, "J").relative_u == pytest.approx(math.hypot(0.03, 0.04))
+    assert multiply(energy, count, "J").relative_u == pytest.approx(math.hypot(0.03, 0.04))
+    assert divide(energy, exact(5, "1"), "J") == Measured(2.0, 0.06, "J")
+    with pytest.raises(ZeroDivisionError):
+        divide(energy, exact(0, "1"), "J")
+
+
+def test_different_units_are_not_added():
+    with pytest.raises(ValueError, match="cannot add J, W"):
+        add([Measured(1, 0, "J"), Measured(1, 0, "W")])
+
+
+@pytest.mark.parametrize("arguments", [(math.nan, 0.0), (1.0, math.nan), (1.0, -1.0), (math.inf, 1.0)])
+def test_what_is_not_a_number_is_not_measured(arguments):
+    with pytest.raises(ValueError, match="use Missing"):
+        Measured(*arguments, "J")
+
+
+def test_a_missing_value_needs_a_reason():
+    with pytest.raises(ValueError, match="reason"):
+        Missing(" ")
+
+
+@pytest.mark.parametrize(
+    "quantity",
+    [Measured(1.5, 0.25, "J"), Unstated(1.0, "s", "a percentile"), Missing("no sync line", "W")],
+)
+def test_json_keeps_a_quantity(quantity):
+    assert from_json(json.loads(json.dumps(quantity.to_json()))) == quantity
+
+
+def test_an_error_shows_its_causes_on_one_line():
+    both = OpJouleError("2 devices failed", [RecordFault("a: gone"), RecordFault("b: gone")])
+    assert str(both) == "2 devices failed (a: gone; b: gone)"
+    assert RecordFault.exit_code == 4

@@ -1,0 +1,59 @@
+// Berkeley DB with the loader's default settings for one thread: a B-tree without transactions, 256
+// KiB cache.
+#include <db.h>
+
+#include <cstring>
+
+#include "bench/bare.h"
+
+namespace opjoule {
+namespace {
+
+void check(int result) {
+  if (result != 0) bare_failure(db_strerror(result));
+}
+
+DBT dbt(std::string_view text) {
+  DBT out;
+  std::memset(&out, 0, sizeof out);
+  out.data = const_cast<char*>(text.data());
+  out.size = static_cast<uint32_t>(text.size());
+  return out;
+}
+
+}  // namespace
+
+BareResult bare_berkeleydb(const BareRequest& request) {
+  DB_ENV* env = nullptr;
+  DB* db = nullptr;
+  check(db_env_create(&env, 0));
+  check(env->set_cachesize(env, 0, 262144, 1));
+  check(env->open(env, request.path.c_str(), DB_CREATE | DB_PRIVATE | DB_INIT_MPOOL, 0644));
+  check(db_create(&db, env, 0));
+  check(db->set_pagesize(db, 4096));
+  check(db->open(db, nullptr, "usertable.db", nullptr, DB_BTREE, DB_CREATE, 0644));
+  BareResult result;
+  if (request.load) {
+    result = bare_loop(request, [&](const std::string& name, uint64_t i) -> uint64_t {
+      DBT key = dbt(name);
+      DBT value = dbt(bare_value(request, i));
+      check(db->put(db, nullptr, &key, &value, 0));
+      return 0;
+    });
+  } else {
+    std::string copy(request.value_bytes + 4096, '\0');
+    result = bare_loop(request, [&](const std::string& name, uint64_t) -> uint64_t {
+      DBT key = dbt(name);
+      DBT value = dbt(copy);
+      value.flags = DB_DBT_USERMEM;
+      value.ulen = value.size;
+      check(db->get(db, nullptr, &key, &value, 0));
+      return value.size;
+    });
+  }
+  check(db->close(db, 0));
+  check(env->close(env, 0));
+  return result;
+}
+
+}  // namespace opjoule

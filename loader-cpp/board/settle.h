@@ -1,0 +1,16 @@
+// Writing back what the kernel still holds of a file system, within a time.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <string>
+
+#include "loader/status.h"
+
+namespace opjoule {
+
+// syncfs() of the file system `path` is on; *settled is false where `limit_s` passed first (the
+// kernel goes on by itself). kIo where writing back failed.
+Status write_back(const std::string& path, double limit_s, bool* settled);
+
+}  // namespace opjoule

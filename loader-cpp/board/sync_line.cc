@@ -1,0 +1,58 @@
+#include "board/sync_line.h"
+
+#include <chrono>
+
+namespace opjoule {
+
+SyncLine::SyncLine(std::unique_ptr<SyncCarrier> carrier, EventFile* events, uint64_t seed)
+    : carrier_(std::move(carrier)),
+      events_(events),
+      random_(seed ^ 0x73796e63, 0),
+      toggler_([this] { toggle_loop(); }) {}
+
+SyncLine::~SyncLine() {
+  if (toggler_.joinable()) static_cast<void>(stop());
+}
+
+void SyncLine::toggle() {
+  const std::lock_guard lock(mutex_);
+  toggle_locked();
+}
+
+void SyncLine::toggle_locked() {
+  SyncEdge edge;
+  Status status = carrier_->set(1 - level_, &edge);
+  if (!status.is_ok()) {
+    if (status_.is_ok()) status_ = std::move(status);
+    return;
+  }
+  level_ = edge.level;
+  ++edges_;
+  if (events_ != nullptr) events_->sync_edge(edge.board_ns, edge.u_ns, edge.level);
+}
+
+void SyncLine::toggle_loop() {
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    const auto pause = std::chrono::microseconds(500'000 + random_.below(1'000'001));
+    const auto until = std::chrono::steady_clock::now() + pause;
+    if (!wake_.wait_until(lock, until, [this] { return stopping_; })) toggle_locked();
+  }
+}
+
+Status SyncLine::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  toggler_.join();
+  return status_;
+}
+
+uint64_t SyncLine::edges() const {
+  const std::lock_guard lock(mutex_);
+  return edges_;
+}
+
+}  // namespace opjoule

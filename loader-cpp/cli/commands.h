@@ -1,0 +1,17 @@
+// The loader's commands; each gives the process's exit code.
+#pragma once
+
+#include "cli/options.h"
+#include "workload/settings.h"
+
+namespace opjoule {
+
+int run_phase_command(const CommandOptions& options, Phase phase);
+int idle_command(const CommandOptions& options);
+int sync_command(const CommandOptions& options);
+int clock_command();
+int trace_command(const CommandOptions& options);
+int databases_command();
+int properties_command(const CommandOptions& options);
+
+}  // namespace opjoule

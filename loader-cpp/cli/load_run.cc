@@ -1,0 +1,310 @@
+// `loader load` and `loader run`: open, phase, settle, close, summary.
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "board/clock.h"
+#include "board/settle.h"
+#include "board/stop_signal.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/instruments.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/properties_check.h"
+#include "cli/summary.h"
+#include "workload/phase.h"
+#include "workload/preflight.h"
+#include "workload/trace.h"
+
+namespace opjoule {
+namespace {
+
+constexpr double kSettleSliceS = 0.5;
+
+class PhaseCommand {
+ public:
+  PhaseCommand(const CommandOptions& options, Phase phase)
+      : options_(options), phase_(phase), name_(phase == Phase::kLoad ? "load" : "run") {}
+
+  int execute() {
+    Status status = prepare();
+    if (status.is_ok() && options_.check) return kExitOk;
+    if (status.is_ok()) status = open();
+    if (status.is_ok()) status = look_inside();
+    if (!status.is_ok()) return report_failure(status);
+    run();
+    judge_operations();
+    settle();
+    verify_count();
+    close();
+    return finish();
+  }
+
+ private:
+  Status prepare();
+  // No operation of the phase can write.
+  [[nodiscard]] bool only_reads() const;
+  Status open();
+  std::unique_ptr<OperationSource> make_source(uint32_t thread, Session* session);
+  [[nodiscard]] uint64_t amount() const;
+  Status look_inside();
+  void verify_count();
+  void run();
+  void settle();
+  void close();
+  void judge_operations();
+  int finish();
+  void keep(Status status) {
+    if (failure_.is_ok()) failure_ = std::move(status);
+  }
+  [[nodiscard]] uint64_t operations() const {
+    const PhaseRunner* runner = runner_.load();
+    return runner == nullptr ? 0 : runner->operations();
+  }
+
+  const CommandOptions& options_;
+  const Phase phase_;
+  const std::string name_;
+  Properties properties_;
+  const Engine* engine_ = nullptr;
+  WorkloadSettings settings_;
+  bool settle_asked_ = true;
+  double settle_limit_s_ = 60;
+
+  Instruments instruments_;
+  std::unique_ptr<OperationLog> log_;
+  std::unique_ptr<Database> database_;
+  std::unique_ptr<WorkloadState> state_;
+  std::unique_ptr<TraceFile> trace_;
+  std::unique_ptr<PhaseRunner> runner_owner_;
+  std::atomic<const PhaseRunner*> runner_{
+      nullptr};  // the sampler's and progress threads look through it
+  Summary summary_;
+  Status failure_;
+  bool operations_failed_ =
+      false;  // failure_ is that of operations, for a reason that has no exit code of its own
+};
+
+Status PhaseCommand::prepare() {
+  Status status = gather_properties(options_, &properties_);
+  if (status.is_ok()) status = require_engine(options_.database, &engine_);
+  if (status.is_ok()) status = check_properties(properties_, *engine_);
+  if (status.is_ok())
+    status = WorkloadSettings::from(properties_, options_.trace.empty() ? phase_ : Phase::kReplay,
+                                    options_.threads, &settings_);
+  std::string settle = "auto";
+  if (status.is_ok()) status = properties_.choice("settle", {"auto", "none"}, &settle);
+  if (status.is_ok()) status = properties_.real("settle.limit_s", 0, 86400, &settle_limit_s_);
+  settle_asked_ = settle == "auto";
+  if (status.is_ok() && options_.resume && !options_.trace.empty())
+    status = {StatusCode::kBadInput,
+              "--resume with --trace: a trace's operations are done as they come; leave one out"};
+  if (status.is_ok() && options_.path.empty() && engine_->name != "null")
+    status = {StatusCode::kBadInput, "--path: missing; name the folder the database is to live in"};
+  return status;
+}
+
+bool PhaseCommand::only_reads() const {
+  if (phase_ == Phase::kLoad || !options_.trace.empty()) return false;
+  for (int kind = 0; kind < kOperationKinds; ++kind) {
+    const auto operation = static_cast<OperationKind>(kind);
+    const bool reads = operation == OperationKind::kRead || operation == OperationKind::kScan;
+    if (!reads && settings_.proportion[kind] > 0) return false;
+  }
+  return true;
+}
+
+Status PhaseCommand::open() {
+  Status status = instruments_.start(options_, settings_.seed, [this] { return operations(); });
+  if (status.is_ok() && !options_.operation_log.empty())
+    status = OperationLog::create(options_.operation_log, &log_);
+  if (status.is_ok() && !options_.trace.empty())
+    status = TraceFile::open(options_.trace, settings_, phase_ == Phase::kLoad, &trace_);
+  if (!status.is_ok()) return status;
+  instruments_.phase("open", ",\"database\":\"" + engine_->name + "\"");
+  OpenRequest request;
+  request.path = options_.path;
+  request.create = phase_ == Phase::kLoad;
+  request.resume = options_.resume;
+  request.read_only = only_reads();
+  request.field_count = settings_.field_count;
+  request.threads = static_cast<int>(settings_.threads);
+  request.properties = &properties_;
+  request.events = instruments_.events();
+  database_ = engine_->open(request, status);
+  return status;
+}
+
+std::unique_ptr<OperationSource> PhaseCommand::make_source(uint32_t thread, Session* session) {
+  if (trace_ != nullptr) return std::make_unique<TraceSource>(*trace_);
+  if (phase_ == Phase::kLoad) return std::make_unique<LoadGenerator>(*state_, thread, session);
+  return std::make_unique<RunGenerator>(*state_, thread);
+}
+
+// Operations to do; 0 where the trace or the time ends the phase.
+uint64_t PhaseCommand::amount() const {
+  if (trace_ != nullptr || options_.resume) return 0;
+  return phase_ == Phase::kLoad ? settings_.insert_count : settings_.operation_count;
+}
+
+// Is this the database the workload was loaded into, where does an interrupted load go on, and has
+// a trace begun.
+Status PhaseCommand::look_inside() {
+  state_ = std::make_unique<WorkloadState>(settings_);
+  if (trace_ != nullptr) return trace_->await_operation();
+  if (phase_ == Phase::kLoad && !options_.resume) return Status::ok();
+  Status status;
+  const std::unique_ptr<Session> session = database_->session(status);
+  if (session == nullptr) return status;
+  if (phase_ == Phase::kRun) return check_loaded(*session, settings_);
+  ResumePoint point;
+  status = database_->count(&summary_.records_before);
+  if (status.is_ok())
+    status = find_resume_point(*session, settings_, summary_.records_before, &point);
+  state_->next_load_number = point.first_number;
+  state_->check_end = point.check_end;
+  return status;
+}
+
+// After a resumed load: the records counted are those there were and those inserted, and all the
+// load makes.
+void PhaseCommand::verify_count() {
+  if (!options_.resume || stop_requested() || !failure_.is_ok()) return;
+  keep(database_->count(&summary_.records_after));
+  const uint64_t inserted =
+      summary_.results.by_kind[static_cast<int>(OperationKind::kInsert)].succeeded;
+  const bool loads_everything =
+      settings_.insert_start == 0 && settings_.insert_count == settings_.record_count;
+  const uint64_t expected =
+      loads_everything ? settings_.record_count : summary_.records_before + inserted;
+  if (failure_.is_ok() && engine_->name != "null" && summary_.records_after != expected)
+    failure_ = {StatusCode::kCorrupt, "the resumed load ended with " +
+                                          std::to_string(summary_.records_after) +
+                                          " records where " + std::to_string(expected) +
+                                          " were expected; load anew, without --resume"};
+}
+
+void PhaseCommand::run() {
+  PhaseRequest request;
+  request.settings = &settings_;
+  request.phase = phase_;
+  request.database = database_.get();
+  request.log = log_.get();
+  request.operations = amount();
+  request.source = [this](uint32_t thread, Session* session) {
+    return make_source(thread, session);
+  };
+  double cpu_start_s = 0;
+  request.on_start = [this, &cpu_start_s] {
+    cpu_start_s = process_cpu_s();
+    return instruments_.mark();
+  };
+  request.on_started = [this](int64_t start_board_ns) {
+    print_line("{\"phase\":\"" + name_ + "-start\",\"board_ns\":" + std::to_string(start_board_ns) +
+               ",\"operations\":0}");
+  };
+  runner_owner_ = std::make_unique<PhaseRunner>(request);
+  runner_.store(runner_owner_.get());
+  std::optional<ProgressLines> progress;
+  if (options_.progress) progress.emplace([this] { return operations(); }, request.operations);
+  const PhaseOutcome outcome = runner_owner_->run();
+  summary_.cpu_s = process_cpu_s() - cpu_start_s;
+  instruments_.mark();
+  progress.reset();
+  instruments_.print_phase(name_ + "-end", outcome.end_board_ns);
+  summary_.results = outcome.results;
+  if (trace_ != nullptr) summary_.results.skipped_lines = trace_->skipped_lines();
+  summary_.duration_s = static_cast<double>(outcome.end_board_ns - outcome.start_board_ns) * 1e-9;
+  summary_.memory_at_end = process_memory();
+  keep(outcome.results.fatal);
+  if (trace_ != nullptr && summary_.results.operations() == 0 && !stop_requested())
+    keep({StatusCode::kBadInput,
+          "trace " + options_.trace + ": ended without an operation; did what makes it fail?"});
+}
+
+void PhaseCommand::settle() {
+  summary_.settle_asked = settle_asked_ && !stop_requested();
+  if (!summary_.settle_asked) return;
+  instruments_.phase("settle-start");
+  const int64_t start_ns = board_ns();
+  bool engine_settled = false;
+  bool written_back = true;
+  // In slices, so that a signal ends the wait.
+  for (double left = settle_limit_s_;
+       !engine_settled && left > 0 && !stop_requested() && database_->can_settle();) {
+    if (Status status = database_->settle(std::min(left, kSettleSliceS), &engine_settled);
+        !status.is_ok()) {
+      keep(std::move(status));
+      break;
+    }
+    left = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
+  }
+  const int64_t engine_end_ns = board_ns();
+  const double left_s = settle_limit_s_ - static_cast<double>(engine_end_ns - start_ns) * 1e-9;
+  const bool is_server = options_.path.find("://") != std::string::npos;
+  if (!options_.path.empty() && !is_server && engine_->name != "null") {
+    keep(write_back(options_.path, std::max(left_s, 0.0), &written_back));
+    if (EventFile* events = instruments_.events(); events != nullptr)
+      events->record(EventKind::kSync, engine_end_ns, board_ns(), "syncfs");
+  }
+  summary_.settled = engine_settled && written_back;
+  summary_.settle_s = static_cast<double>(board_ns() - start_ns) * 1e-9;
+  instruments_.phase("settle-end",
+                     std::string(",\"settled\":") + (summary_.settled ? "true" : "false"));
+}
+
+void PhaseCommand::close() {
+  summary_.engine_settings = database_->settings();
+  instruments_.phase("close");
+  summary_.database_bytes = database_->size_on_disk();
+  keep(database_->close());
+  keep(instruments_.stop());
+}
+
+// Turns operations that did not end as the workload expects into the command's failure.
+// What closing the database then says again comes second.
+void PhaseCommand::judge_operations() {
+  const bool removes =
+      summary_.results.by_kind[static_cast<int>(OperationKind::kRemove)].succeeded > 0;
+  summary_.not_found_expected =
+      removes && settings_.distribution != RequestDistribution::kSequential;
+  const uint64_t errors = summary_.results.errors(summary_.not_found_expected);
+  if (errors == 0 || !failure_.is_ok()) return;
+  const Status& first = summary_.results.first_failure;
+  failure_ = {first.code(), std::to_string(errors) + " of " +
+                                std::to_string(summary_.results.operations()) +
+                                " operations failed; the first: " + first.message()};
+  operations_failed_ = first.code() != StatusCode::kNoSpace &&
+                       first.code() != StatusCode::kCorrupt &&
+                       first.code() != StatusCode::kUnsupported;
+}
+
+int PhaseCommand::finish() {
+  summary_.command = name_;
+  summary_.interrupted = stop_requested();
+  summary_.engine = engine_->name;
+  summary_.engine_version = engine_->version;
+  summary_.properties = &properties_;
+  summary_.settings = &settings_;
+  summary_.peak_memory_bytes = process_memory().peak_resident_bytes;
+  summary_.sync_edges = instruments_.sync_edges();
+  summary_.dropped_events = instruments_.dropped_events();
+  summary_.replayed = trace_ != nullptr;
+  summary_.resumed = options_.resume;
+  summary_.failure = failure_.message();
+  print_line(summary_json(summary_));
+  if (!failure_.is_ok()) {
+    const int code = report_failure(failure_);
+    return operations_failed_ ? static_cast<int>(kExitOperationsFailed) : code;
+  }
+  return summary_.interrupted ? kExitInterrupted : kExitOk;
+}
+
+}  // namespace
+
+int run_phase_command(const CommandOptions& options, Phase phase) {
+  return PhaseCommand(options, phase).execute();
+}
+
+}  // namespace opjoule

@@ -1,0 +1,24 @@
+// Properties from workload files and -p, and what they are checked against.
+#pragma once
+
+#include <string>
+
+#include "cli/options.h"
+#include "loader/database.h"
+#include "loader/properties.h"
+#include "loader/status.h"
+
+namespace opjoule {
+
+// Files in their order, then -p, then --seed: later ones win.
+Status gather_properties(const CommandOptions& options, Properties* out);
+// kBadInput, with the engines there are.
+Status require_engine(const std::string& name, const Engine** out);
+// kBadInput for a key that neither the workload nor the engine knows. Keys of other engines
+// ("rocksdb.x" with LevelDB) pass, so that one file can serve several.
+Status check_properties(const Properties& properties, const Engine& engine);
+
+// The same without an engine: every engine's keys pass.
+Status check_workload_properties(const Properties& properties);
+
+}  // namespace opjoule

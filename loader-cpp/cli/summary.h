@@ -1,0 +1,45 @@
+// The last JSON line of a command.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "board/proc_file.h"
+#include "loader/database.h"
+#include "workload/results.h"
+#include "workload/settings.h"
+
+namespace opjoule {
+
+struct Summary {
+  std::string command;
+  std::string engine;
+  std::string engine_version;
+  const Properties* properties = nullptr;
+  const WorkloadSettings* settings = nullptr;
+  PhaseResults results;
+  bool not_found_expected = false;
+  double duration_s = 0;
+  double cpu_s = 0;  // of the process, during the phase
+  double settle_s = 0;
+  bool settled = false;
+  bool settle_asked = true;
+  bool interrupted = false;
+  bool replayed = false;  // the operations came from a trace
+  std::string failure;    // why the command failed, empty if it did not
+  std::map<std::string, std::string> engine_settings;
+  ProcessMemory memory_at_end;  // of the phase, before settling
+  uint64_t peak_memory_bytes = 0;
+  uint64_t database_bytes = 0;
+  bool resumed = false;
+  uint64_t records_before = 0;  // of a resumed load
+  uint64_t records_after = 0;
+  uint64_t sync_edges = 0;
+  uint64_t dropped_events = 0;
+};
+
+// {"summary":{...}}: docs/reference/loader.md lists the members and their units.
+std::string summary_json(const Summary& summary);
+
+}  // namespace opjoule

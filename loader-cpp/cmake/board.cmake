@@ -1,0 +1,22 @@
+# Toolchain of a board's static loader: the engines' archives come from a sysroot of Debian packages for that board.
+# Set by loader-cpp/board-builds: OPJOULE_TRIPLE (aarch64-linux-gnu), OPJOULE_SYSROOT, OPJOULE_COMPILER_PREFIX (may be empty).
+list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES OPJOULE_TRIPLE OPJOULE_SYSROOT OPJOULE_COMPILER_PREFIX)
+string(REGEX REPLACE "-.*" "" CMAKE_SYSTEM_PROCESSOR ${OPJOULE_TRIPLE})
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_C_COMPILER ${OPJOULE_COMPILER_PREFIX}gcc)
+set(CMAKE_CXX_COMPILER ${OPJOULE_COMPILER_PREFIX}g++)
+set(CMAKE_LIBRARY_ARCHITECTURE ${OPJOULE_TRIPLE})
+
+# The C library stays the compiler's own; off_t has 64 bits on every board.
+set(includes "-isystem ${OPJOULE_SYSROOT}/usr/include -isystem ${OPJOULE_SYSROOT}/usr/include/${OPJOULE_TRIPLE}")
+set(CMAKE_C_FLAGS_INIT "${includes} -D_FILE_OFFSET_BITS=64")
+set(CMAKE_CXX_FLAGS_INIT "${includes} -D_FILE_OFFSET_BITS=64")
+
+if(OPJOULE_TRIPLE MATCHES "^arm-")
+  set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--wrap=readdir")  # databases/shared/readdir_32bit.cc says why
+endif()
+
+set(CMAKE_FIND_ROOT_PATH ${OPJOULE_SYSROOT})
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE ONLY)

@@ -1,0 +1,165 @@
+#include "databases/leveldb_env.h"
+
+#include <chrono>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <string>
+
+#include "databases/shared/board_clock.h"
+
+namespace opjoule {
+namespace {
+
+// LevelDB's log lines of one thread, in order, tell what it is at (db/db_impl.cc): they come from
+// the thread that works.
+struct ThreadActivity {
+  int64_t flush_start_board_ns = 0;
+  int64_t compaction_start_board_ns = 0;
+  int64_t wait_start_board_ns = 0;
+  char compaction[96] = "";
+};
+thread_local ThreadActivity activity;
+
+class ObservedFile : public leveldb::WritableFile {
+ public:
+  ObservedFile(leveldb::WritableFile* file, const std::string& name, EventSink* events)
+      : file_(file), events_(events), name_(name.substr(name.rfind('/') + 1)) {}
+
+  leveldb::Status Append(const leveldb::Slice& data) override { return file_->Append(data); }
+  leveldb::Status Close() override { return file_->Close(); }
+  leveldb::Status Flush() override { return file_->Flush(); }
+  leveldb::Status Sync() override {
+    const int64_t start = board_clock_ns();
+    leveldb::Status status = file_->Sync();
+    events_->record(EventKind::kSync, start, board_clock_ns(), name_);
+    return status;
+  }
+
+ private:
+  std::unique_ptr<leveldb::WritableFile> file_;
+  EventSink* events_;
+  std::string name_;
+};
+
+}  // namespace
+
+// Writes LevelDB's LOG file as LevelDB would, and reads along.
+class LeveldbLog : public leveldb::Logger {
+ public:
+  LeveldbLog(leveldb::Logger* file, LeveldbEnv* env) : file_(file), env_(env) {}
+
+  void Logv(const char* format, std::va_list arguments) override {
+    std::va_list copy;
+    va_copy(copy, arguments);
+    read_along(format, copy);
+    va_end(copy);
+    file_->Logv(format, arguments);
+  }
+
+ private:
+  void read_along(const char* format, std::va_list arguments) {
+    auto is = [format](const char* start) {
+      return std::strncmp(format, start, std::strlen(start)) == 0;
+    };
+    if (is("Level-0 table #%llu: started")) {
+      activity.flush_start_board_ns = board_clock_ns();
+    } else if (is("Level-0 table #%llu: %lld bytes")) {
+      char line[96];
+      std::vsnprintf(line, sizeof line, format, arguments);
+      env_->record(EventKind::kFlush, activity.flush_start_board_ns, line);
+    } else if (is("Compacting ")) {
+      activity.compaction_start_board_ns = board_clock_ns();
+      std::vsnprintf(activity.compaction, sizeof activity.compaction, format, arguments);
+    } else if (is("Compacted ")) {  // the same with the bytes written; the event ends with the
+                                    // background call
+      std::vsnprintf(activity.compaction, sizeof activity.compaction, format, arguments);
+    } else if (is("Current memtable full; waiting") || is("Too many L0 files; waiting")) {
+      env_->begin_wait();
+    }
+  }
+
+  std::unique_ptr<leveldb::Logger> file_;
+  LeveldbEnv* env_;
+};
+
+struct LeveldbEnv::Work {
+  LeveldbEnv* env;
+  void (*function)(void*);
+  void* argument;
+};
+
+void LeveldbEnv::Schedule(void (*function)(void*), void* argument) {
+  {
+    const std::lock_guard lock(mutex_);
+    ++scheduled_;
+  }
+  target()->Schedule(&LeveldbEnv::run, new Work{this, function, argument});
+}
+
+void LeveldbEnv::run(void* work_pointer) {
+  const std::unique_ptr<Work> work(static_cast<Work*>(work_pointer));
+  LeveldbEnv* env = work->env;
+  work->function(work->argument);
+  if (activity.compaction_start_board_ns != 0)
+    env->record(EventKind::kCompaction, activity.compaction_start_board_ns, activity.compaction);
+  activity.compaction_start_board_ns = 0;
+  const std::lock_guard lock(env->mutex_);
+  --env->scheduled_;
+  env->idle_.notify_all();
+}
+
+bool LeveldbEnv::wait_idle(double limit_s) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, std::chrono::duration<double>(limit_s),
+                        [this] { return scheduled_ == 0; });
+}
+
+void LeveldbEnv::record(EventKind kind, int64_t start_board_ns, std::string_view detail) {
+  if (events_ != nullptr) events_->record(kind, start_board_ns, board_clock_ns(), detail);
+}
+
+leveldb::Status LeveldbEnv::observe(const std::string& name, leveldb::Status status,
+                                    leveldb::WritableFile** file) {
+  end_wait();
+  if (status.ok() && events_ != nullptr) *file = new ObservedFile(*file, name, events_);
+  return status;
+}
+
+leveldb::Status LeveldbEnv::NewWritableFile(const std::string& name, leveldb::WritableFile** file) {
+  return observe(name, target()->NewWritableFile(name, file), file);
+}
+
+leveldb::Status LeveldbEnv::NewAppendableFile(const std::string& name,
+                                              leveldb::WritableFile** file) {
+  return observe(name, target()->NewAppendableFile(name, file), file);
+}
+
+leveldb::Status LeveldbEnv::NewLogger(const std::string& name, leveldb::Logger** logger) {
+  leveldb::Status status = target()->NewLogger(name, logger);
+  if (status.ok()) *logger = new LeveldbLog(*logger, this);
+  return status;
+}
+
+// LevelDB sleeps only to slow a writer down while level 0 fills (DBImpl::MakeRoomForWrite).
+void LeveldbEnv::SleepForMicroseconds(int micros) {
+  const int64_t start = board_clock_ns();
+  target()->SleepForMicroseconds(micros);
+  ++stalls_;
+  record(EventKind::kStall, start, "slowed down, level 0 fills");
+}
+
+// A writer that waits for the last memtable to be flushed goes on by opening a new log file.
+void LeveldbEnv::begin_wait() {
+  ++stalls_;
+  if (activity.wait_start_board_ns == 0) activity.wait_start_board_ns = board_clock_ns();
+}
+
+void LeveldbEnv::end_wait() {
+  if (activity.wait_start_board_ns == 0) return;
+  record(EventKind::kStall, activity.wait_start_board_ns, "waited for a flush");
+  activity.wait_start_board_ns = 0;
+}
+
+}  // namespace opjoule

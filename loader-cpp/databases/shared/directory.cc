@@ -1,0 +1,135 @@
+#include "databases/shared/directory.h"
+
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <map>
+
+#include "board/system_error.h"
+#include "databases/shared/errno_status.h"
+
+namespace opjoule {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What a fresh file system puts at its root, beside any database.
+constexpr std::string_view kLostAndFound = "lost+found";
+
+bool is_owned(const std::string& name, std::string_view engine) {
+  if (name == kMarkerName || name == std::string(kMarkerName) + ".tmp") return true;
+  for (const std::string& pattern : owned_files(engine))
+    if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) return true;
+  return false;
+}
+
+// The entries of `directory`, lost+found left out.
+Status list(const std::string& directory, std::vector<std::string>* names) {
+  std::error_code error;
+  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
+    if (at->path().filename() != kLostAndFound) names->push_back(at->path().filename());
+  if (error) return errno_status("list", directory, error.value());
+  return Status::ok();
+}
+
+uint64_t allocated_bytes(const fs::path& path) {
+  struct stat found;
+  if (lstat(path.c_str(), &found) != 0) return 0;
+  return static_cast<uint64_t>(found.st_blocks) * 512;
+}
+
+}  // namespace
+
+const std::vector<std::string>& owned_files(std::string_view engine) {
+  static const std::map<std::string, std::vector<std::string>, std::less<>> patterns = {
+      {"leveldb",
+       {"CURRENT", "LOCK", "LOG", "LOG.old", "MANIFEST-[0-9]*", "[0-9]*.log", "[0-9]*.ldb",
+        "[0-9]*.sst", "[0-9]*.dbtmp", "lost"}},
+      {"rocksdb",
+       {"CURRENT", "LOCK", "IDENTITY", "LOG", "LOG.old.[0-9]*", "MANIFEST-[0-9]*", "OPTIONS-[0-9]*",
+        "[0-9]*.log", "[0-9]*.sst", "[0-9]*.blob", "[0-9]*.dbtmp", "archive"}},
+      {"sqlite",
+       {"usertable.sqlite", "usertable.sqlite-journal", "usertable.sqlite-wal",
+        "usertable.sqlite-shm"}},
+      {"lmdb", {"data.mdb", "lock.mdb"}},
+      {"berkeleydb", {"usertable.db", "usertable.unclean", "__db.*", "log.[0-9]*"}},
+      {"flatfolder", {"records", "writing"}},
+      {"nestedfolder", {"records", "writing"}},
+  };
+  static const std::vector<std::string> none;
+  const auto found = patterns.find(engine);
+  return found == patterns.end() ? none : found->second;
+}
+
+DatabaseDirectory::~DatabaseDirectory() {
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+}
+
+Status DatabaseDirectory::open(const OpenRequest& request, std::string_view engine,
+                               std::string_view version) {
+  path_ = request.path;
+  std::error_code error;
+  if (request.create) fs::create_directories(path_, error);
+  if (error) return system_error("cannot create directory " + path_, error.value());
+  if (Status status = lock(); !status.is_ok()) return status;
+
+  const Marker asked{std::string(engine), std::string(version), kRecordLayout, request.field_count};
+  Marker found;
+  const Status marked = read_marker(file(kMarkerName), &found);
+  if (!marked.is_ok() && !marked.is_not_found()) return marked;
+  if (marked.is_ok() && (!request.create || request.resume))
+    return check_marker(path_, found, asked);
+  if (!request.create)
+    return {StatusCode::kBadInput,
+            "no database of this loader in " + path_ + " (no opjoule.json): load one first"};
+  return make_new(asked, found.engine);
+}
+
+Status DatabaseDirectory::lock() {
+  lock_fd_ = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock_fd_ < 0 && errno == ENOENT)
+    return {StatusCode::kBadInput, "no database directory " + path_ + ": load one first"};
+  if (lock_fd_ < 0) return system_error("cannot open directory " + path_);
+  if (flock(lock_fd_, LOCK_EX | LOCK_NB) == 0) return Status::ok();
+  if (errno == EWOULDBLOCK)
+    return {StatusCode::kBusy, "another loader has the database in " + path_ + " open"};
+  return errno_status("lock directory", path_);
+}
+
+// Looks at every entry before it removes the first, so that a refusal leaves all as it was.
+Status DatabaseDirectory::make_new(const Marker& asked, const std::string& old_engine) {
+  std::vector<std::string> names;
+  if (Status status = list(path_, &names); !status.is_ok()) return status;
+  for (const std::string& name : names)
+    if (!is_owned(name, old_engine))
+      return {StatusCode::kBadInput, path_ + " holds '" + name +
+                                         "', which no load of this loader wrote: nothing was "
+                                         "removed; choose an empty or new directory"};
+  std::error_code error;
+  for (const std::string& name : names)
+    if (name != kMarkerName) fs::remove_all(file(name), error);
+  if (error) return errno_status("remove old database in", path_, error.value());
+  is_new_ = true;
+  return write_marker(file(kMarkerName), asked);
+}
+
+std::string DatabaseDirectory::file(std::string_view name) const {
+  return path_ + "/" + std::string(name);
+}
+
+uint64_t DatabaseDirectory::bytes() const {
+  uint64_t total = 0;
+  std::error_code error;
+  const auto options = fs::directory_options::skip_permission_denied;
+  for (fs::recursive_directory_iterator at(path_, options, error), end; !error && at != end;
+       at.increment(error))
+    if (at->path().filename() != kMarkerName && at->path().filename() != kLostAndFound)
+      total += allocated_bytes(at->path());
+  return total;
+}
+
+}  // namespace opjoule

@@ -1,0 +1,208 @@
+#include "databases/sqlite_session.h"
+
+#include <cstring>
+
+namespace opjoule {
+namespace {
+
+std::string column(size_t field) { return "FIELD" + std::to_string(field); }
+
+// Binding results are or-ed together: SQLITE_OK is 0.
+int bind_key(sqlite3_stmt* statement, int at, std::string_view key) {
+  return sqlite3_bind_text(statement, at, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
+}
+
+// A null pointer would bind NULL: an empty value still points somewhere.
+int bind_value(sqlite3_stmt* statement, int at, std::string_view value) {
+  return sqlite3_bind_blob(statement, at, value.empty() ? "" : value.data(),
+                           static_cast<int>(value.size()), SQLITE_STATIC);
+}
+
+std::string insert_sql(size_t field_count) {
+  std::string marks = "?";
+  for (size_t i = 0; i < field_count; ++i) marks += ", ?";
+  return "INSERT INTO usertable (YCSB_KEY, " + sqlite_columns(field_count) + ") VALUES (" + marks +
+         ")";
+}
+
+}  // namespace
+
+std::string sqlite_columns(size_t field_count, const std::string& suffix) {
+  std::string text;
+  for (size_t i = 0; i < field_count; ++i) text += (i == 0 ? "" : ", ") + column(i) + suffix;
+  return text;
+}
+
+sqlite3_stmt* SqliteSession::on_fields(Kind kind, bool all, uint16_t field, Status& status) {
+  if (!all && field >= field_count_) {
+    status = {StatusCode::kBadInput, "sqlite: the table has no column " + column(field)};
+    return nullptr;
+  }
+  SqliteStatement& slot = on_fields_[static_cast<int>(kind)][all ? field_count_ : field];
+  if (slot) return slot.get();
+  const std::string suffix = kind == Kind::kUpdate ? "=?" : "";
+  const std::string chosen = all ? sqlite_columns(field_count_, suffix) : column(field) + suffix;
+  std::string sql;
+  switch (kind) {
+    case Kind::kRead:
+      sql = "SELECT " + chosen + " FROM usertable WHERE YCSB_KEY=?";
+      break;
+    case Kind::kUpdate:
+      sql = "UPDATE usertable SET " + chosen + " WHERE YCSB_KEY=?";
+      break;
+    case Kind::kScan:
+      sql = "SELECT YCSB_KEY, " + chosen +
+            " FROM usertable WHERE YCSB_KEY>=? ORDER BY YCSB_KEY LIMIT ?";
+      break;
+  }
+  return once(slot, sql.c_str(), status);
+}
+
+sqlite3_stmt* SqliteSession::once(SqliteStatement& slot, const char* sql, Status& status) {
+  if (!slot) status = connection_.prepare(sql, &slot);
+  return slot.get();
+}
+
+// Fields that are NULL in the row are left out of the record.
+void SqliteSession::take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out) {
+  const int count = fields.all ? field_count_ : 1;
+  numbers_.clear();
+  lengths_.clear();
+  columns_.clear();
+  for (int i = 0; i < count; ++i) {
+    const void* column = sqlite3_column_blob(row, first_column + i);
+    // An empty value has no address either.
+    if (column == nullptr && sqlite3_column_type(row, first_column + i) == SQLITE_NULL) continue;
+    numbers_.push_back(fields.all ? static_cast<uint16_t>(i) : fields.number);
+    lengths_.push_back(static_cast<uint32_t>(sqlite3_column_bytes(row, first_column + i)));
+    columns_.push_back(column);
+  }
+  out.reset(numbers_, lengths_);
+  char* to = out.mutable_values().data();
+  for (size_t i = 0; i < columns_.size(); to += lengths_[i], ++i)
+    if (lengths_[i] > 0) std::memcpy(to, columns_[i], lengths_[i]);
+}
+
+Status SqliteSession::read(std::string_view key, FieldChoice fields, Record& out) {
+  Status status;
+  sqlite3_stmt* statement = on_fields(Kind::kRead, fields.all, fields.number, status);
+  if (statement == nullptr) return status;
+  bind_key(statement, 1, key);
+  const Gate::Inside inside = gate_.together();
+  const int result = connection_.step(statement);
+  if (result == SQLITE_ROW) take_row(statement, 0, fields, out);
+  status = result == SQLITE_DONE ? Status::not_found() : connection_.status(result);
+  sqlite3_reset(statement);
+  return status;
+}
+
+Status SqliteSession::insert(std::string_view key, const Record& record) {
+  Status status;
+  sqlite3_stmt* statement = insert_.get();
+  if (statement == nullptr) {
+    statement = once(insert_, insert_sql(field_count_).c_str(), status);
+    if (statement == nullptr) return status;
+  }
+  if (record.field_count() != field_count_) sqlite3_clear_bindings(statement);
+  int bound = bind_key(statement, 1, key);
+  for (size_t i = 0; i < record.field_count(); ++i)
+    bound |= bind_value(statement, record.field_number(i) + 2, record.value(i));
+  return write(statement, bound, false);
+}
+
+Status SqliteSession::update(std::string_view key, const Record& changed, bool) {
+  const size_t count = changed.field_count();
+  const bool all = count == field_count_;
+  if (!all && count != 1) return update_field_by_field(key, changed);
+  Status status;
+  sqlite3_stmt* statement = on_fields(Kind::kUpdate, all, changed.field_number(0), status);
+  if (statement == nullptr) return status;
+  int bound = bind_key(statement, static_cast<int>(count) + 1, key);
+  for (size_t i = 0; i < count; ++i)
+    bound |= bind_value(statement, all ? changed.field_number(i) + 1 : 1, changed.value(i));
+  return write(statement, bound, true);
+}
+
+// Some fields but not all: no YCSB workload does this.
+Status SqliteSession::update_field_by_field(std::string_view key, const Record& changed) {
+  Record one;
+  for (size_t i = 0; i < changed.field_count(); ++i) {
+    const uint16_t number = changed.field_number(i);
+    const std::string_view value = changed.value(i);
+    const auto length = static_cast<uint32_t>(value.size());
+    one.reset({&number, 1}, {&length, 1});
+    std::memcpy(one.mutable_values().data(), value.data(), value.size());
+    if (Status status = update(key, one, false); !status.is_ok()) return status;
+  }
+  return Status::ok();
+}
+
+Status SqliteSession::scan(std::string_view start, uint64_t limit, FieldChoice fields,
+                           const Visitor& visit) {
+  Status status;
+  sqlite3_stmt* statement = on_fields(Kind::kScan, fields.all, fields.number, status);
+  if (statement == nullptr) return status;
+  bind_key(statement, 1, start);
+  sqlite3_bind_int64(statement, 2, static_cast<sqlite3_int64>(limit));
+  const Gate::Inside inside = gate_.together();
+  int result;
+  while ((result = connection_.step(statement)) == SQLITE_ROW) {
+    take_row(statement, 1, fields, scanned_);
+    const auto* key = static_cast<const char*>(sqlite3_column_blob(statement, 0));
+    visit({key, static_cast<size_t>(sqlite3_column_bytes(statement, 0))}, scanned_);
+  }
+  status = connection_.status(result);
+  sqlite3_reset(statement);
+  return status;
+}
+
+Status SqliteSession::remove(std::string_view key) {
+  Status status;
+  sqlite3_stmt* statement = once(remove_, "DELETE FROM usertable WHERE YCSB_KEY=?", status);
+  if (statement == nullptr) return status;
+  return write(statement, bind_key(statement, 1, key), true);
+}
+
+Status SqliteSession::write(sqlite3_stmt* statement, int bound, bool must_change) {
+  if (bound != SQLITE_OK)
+    return {StatusCode::kBadInput, "sqlite: a field that the table has no column for"};
+  if (batch_ > 1 && pending_ == 0) {
+    Status status;
+    sqlite3_stmt* begin = once(begin_, "BEGIN IMMEDIATE", status);
+    if (begin != nullptr) status = run(begin);
+    if (!status.is_ok()) return status;
+  }
+  const Gate::Inside inside = gate_.alone();
+  Status status = run(statement);
+  if (!status.is_ok()) return taken_back(std::move(status));
+  if (must_change && sqlite3_changes(connection_.handle()) == 0) status = Status::not_found();
+  if (batch_ > 1 && ++pending_ >= batch_)
+    if (Status committed = commit(); !committed.is_ok()) return committed;
+  return status;
+}
+
+Status SqliteSession::run(sqlite3_stmt* statement) {
+  Status status = connection_.status(connection_.step(statement));
+  sqlite3_reset(statement);
+  return status;
+}
+
+Status SqliteSession::commit() {
+  Status status;
+  sqlite3_stmt* commit = once(commit_, "COMMIT", status);
+  if (commit != nullptr) status = run(commit);
+  if (!status.is_ok()) return taken_back(std::move(status));
+  pending_ = 0;
+  return status;
+}
+
+// Some errors (a full disk among them) end the whole transaction.
+Status SqliteSession::taken_back(Status status) {
+  if (pending_ == 0 || sqlite3_get_autocommit(connection_.handle()) == 0) return status;
+  Status with_count(status.code(), status.message() + "; the " + std::to_string(pending_) +
+                                       " writes since the last commit were taken back");
+  pending_ = 0;
+  return with_count;
+}
+
+}  // namespace opjoule

@@ -1,0 +1,73 @@
+// A worker's session on a SQLite database: its own connection, and each statement prepared once,
+// when first used.
+//
+// Thread safety: none; a session belongs to one thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "databases/shared/gate.h"
+#include "databases/sqlite_connection.h"
+#include "loader/database.h"
+
+namespace opjoule {
+
+// "FIELD0, FIELD1", each with a suffix, as in "FIELD0=?, FIELD1=?".
+std::string sqlite_columns(size_t field_count, const std::string& suffix = "");
+
+class SqliteSession : public Session {
+ public:
+  SqliteSession(const SqliteOptions& options, uint16_t field_count, EventSink* events, Gate& gate)
+      : gate_(gate),
+        connection_(options, events),
+        batch_(options.batch),
+        field_count_(field_count) {
+    for (auto& statements : on_fields_) statements.resize(field_count + 1);
+  }
+  ~SqliteSession() override { (void)flush(); }
+
+  Status open(const std::string& file, const char* vfs) { return connection_.open(file, vfs); }
+
+  Status read(std::string_view key, FieldChoice fields, Record& out) override;
+  Status insert(std::string_view key, const Record& record) override;
+  Status update(std::string_view key, const Record& changed, bool whole) override;
+  Status scan(std::string_view start, uint64_t limit, FieldChoice fields,
+              const Visitor& visit) override;
+  Status remove(std::string_view key) override;
+  Status flush() override { return pending_ == 0 ? Status::ok() : commit(); }
+  [[nodiscard]] RetryCounts retries() const override { return connection_.retries(); }
+
+ private:
+  enum class Kind { kRead, kScan, kUpdate };
+  // The statement on one field, or on all; prepared when first asked for. nullptr with `status` set
+  // where it cannot be.
+  sqlite3_stmt* on_fields(Kind kind, bool all, uint16_t field, Status& status);
+  sqlite3_stmt* once(SqliteStatement& slot, const char* sql, Status& status);
+  Status update_field_by_field(std::string_view key, const Record& changed);
+  void take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out);
+  // Runs a bound statement that writes, in the open transaction where there is one.
+  Status write(sqlite3_stmt* statement, int bound, bool must_change);
+  Status run(sqlite3_stmt* statement);
+  Status commit();
+  Status taken_back(Status status);
+
+  Gate& gate_;
+  SqliteConnection connection_;
+  const int64_t batch_;
+  const uint16_t field_count_;
+  int64_t pending_ = 0;  // writes in the open transaction
+  // By kind: a statement for each field, and last the one for all.
+  std::vector<SqliteStatement> on_fields_[3];
+  SqliteStatement insert_;
+  SqliteStatement remove_;
+  SqliteStatement begin_;
+  SqliteStatement commit_;
+  std::vector<uint16_t> numbers_;
+  std::vector<uint32_t> lengths_;
+  std::vector<const void*> columns_;
+  Record scanned_;
+};
+
+}  // namespace opjoule

@@ -1,0 +1,109 @@
+// The one interface behind which every engine stands. One file an engine in databases/.
+//
+// A Database is opened once and shared; each worker thread asks it for a Session of its own.
+// Thread safety: Database's methods are called from the main thread, but for size_on_disk(); a
+// Session belongs to one thread; sessions of one Database run at the same time. Lifetime: sessions
+// are destroyed before their Database; the EventSink and Properties outlive both.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/events.h"
+#include "loader/properties.h"
+#include "loader/record.h"
+#include "loader/status.h"
+
+namespace opjoule {
+
+// Which fields an operation reads: all, or one.
+struct FieldChoice {
+  bool all = true;
+  uint16_t number = 0;
+};
+
+// Times the engine made an operation wait and try again; summed into the summary.
+struct RetryCounts {
+  uint64_t busy = 0;
+  uint64_t stall = 0;
+  uint64_t timeout = 0;
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // kNotFound for a missing key. `out` holds at least the chosen fields and is reused by the
+  // caller.
+  virtual Status read(std::string_view key, FieldChoice fields, Record& out) = 0;
+  // Writes a whole record. Whether an existing key is replaced or kExists is the engine's habit,
+  // stated in its file.
+  virtual Status insert(std::string_view key, const Record& record) = 0;
+  // Changes the fields in `changed`. `whole` says that they are all fields of the record: key-value
+  // engines then put blindly; otherwise they get, merge and put. kNotFound for a missing key (a
+  // blind put cannot tell, and says so in settings()).
+  virtual Status update(std::string_view key, const Record& changed, bool whole) = 0;
+  // Visits up to `limit` records in key order from the first key >= start. The views live until the
+  // visitor returns. kUnsupported where the engine has no order.
+  using Visitor = std::function<void(std::string_view key, const Record& record)>;
+  virtual Status scan(std::string_view start, uint64_t limit, FieldChoice fields,
+                      const Visitor& visit) = 0;
+  // kNotFound for a missing key.
+  virtual Status remove(std::string_view key) = 0;
+  // Makes what this session has buffered visible and, under durability=sync, durable (open
+  // transactions).
+  virtual Status flush() { return Status::ok(); }
+  [[nodiscard]] virtual RetryCounts retries() const { return {}; }
+};
+
+class Database {
+ public:
+  virtual ~Database() = default;
+
+  // nullptr with `status` set where it fails.
+  virtual std::unique_ptr<Session> session(Status& status) = 0;
+  // Waits until the engine's background work (flush, compaction, checkpoint) is done or `limit_s`
+  // has passed; *settled says which.
+  virtual Status settle(double limit_s, bool* settled) = 0;
+  // False once settle() has found that there is nothing to ask: waiting longer would change
+  // nothing.
+  [[nodiscard]] virtual bool can_settle() const { return true; }
+  // Records stored, by the engine's own count or a walk.
+  virtual Status count(uint64_t* records) = 0;
+  // Bytes of all the database's files. May be called from another thread.
+  [[nodiscard]] virtual uint64_t size_on_disk() const = 0;
+  // The settings in effect, read back from the engine where it can tell, by property name.
+  [[nodiscard]] virtual std::map<std::string, std::string> settings() const = 0;
+  // Closes and reports what closing found. Called once, last.
+  virtual Status close() = 0;
+};
+
+struct OpenRequest {
+  std::string path;           // directory of the database (or connection text for a server)
+  bool create = false;        // load: start anew, replacing what is there; run: open what is there
+  bool resume = false;        // with create: keep what is there
+  bool read_only = false;     // no operation to come writes
+  uint16_t field_count = 10;  // columns of the SQL engines
+  int threads = 1;
+  const Properties* properties = nullptr;
+  EventSink* events = nullptr;  // may be null
+};
+
+// What `loader databases` lists, and how an engine is found by name.
+struct Engine {
+  std::string name;
+  std::string version;                   // the linked library's own
+  std::vector<PropertyRule> properties;  // the engine's own keys, prefixed "<name>."
+  std::unique_ptr<Database> (*open)(const OpenRequest& request, Status& status);
+};
+
+// Every engine built in, sorted by name.
+const std::vector<Engine>& engines();
+const Engine* find_engine(std::string_view name);
+
+}  // namespace opjoule

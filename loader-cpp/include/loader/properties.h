@@ -1,0 +1,53 @@
+// YCSB property files and -p settings: parsing, typed access, and the rules that catch a wrong key
+// or value.
+//
+// Thread safety: const access from any thread once loaded.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loader/status.h"
+
+namespace opjoule {
+
+// One known key: its default (text, as YCSB prints it) and one line of help.
+struct PropertyRule {
+  std::string key;
+  std::string default_value;
+  std::string help;
+};
+
+class Properties {
+ public:
+  // Java property syntax as YCSB's files use it: '#' and '!' comments, key=value or key: value,
+  // trailing '\' continues. kBadInput with file and line for anything else.
+  Status load_file(const std::string& path);
+  // "key=value" as given by -p; later settings win.
+  Status set(std::string_view assignment);
+  void set(std::string_view key, std::string_view value);
+
+  [[nodiscard]] bool has(std::string_view key) const;
+  [[nodiscard]] std::string text(std::string_view key, std::string_view fallback) const;
+  // Typed reads leave *out at its value when the key is absent; kBadInput names key, value and what
+  // was expected.
+  Status integer(std::string_view key, int64_t minimum, int64_t maximum, int64_t* out) const;
+  Status real(std::string_view key, double minimum, double maximum, double* out) const;
+  Status boolean(std::string_view key, bool* out) const;
+  Status choice(std::string_view key, const std::vector<std::string>& allowed,
+                std::string* out) const;
+
+  // kBadInput for the first key that no rule names, with the nearest known key.
+  Status check_known(const std::vector<PropertyRule>& rules) const;
+  [[nodiscard]] const std::map<std::string, std::string, std::less<>>& all() const {
+    return values_;
+  }
+
+ private:
+  std::map<std::string, std::string, std::less<>> values_;
+};
+
+}  // namespace opjoule

@@ -1,0 +1,66 @@
+// A YCSB record: numbered fields "field0".."fieldN" in one contiguous buffer, laid out as the
+// key-value engines store it, so that they write it without another copy and the SQL engines bind
+// slices of it.
+//
+// Stored layout, all integers little endian:
+//   even   u8 format (3) | u8 field count | u16 length | values
+//   any    u8 format (1) | u8 reserved (0) | u16 field count | field count x { u16 field number |
+//          u16 reserved | u32 length } | values
+// Values follow in the same order, back to back. Up to 255 fields 0, 1, 2, ... of one length, at
+// most 65,535 B, are stored as even, all others as any. A record of one field of 1,000 B therefore
+// takes 1,004 B, and so does one of ten fields of 100 B.
+//
+// Thread safety: none; each thread owns its records and reuses them, so that no operation
+// allocates.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "loader/status.h"
+
+namespace opjoule {
+
+class Record {
+ public:
+  // Starts a new record with these fields and sizes; the values are left unset for fill().
+  void reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths);
+
+  // Takes stored bytes as they are (copied). kCorrupt where the layout contradicts itself.
+  Status assign(std::string_view stored);
+  // The buffer to be filled by an engine that can read in place; then parse().
+  std::string& buffer() { return buffer_; }
+  Status parse();
+
+  // Overwrites (or appends) each field of `changed`: what a one-field update does to a stored
+  // record.
+  void merge(const Record& changed);
+
+  [[nodiscard]] size_t field_count() const { return field_count_; }
+  [[nodiscard]] uint16_t field_number(size_t i) const;
+  [[nodiscard]] std::string_view value(size_t i) const;
+  [[nodiscard]] std::span<char> mutable_value(size_t i);
+  // All values, back to back: filled in one go where they are random bytes.
+  [[nodiscard]] std::span<char> mutable_values();
+  // The value of field `number`, or an empty view with data() == nullptr.
+  [[nodiscard]] std::string_view find(uint16_t number) const;
+  [[nodiscard]] std::string_view stored() const { return buffer_; }
+  // Bytes of all values, without layout.
+  [[nodiscard]] uint64_t value_bytes() const;
+
+ private:
+  std::string buffer_;
+  size_t field_count_ = 0;
+  bool even_ = false;
+  uint32_t even_length_ = 0;  // of every value, where even_
+
+  [[nodiscard]] size_t values_offset() const;
+  [[nodiscard]] uint32_t length(size_t i) const;
+  Status parse_even();
+  Status parse_any();
+};
+
+}  // namespace opjoule

@@ -1,0 +1,235 @@
+#include "loader/properties.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+
+namespace opjoule {
+namespace {
+
+constexpr size_t kShown = 60;  // bytes of a wrong line in its message
+
+bool is_space(char c) { return c == ' ' || c == '\t' || c == '\f' || c == '\r'; }
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return out;
+}
+
+// An odd number of trailing backslashes continues the line, as in java.util.Properties.
+bool continues(std::string_view line) {
+  size_t backslashes = 0;
+  while (backslashes < line.size() && line[line.size() - 1 - backslashes] == '\\') ++backslashes;
+  return backslashes % 2 == 1;
+}
+
+std::string unescape(std::string_view text) {
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\' || i + 1 == text.size()) {
+      out.push_back(text[i]);
+      continue;
+    }
+    switch (text[++i]) {
+      case 't':
+        out.push_back('\t');
+        break;
+      case 'n':
+        out.push_back('\n');
+        break;
+      case 'r':
+        out.push_back('\r');
+        break;
+      case 'f':
+        out.push_back('\f');
+        break;
+      default:
+        out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+// Position of the first '=' or ':' that no backslash escapes.
+size_t find_separator(std::string_view line) {
+  for (size_t i = 0; i < line.size(); ++i) {
+    if (line[i] == '\\')
+      ++i;
+    else if (line[i] == '=' || line[i] == ':')
+      return i;
+  }
+  return std::string_view::npos;
+}
+
+// Edits (insert, delete, replace, swap of neighbours) that make one text the other.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
+  for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
+  for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    for (size_t j = 1; j <= b.size(); ++j) {
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+                             cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[a.size()][b.size()];
+}
+
+// The rule with the most similar key; of an engine's key, among that engine's.
+const PropertyRule* nearest_rule(const std::string& key, const std::vector<PropertyRule>& rules) {
+  const std::string family = lower(key.substr(0, key.find('.') + 1));
+  const auto is_kin = [&family](const PropertyRule& rule) { return rule.key.starts_with(family); };
+  const bool has_kin = std::any_of(rules.begin(), rules.end(), is_kin);
+  const PropertyRule* nearest = nullptr;
+  size_t least = SIZE_MAX;
+  for (const PropertyRule& rule : rules) {
+    if (has_kin && !is_kin(rule)) continue;
+    const size_t distance = edit_distance(lower(key), lower(rule.key));
+    if (distance >= least) continue;
+    least = distance;
+    nearest = &rule;
+  }
+  return nearest;
+}
+
+Status bad_value(std::string_view key, std::string_view value, const std::string& expected) {
+  return {StatusCode::kBadInput,
+          "property " + std::string(key) + "=" + std::string(value) + ": expected " + expected};
+}
+
+std::string number_text(double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
+  return {text, end};
+}
+
+}  // namespace
+
+Status Properties::load_file(const std::string& path) {
+  std::ifstream in(path);
+  if (!in)
+    return {StatusCode::kBadInput,
+            "workload file " + path + ": cannot be opened: " + std::strerror(errno)};
+  std::string line;
+  size_t line_number = 0;
+  while (std::getline(in, line)) {
+    const size_t first_line = ++line_number;
+    std::string logical(trim(line));
+    if (logical.empty() || logical[0] == '#' || logical[0] == '!') continue;
+    while (continues(logical) && std::getline(in, line)) {
+      ++line_number;
+      logical.pop_back();
+      logical.append(trim(line));
+    }
+    const size_t separator = find_separator(logical);
+    if (separator == std::string::npos || trim(logical.substr(0, separator)).empty())
+      return {StatusCode::kBadInput,
+              "workload file " + path + ", line " + std::to_string(first_line) +
+                  ": expected key=value, found '" + logical.substr(0, kShown) +
+                  (logical.size() > kShown ? "...'" : "'")};
+    set(unescape(trim(std::string_view(logical).substr(0, separator))),
+        unescape(trim(std::string_view(logical).substr(separator + 1))));
+  }
+  if (in.bad()) return {StatusCode::kBadInput, "workload file " + path + ": cannot be read"};
+  return Status::ok();
+}
+
+Status Properties::set(std::string_view assignment) {
+  const size_t separator = assignment.find('=');
+  if (separator == std::string_view::npos || trim(assignment.substr(0, separator)).empty())
+    return {StatusCode::kBadInput,
+            "-p " + std::string(assignment) + ": expected key=value, as in -p recordcount=1000"};
+  set(trim(assignment.substr(0, separator)), trim(assignment.substr(separator + 1)));
+  return Status::ok();
+}
+
+void Properties::set(std::string_view key, std::string_view value) {
+  values_.insert_or_assign(std::string(key), std::string(value));
+}
+
+bool Properties::has(std::string_view key) const { return values_.find(key) != values_.end(); }
+
+std::string Properties::text(std::string_view key, std::string_view fallback) const {
+  const auto found = values_.find(key);
+  return found == values_.end() ? std::string(fallback) : found->second;
+}
+
+Status Properties::integer(std::string_view key, int64_t minimum, int64_t maximum,
+                           int64_t* out) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return Status::ok();
+  const std::string& text = found->second;
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < minimum ||
+      value > maximum)
+    return bad_value(
+        key, text,
+        "a whole number from " + std::to_string(minimum) + " to " + std::to_string(maximum));
+  *out = value;
+  return Status::ok();
+}
+
+Status Properties::real(std::string_view key, double minimum, double maximum, double* out) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return Status::ok();
+  const std::string& text = found->second;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      !(value >= minimum && value <= maximum))
+    return bad_value(key, text,
+                     "a number from " + number_text(minimum) + " to " + number_text(maximum));
+  *out = value;
+  return Status::ok();
+}
+
+Status Properties::boolean(std::string_view key, bool* out) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return Status::ok();
+  const std::string value = lower(found->second);
+  if (value != "true" && value != "false") return bad_value(key, found->second, "true or false");
+  *out = value == "true";
+  return Status::ok();
+}
+
+Status Properties::choice(std::string_view key, const std::vector<std::string>& allowed,
+                          std::string* out) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return Status::ok();
+  std::string expected;
+  for (const std::string& candidate : allowed) {
+    if (candidate == found->second) {
+      *out = candidate;
+      return Status::ok();
+    }
+    expected += (expected.empty() ? "" : ", ") + candidate;
+  }
+  return bad_value(key, found->second, "one of " + expected);
+}
+
+Status Properties::check_known(const std::vector<PropertyRule>& rules) const {
+  for (const auto& [key, value] : values_) {
+    const auto is_it = [&wanted = key](const PropertyRule& rule) { return rule.key == wanted; };
+    if (std::any_of(rules.begin(), rules.end(), is_it)) continue;
+    std::string message = "unknown property " + key + "=" + value;
+    if (const PropertyRule* nearest = nearest_rule(key, rules); nearest != nullptr)
+      message += "; the nearest known one is " + nearest->key;
+    return {StatusCode::kBadInput, message};
+  }
+  return Status::ok();
+}
+
+}  // namespace opjoule

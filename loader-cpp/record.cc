@@ -1,0 +1,186 @@
+#include "loader/record.h"
+
+#include <cstring>
+#include <vector>
+
+namespace opjoule {
+namespace {
+
+constexpr size_t kHeaderBytes = 4;
+constexpr size_t kEntryBytes = 8;
+constexpr char kAny = 1;
+constexpr char kEven = 3;
+constexpr size_t kMostEvenFields = UINT8_MAX;
+constexpr uint32_t kLongestEven = UINT16_MAX;
+
+template <typename Int>
+Int load(const char* from) {
+  Int value;
+  std::memcpy(&value, from, sizeof value);  // every board we build for is little endian
+  return value;
+}
+
+template <typename Int>
+void store(char* to, Int value) {
+  std::memcpy(to, &value, sizeof value);
+}
+
+bool is_even(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths) {
+  if (field_numbers.empty() || field_numbers.size() > kMostEvenFields || lengths[0] > kLongestEven)
+    return false;
+  for (size_t i = 0; i < field_numbers.size(); ++i)
+    if (field_numbers[i] != i || lengths[i] != lengths[0]) return false;
+  return true;
+}
+
+Status corrupt(size_t size, const std::string& what) {
+  return {StatusCode::kCorrupt, "stored record of " + std::to_string(size) + " bytes " + what};
+}
+
+}  // namespace
+
+size_t Record::values_offset() const {
+  return even_ ? kHeaderBytes : kHeaderBytes + field_count_ * kEntryBytes;
+}
+
+uint32_t Record::length(size_t i) const {
+  return even_ ? even_length_ : load<uint32_t>(buffer_.data() + kHeaderBytes + i * kEntryBytes + 4);
+}
+
+void Record::reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths) {
+  field_count_ = field_numbers.size();
+  even_ = is_even(field_numbers, lengths);
+  even_length_ = even_ ? lengths[0] : 0;
+  size_t total = values_offset();
+  for (const uint32_t each : lengths) total += each;
+  buffer_.resize(total);
+  char* out = buffer_.data();
+  if (even_) {
+    out[0] = kEven;
+    out[1] = static_cast<char>(field_count_);
+    store(out + 2, static_cast<uint16_t>(even_length_));
+    return;
+  }
+  out[0] = kAny;
+  out[1] = 0;
+  store(out + 2, static_cast<uint16_t>(field_count_));
+  out += kHeaderBytes;
+  for (size_t i = 0; i < field_count_; ++i, out += kEntryBytes) {
+    store(out, static_cast<uint32_t>(field_numbers[i]));
+    store(out + 4, lengths[i]);
+  }
+}
+
+Status Record::assign(std::string_view stored) {
+  buffer_.assign(stored);
+  return parse();
+}
+
+Status Record::parse() {
+  const char* in = buffer_.data();
+  field_count_ = 0;
+  even_ = false;
+  if (buffer_.size() >= kHeaderBytes && in[0] == kEven) return parse_even();
+  if (buffer_.size() >= kHeaderBytes && in[0] == kAny && in[1] == 0) return parse_any();
+  return corrupt(buffer_.size(), "does not start with record format 1 or 3");
+}
+
+Status Record::parse_even() {
+  const size_t count = load<uint8_t>(buffer_.data() + 1);
+  const auto each = load<uint16_t>(buffer_.data() + 2);
+  const uint64_t total = kHeaderBytes + uint64_t{each} * count;
+  if (count == 0 || total != buffer_.size())
+    return corrupt(buffer_.size(), "says of itself that it has " + std::to_string(count) +
+                                       " fields of " + std::to_string(each) + " bytes");
+  even_ = true;
+  even_length_ = each;
+  field_count_ = count;
+  return Status::ok();
+}
+
+Status Record::parse_any() {
+  const size_t count = load<uint16_t>(buffer_.data() + 2);
+  uint64_t total = kHeaderBytes + count * kEntryBytes;
+  if (total > buffer_.size())
+    return corrupt(buffer_.size(), "is too short for its " + std::to_string(count) + " fields");
+  for (size_t i = 0; i < count; ++i) total += length(i);
+  if (total != buffer_.size())
+    return corrupt(buffer_.size(), "has fields that add up to " + std::to_string(total));
+  field_count_ = count;
+  return Status::ok();
+}
+
+void Record::merge(const Record& changed) {
+  bool same_shape = true;
+  for (size_t i = 0; i < changed.field_count(); ++i) {
+    const std::string_view value = changed.value(i);
+    if (find(changed.field_number(i)).data() == nullptr ||
+        find(changed.field_number(i)).size() != value.size())
+      same_shape = false;
+  }
+  if (same_shape) {
+    for (size_t i = 0; i < changed.field_count(); ++i) {
+      const std::string_view value = changed.value(i);
+      const std::string_view mine = find(changed.field_number(i));
+      std::memcpy(buffer_.data() + (mine.data() - buffer_.data()), value.data(), value.size());
+    }
+    return;
+  }
+  Record merged;
+  std::vector<uint16_t> numbers;
+  std::vector<uint32_t> lengths;
+  std::string values;
+  auto append = [&](uint16_t number, std::string_view value) {
+    numbers.push_back(number);
+    lengths.push_back(static_cast<uint32_t>(value.size()));
+    values.append(value);
+  };
+  for (size_t i = 0; i < field_count_; ++i) {
+    const std::string_view replacement = changed.find(field_number(i));
+    append(field_number(i), replacement.data() != nullptr ? replacement : value(i));
+  }
+  for (size_t i = 0; i < changed.field_count(); ++i)
+    if (find(changed.field_number(i)).data() == nullptr)
+      append(changed.field_number(i), changed.value(i));
+  merged.reset(numbers, lengths);
+  std::memcpy(merged.mutable_values().data(), values.data(), values.size());
+  *this = std::move(merged);
+}
+
+uint16_t Record::field_number(size_t i) const {
+  if (even_) return static_cast<uint16_t>(i);
+  return load<uint16_t>(buffer_.data() + kHeaderBytes + i * kEntryBytes);
+}
+
+std::string_view Record::value(size_t i) const {
+  size_t offset = values_offset();
+  if (even_) return {buffer_.data() + offset + i * even_length_, even_length_};
+  for (size_t before = 0; before < i; ++before) offset += length(before);
+  return {buffer_.data() + offset, length(i)};
+}
+
+std::span<char> Record::mutable_value(size_t i) {
+  const std::string_view view = value(i);
+  return {buffer_.data() + (view.data() - buffer_.data()), view.size()};
+}
+
+std::span<char> Record::mutable_values() {
+  const size_t offset = values_offset();
+  return {buffer_.data() + offset, buffer_.size() - offset};
+}
+
+std::string_view Record::find(uint16_t number) const {
+  if (even_) return number < field_count_ ? value(number) : std::string_view();
+  size_t offset = values_offset();
+  for (size_t i = 0; i < field_count_; ++i) {
+    if (field_number(i) == number) return {buffer_.data() + offset, length(i)};
+    offset += length(i);
+  }
+  return {};
+}
+
+uint64_t Record::value_bytes() const {
+  return field_count_ == 0 ? 0 : buffer_.size() - values_offset();
+}
+
+}  // namespace opjoule

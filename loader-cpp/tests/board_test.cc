@@ -1,0 +1,219 @@
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <thread>
+
+#include "board/clock.h"
+#include "board/event_file.h"
+#include "board/output_file.h"
+#include "board/proc_file.h"
+#include "board/settle.h"
+#include "board/sync_line.h"
+#include "board/system_sampler.h"
+#include "board/thread_clocks.h"
+
+namespace opjoule {
+namespace {
+
+class Scratch {
+ public:
+  Scratch() { std::filesystem::create_directory(folder_); }
+  ~Scratch() { std::filesystem::remove_all(folder_); }
+  [[nodiscard]] std::string file(const std::string& name) const { return folder_ / name; }
+  [[nodiscard]] std::vector<std::string> lines(const std::string& name) const {
+    std::ifstream in(folder_ / name);
+    std::vector<std::string> all;
+    for (std::string line; std::getline(in, line);) all.push_back(line);
+    return all;
+  }
+
+ private:
+  std::filesystem::path folder_ =
+      std::filesystem::temp_directory_path() / ("opjoule-board-" + std::to_string(getpid()));
+};
+
+TEST_CASE("events become JSON lines, hostile details included") {
+  const Scratch scratch;
+  std::unique_ptr<EventFile> events;
+  REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
+  events->record(EventKind::kCompaction, 10, 20, "level \"1\"\n\\");
+  events->sync_edge(30, 4.2, 1);
+  REQUIRE(events->close().is_ok());
+  const auto lines = scratch.lines("events");
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] ==
+        R"({"event":"compaction","board_ns":10,"end_board_ns":20,"detail":"level \"1\" \\"})");
+  CHECK(lines[1] == R"({"event":"sync-edge","board_ns":30,"u_ns":5,"level":1})");
+}
+
+TEST_CASE("a FIFO that nobody reads is told, not waited for without end") {
+  const Scratch scratch;
+  REQUIRE(mkfifo(scratch.file("fifo").c_str(), 0600) == 0);
+  int fd = -1;
+  const Status status = open_output("system file", scratch.file("fifo"), O_TRUNC, &fd, 0.02);
+  CHECK(status.code() == StatusCode::kIo);
+  CHECK(status.message() == "system file " + scratch.file("fifo") +
+                                ": a FIFO that nobody has opened for reading within 0.02 s");
+}
+
+TEST_CASE("a FIFO's reader may come later than its writer, which then blocks as ever") {
+  const Scratch scratch;
+  REQUIRE(mkfifo(scratch.file("fifo").c_str(), 0600) == 0);
+  int reader = -1;
+  std::thread opener([&] { reader = open(scratch.file("fifo").c_str(), O_RDONLY); });
+  int fd = -1;
+  CHECK(open_output("system file", scratch.file("fifo"), O_TRUNC, &fd, 3600).is_ok());
+  opener.join();
+  CHECK((fcntl(fd, F_GETFL) & O_NONBLOCK) == 0);
+  close(fd);
+  close(reader);
+}
+
+TEST_CASE("a full queue drops and counts, it does not grow") {
+  const Scratch scratch;
+  std::unique_ptr<EventFile> events;
+  REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
+  for (int i = 0; i < 100'000; ++i) events->record(EventKind::kFlush, i, i, std::string(200, 'x'));
+  REQUIRE(events->close().is_ok());
+  CHECK(events->dropped() + scratch.lines("events").size() == 100'000);
+  CHECK(events->dropped() > 0);
+}
+
+TEST_CASE("a virtual line writes each edge with its time, and the events file has the same edges") {
+  const Scratch scratch;
+  std::unique_ptr<EventFile> events;
+  REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
+  std::unique_ptr<SyncCarrier> carrier;
+  REQUIRE(SyncCarrier::open("virtual:" + scratch.file("line"), &carrier).is_ok());
+  SyncLine line(std::move(carrier), events.get(), 1);
+  const int64_t before_ns = board_ns();
+  for (int i = 0; i < 3; ++i) line.toggle();
+  REQUIRE(line.stop().is_ok());
+  REQUIRE(events->close().is_ok());
+  CHECK(line.edges() == 3);
+  const auto edges = scratch.lines("line");
+  REQUIRE(edges.size() == 3);
+  int64_t previous_ns = before_ns;
+  for (int i = 0; i < 3; ++i) {
+    std::istringstream in(edges[i]);
+    int64_t at_ns = 0;
+    int level = -1;
+    in >> at_ns >> level;
+    CHECK(level == (i + 1) % 2);
+    CHECK(at_ns >= previous_ns);
+    previous_ns = at_ns;
+    CHECK(scratch.lines("events")[i].find(std::to_string(at_ns)) != std::string::npos);
+  }
+}
+
+TEST_CASE("a carrier that is not one is named, and so is a chip that is not there") {
+  std::unique_ptr<SyncCarrier> carrier;
+  for (const char* text :
+       {"", "gpio", "gpio:", "gpio:/dev/gpiochip0", "gpio:/dev/gpiochip0:x", "serial:1"}) {
+    const Status status = SyncCarrier::open(text, &carrier);
+    CHECK(status.code() == StatusCode::kBadInput);
+    CHECK(status.message().find("expected gpio:CHIP:LINE") != std::string::npos);
+  }
+  CHECK(SyncCarrier::open("gpio:/dev/no-such-chip:17", &carrier)
+            .message()
+            .find("/dev/no-such-chip") != std::string::npos);
+  CHECK(SyncCarrier::open("virtual:/nowhere/line", &carrier).code() == StatusCode::kBadInput);
+}
+
+TEST_CASE("system samples are rows under a header, the last one at the end") {
+  const Scratch scratch;
+  std::unique_ptr<SystemSampler> sampler;
+  REQUIRE(SystemSampler::start(
+              scratch.file("system"), 3600, scratch.file("not-made-yet"),
+              [] { return uint64_t{42}; }, &sampler)
+              .is_ok());
+  REQUIRE(sampler->stop().is_ok());
+  const auto lines = scratch.lines("system");
+  REQUIRE(lines.size() >= 2);
+  CHECK(lines[0] ==
+        "board_ns,cpu_busy_s,process_cpu_s,process_read_bytes,process_written_bytes,device_read_"
+        "bytes,"
+        "device_written_bytes,dirty_bytes,rss_bytes,rss_anon_bytes,operations");
+  for (size_t i = 1; i < lines.size(); ++i) {
+    CHECK(std::count(lines[i].begin(), lines[i].end(), ',') == 10);
+    CHECK(lines[i].ends_with(",42"));
+  }
+}
+
+TEST_CASE("the probe sees processor time, memory and this process's writes") {
+  const Scratch scratch;
+  SystemProbe probe(scratch.file(""));
+  const SystemSample before = probe.read();
+  std::string block(1 << 20, 'x');
+  std::ofstream(scratch.file("data")) << block << std::flush;
+  volatile double work = 1;
+  while (probe.read().process_cpu_s < before.process_cpu_s + 0.05) work = work * 1.0000001;
+  const SystemSample after = probe.read();
+  CHECK(after.board_ns > before.board_ns);
+  CHECK(after.cpu_busy_s > before.cpu_busy_s);
+  CHECK(after.rss_bytes > after.rss_anon_bytes);
+  CHECK(after.rss_anon_bytes > 0);
+}
+
+// What the processor time of this thread and of `other` is ahead of `clocks` [s]; asking for them
+// brings their accounts up to date, so it comes last.
+double behind_s(ThreadClocks& clocks, clockid_t other) {
+  const double said_s = clocks.process_cpu_s();
+  double true_s = 0;
+  for (const clockid_t clock : {other, clockid_t{CLOCK_THREAD_CPUTIME_ID}}) {
+    timespec used{};
+    clock_gettime(clock, &used);
+    true_s += static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
+  }
+  return true_s - said_s;
+}
+
+TEST_CASE("processor time of a thread on another processor is seen without waiting for the tick") {
+  std::atomic<bool> stop{false};
+  std::thread busy([&] {
+    while (!stop) {
+    }
+  });
+  clockid_t clock = 0;
+  REQUIRE(pthread_getcpuclockid(busy.native_handle(), &clock) == 0);
+  ThreadClocks clocks;
+  std::vector<double> behind;
+  for (int i = 0; i < 200; ++i) {
+    // Different waits: the last reading has brought the account up to date.
+    sleep_until(board_ns() + 100'000 + (i % 8) * 500'000);
+    behind.push_back(behind_s(clocks, clock));
+  }
+  stop = true;
+  busy.join();
+  std::sort(behind.begin(), behind.end());
+  // Threads that have ended shift all of them alike. A stale account lags by most of the wait: by
+  // 1.85 ms in the middle.
+  CHECK(behind[100] - behind[0] < 0.0005);
+}
+
+TEST_CASE("numbers are found after their label") {
+  CHECK(number_after("Dirty:            12 kB\nWriteback:  7 kB\n", "Writeback:") == 7);
+  CHECK(number_after("Dirty: 12", "Missing:") == 0);
+  CHECK(number_after("", "Dirty:") == 0);
+}
+
+TEST_CASE("a file system is written back, a path that is not there is named") {
+  const Scratch scratch;
+  bool settled = false;
+  CHECK(write_back(scratch.file(""), 60, &settled).is_ok());
+  CHECK(settled);
+  CHECK(write_back("/nowhere", 1, &settled).message().find("/nowhere") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace opjoule

@@ -1,0 +1,407 @@
+// The loader as a program: its lines, its files, its exit codes.
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "loader/database.h"
+#include "workload/settings.h"
+
+namespace opjoule {
+namespace {
+
+using Json = nlohmann::json;
+
+class Loader {
+ public:
+  explicit Loader(std::vector<std::string> arguments, const std::string& input = "") {
+    int in[2];
+    int out[2];
+    REQUIRE(pipe(in) == 0);
+    REQUIRE(pipe(out) == 0);
+    arguments.insert(arguments.begin(), OPJOULE_LOADER_BINARY);
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(in[0], STDIN_FILENO);
+      dup2(out[1], STDOUT_FILENO);
+      dup2(out[1], STDERR_FILENO);
+      for (const int fd : {in[0], in[1], out[0], out[1]}) close(fd);
+      execv(argv[0], argv.data());
+      _exit(99);
+    }
+    close(in[0]);
+    close(out[1]);
+    if (!input.empty())
+      REQUIRE(write(in[1], input.data(), input.size()) == static_cast<ssize_t>(input.size()));
+    close(in[1]);
+    out_ = fdopen(out[0], "r");
+  }
+  ~Loader() {
+    if (!code_.has_value()) exit_code();
+    fclose(out_);
+  }
+  std::optional<std::string> line() {
+    std::string text;
+    for (int c = fgetc(out_); c != EOF; c = fgetc(out_)) {
+      if (c == '\n') return text;
+      text.push_back(static_cast<char>(c));
+    }
+    if (text.empty()) return std::nullopt;
+    return text;
+  }
+  std::vector<std::string> lines() {
+    std::vector<std::string> all;
+    while (auto next = line()) all.push_back(*next);
+    return all;
+  }
+  void interrupt() const { kill(pid_, SIGINT); }
+  int exit_code() {
+    if (!code_.has_value()) {
+      lines();
+      int status = 0;
+      waitpid(pid_, &status, 0);
+      code_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    }
+    return *code_;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  FILE* out_ = nullptr;
+  std::optional<int> code_;
+};
+
+class Folder {
+ public:
+  Folder() { std::filesystem::create_directory(path_); }
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return path_ / name; }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name) << text;
+    return path_ / name;
+  }
+  std::vector<std::string> lines(const std::string& name) const {
+    std::ifstream in(path_ / name);
+    std::vector<std::string> all;
+    for (std::string text; std::getline(in, text);) all.push_back(text);
+    return all;
+  }
+
+ private:
+  std::filesystem::path path_ =
+      std::filesystem::temp_directory_path() / ("opjoule-cli-" + std::to_string(getpid()));
+};
+
+using Arguments = std::vector<std::string>;
+
+// The engines every build has.
+std::vector<std::string> common_engines() {
+  std::vector<std::string> names;
+  for (const char* name : {"leveldb", "sqlite"})
+    if (find_engine(name) != nullptr) names.emplace_back(name);
+  return names;
+}
+
+std::vector<std::string> phases(const std::vector<std::string>& lines) {
+  std::vector<std::string> names;
+  int64_t previous_ns = 0;
+  for (const std::string& line : lines) {
+    const Json json = Json::parse(line);
+    if (!json.contains("phase")) continue;
+    names.push_back(json["phase"]);
+    CHECK(json["board_ns"].get<int64_t>() >= previous_ns);
+    previous_ns = json["board_ns"];
+    CHECK(json.contains("operations"));
+  }
+  return names;
+}
+
+TEST_CASE("load and run print their phases and a summary, and leave their files") {
+  const Folder folder;
+  for (const std::string& engine : common_engines()) {
+    const std::string database = folder / engine;
+    const Arguments common{"--db",      engine,
+                           "--path",    database,
+                           "-p",        "recordcount=500",
+                           "-p",        "operationcount=1000",
+                           "-p",        "readmodifywriteproportion=0.2",
+                           "-p",        "dataintegrity=true",
+                           "--threads", "2",
+                           "--op-log",  folder / "log",
+                           "--events",  folder / "events",
+                           "--system",  folder / "system",
+                           "--sync",    "virtual:" + folder / "line",
+                           "--seed",    "7"};
+    for (const std::string command : {"load", "run"}) {
+      std::filesystem::remove(folder / "line");
+      Arguments arguments = common;
+      arguments.insert(arguments.begin(), command);
+      Loader loader(arguments);
+      const std::vector<std::string> lines = loader.lines();
+      REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
+      CHECK(phases(lines) == std::vector<std::string>{"open", command + "-start", command + "-end",
+                                                      "settle-start", "settle-end", "close"});
+      const Json summary = Json::parse(lines.back())["summary"];
+      CHECK(summary["operations"] == (command == "load" ? 500 : 1000));
+      CHECK(summary["errors"] == 0);
+      CHECK(summary["failure"].is_null());
+      CHECK(summary["seed"] == 7);
+      CHECK(summary["settled"] == true);
+      CHECK(summary["workload"]["recordcount"] == "500");
+      CHECK(summary["workload"]["fieldcount"] == "10");
+      CHECK(summary["duration_s"].get<double>() > 0);
+      CHECK(summary["database_bytes"].get<int64_t>() > 0);
+      CHECK(summary["by_kind"][command == "load" ? "insert" : "read"]["latency_s"]["p99"]
+                .get<double>() > 0);
+      CHECK(std::filesystem::file_size(folder / "log") > 32);
+      CHECK(folder.lines("system").size() >= 3);
+      const size_t edges = folder.lines("line").size();
+      CHECK(edges >= 6);
+      CHECK(summary["sync_edges"] == edges);
+      size_t edge_events = 0;
+      for (const std::string& event : folder.lines("events"))
+        if (Json::parse(event)["event"] == "sync-edge") ++edge_events;
+      CHECK(edge_events == edges);
+    }
+  }
+}
+
+TEST_CASE("bad input is one line that names it, and exit code 2") {
+  const Folder folder;
+  const std::string malformed = folder.write("malformed", "recordcount=10\nnonsense\n");
+  const std::string garbage = folder.write("garbage", "\x1b[31m\xff\xc3");
+  const std::string empty = folder.write("empty", "# nothing\n");
+  const std::pair<Arguments, const char*> bad[] = {
+      {{}, "no command; there are load, run, "},
+      {{"lod"}, "lod: no such command"},
+      {{"load"}, "--db"},
+      {{"load", "--db", "oracle", "--path", "x"}, "--db oracle: not built in; there are "},
+      {{"load", "--db", "leveldb", "-p", "recordcount=1"}, "--path: missing"},
+      {{"load", "--db", "null", "--frobnicate"}, "--frobnicate"},
+      {{"load", "--db", "null", "-p", "recordcount"}, "-p recordcount: expected key=value"},
+      {{"load", "--db", "null", "-p", "recordcount=1", "-p", "readproporton=1"},
+       "the nearest known one is readproportion"},
+      {{"load", "--db", "leveldb", "-p", "leveldb.blok_bytes=1"},
+       "the nearest known one is leveldb.block_bytes"},
+      {{"load", "--db", "leveldb", "--path", malformed, "-p", "recordcount=1"},
+       "cannot create directory"},
+      {{"load", "--db", "null", "--trace", empty}, "ended without an operation"},
+      {{"load", "--db", "null", "--trace", empty, "--resume", "-p", "recordcount=1"},
+       "--resume with --trace"},
+      {{"load", "--db", "null", "-P", garbage}, "found '?[31m?\?'"},
+      {{"load", "--db", "null", "-p", "recordcount=many"},
+       "property recordcount=many: expected a whole number"},
+      {{"load", "--db", "null"}, "recordcount: not given"},
+      {{"run", "--db", "null", "-p", "recordcount=1"}, "operationcount: not given"},
+      {{"load", "--db", "null", "--workload", "/nowhere/w"}, "/nowhere/w"},
+      {{"load", "--db", "null", "--workload", malformed}, "line 2"},
+      {{"load", "--db", "null", "-p", "recordcount=1", "--op-log", "/nowhere/log"}, "/nowhere/log"},
+      {{"load", "--db", "null", "-p", "recordcount=1", "--events", "/nowhere/events"},
+       "/nowhere/events"},
+      {{"load", "--db", "null", "-p", "recordcount=1", "--system", "/nowhere/system"},
+       "/nowhere/system"},
+      {{"load", "--db", "null", "-p", "recordcount=1", "--sync", "gpio"}, "--sync gpio: expected"},
+      {{"load", "--db", "null", "--trace", "/nowhere/trace"}, "/nowhere/trace"},
+      {{"load", "--db", "null", "--threads", "0", "-p", "recordcount=1"}, "--threads"},
+      {{"idle"}, "--seconds"},
+      {{"trace", "--phase", "walk"}, "--phase"},
+      {{"trace", "-p", "recordcount=1", "-p", "operationcount=1", "-p", "valuecharacters=any"},
+       "valuecharacters=any"},
+      {{"properties", "--db", "oracle"}, "--db oracle"},
+  };
+  for (const auto& [arguments, expected] : bad) {
+    Loader loader(arguments);
+    const std::vector<std::string> lines = loader.lines();
+    CHECK(loader.exit_code() == 2);
+    const auto errors = std::count_if(lines.begin(), lines.end(), [](const std::string& line) {
+      return line.starts_with("loader: ");
+    });
+    CHECK(errors == 1);
+    CHECK_MESSAGE(lines.back().find(expected) != std::string::npos, lines.back());
+  }
+}
+
+TEST_CASE("operations that fail give exit code 1 and say how many") {
+  const Folder folder;
+  for (const std::string& engine : common_engines()) {
+    const std::string database = folder / engine;
+    const Arguments common{"--db", engine, "--path", database, "-p", "settle=none"};
+    Arguments load = common;
+    load.insert(load.begin(), "load");
+    load.insert(load.end(), {"-p", "recordcount=100"});
+    CHECK(Loader(load).exit_code() == 0);
+    // Asks for twice the records that were loaded.
+    const std::string trace =
+        folder.write("trace",
+                     "READ usertable user6284781860667377211 [ <all fields>]\n"
+                     "READ usertable nobody [ <all fields>]\n");
+    Arguments run = common;
+    run.insert(run.begin(), "run");
+    run.insert(run.end(), {"--trace", trace});
+    Loader loader(run);
+    const std::vector<std::string> lines = loader.lines();
+    CHECK(loader.exit_code() == 1);
+    CHECK(lines.back() ==
+          "loader: 1 of 2 operations failed; the first: read of nobody: no such key");
+    const Json summary = Json::parse(lines[lines.size() - 2])["summary"];
+    CHECK(summary["errors"] == 1);
+    CHECK(summary["replayed"] == true);
+  }
+}
+
+TEST_CASE("a database of another workload gives exit code 4") {
+  const Folder folder;
+  for (const std::string& engine : common_engines()) {
+    const Arguments common{"--db",   engine,
+                           "--path", folder / engine,
+                           "-p",     "recordcount=100",
+                           "-p",     "operationcount=10",
+                           "-p",     "settle=none"};
+    Arguments load = common;
+    load.insert(load.begin(), "load");
+    CHECK(Loader(load).exit_code() == 0);
+    Arguments run = common;
+    run.insert(run.begin(), "run");
+    run.insert(run.end(), {"-p", "insertorder=ordered"});
+    Loader loader(run);
+    CHECK(loader.lines().back().find("insertorder") != std::string::npos);
+    CHECK(loader.exit_code() == 4);
+  }
+}
+
+TEST_CASE("an interrupt ends a run cleanly: log flushed, summary printed, exit code 130") {
+  const Folder folder;
+  Loader loader({"run", "--db", "null", "-p", "recordcount=1000", "-p", "maxexecutiontime=600",
+                 "--op-log", folder / "log", "-p", "target=1000"});
+  std::optional<std::string> line;
+  while ((line = loader.line()) && line->find("run-start") == std::string::npos) {
+  }
+  REQUIRE(line.has_value());
+  loader.interrupt();
+  const std::vector<std::string> rest = loader.lines();
+  REQUIRE(!rest.empty());
+  const Json summary = Json::parse(rest.back())["summary"];
+  CHECK(summary["interrupted"] == true);
+  CHECK(loader.exit_code() == 130);
+  CHECK(std::filesystem::file_size(folder / "log") >= 32);
+}
+
+TEST_CASE("a workload's own trace can be loaded and run") {
+  const Folder folder;
+  for (const std::string& engine : common_engines()) {
+    const Arguments workload{"-p", "recordcount=200",
+                             "-p", "operationcount=300",
+                             "-p", "requestdistribution=zipfian",
+                             "-p", "insertproportion=0.1"};
+    for (const std::string phase : {"load", "run"}) {
+      Arguments trace{"trace", "--phase", phase, "--out", folder / "trace"};
+      trace.insert(trace.end(), workload.begin(), workload.end());
+      CHECK(Loader(trace).exit_code() == 0);
+      Loader replay({phase, "--db", engine, "--path", folder / engine, "--trace", folder / "trace",
+                     "-p", "settle=none"});
+      const std::vector<std::string> lines = replay.lines();
+      REQUIRE_MESSAGE(replay.exit_code() == 0, lines.back());
+      CHECK(Json::parse(lines.back())["summary"]["operations"] == (phase == "load" ? 200 : 300));
+    }
+  }
+}
+
+TEST_CASE("an interrupted load resumes, and the count is verified") {
+  const Folder folder;
+  for (const std::string& engine : common_engines()) {
+    const Arguments load{"load", "--db", engine, "--path", folder / engine, "-p", "settle=none"};
+    Arguments part = load;
+    // A target slow enough that the interrupt comes in the middle.
+    part.insert(part.end(), {"-p", "recordcount=20000", "-p", "target=2000"});
+    Loader interrupted(part);
+    std::optional<std::string> line;
+    while ((line = interrupted.line()) && line->find("load-start") == std::string::npos) {
+    }
+    interrupted.interrupt();
+    CHECK(interrupted.exit_code() == 130);
+    Arguments rest = load;
+    rest.insert(rest.end(), {"-p", "recordcount=20000", "--resume"});
+    Loader resumed(rest);
+    const std::vector<std::string> lines = resumed.lines();
+    REQUIRE_MESSAGE(resumed.exit_code() == 0, lines.back());
+    const Json summary = Json::parse(lines.back())["summary"];
+    CHECK(summary["resumed"]["records_after"] == 20'000);
+    CHECK(summary["resumed"]["records_before"].get<int64_t>() +
+              summary["operations"].get<int64_t>() ==
+          20'000);
+  }
+}
+
+TEST_CASE("clock answers each line with the board clock") {
+  Loader loader({"clock"}, "a\nb\n\n");
+  const std::vector<std::string> lines = loader.lines();
+  CHECK(loader.exit_code() == 0);
+  REQUIRE(lines.size() == 3);
+  CHECK(std::stoll(lines[0]) > 0);
+  CHECK(std::stoll(lines[2]) >= std::stoll(lines[0]));
+}
+
+TEST_CASE("idle and sync print their phases; databases and properties list what there is") {
+  Loader idle({"idle", "--seconds", "0"});
+  const std::vector<std::string> lines = idle.lines();
+  CHECK(idle.exit_code() == 0);
+  CHECK(phases(lines) == std::vector<std::string>{"idle-start", "idle-end"});
+  Loader sync({"sync", "--bits", "4", "--bit-ms", "1"});
+  const std::vector<std::string> played = sync.lines();
+  CHECK(sync.exit_code() == 0);
+  CHECK(phases(played) == std::vector<std::string>{"sync-start", "sync-end"});
+  CHECK(Json::parse(played[0])["bits"].get<std::string>().size() == 4);
+  const Folder folder;
+  Loader pattern({"sync", "--pattern", "0110100", "--bit-ms", "1", "--events", folder / "load"});
+  CHECK(Json::parse(pattern.lines()[0])["bits"] == "0110100");
+  CHECK(pattern.exit_code() == 0);
+  std::vector<int> levels;
+  int64_t last_ns = 0;
+  std::ifstream file(folder / "load");
+  for (std::string line; std::getline(file, line);) {
+    const Json event = Json::parse(line);
+    CHECK(event["event"] == "load-change");
+    CHECK(event["board_ns"].get<int64_t>() > last_ns);
+    last_ns = event["board_ns"].get<int64_t>();
+    levels.push_back(event["level"].get<int>());
+  }
+  CHECK(levels == std::vector<int>{1, 0, 1, 0});
+  Loader databases({"databases"});
+  CHECK(databases.lines().size() == engines().size());
+  Loader properties({"properties"});
+  CHECK(properties.lines().size() > 40);
+}
+
+TEST_CASE("the reference page lists every property and every option") {
+  const auto read = [](const std::string& path) {
+    std::ifstream in(path);
+    REQUIRE(in);
+    return std::string(std::istreambuf_iterator<char>(in), {});
+  };
+  const std::string page = read(OPJOULE_SOURCE_ROOT "/docs/reference/loader.md");
+  for (const auto* rules : {&workload_rules(), &inert_rules()})
+    for (const PropertyRule& rule : *rules)
+      CHECK_MESSAGE(page.find("`" + rule.key + "`") != std::string::npos, rule.key);
+  for (const std::string command : {"load", "run", "idle", "sync", "clock", "trace"}) {
+    Loader help({command, "--help"});
+    for (const std::string& line : help.lines()) {
+      const size_t dashes = line.find("--");
+      if (dashes == std::string::npos || line.find_first_not_of(" ,-P") < dashes) continue;
+      const std::string option = line.substr(dashes, line.find_first_of(" :[,", dashes) - dashes);
+      CHECK_MESSAGE((option == "--help" || page.find(option) != std::string::npos), option);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace opjoule

@@ -1,0 +1,111 @@
+// What is the folders' alone: the names of files, and what an interrupted write leaves.
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "databases/nestedfolder_md5.h"
+#include "tests/engine_fixture.h"
+
+namespace opjoule {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+TEST_CASE("flatfolder: a file is named by its key and holds the stored record alone") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  Opened opened = place.open(*find_engine("flatfolder"), How::kCreate);
+  auto session = opened.session();
+  CHECK_OK(session->insert("user-1.a_B", record_of(1)));
+  CHECK_OK(session->insert(".a/b %", record_of(2)));
+  CHECK(content(place.path + "/records/user-1.a_B") == record_of(1).stored());
+  CHECK(content(place.path + "/records/%2Ea%2Fb%20%25") == record_of(2).stored());
+  CHECK(session->insert(std::string(256, 'k'), record_of(3)).code() == StatusCode::kBadInput);
+  CHECK(session->insert("", record_of(3)).code() == StatusCode::kBadInput);
+  CHECK(opened.count() == 2);
+}
+
+std::string md5(std::string_view message) {
+  std::string digits(kMd5Digits, '?');
+  md5_hex(message, digits.data());
+  return digits;
+}
+
+TEST_CASE("nestedfolder: MD5 agrees with RFC 1321's own test suite") {
+  CHECK(md5("") == "d41d8cd98f00b204e9800998ecf8427e");
+  CHECK(md5("a") == "0cc175b9c0f1b6a831c399e269772661");
+  CHECK(md5("message digest") == "f96b697d7cb7938d525a2f31aaf161d0");
+  CHECK(md5("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") ==
+        "d174ab98d277d9f5a5611c2c9f419d9f");
+  CHECK(md5("12345678901234567890123456789012345678901234567890123456789012345678901234567890") ==
+        "57edf4a22be3c955ac49da2e2107b67a");
+}
+
+TEST_CASE("nestedfolder: three levels from the 32-hex key, which is the MD5 of any other key") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  Opened opened = place.open(*find_engine("nestedfolder"), How::kCreate);
+  auto session = opened.session();
+  CHECK_OK(session->insert("0123456789abcdef0123456789abcdef", record_of(1)));
+  CHECK_OK(session->insert("a", record_of(2)));
+  CHECK_OK(session->insert("user6284781860667377211", record_of(3)));
+  const std::string records = place.path + "/records/";
+  CHECK(content(records + "01/23/45/0123456789abcdef0123456789abcdef") == record_of(1).stored());
+  CHECK(content(records + "0c/c1/75/0cc175b9c0f1b6a831c399e269772661") == record_of(2).stored());
+  CHECK(content(records + "a7/d1/09/a7d109f6ffa2299481efa30f2d8e6da1") == record_of(3).stored());
+}
+
+TEST_CASE("nestedfolder: keys of one form spread evenly over the first level") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  Opened opened = place.open(*find_engine("nestedfolder"), How::kCreate);
+  auto session = opened.session();
+  for (size_t i = 0; i < 5120; ++i) CHECK_OK(session->insert(key_of(i), record_of(i)));
+  std::map<std::string, size_t> held;
+  for (const auto& entry : fs::recursive_directory_iterator(place.path + "/records"))
+    if (entry.is_regular_file()) ++held[entry.path().filename().string().substr(0, 2)];
+  CHECK(held.size() == 256);
+  for (const auto& [folder, files] : held)
+    CHECK(files < 60);  // mean 20; Poisson: 60 has probability 1e-12
+}
+
+TEST_CASE("folders: what an interrupted update left is dropped at the next opening") {
+  for (const char* name : {"flatfolder", "nestedfolder"}) {
+    TemporaryDirectory directory;
+    Place place{directory.path(), {}, {}};
+    {
+      Opened opened = place.open(*find_engine(name), How::kCreate);
+      CHECK_OK(opened.session()->insert("a", record_of(1)));
+    }
+    std::ofstream(place.path + "/writing/1") << "half a rec";
+    Opened opened = place.open(*find_engine(name), How::kOpen);
+    CHECK(opened.count() == 1);
+    CHECK(fs::is_empty(place.path + "/writing"));
+  }
+}
+
+TEST_CASE("folders: a resumed load drops files without their whole record, and no other") {
+  for (const char* name : {"flatfolder", "nestedfolder"}) {
+    TemporaryDirectory directory;
+    Place place{directory.path(), {}, {}};
+    {
+      Opened opened = place.open(*find_engine(name), How::kCreate);
+      auto session = opened.session();
+      for (size_t i = 0; i < 10; ++i) CHECK_OK(session->insert(key_of(i), record_of(i)));
+    }
+    size_t torn = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(place.path + "/records"))
+      if (entry.is_regular_file() && ++torn <= 2) fs::resize_file(entry.path(), torn == 1 ? 0 : 20);
+    Opened opened = place.open(*find_engine(name), How::kResume);
+    CHECK(opened.count() == 8);
+    CHECK(opened.database->settings().at(std::string(name) + ".torn_files_dropped") == "2");
+  }
+}
+
+}  // namespace
+}  // namespace opjoule

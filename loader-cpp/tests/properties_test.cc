@@ -1,0 +1,112 @@
+#include "loader/properties.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "workload/random.h"
+
+namespace opjoule {
+namespace {
+
+Status load(Properties& properties, const std::string& text) {
+  const std::string path = std::filesystem::temp_directory_path() /
+                           ("opjoule-" + std::to_string(getpid()) + ".properties");
+  std::ofstream(path) << text;
+  const Status status = properties.load_file(path);
+  std::remove(path.c_str());
+  return status;
+}
+
+TEST_CASE("a property file reads as YCSB's do") {
+  Properties p;
+  REQUIRE(load(p,
+               "# comment\n! comment\n\n  recordcount = 1000 "
+               "\r\nworkload:site.ycsb.workloads.CoreWorkload\n"
+               "readproportion=0.5\\\n   0\nlast=a=b")
+              .is_ok());
+  CHECK(p.text("recordcount", "") == "1000");
+  CHECK(p.text("workload", "") == "site.ycsb.workloads.CoreWorkload");
+  CHECK(p.text("readproportion", "") == "0.50");
+  CHECK(p.text("last", "") == "a=b");
+}
+
+TEST_CASE("a line without a separator is named with its number") {
+  Properties p;
+  const Status status = load(p, "a=1\n\nnonsense\n");
+  CHECK(status.code() == StatusCode::kBadInput);
+  CHECK(status.message().find("line 3") != std::string::npos);
+  CHECK(status.message().find("'nonsense'") != std::string::npos);
+}
+
+TEST_CASE("a missing file is named") {
+  Properties p;
+  CHECK(p.load_file("/nowhere/a.properties").message().find("/nowhere/a.properties") !=
+        std::string::npos);
+}
+
+TEST_CASE("a later setting wins") {
+  Properties p;
+  REQUIRE(p.set("a=1").is_ok());
+  REQUIRE(p.set("a=2").is_ok());
+  CHECK(p.text("a", "") == "2");
+  CHECK(p.set("a").code() == StatusCode::kBadInput);
+  CHECK(p.set("=a").code() == StatusCode::kBadInput);
+}
+
+TEST_CASE("a wrong value names key, value and what was expected") {
+  Properties p;
+  p.set("threads", "four");
+  p.set("count", "-1");
+  p.set("share", "1.5");
+  p.set("flag", "yes");
+  p.set("order", "sideways");
+  p.set("trailing", "12x");
+  int64_t integer = 7;
+  double real = 0.25;
+  bool flag = true;
+  std::string word = "hashed";
+  CHECK(p.integer("threads", 1, 64, &integer).message() ==
+        "property threads=four: expected a whole number from 1 to 64");
+  CHECK(p.integer("count", 0, 10, &integer).code() == StatusCode::kBadInput);
+  CHECK(p.integer("trailing", 0, 100, &integer).code() == StatusCode::kBadInput);
+  CHECK(p.real("share", 0, 1, &real).message() ==
+        "property share=1.5: expected a number from 0 to 1");
+  CHECK(p.boolean("flag", &flag).message() == "property flag=yes: expected true or false");
+  CHECK(p.choice("order", {"hashed", "ordered"}, &word).message() ==
+        "property order=sideways: expected one of hashed, ordered");
+  CHECK(integer == 7);
+  CHECK(real == 0.25);
+  CHECK(flag);
+  CHECK(word == "hashed");
+}
+
+TEST_CASE("an unknown key is told with its nearest known name") {
+  const std::vector<PropertyRule> rules{{"recordcount", "", ""}, {"readproportion", "", ""}};
+  Properties p;
+  p.set("recordcount", "1");
+  CHECK(p.check_known(rules).is_ok());
+  p.set("recordcuont", "1");
+  CHECK(p.check_known(rules).message() ==
+        "unknown property recordcuont=1; the nearest known one is recordcount");
+}
+
+TEST_CASE("whatever a file holds is read as properties or told with its line") {
+  constexpr std::string_view kPieces[] = {"a", "=",    ":",    "\\",   "\n", "#",
+                                          " ", "\r\n", "\\\n", "\xff", "\0"};
+  Random random(1, 0);
+  for (int i = 0; i < 300; ++i) {
+    std::string text;
+    for (uint64_t pieces = random.below(40); pieces > 0; --pieces)
+      text += kPieces[random.below(std::size(kPieces))];
+    Properties p;
+    const Status status = load(p, text);
+    CHECK((status.is_ok() || status.message().find(", line ") != std::string::npos));
+  }
+}
+
+}  // namespace
+}  // namespace opjoule

@@ -1,0 +1,103 @@
+// What is SQLite's alone: its settings, transactions of several writes, waiting for a lock.
+#include <sqlite3.h>
+
+#include "tests/engine_fixture.h"
+
+namespace opjoule {
+namespace {
+
+const Engine& sqlite() { return *find_engine("sqlite"); }
+
+TEST_CASE(
+    "sqlite: asynchronous is synchronous=off on a rollback journal, and read back from SQLite") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  auto settings = place.open(sqlite(), How::kCreate).database->settings();
+  CHECK(settings.at("sqlite.journal_mode") == "delete");
+  CHECK(settings.at("sqlite.synchronous") == "off");
+  CHECK(settings.at("durability") == "async");
+  place.properties.set("durability", "sync");
+  CHECK(place.open(sqlite(), How::kCreate).database->settings().at("sqlite.synchronous") == "full");
+}
+
+TEST_CASE("sqlite: durability and synchronous that contradict each other are refused") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  place.properties.set("durability", "sync");
+  place.properties.set("sqlite.synchronous", "off");
+  const Status status = place.open(sqlite(), How::kCreate).status;
+  CHECK(status.code() == StatusCode::kBadInput);
+  CHECK(status.message() == "durability=sync contradicts sqlite.synchronous=off");
+}
+
+TEST_CASE(
+    "sqlite: the write-ahead log is moved into the database by settling, seen as a checkpoint") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  place.properties.set("sqlite.journal_mode", "wal");
+  Opened opened = place.open(sqlite(), How::kCreate);
+  auto session = opened.session();
+  for (size_t i = 0; i < 3000; ++i) REQUIRE(session->insert(key_of(i), record_of(i)).is_ok());
+  CHECK(opened.database->settings().at("sqlite.journal_mode") == "wal");
+  const size_t automatic = place.events.of(EventKind::kCheckpoint).size();
+  CHECK(automatic >= 1);
+  CHECK(std::filesystem::file_size(place.path + "/usertable.sqlite-wal") > 0);
+  bool settled = false;
+  CHECK_OK(opened.database->settle(60, &settled));
+  CHECK(settled);
+  CHECK(std::filesystem::file_size(place.path + "/usertable.sqlite-wal") == 0);
+  CHECK(place.events.of(EventKind::kCheckpoint).size() == automatic + 1);
+}
+
+TEST_CASE("sqlite: a batch is committed at its size, the rest by flush") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  place.properties.set("sqlite.batch", "10");
+  Opened opened = place.open(sqlite(), How::kCreate);
+  auto session = opened.session();
+  for (size_t i = 0; i < 25; ++i) REQUIRE(session->insert(key_of(i), record_of(i)).is_ok());
+  CHECK(opened.count() == 20);
+  CHECK_OK(session->flush());
+  CHECK(opened.count() == 25);
+}
+
+TEST_CASE(
+    "sqlite: a locked database is waited for up to the limit; waits and time-outs are counted") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  place.properties.set("sqlite.busy_timeout_ms", "30");
+  place.properties.set("sqlite.batch", "10");
+  Opened opened = place.open(sqlite(), How::kCreate);
+  auto holder = opened.session();
+  auto waiter = opened.session();
+  CHECK_OK(holder->insert(key_of(1), record_of(1)));  // its transaction stays open
+  CHECK(waiter->insert(key_of(2), record_of(2)).code() == StatusCode::kBusy);
+  CHECK(waiter->retries().busy > 3);
+  CHECK(waiter->retries().timeout == 1);
+  CHECK_OK(holder->flush());
+  CHECK_OK(waiter->insert(key_of(2), record_of(2)));
+  CHECK_OK(waiter->flush());
+  CHECK(opened.count() == 2);
+}
+
+TEST_CASE("sqlite: the table is the one of YCSB's JDBC binding, values are blobs") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  Opened opened = place.open(sqlite(), How::kCreate);
+  CHECK_OK(opened.session()->insert("user1", record_of(1)));
+  sqlite3* raw = nullptr;
+  REQUIRE(sqlite3_open((place.path + "/usertable.sqlite").c_str(), &raw) == SQLITE_OK);
+  std::string found;
+  const char* sql =
+      "SELECT YCSB_KEY || ' ' || typeof(FIELD1) || ' ' || length(FIELD2) FROM usertable";
+  const auto take = [](void* out, int, char** row, char**) {
+    *static_cast<std::string*>(out) += row[0];
+    return 0;
+  };
+  CHECK(sqlite3_exec(raw, sql, take, &found, nullptr) == SQLITE_OK);
+  CHECK(found == "user1 blob 100");
+  sqlite3_close(raw);
+}
+
+}  // namespace
+}  // namespace opjoule

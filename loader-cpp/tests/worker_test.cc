@@ -1,0 +1,229 @@
+#include "workload/worker.h"
+
+#include <doctest/doctest.h>
+
+#include "board/clock.h"
+#include "workload/generator.h"
+
+namespace opjoule {
+namespace {
+
+// Answers as it is told to, and counts.
+class FakeSession : public Session {
+ public:
+  Status read(std::string_view, FieldChoice, Record& out) override {
+    ++reads;
+    if (!answer.is_ok()) return answer;
+    out.reset(std::array<uint16_t, 1>{0}, std::array<uint32_t, 1>{50});
+    return Status::ok();
+  }
+  Status insert(std::string_view, const Record&) override {
+    ++inserts;
+    if (failing_inserts > 0) {
+      --failing_inserts;
+      return {StatusCode::kBusy, "locked"};
+    }
+    return answer;
+  }
+  Status update(std::string_view, const Record&, bool) override {
+    ++updates;
+    return answer;
+  }
+  Status scan(std::string_view, uint64_t limit, FieldChoice, const Visitor& visit) override {
+    Record record;
+    record.reset(std::array<uint16_t, 1>{0}, std::array<uint32_t, 1>{50});
+    for (uint64_t i = 0; i < limit; ++i) visit("key", record);
+    return answer;
+  }
+  Status remove(std::string_view) override { return answer; }
+  Status flush() override {
+    ++flushes;
+    return Status::ok();
+  }
+
+  Status answer;
+  int failing_inserts = 0;
+  int reads = 0;
+  int updates = 0;
+  int inserts = 0;
+  int flushes = 0;
+};
+
+class Bench {
+ public:
+  Bench(std::initializer_list<const char*> assignments, Phase phase) : phase_(phase) {
+    Properties properties;
+    properties.set("recordcount", "1000");
+    properties.set("operationcount", "1000");
+    for (const char* assignment : assignments) REQUIRE(properties.set(assignment).is_ok());
+    const Status status = WorkloadSettings::from(properties, phase, 0, &settings_);
+    REQUIRE_MESSAGE(status.is_ok(), status.message());
+    state_ = std::make_unique<WorkloadState>(settings_);
+    if (phase == Phase::kLoad)
+      source_ = std::make_unique<LoadGenerator>(*state_, 0);
+    else
+      source_ = std::make_unique<RunGenerator>(*state_, 0);
+  }
+
+  PhaseResults run(uint64_t budget, double seconds = 0) {
+    WorkerTask task;
+    task.settings = &settings_;
+    task.phase = phase_;
+    task.budget = budget;
+    task.source = source_.get();
+    task.session = &session;
+    task.progress = &progress;
+    task.stop = &stop;
+    task.start_board_ns = board_ns();
+    if (seconds > 0)
+      task.deadline_board_ns = task.start_board_ns + static_cast<int64_t>(seconds * 1e9);
+    Worker worker(task);
+    worker.run();
+    duration_s = static_cast<double>(worker.end_board_ns() - task.start_board_ns) * 1e-9;
+    return worker.results();
+  }
+
+  FakeSession session;
+  Progress progress;
+  std::atomic<bool> stop{false};
+  double duration_s = 0;
+
+ private:
+  Phase phase_;
+  WorkloadSettings settings_;
+  std::unique_ptr<WorkloadState> state_;
+  std::unique_ptr<OperationSource> source_;
+};
+
+const KindResults& of(const PhaseResults& results, OperationKind kind) {
+  return results.by_kind[static_cast<int>(kind)];
+}
+
+// Reads made elsewhere; the end comes some time after the last of them.
+class LateStream : public OperationSource {
+ public:
+  size_t next(std::span<Operation> out, Status&) override {
+    asked_board_ns = board_ns();
+    if (left-- > 0) {
+      out[0].kind = OperationKind::kRead;
+      out[0].key = "key";
+      return 1;
+    }
+    while (board_ns() < asked_board_ns + 1'000'000) {
+    }
+    return 0;
+  }
+  [[nodiscard]] bool is_stream() const override { return true; }
+
+  int left = 3;
+  int64_t asked_board_ns = 0;
+};
+
+TEST_CASE("a stream's phase ends with its last operation, not with the stream") {
+  WorkloadSettings settings;
+  LateStream stream;
+  FakeSession session;
+  Progress progress;
+  std::atomic<bool> stop{false};
+  WorkerTask task;
+  task.settings = &settings;
+  task.budget = UINT64_MAX;
+  task.source = &stream;
+  task.session = &session;
+  task.progress = &progress;
+  task.stop = &stop;
+  task.start_board_ns = board_ns();
+  Worker worker(task);
+  worker.run();
+  CHECK(session.reads == 3);
+  CHECK(worker.end_board_ns() > task.start_board_ns);
+  CHECK(worker.end_board_ns() <= stream.asked_board_ns);
+}
+
+TEST_CASE("a worker does its budget, counts it and flushes") {
+  Bench bench({"readproportion=1", "updateproportion=0"}, Phase::kRun);
+  const PhaseResults results = bench.run(1000);
+  CHECK(bench.session.reads == 1000);
+  CHECK(bench.session.flushes == 1);
+  CHECK(bench.progress.operations == 1000);
+  CHECK(of(results, OperationKind::kRead).succeeded == 1000);
+  CHECK(of(results, OperationKind::kRead).bytes == 50'000);
+  CHECK(of(results, OperationKind::kRead).latency.count() == 1000);
+  CHECK(results.errors(false) == 0);
+}
+
+TEST_CASE("a read-modify-write reads, then updates, and moves the bytes of both") {
+  Bench bench({"readproportion=0", "updateproportion=0", "readmodifywriteproportion=1"},
+              Phase::kRun);
+  const PhaseResults results = bench.run(100);
+  CHECK(bench.session.reads == 100);
+  CHECK(bench.session.updates == 100);
+  CHECK(of(results, OperationKind::kReadModifyWrite).bytes == 100 * 150);
+}
+
+TEST_CASE("missing keys are errors unless removals make them normal") {
+  Bench bench({"readproportion=1", "updateproportion=0"}, Phase::kRun);
+  bench.session.answer = Status::not_found();
+  const PhaseResults results = bench.run(100);
+  CHECK(results.errors(false) == 100);
+  CHECK(results.errors(true) == 0);
+  CHECK(results.first_failure.message().find("no such key") != std::string::npos);
+  CHECK(of(results, OperationKind::kRead).latency.count() == 0);
+}
+
+TEST_CASE("a full disk ends the phase, a busy engine does not") {
+  Bench full({"readproportion=0", "updateproportion=1"}, Phase::kRun);
+  full.session.answer = {StatusCode::kNoSpace, "no space left"};
+  CHECK(full.run(1000).errors(false) < 20);
+  CHECK(full.stop);
+  Bench busy({"readproportion=0", "updateproportion=1"}, Phase::kRun);
+  busy.session.answer = {StatusCode::kBusy, "locked"};
+  CHECK(busy.run(1000).errors(false) == 1000);
+}
+
+TEST_CASE("a load ends at a failed insert, unless it is to keep going") {
+  Bench ends({}, Phase::kLoad);
+  ends.session.failing_inserts = 1;
+  CHECK(ends.run(1000).errors(false) == 1);
+  CHECK(ends.session.inserts < 20);
+  Bench goes_on({"core_workload_insertion_keep_going_on_error=true"}, Phase::kLoad);
+  goes_on.session.failing_inserts = 1;
+  CHECK(goes_on.run(1000).errors(false) == 1);
+  CHECK(goes_on.session.inserts == 1000);
+}
+
+TEST_CASE("a failed insert is tried again as often as the limit says") {
+  Bench bench({"core_workload_insertion_retry_limit=3", "core_workload_insertion_retry_interval=0"},
+              Phase::kLoad);
+  bench.session.failing_inserts = 3;
+  const PhaseResults results = bench.run(100);
+  CHECK(results.errors(false) == 0);
+  CHECK(results.insert_retries == 3);
+  CHECK(bench.session.inserts == 103);
+}
+
+TEST_CASE("a target rate is kept, and latency counts from the intended start too") {
+  Bench bench({"readproportion=1", "updateproportion=0", "target=10000"}, Phase::kRun);
+  const PhaseResults results = bench.run(500);
+  CHECK(bench.duration_s >= 0.0499);  // 499 ticks of 100 us
+  CHECK(of(results, OperationKind::kRead).intended_latency.count() == 500);
+  CHECK(of(results, OperationKind::kRead).intended_latency.mean_ns() >=
+        of(results, OperationKind::kRead).latency.mean_ns());
+}
+
+TEST_CASE("maxexecutiontime ends a run without a budget") {
+  Bench bench({"readproportion=1", "updateproportion=0"}, Phase::kRun);
+  const PhaseResults results = bench.run(UINT64_MAX, 0.05);
+  CHECK(bench.duration_s >= 0.05);
+  CHECK(results.operations() > 0);
+}
+
+TEST_CASE("a stop before the start does nothing but flush") {
+  Bench bench({}, Phase::kRun);
+  bench.stop = true;
+  CHECK(bench.run(1000).operations() == 0);
+  CHECK(bench.session.flushes == 1);
+}
+
+}  // namespace
+}  // namespace opjoule

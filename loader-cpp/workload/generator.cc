@@ -1,0 +1,128 @@
+#include "workload/generator.h"
+
+#include <algorithm>
+
+namespace opjoule {
+
+RunGenerator::RunGenerator(WorkloadState& state, uint32_t thread)
+    : state_(state),
+      settings_(state.settings),
+      thread_(thread),
+      random_(state.settings.seed, thread),
+      keys_(state, random_),
+      values_(state.settings, thread, random_) {
+  double sum = 0;
+  for (const double share : settings_.proportion) sum += share;
+  double bound = 0;
+  for (int kind = 0; kind < kOperationKinds; ++kind)
+    kind_bounds_[kind] = (bound += settings_.proportion[kind] / sum);
+  // Rounding must not leave a draw without an operation, nor give it to a kind nobody asked for.
+  for (int kind = kOperationKinds - 1; kind >= 0; --kind) {
+    kind_bounds_[kind] = 2;
+    if (settings_.proportion[kind] > 0) break;
+  }
+  if (settings_.scan_zipfian)
+    scan_zipfian_.emplace(settings_.scan_maximum - settings_.scan_minimum + 1);
+}
+
+OperationKind RunGenerator::draw_kind() {
+  if (kind_bounds_[0] >= 1) return OperationKind::kRead;
+  const double u = random_.unit();
+  int kind = 0;
+  while (u >= kind_bounds_[kind]) ++kind;
+  return static_cast<OperationKind>(kind);
+}
+
+FieldChoice RunGenerator::draw_fields() {
+  if (settings_.read_all_fields) return {};
+  return {false, static_cast<uint16_t>(random_.below(settings_.field_count))};
+}
+
+size_t RunGenerator::next(std::span<Operation> out, Status&) {
+  const uint64_t last = state_.inserts.acknowledged_end() - 1;
+  if (numbers_.size() < out.size()) numbers_.resize(out.size());
+  // Kinds and key numbers first, then keys and values: each loop's steps do not wait for one
+  // another.
+  size_t count = 0;
+  while (count < out.size()) {
+    const OperationKind kind = draw_kind();
+    out[count].kind = kind;
+    if (kind == OperationKind::kInsert) {
+      numbers_[count++] = state_.inserts.take(thread_);
+      break;
+    }
+    numbers_[count++] = keys_.draw(last);
+  }
+  for (size_t i = 0; i < count; ++i) format_key(numbers_[i], settings_.key_format, out[i].key);
+  for (size_t i = 0; i < count; ++i) prepare(out[i]);
+  return count;
+}
+
+void RunGenerator::prepare(Operation& operation) {
+  switch (operation.kind) {
+    case OperationKind::kRead:
+      operation.fields = draw_fields();
+      break;
+    case OperationKind::kReadModifyWrite:
+      operation.fields = draw_fields();
+      [[fallthrough]];
+    case OperationKind::kUpdate:
+      operation.whole = settings_.write_all_fields || settings_.field_count == 1;
+      if (operation.whole)
+        values_.whole(operation.key, operation.values);
+      else
+        values_.single(operation.key, operation.values);
+      break;
+    case OperationKind::kInsert:
+      values_.whole(operation.key, operation.values);
+      break;
+    case OperationKind::kScan:
+      operation.fields = draw_fields();
+      operation.scan_length =
+          settings_.scan_minimum +
+          (scan_zipfian_ ? scan_zipfian_->draw(random_)
+                         : random_.below(settings_.scan_maximum - settings_.scan_minimum + 1));
+      break;
+    case OperationKind::kRemove:
+      break;
+  }
+}
+
+void RunGenerator::done(const Operation& operation) {
+  if (operation.kind == OperationKind::kInsert) state_.inserts.acknowledge(thread_);
+}
+
+LoadGenerator::LoadGenerator(WorkloadState& state, uint32_t thread, Session* session)
+    : state_(state),
+      session_(session),
+      random_(state.settings.seed, thread),
+      values_(state.settings, thread, random_) {}
+
+size_t LoadGenerator::next(std::span<Operation> out, Status& status) {
+  while (true) {
+    const uint64_t first = state_.next_load_number.fetch_add(out.size(), std::memory_order_relaxed);
+    if (first >= state_.load_end) return 0;
+    const uint64_t end = std::min(first + out.size(), state_.load_end);
+    size_t count = 0;
+    for (uint64_t number = first; number < end; ++number) {
+      Operation& operation = out[count];
+      format_key(number, state_.settings.key_format, operation.key);
+      if (number < state_.check_end && is_there(operation.key, status)) continue;
+      if (!status.is_ok()) return 0;
+      operation.kind = OperationKind::kInsert;
+      ++count;
+    }
+    for (Operation& operation : out.first(count)) values_.whole(operation.key, operation.values);
+    if (count > 0) return count;
+  }
+}
+
+bool LoadGenerator::is_there(const std::string& key, Status& status) {
+  const Status read = session_->read(key, {}, found_);
+  // A record that cannot be read whole (cut off by a power failure) is written again.
+  const bool missing = read.is_not_found() || read.code() == StatusCode::kCorrupt;
+  if (!read.is_ok() && !missing) status = read;
+  return read.is_ok();
+}
+
+}  // namespace opjoule

@@ -1,0 +1,128 @@
+// YCSB's CoreWorkload: the operations of the run phase and the inserts of the load phase.
+//
+// Thread safety: WorkloadState is shared; each thread has its own generator.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "workload/insert_counter.h"
+#include "workload/random.h"
+#include "workload/settings.h"
+#include "workload/source.h"
+#include "workload/values.h"
+#include "workload/zipfian.h"
+
+namespace opjoule {
+
+// What the threads of one phase share. The settings outlive it.
+struct WorkloadState {
+  explicit WorkloadState(const WorkloadSettings& workload_settings)
+      : settings(workload_settings),
+        inserts(workload_settings.record_count, workload_settings.threads),
+        next_load_number(workload_settings.insert_start),
+        load_end(workload_settings.insert_start + workload_settings.insert_count) {}
+
+  const WorkloadSettings& settings;
+  InsertCounter inserts;
+  alignas(64) std::atomic<uint64_t> sequential{0};
+  alignas(64) std::atomic<uint64_t> next_load_number;
+  uint64_t load_end;
+  uint64_t check_end = 0;  // a resumed load looks for each key below this one before it inserts it
+};
+
+// Draws the key numbers of requests. Source: YCSB's generators of the same names, CoreWorkload.init
+// and nextKeynum.
+class KeyChooser {
+ public:
+  KeyChooser(WorkloadState& state, Random& random);
+  // A key number that is at most `last`, the last acknowledged one.
+  uint64_t draw(uint64_t last);
+
+ private:
+  uint64_t draw_hotspot();
+  uint64_t draw_latest(uint64_t last);
+  uint64_t draw_exponential(uint64_t last);
+
+  WorkloadState& state_;
+  Random& random_;
+  RequestDistribution distribution_;
+  uint64_t start_;
+  uint64_t count_;
+  uint64_t modulus_ = 1;  // of the scrambled draws: room for the inserts to come
+  YcsbZipfian scrambled_{YcsbZipfian::kScrambledItems, YcsbZipfian::kScrambledZeta};
+  std::optional<YcsbZipfian> latest_;
+  std::optional<TrueZipfian> true_zipfian_;
+  uint64_t scatter_ = 1;  // coprime with modulus_
+  uint64_t hot_ = 0;
+  double exponential_mean_ = 0;
+};
+
+// Fills the values of records and of updates.
+class ValueMaker {
+ public:
+  ValueMaker(const WorkloadSettings& settings, uint32_t thread, Random& random);
+  // All fields of the record `key`.
+  void whole(const std::string& key, Record& out);
+  // One field, drawn uniformly.
+  void single(const std::string& key, Record& out);
+
+ private:
+  void fill(const std::string& key, Record& out);
+
+  const WorkloadSettings& settings_;
+  Random& random_;
+  ValueBytes bytes_;
+  std::vector<uint16_t> numbers_;
+  std::vector<uint32_t> lengths_;
+  std::string field_name_;
+};
+
+// The run phase.
+class RunGenerator : public OperationSource {
+ public:
+  RunGenerator(WorkloadState& state, uint32_t thread);
+  size_t next(std::span<Operation> out, Status& status) override;
+  void done(const Operation& operation) override;
+
+ private:
+  OperationKind draw_kind();
+  FieldChoice draw_fields();
+  void prepare(Operation& operation);
+
+  WorkloadState& state_;
+  const WorkloadSettings& settings_;
+  uint32_t thread_;
+  Random random_;
+  KeyChooser keys_;
+  ValueMaker values_;
+  double kind_bounds_[kOperationKinds];
+  std::optional<YcsbZipfian> scan_zipfian_;
+  std::vector<uint64_t> numbers_;
+};
+
+// The load phase: inserts of consecutive key numbers, handed out to the threads in short runs.
+class LoadGenerator : public OperationSource {
+ public:
+  // session: where a resumed load looks for keys; the thread's own.
+  LoadGenerator(WorkloadState& state, uint32_t thread, Session* session = nullptr);
+  size_t next(std::span<Operation> out, Status& status) override;
+
+ private:
+  bool is_there(const std::string& key, Status& status);
+
+  WorkloadState& state_;
+  Session* session_;
+  Random random_;
+  ValueMaker values_;
+  Record found_;
+};
+
+// kCorrupt, naming the key and field, where `found` is not what dataintegrity=true wrote under
+// `key`.
+Status verify_values(const WorkloadSettings& settings, const std::string& key, FieldChoice fields,
+                     const Record& found);
+
+}  // namespace opjoule

@@ -1,0 +1,88 @@
+#include <cmath>
+#include <numeric>
+
+#include "workload/generator.h"
+#include "workload/wide_product.h"
+
+namespace opjoule {
+namespace {
+
+// A step near the golden section of n that has no divisor in common with it: rank * step mod n
+// visits every key once and spreads the hot ones evenly.
+uint64_t coprime_step(uint64_t n) {
+  uint64_t step = static_cast<uint64_t>(static_cast<double>(n) * 0.6180339887498949) | 1;
+  while (std::gcd(step, n) != 1) ++step;
+  return step;
+}
+
+}  // namespace
+
+KeyChooser::KeyChooser(WorkloadState& state, Random& random)
+    : state_(state),
+      random_(random),
+      distribution_(state.settings.distribution),
+      start_(state.settings.insert_start),
+      count_(state.settings.insert_count) {
+  const WorkloadSettings& settings = state.settings;
+  const double insert_share = settings.proportion[static_cast<int>(OperationKind::kInsert)];
+  const uint64_t new_keys = static_cast<uint64_t>(static_cast<double>(settings.operation_count) *
+                                                  insert_share * 2);  // 2 is YCSB's margin
+  modulus_ = count_ + new_keys;
+  if (distribution_ == RequestDistribution::kZipfian) ++modulus_;  // YCSB's maximum is inclusive
+  if (distribution_ == RequestDistribution::kTrueZipfian) {
+    true_zipfian_.emplace(modulus_, settings.zipfian_theta);
+    scatter_ = coprime_step(modulus_);
+  }
+  if (distribution_ == RequestDistribution::kLatest) latest_.emplace(settings.record_count - 1);
+  hot_ = static_cast<uint64_t>(static_cast<double>(count_) * settings.hotspot_data_fraction);
+  exponential_mean_ = static_cast<double>(settings.record_count) * settings.exponential_fraction /
+                      -std::log(1 - settings.exponential_percentile / 100);
+}
+
+uint64_t KeyChooser::draw_hotspot() {
+  if (random_.unit() < state_.settings.hotspot_operation_fraction)
+    return start_ + random_.below(hot_);
+  return start_ + hot_ + random_.below(count_ - hot_);
+}
+
+uint64_t KeyChooser::draw_latest(uint64_t last) {
+  latest_->grow(last);
+  return last - latest_->draw(random_);
+}
+
+uint64_t KeyChooser::draw_exponential(uint64_t last) {
+  while (true) {
+    const double back = -std::log(random_.unit()) * exponential_mean_;
+    if (back < static_cast<double>(last) + 1) return last - static_cast<uint64_t>(back);
+  }
+}
+
+uint64_t KeyChooser::draw(uint64_t last) {
+  while (true) {
+    uint64_t number = 0;
+    switch (distribution_) {
+      case RequestDistribution::kUniform:
+        number = start_ + random_.below(count_);
+        break;
+      case RequestDistribution::kZipfian:
+        number = start_ + key_hash(scrambled_.draw(random_)) % modulus_;
+        break;
+      case RequestDistribution::kTrueZipfian:
+        number = start_ + multiply_modulo(true_zipfian_->draw(random_), scatter_, modulus_);
+        break;
+      case RequestDistribution::kLatest:
+        return draw_latest(last);
+      case RequestDistribution::kHotspot:
+        number = draw_hotspot();
+        break;
+      case RequestDistribution::kExponential:
+        return draw_exponential(last);
+      case RequestDistribution::kSequential:
+        number = start_ + state_.sequential.fetch_add(1, std::memory_order_relaxed) % count_;
+        break;
+    }
+    if (number <= last) return number;  // else it is not inserted yet: YCSB draws again
+  }
+}
+
+}  // namespace opjoule

@@ -1,0 +1,30 @@
+// What is looked at in a database before a phase starts: is it the one the workload was loaded
+// into, and where did an interrupted load stop.
+//
+// Thread safety: none; before the phase's threads start.
+#pragma once
+
+#include <cstdint>
+
+#include "loader/database.h"
+#include "loader/status.h"
+#include "workload/settings.h"
+
+namespace opjoule {
+
+// Reads a key or a few: kMismatch where none of them is there.
+Status check_loaded(Session& session, const WorkloadSettings& settings);
+
+// Where a load goes on.
+struct ResumePoint {
+  uint64_t first_number = 0;  // every key number below is in the database
+  uint64_t check_end = 0;  // from first_number to here each key is looked for before it is inserted
+};
+
+// Finds the end of what is there by bisection. The keys around it are to be checked one by one,
+// because threads do not end at the same number; all keys are, where the `found` records are not
+// just those. kMismatch where the database holds records, but not this workload's.
+Status find_resume_point(Session& session, const WorkloadSettings& settings, uint64_t found,
+                         ResumePoint* out);
+
+}  // namespace opjoule

@@ -1,0 +1,89 @@
+// The property table: what `loader properties` prints and every run checks its keys against.
+#include "workload/settings.h"
+
+namespace opjoule {
+
+const std::vector<PropertyRule>& workload_rules() {
+  static const std::vector<PropertyRule> rules{
+      {"workload", "site.ycsb.workloads.CoreWorkload", "YCSB's CoreWorkload, the one there is"},
+      {"recordcount", "0", "records in the database once loaded"},
+      {"operationcount", "0", "operations of a run; 0: until maxexecutiontime"},
+      {"insertstart", "0", "first key number this loader inserts and asks for"},
+      {"insertcount", "recordcount - insertstart", "key numbers from insertstart on"},
+      {"maxexecutiontime", "0", "a phase ends after so many seconds; 0: no limit"},
+      {"threadcount", "1", "threads; --threads wins"},
+      {"target", "0", "operations a second, all threads together; 0: as fast as it goes"},
+      {"spin.sleep", "false", "wait for the target's next tick by spinning"},
+      {"measurement.interval", "both", "with a target: op, intended or both latencies"},
+      {"seed", "1", "of every random draw; --seed wins"},
+      {"table", "usertable", "table name, in traces and where an engine has tables"},
+      {"fieldcount", "10", "fields of a record"},
+      {"fieldlength", "100", "bytes of a value, or the most with another distribution"},
+      {"minfieldlength", "1", "the fewest bytes of a value (uniform, zipfian)"},
+      {"fieldlengthdistribution", "constant", "constant, uniform, zipfian or histogram"},
+      {"fieldlengthhistogram", "hist.txt", "file: BlockSize<TAB>bytes, then bucket<TAB>count"},
+      {"fieldnameprefix", "field", "field names are this and a number"},
+      {"insertorder", "hashed", "key names from the hashed key number, or ordered"},
+      {"zeropadding", "1", "digits of a key's number at least"},
+      {"readproportion", "0.95", "share of reads"},
+      {"updateproportion", "0.05", "share of updates"},
+      {"insertproportion", "0", "share of inserts of new records"},
+      {"scanproportion", "0", "share of scans"},
+      {"readmodifywriteproportion", "0", "share of a read and an update of one record"},
+      {"removeproportion", "0", "share of removals (not in YCSB's CoreWorkload)"},
+      {"requestdistribution", "uniform",
+       "uniform, zipfian (YCSB's scrambled one), truezipfian (exact, not in YCSB), latest, "
+       "hotspot, exponential, "
+       "sequential"},
+      {"truezipfian.theta", "0.99", "exponent of truezipfian"},
+      {"hotspotdatafraction", "0.2", "hotspot: share of the records that is hot"},
+      {"hotspotopnfraction", "0.8", "hotspot: share of the requests that go there"},
+      {"exponential.percentile", "95", "exponential: percent of the requests..."},
+      {"exponential.frac", "0.8571428571", "...that go to this newest share of the records"},
+      {"minscanlength", "1", "the fewest records of a scan"},
+      {"maxscanlength", "1000", "the most records of a scan"},
+      {"scanlengthdistribution", "uniform", "uniform or zipfian"},
+      {"readallfields", "true", "read all fields, or a random one"},
+      {"writeallfields", "false", "update all fields, or a random one"},
+      {"dataintegrity", "false", "values derive from the key, and reads verify them"},
+      {"valuecharacters", "printable", "printable (as YCSB) or any (all byte values)"},
+      {"valuecompressratio", "1", "share of a value that is random, the rest repeated text"},
+      {"core_workload_insertion_retry_limit", "0", "load: tries after a failed insert"},
+      {"core_workload_insertion_retry_interval", "3", "load: seconds between them, +-20 %"},
+      {"core_workload_insertion_keep_going_on_error", "false", "load: go on after a failed insert"},
+      {"settle", "auto", "none: do not wait for the engine and the file system afterwards"},
+      {"settle.limit_s", "60", "longest wait for them [s]"},
+  };
+  return rules;
+}
+
+const std::vector<PropertyRule>& inert_rules() {
+  static const std::vector<PropertyRule> rules{
+      {"db", "", "--db chooses the engine"},
+      {"dotransactions", "", "the command chooses the phase"},
+      {"readallfieldsbyname", "false", "engines here read by number either way"},
+      {"columnfamily", "", "of other databases"},
+      {"exporter", "", "results are JSON lines on stdout"},
+      {"exportfile", "", "results are JSON lines on stdout"},
+      {"measurementtype", "", "latencies are kept in constant memory, operations in --op-log"},
+      {"measurement.trackjvm", "", "there is no JVM"},
+      {"measurement.raw.output_file", "", "--op-log has every operation"},
+      {"measurement.histogram.verbose", "", "--op-log has every operation"},
+      {"histogram.buckets", "", "buckets are logarithmic"},
+      {"hdrhistogram.percentiles", "", "the summary has 50, 95 and 99"},
+      {"hdrhistogram.output.path", "", "--op-log has every operation"},
+      {"hdrhistogram.fileoutput", "", "--op-log has every operation"},
+      {"timeseries.granularity", "", "--op-log has every operation"},
+      {"status", "", "--progress shows it"},
+      {"status.interval", "", "--progress shows it twice a second"},
+      {"label", "", "the run record has a name"},
+      {"reportlatencyforeacherror", "", "errors are counted by code"},
+      {"latencytrackederrors", "", "errors are counted by code"},
+      {"maxscanrate", "", "of one other database"},
+      {"scanoptimelimit", "", "of one other database"},
+      {"discardscannedrecord", "", "scanned records are never kept"},
+  };
+  return rules;
+}
+
+}  // namespace opjoule

@@ -1,0 +1,90 @@
+// A workload's settings: every CoreWorkload property of YCSB, with its default and meaning, and the
+// loader's own.
+//
+// Thread safety: values, shared for reading.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "loader/properties.h"
+#include "loader/status.h"
+#include "workload/field_lengths.h"
+#include "workload/key.h"
+#include "workload/operation.h"
+#include "workload/values.h"
+
+namespace opjoule {
+
+enum class Phase {
+  kLoad,
+  kRun,
+  kReplay,  // the operations of a trace, which brings its own keys and amounts
+};
+
+enum class RequestDistribution {
+  kUniform,
+  kZipfian,  // YCSB's scrambled one
+  kTrueZipfian,
+  kLatest,
+  kHotspot,
+  kExponential,
+  kSequential,
+};
+
+struct WorkloadSettings {
+  // Key space and amounts.
+  uint64_t record_count = 0;
+  uint64_t insert_start = 0;
+  uint64_t insert_count = 0;
+  uint64_t operation_count = 0;  // 0: until max_execution_s
+  double max_execution_s = 0;    // 0: no limit
+  uint32_t threads = 1;
+  double target_per_s = 0;  // all threads together; 0: as fast as it goes
+  bool spin_sleep = false;
+  bool intended_latency = true;
+  uint64_t seed = 1;
+
+  // Records.
+  KeyFormat key_format;
+  uint16_t field_count = 10;
+  std::string field_prefix = "field";
+  std::string table = "usertable";
+  FieldLengths field_lengths;
+  ValueCharacters value_characters = ValueCharacters::kPrintable;
+  double value_compress_ratio = 1;
+  bool data_integrity = false;
+
+  // Operations.
+  double proportion[kOperationKinds] = {0.95, 0.05, 0, 0, 0, 0};
+  RequestDistribution distribution = RequestDistribution::kUniform;
+  double zipfian_theta = 0.99;  // of truezipfian alone
+  double hotspot_data_fraction = 0.2;
+  double hotspot_operation_fraction = 0.8;
+  double exponential_percentile = 95;
+  double exponential_fraction = 0.8571428571;
+  bool read_all_fields = true;
+  bool write_all_fields = false;
+  uint64_t scan_minimum = 1;
+  uint64_t scan_maximum = 1000;
+  bool scan_zipfian = false;
+
+  // Insertion during load.
+  uint32_t retry_limit = 0;
+  double retry_interval_s = 3;
+  bool keep_going = false;
+
+  // kBadInput for the first value that is out of range or contradicts another. `threads` 0 takes
+  // threadcount.
+  static Status from(const Properties& properties, Phase phase, uint32_t threads,
+                     WorkloadSettings* out);
+};
+
+// Every key the workload knows, the ones without effect here included.
+const std::vector<PropertyRule>& workload_rules();
+// Keys of YCSB's client that are accepted so that its files can be used as they are, and change
+// nothing here.
+const std::vector<PropertyRule>& inert_rules();
+
+}  // namespace opjoule

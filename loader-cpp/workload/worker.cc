@@ -1,0 +1,197 @@
+#include "workload/worker.h"
+
+#include <algorithm>
+
+#include "board/clock.h"
+#include "workload/generator.h"
+
+namespace opjoule {
+namespace {
+
+constexpr size_t kLargestBatch = 16;
+constexpr uint64_t kBatchBytes =
+    16 * 1024;  // so that prepared values stay in the first-level cache
+constexpr int64_t kLongestSleepNs = 100'000'000;  // a signal ends a wait after this at most
+
+size_t batch_size(const WorkloadSettings& settings) {
+  const uint64_t record_bytes =
+      uint64_t{settings.field_lengths.maximum()} * settings.field_count + 100;
+  return std::clamp<uint64_t>(kBatchBytes / record_bytes, 1, kLargestBatch);
+}
+
+// A failure after which every further operation would fail as well.
+bool is_fatal(StatusCode code) {
+  return code == StatusCode::kNoSpace || code == StatusCode::kIo ||
+         code == StatusCode::kUnsupported || code == StatusCode::kBadInput;
+}
+
+}  // namespace
+
+Worker::Worker(const WorkerTask& task)
+    : task_(task),
+      settings_(*task.settings),
+      verify_reads_(settings_.data_integrity && task.phase == Phase::kRun),
+      now_(task.start_board_ns),
+      random_(settings_.seed ^ 0x77616974, task.thread),
+      batch_(batch_size(settings_)) {
+  if (settings_.target_per_s <= 0) return;
+  tick_ns_ = settings_.threads * 1e9 / settings_.target_per_s;
+  // Threads that tick slower than once a millisecond start apart, as in YCSB.
+  const double spread = tick_ns_ >= 1e6 ? random_.unit() * tick_ns_ : 0;
+  first_tick_ns_ = task.start_board_ns + static_cast<int64_t>(spread);
+}
+
+void Worker::run() {
+  while (operations_ < task_.budget && !stopped()) {
+    const uint64_t left = task_.budget - operations_;
+    const std::span<Operation> room(batch_.data(), std::min<uint64_t>(batch_.size(), left));
+    Status status;
+    const size_t count = task_.source->next(room, status);
+    if (!status.is_ok()) give_up(status);
+    if (count == 0) break;
+    run_batch(room.first(count));
+  }
+  if (Status status = task_.session->flush(); !status.is_ok()) give_up(status);
+  // Waiting for the end of a stream (a JVM that shuts down) is no part of the phase.
+  if (!task_.source->is_stream()) now_ = board_ns();
+  if (task_.log != nullptr)
+    if (Status status = task_.log->flush(); !status.is_ok()) give_up(status);
+  results_.retries = task_.session->retries();
+}
+
+void Worker::run_batch(std::span<Operation> batch) {
+  clock_is_fresh_ = false;
+  for (Operation& operation : batch) {
+    // A load finishes its batch, so that the key numbers in the database have no holes.
+    if (stopped() && task_.phase == Phase::kRun) {
+      task_.source->done(operation);
+      continue;
+    }
+    if (tick_ns_ > 0) wait_for_tick();
+    // Between two operations of a batch there is only book-keeping: one clock reading ends the one
+    // and starts the other.
+    const int64_t start_ns = clock_is_fresh_ ? now_ : board_ns();
+    Outcome outcome = perform(operation);
+    if (!outcome.status.is_ok() && task_.phase == Phase::kLoad) retry_insert(operation, outcome);
+    now_ = board_ns();
+    clock_is_fresh_ = true;
+    if (operation.kind == OperationKind::kInsert) task_.source->done(operation);
+    account(operation, start_ns, outcome);
+    if (verify_reads_ && outcome.status.is_ok()) verify(operation);
+    task_.progress->operations.store(++operations_, std::memory_order_relaxed);
+    if (now_ >= task_.deadline_board_ns) task_.stop->store(true, std::memory_order_relaxed);
+  }
+}
+
+Worker::Outcome Worker::perform(Operation& operation) {
+  Session& session = *task_.session;
+  switch (operation.kind) {
+    case OperationKind::kRead:
+      return read(operation);
+    case OperationKind::kUpdate:
+      return {session.update(operation.key, operation.values, operation.whole),
+              operation.values.value_bytes()};
+    case OperationKind::kInsert:
+      return {session.insert(operation.key, operation.values), operation.values.value_bytes()};
+    case OperationKind::kReadModifyWrite: {
+      Outcome outcome = read(operation);
+      if (!outcome.status.is_ok()) return outcome;
+      outcome.status = session.update(operation.key, operation.values, operation.whole);
+      outcome.bytes += operation.values.value_bytes();
+      return outcome;
+    }
+    case OperationKind::kScan:
+      return scan(operation);
+    case OperationKind::kRemove:
+      return {session.remove(operation.key), 0};
+  }
+  return {};
+}
+
+Worker::Outcome Worker::read(const Operation& operation) {
+  Outcome outcome;
+  outcome.status = task_.session->read(operation.key, operation.fields, found_);
+  if (outcome.status.is_ok())
+    outcome.bytes =
+        operation.fields.all ? found_.value_bytes() : found_.find(operation.fields.number).size();
+  return outcome;
+}
+
+Worker::Outcome Worker::scan(const Operation& operation) {
+  Outcome outcome;
+  outcome.status = task_.session->scan(
+      operation.key, operation.scan_length, operation.fields,
+      [&](std::string_view, const Record& record) {
+        outcome.bytes += operation.fields.all ? record.value_bytes()
+                                              : record.find(operation.fields.number).size();
+      });
+  return outcome;
+}
+
+void Worker::retry_insert(Operation& operation, Outcome& outcome) {
+  for (uint32_t retry = 0; retry < settings_.retry_limit && !stopped(); ++retry) {
+    const double wait_s = settings_.retry_interval_s * (0.8 + 0.4 * random_.unit());
+    const int64_t until_ns = board_ns() + static_cast<int64_t>(wait_s * 1e9);
+    while (board_ns() < until_ns && !stopped())
+      sleep_until(std::min(until_ns, board_ns() + kLongestSleepNs));
+    ++results_.insert_retries;
+    outcome = perform(operation);
+    if (outcome.status.is_ok()) return;
+  }
+}
+
+void Worker::account(const Operation& operation, int64_t start_ns, const Outcome& outcome) {
+  KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
+  const bool ok = outcome.status.is_ok();
+  if (ok) [[likely]] {
+    ++kind.succeeded;
+    kind.bytes += outcome.bytes;
+    kind.latency.record(now_ - start_ns);
+    if (tick_ns_ > 0 && settings_.intended_latency)
+      kind.intended_latency.record(now_ - intended_ns_);
+  } else {
+    count_failure(operation, outcome.status);
+  }
+  if (task_.log != nullptr)
+    task_.log->add(operation.kind, ok, start_ns, now_, ok ? outcome.bytes : 0);
+}
+
+void Worker::count_failure(const Operation& operation, const Status& status) {
+  KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
+  ++(status.is_not_found() ? kind.not_found : kind.failed);
+  ++results_.failures[status.code()];
+  if (results_.first_failure.is_ok())
+    results_.first_failure = {
+        status.code(), std::string(kind_name(operation.kind)) + " of " + operation.key + ": " +
+                           (status.is_not_found() ? "no such key" : status.message())};
+  const bool load_ends = task_.phase == Phase::kLoad && !settings_.keep_going;
+  if (load_ends || is_fatal(status.code())) task_.stop->store(true, std::memory_order_relaxed);
+}
+
+void Worker::verify(const Operation& operation) {
+  if (operation.kind != OperationKind::kRead && operation.kind != OperationKind::kReadModifyWrite)
+    return;
+  const Status status = verify_values(settings_, operation.key, operation.fields, found_);
+  clock_is_fresh_ = false;
+  if (status.is_ok()) return;
+  KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
+  --kind.succeeded;
+  count_failure(operation, status);
+}
+
+void Worker::wait_for_tick() {
+  intended_ns_ = first_tick_ns_ + static_cast<int64_t>(static_cast<double>(operations_) * tick_ns_);
+  int64_t now_ns = board_ns();
+  while (now_ns < intended_ns_ && !stopped()) {
+    if (!settings_.spin_sleep) sleep_until(std::min(intended_ns_, now_ns + kLongestSleepNs));
+    now_ns = board_ns();
+  }
+  clock_is_fresh_ = false;
+}
+
+void Worker::give_up(const Status& status) {
+  if (results_.fatal.is_ok()) results_.fatal = status;
+  task_.stop->store(true, std::memory_order_relaxed);
+}
+
+}  // namespace opjoule

@@ -1,0 +1,82 @@
+// One thread of a phase: takes operations from its source, does them on its session, times, counts
+// and logs them.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "loader/database.h"
+#include "oplog/operation_log.h"
+#include "workload/random.h"
+#include "workload/results.h"
+#include "workload/settings.h"
+#include "workload/source.h"
+
+namespace opjoule {
+
+// Operations done so far by one thread. Thread safety: written by its worker, read by any thread.
+struct alignas(64) Progress {
+  std::atomic<uint64_t> operations{0};
+};
+
+struct WorkerTask {
+  const WorkloadSettings* settings = nullptr;
+  Phase phase = Phase::kRun;
+  uint32_t thread = 0;
+  uint64_t budget = 0;  // operations; UINT64_MAX for no limit
+  OperationSource* source = nullptr;
+  Session* session = nullptr;
+  OperationLogWriter* log = nullptr;  // may be null
+  Progress* progress = nullptr;
+  std::atomic<bool>* stop = nullptr;  // set by a signal, by a fatal failure, or by time
+  int64_t start_board_ns = 0;
+  int64_t deadline_board_ns = INT64_MAX;
+};
+
+// Thread safety: one worker a thread.
+class Worker {
+ public:
+  explicit Worker(const WorkerTask& task);
+  // Works until the budget is used up, the source ends, or it is stopped. Ends with the session's
+  // flush.
+  void run();
+  [[nodiscard]] PhaseResults& results() { return results_; }
+  // End of the last operation and of the session's flush; of a stream, of the last operation.
+  [[nodiscard]] int64_t end_board_ns() const { return now_; }
+
+ private:
+  struct Outcome {
+    Status status;
+    uint64_t bytes = 0;
+  };
+
+  void run_batch(std::span<Operation> batch);
+  Outcome perform(Operation& operation);
+  Outcome read(const Operation& operation);
+  Outcome scan(const Operation& operation);
+  // Tries a load's failed insert again as core_workload_insertion_retry_* say.
+  void retry_insert(Operation& operation, Outcome& outcome);
+  void account(const Operation& operation, int64_t start_ns, const Outcome& outcome);
+  void count_failure(const Operation& operation, const Status& status);
+  void verify(const Operation& operation);
+  void wait_for_tick();
+  [[nodiscard]] bool stopped() const { return task_.stop->load(std::memory_order_relaxed); }
+  void give_up(const Status& status);
+
+  WorkerTask task_;
+  const WorkloadSettings& settings_;
+  bool verify_reads_;
+  double tick_ns_ = 0;  // 0 without a target
+  int64_t first_tick_ns_ = 0;
+  int64_t intended_ns_ = 0;
+  int64_t now_;
+  bool clock_is_fresh_ = false;  // now_ is this moment: nothing but book-keeping since
+  uint64_t operations_ = 0;
+  Random random_;  // for waits alone
+  std::vector<Operation> batch_;
+  Record found_;
+  PhaseResults results_;
+};
+
+}  // namespace opjoule
