@@ -119,7 +119,7 @@ void Rig::step(const volatile std::sig_atomic_t& stop) {
   if (!arrivals_.empty()) target_s = std::min(target_s, arrivals_.front().rig_s);
   mcu_.run_until(static_cast<std::uint64_t>(std::max(0.0, target_s) * mcu_.clock_hz()));
   host_port_.hand_on(mcu_.now_s(), stop, mcu_.now_s() < prompt_until_s_);
-  play_faults();
+  play_faults(stop);
 }
 
 /// Rig time up to which the rig may run now.
@@ -199,13 +199,15 @@ double Rig::event_s() const {
   return live_ ? mcu_.now_s() : bench_.board().profile_s(mcu_.now_s());
 }
 
-void Rig::play_faults() {
+void Rig::play_faults(const volatile std::sig_atomic_t& stop) {
   if (options_.reset_at_s && !reset_done_ && event_s() >= *options_.reset_at_s) {
     reset_done_ = true;
     mcu_.reset_brown_out();
   }
   if (options_.unplug_at_s && !unplug_done_ && event_s() >= *options_.unplug_at_s) {
     unplug_done_ = true;
+    // The host may be behind the rig: it still gets what came over the cable while it was there.
+    link_.drain(stop);
     link_.unplug();
   }
   if (options_.sensor_fail_at_s && event_s() >= *options_.sensor_fail_at_s)

@@ -48,7 +48,7 @@ class Rig {
   void take_live();
   void feed_live_edges();
   void start_live();
-  void play_faults();
+  void play_faults(const volatile std::sig_atomic_t& stop);
   void listen();
   double arrival_s() const;
   void edge_played();
