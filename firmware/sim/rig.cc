@@ -45,9 +45,9 @@ Rig::Rig(const Options& options)
 }
 
 int Rig::run(const volatile std::sig_atomic_t& stop) {
-  wait_for_host(stop);
+  const bool begun = wait_for_host(stop);
   try {
-    if (!stop) {
+    if (begun) {
       boot();
       play(stop);
     }
@@ -63,14 +63,16 @@ int Rig::run(const volatile std::sig_atomic_t& stop) {
   return stop ? 128 + stop : 0;
 }
 
-void Rig::wait_for_host(const volatile std::sig_atomic_t& stop) {
-  while (!stop) {
+/// False if the live input ends, or a signal comes, before the host has said anything.
+bool Rig::wait_for_host(const volatile std::sig_atomic_t& stop) {
+  while (!stop && !feed_.ended()) {
     wait_readable(link_.fd(), live_ ? live_->fd() : -1, 0.1);
     if (live_) take_live();
     const auto bytes = link_.receive();
     uart_.feed(bytes.data(), bytes.size());
-    if (!bytes.empty()) return;
+    if (!bytes.empty()) return true;
   }
+  return false;
 }
 
 void Rig::boot() {

@@ -37,7 +37,7 @@ class Rig {
   int run(const volatile std::sig_atomic_t& stop);
 
  private:
-  void wait_for_host(const volatile std::sig_atomic_t& stop);
+  bool wait_for_host(const volatile std::sig_atomic_t& stop);
   void boot();
   void start_profile(double rig_s);
   void play(const volatile std::sig_atomic_t& stop);

@@ -7,6 +7,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -73,16 +74,21 @@ std::vector<std::uint8_t> PtyLink::receive() {
 }
 
 void PtyLink::send(const std::vector<std::uint8_t>& bytes, const volatile int& stop) {
+  // In slices: a signal that comes just before a wait does not end it.
+  constexpr double kSlice_s = 0.1;
   std::size_t done = 0;
+  double waited_s = 0;
   while (done < bytes.size() && master_ >= 0 && !host_gone_ && !stop) {
     const ssize_t count = write(master_, bytes.data() + done, bytes.size() - done);
     if (count > 0) {
       done += static_cast<std::size_t>(count);
+      waited_s = 0;
       continue;
     }
+    const double slice_s = std::min(kSlice_s, patience_s_ - waited_s);
     pollfd room{master_, POLLOUT, 0};
-    const int ready = poll(&room, 1, static_cast<int>(std::ceil(patience_s_ * 1000)));
-    host_gone_ = ready == 0;
+    if (poll(&room, 1, static_cast<int>(std::ceil(slice_s * 1000))) == 0) waited_s += slice_s;
+    host_gone_ = waited_s >= patience_s_;
   }
   discarded_ += bytes.size() - done;
 }
@@ -90,6 +96,9 @@ void PtyLink::send(const std::vector<std::uint8_t>& bytes, const volatile int& s
 std::size_t PtyLink::unread_bytes() const {
   int count = 0;
   if (slave_ < 0) return 1;  // cannot be told: the host may have locked the port
+  // The count misses bytes that a thread of the kernel is yet to carry over; poll() waits for it.
+  pollfd input{slave_, POLLIN, 0};
+  poll(&input, 1, 0);
   if (ioctl(slave_, FIONREAD, &count) != 0) return 0;
   return static_cast<std::size_t>(count);
 }
@@ -107,7 +116,7 @@ bool PtyLink::host_has_port() {
 
 bool PtyLink::drain(const volatile int& stop) {
   constexpr double kStep_s = 0.005;
-  // The count misses bytes on their way through the kernel; so it must stay at zero for a while.
+  // A kernel whose poll() does not wait for those bytes needs a while at zero instead.
   constexpr double kSettled_s = 0.2;
   if (master_ < 0 || !host_has_port()) return false;
   double since_change_s = 0;
