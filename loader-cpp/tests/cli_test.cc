@@ -136,6 +136,7 @@ TEST_CASE("load and run print their phases and a summary, and leave their files"
                            "-p",        "operationcount=1000",
                            "-p",        "readmodifywriteproportion=0.2",
                            "-p",        "dataintegrity=true",
+                           "-p",        "settle.limit_s=3600",
                            "--threads", "2",
                            "--op-log",  folder / "log",
                            "--events",  folder / "events",

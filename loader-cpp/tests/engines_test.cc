@@ -180,7 +180,7 @@ TEST_CASE("ten thousand records are loaded, counted, and found again after reope
       load(*session, 0, 10000);
       CHECK(opened.count() == 10000);
       bool settled = false;
-      CHECK_OK(opened.database->settle(60, &settled));
+      CHECK_OK(opened.database->settle(3600, &settled));
       CHECK((settled || engine.name == "mongodb"));  // not every server has a command for it
       session.reset();
       CHECK_OK(opened.database->close());

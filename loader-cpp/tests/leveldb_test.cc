@@ -24,7 +24,7 @@ TEST_CASE("leveldb: flushes, compactions and their syncs are events; settling wa
   for (size_t i = 0; i < 4000; ++i)
     REQUIRE(session->insert(key_of(i * 7919 % 4000), record).is_ok());
   bool settled = false;
-  CHECK_OK(opened.database->settle(60, &settled));
+  CHECK_OK(opened.database->settle(3600, &settled));
   CHECK(settled);
   const auto flushes = place.events.of(EventKind::kFlush);
   const auto compactions = place.events.of(EventKind::kCompaction);
@@ -41,7 +41,7 @@ TEST_CASE("leveldb: flushes, compactions and their syncs are events; settling wa
     CHECK(event.start_board_ns > 0);
     CHECK(event.detail.starts_with("Level-0 table #"));
   }
-  CHECK_OK(opened.database->settle(60, &settled));
+  CHECK_OK(opened.database->settle(3600, &settled));
   CHECK(place.events.of(EventKind::kSync).size() == syncs);
 }
 

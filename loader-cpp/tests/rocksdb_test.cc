@@ -20,7 +20,7 @@ TEST_CASE("rocksdb: flushes, compactions and syncs are events; settling waits fo
   for (size_t i = 0; i < 4000; ++i)
     REQUIRE(session->insert(key_of(i * 7919 % 4000), record).is_ok());
   bool settled = false;
-  CHECK_OK(opened.database->settle(60, &settled));
+  CHECK_OK(opened.database->settle(3600, &settled));
   CHECK(settled);
   CHECK(place.events.of(EventKind::kFlush).size() > 10);
   const auto compactions = place.events.of(EventKind::kCompaction);
