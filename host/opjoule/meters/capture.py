@@ -13,8 +13,9 @@ from opjoule.trace.journal import TraceJournal
 
 EXCHANGE_PERIOD_S = 0.2
 READ_TIMEOUT_S = 0.1
-SILENCE_LIMIT_S = 10.0
-"""No sample for so long from a running meter is a fault of its own, never a quiet trace."""
+SILENCE_LIMIT_S = 30.0
+"""No sample for so long from a running meter is a fault of its own, never a quiet trace. A simulated one waits for what
+its board did, which takes seconds to come on a busy computer."""
 FIRST_FAULTS = 100
 """Fault events kept in full; the counters tell the rest."""
 

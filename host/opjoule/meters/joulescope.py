@@ -32,7 +32,7 @@ DELIVERY_NS: Final = 30_000_000
 GAIN_ERROR_MAX: Final = 0.005
 OFFSET_MAX_A: Final = 1e-3
 CURRENT_MAX_A: Final = 10.0
-SILENCE_S: Final = 5.0
+SILENCE_S: Final = 10.0
 INSTALL: Final = "its driver is not installed: .venv/bin/pip install -r host/requirements/joulescope.in"
 Float64Array = npt.NDArray[np.float64]
 
@@ -215,7 +215,7 @@ class JoulescopeMeter:
         self._heard_s = time.monotonic()
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
-        """Events since the last call. Raises: MeterGone: nothing came for 5 s."""
+        """Events since the last call. Raises: MeterGone: nothing came for 10 s."""
         events: list[MeterEvent] = []
         wait_s: float = timeout_s
         assert self._assembler is not None

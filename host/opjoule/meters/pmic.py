@@ -13,7 +13,7 @@ from opjoule.meters.polled import ON_BOARD, Reading
 PROGRAM: Final = "vcgencmd"
 PERIOD_S: Final = 0.1
 """One call starts a process and takes some 5 to 10 ms of one core."""
-LIMIT_S: Final = 2.0
+LIMIT_S: Final = 10.0
 GAIN_ERROR_MAX: Final = 0.05
 """The vendor states none."""
 _LINE: Final = re.compile(r"^\s*(\w+?)_([AV])\s+(?:current|volt)\(\d+\)=([-+0-9.eE]+)[AV]\s*$")

@@ -48,7 +48,7 @@ _ADC_V: Final = 1.8 / 163840
 _RANGES: Final = 5
 _GET_META, _POWER_MODE, _DEVICE_POWER, _START, _STOP, _REGULATOR = 0x19, 0x11, 0x0C, 0x06, 0x07, 0x0D
 _AMPERE_METER: Final = 1
-_META_LIMIT_S: Final = 3.0
+_META_LIMIT_S: Final = 10.0
 
 
 @dataclass(frozen=True)

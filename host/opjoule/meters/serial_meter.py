@@ -44,8 +44,8 @@ from opjoule.meters.sensors import (
 )
 from opjoule.meters.serial_link import SerialLink, done
 
-IDENTIFY_LIMIT_S = 6.0
-"""An Uno is reset when its port opens and waits up to 2 s in its boot loader."""
+IDENTIFY_LIMIT_S = 15.0
+"""An Uno is reset when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
 NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 REPLY_LIMIT_S = 0.05
 """For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
@@ -138,8 +138,11 @@ class SerialMeter:
         return self._handed_out()
 
     def clock_exchange(self) -> None:
-        """Begins a round trip."""
+        """Begins a round trip, unless the meter was reset: what read() says of that must not be lost to a line
+        that has closed since."""
         link, _ = self._opened()
+        if self._reset is not None:
+            return
         token = next(self._tokens) & 0xFFFFFFFF
         self._sharp_until_s = time.monotonic() + REPLY_LIMIT_S
         if self._assembler is not None:

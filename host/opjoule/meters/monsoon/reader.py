@@ -25,7 +25,11 @@ from opjoule.meters.interface import MeterGone
 from opjoule.meters.monsoon.packets import PACKET_BYTES, whole_packets
 
 BATCH_NS: Final = 100_000_000
+START_LIMIT_S: Final = 60.0
+"""To the first answer: a new process has to load its libraries, which takes long on a busy host."""
 REPLY_LIMIT_S: Final = 10.0
+_LINGER_S: Final = 60.0
+"""So long the process stays for a busy host to take its last words."""
 _NO_DEVICE: Final = 19
 _FORBIDDEN: Final = 13
 UDEV_RULE: Final = (
@@ -97,6 +101,7 @@ class Reader:
         self._process.start()
         theirs.close()
         self._batches: list[Batch] = []
+        self._has_answered = False
 
     def ask(self, what: str, *arguments: Any) -> Any:
         """Has the connection do something and gives its answer; batches on the way are kept.
@@ -104,18 +109,18 @@ class Reader:
         Raises: MeterFault: what the library or the device said. MeterGone: the process or the device is gone.
         """
         self._send((what, *arguments))
-        deadline_s = time.monotonic() + REPLY_LIMIT_S
+        limit_s = REPLY_LIMIT_S if self._has_answered else START_LIMIT_S
+        deadline_s = time.monotonic() + limit_s
         while time.monotonic() < deadline_s:
             kind, content = self._receive(deadline_s - time.monotonic())
             if kind == "batch":
                 self._batches.append(content)
-            elif kind == "answer":
+            elif kind in {"answer", "fault"}:
+                self._has_answered = True
+                if kind == "fault":
+                    raise MeterFault(f"monsoon: {content}")
                 return content
-            elif kind == "fault":
-                raise MeterFault(f"monsoon: {content}")
-        raise MeterFault(
-            f"monsoon: no answer to '{what}' for {REPLY_LIMIT_S:g} s: switch it off and on again"
-        )
+        raise MeterFault(f"monsoon: no answer to '{what}' for {limit_s:g} s: switch it off and on again")
 
     def batches(self, timeout_s: float) -> list[Batch]:
         """What was read since the last call. Raises: MeterGone."""
@@ -171,7 +176,7 @@ def _serve(pipe: Connection, source: ProtocolSource) -> None:
         _Server(pipe, source, outbox).run()
     finally:
         outbox.put(None)
-        sender.join(1.0)
+        sender.join(_LINGER_S)
 
 
 def _send_all(pipe: Connection, outbox: "queue.SimpleQueue[tuple[str, Any] | None]") -> None:
