@@ -139,7 +139,7 @@ class MongoServer:
         """Ends the server in order and removes its data; a lost link leaves that to the board and to `restore`."""
         self._ended.set()
         for thread in self._threads:
-            thread.join(timeout=2 * _PERIOD_S)
+            thread.join()  # its last answer comes, or is given up by the dialogue
         self._dialogue.close()
         self._process.end_input()
         self._process.finish()

@@ -28,10 +28,10 @@ class ClockWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """Ends the thread: from then on its file does not change. An exchange on its way is waited for."""
         self._stop.set()
         if self._thread.is_alive():
-            self._thread.join(timeout=2 * PERIOD_S)
+            self._thread.join()
 
     def _run(self) -> None:
         while not self._stop.is_set():
