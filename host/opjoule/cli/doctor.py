@@ -68,7 +68,7 @@ def _loader() -> Finding:
     program = ROOT / "build/loader/loader"
     try:
         listed = subprocess.run(
-            [program, "databases"], capture_output=True, text=True, check=True, timeout=10
+            [program, "databases"], capture_output=True, text=True, check=True, timeout=60
         ).stdout
     except (OSError, subprocess.SubprocessError) as error:
         return Finding(

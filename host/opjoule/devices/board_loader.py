@@ -7,7 +7,6 @@ import io
 import subprocess
 import tarfile
 import threading
-import time
 from pathlib import Path
 
 from opjoule.devices.loader_process import LoaderProcess
@@ -27,10 +26,18 @@ _STOP_AND_PACK = """
 stop() {
   read -r pid boot < "$1/pid" || return 0
   [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] || return 0
-  case $(readlink "/proc/$pid/exe") in */loader-*) kill -TERM "$pid" ;; *) return 0 ;; esac
   tries=0
-  while [ -e "/proc/$pid" ] && [ "$tries" -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
-  [ ! -e "/proc/$pid" ]
+  case $(readlink "/proc/$pid/exe") in
+  */loader-*)
+    kill -TERM "$pid"
+    while [ -e "/proc/$pid" ] && [ "$tries" -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
+    [ ! -e "/proc/$pid" ] || return 1
+    tries=0
+    ;;
+  ?*) return 0 ;;
+  esac
+  # run_on_board.sh may be about to write its status: a folder that changes cannot be packed.
+  while [ ! -s "$1/status" ] && [ "$tries" -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
 }
 stop "$1" || exit 4
 exec tar -C "$1" -cf - .
@@ -127,8 +134,7 @@ class BoardLoader(LoaderProcess):
         if self._shell.is_up() and status != _SSH_LOST:
             stop_and_fetch(self._shell, self._folder, self._raw)
             return status
-        time.sleep(_NOTICE_S)
-        if self._shell.is_up():
+        if self._shell.is_still_up():
             stop_and_fetch(self._shell, self._folder, self._raw)
             return status
         raise LinkFault(self._after_lost_link())
@@ -144,4 +150,3 @@ class BoardLoader(LoaderProcess):
 
 
 _SSH_LOST = 255
-_NOTICE_S = 0.5

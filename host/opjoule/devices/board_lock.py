@@ -13,6 +13,7 @@ from opjoule.errors import DeviceFault
 _BEAT_S = 5.0
 SILENCE_S = 20
 _ANSWER_S = 30.0
+_RELEASE_S = 30.0
 # Released when the host falls silent (a cut link) or its end of the connection closes (a killed host).
 _HOLD = """
 exec 9>"$1/lock"
@@ -71,7 +72,7 @@ class BoardLock:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         try:
-            self._process.wait(timeout=2)
+            self._process.wait(timeout=_RELEASE_S)  # until the board has let go: the next may come at once
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

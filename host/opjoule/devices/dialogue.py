@@ -10,7 +10,7 @@ import time
 from opjoule.devices.shell import Shell
 from opjoule.errors import LinkFault
 
-_ANSWER_S = 10.0
+_ANSWER_S = 30.0
 
 
 class Dialogue:
@@ -30,7 +30,7 @@ class Dialogue:
     def ask(self, question: str = "") -> tuple[int, str, int]:
         """(host_ns when the question left, the answer, host_ns when it arrived).
 
-        Raises: LinkFault: no answer within 10 s, or the process ended.
+        Raises: LinkFault: no answer within 30 s, or the process ended.
         """
         with self._lock:
             process = self._running()

@@ -12,6 +12,8 @@ from opjoule.devices.shell import Shell
 from opjoule.errors import BadInput, DeviceFault
 
 _SCRIPT = (Path(__file__).parent / "disturb.sh").read_text()
+_STOP_LIMIT_S = 60.0
+"""A write that is on its way to a slow medium is waited for."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ class RunningDisturbance:
     def stop(self) -> None:
         """Ends it; its file is removed."""
         try:
-            self._process.communicate(timeout=10)
+            self._process.communicate(timeout=_STOP_LIMIT_S)
         except (subprocess.TimeoutExpired, BrokenPipeError):
             self._process.kill()
             self._process.wait()

@@ -33,7 +33,7 @@ class Shell(Protocol):
     target: str
     """Where the commands run, for messages."""
 
-    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 60.0) -> Ran:
+    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command to its end.
 
         Raises: LinkFault: the connection is gone, or the command has not ended within limit_s.
@@ -46,6 +46,10 @@ class Shell(Protocol):
 
     def is_up(self) -> bool:
         """False once the connection is lost."""
+        ...
+
+    def is_still_up(self) -> bool:
+        """is_up() when a command has ended as if the connection had: waits until that is certain."""
         ...
 
     def why_down(self) -> str:
@@ -66,7 +70,7 @@ class LocalShell:
 
     target = "this computer"
 
-    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 60.0) -> Ran:
+    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command here."""
         try:
             ended = subprocess.run(
@@ -83,6 +87,10 @@ class LocalShell:
         return without_nul(arguments)
 
     def is_up(self) -> bool:
+        """Always."""
+        return True
+
+    def is_still_up(self) -> bool:
         """Always."""
         return True
 

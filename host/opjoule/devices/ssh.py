@@ -23,8 +23,11 @@ from opjoule.errors import BadInput, LinkFault
 
 _READY = b"opjoule-ready\n"
 _ALIVE_S = 2
-_ALIVE_COUNT = 3
-_CONNECT_S = 10
+_ALIVE_COUNT = 5
+_CONNECT_S = 20
+_PROBE_S = 60.0
+_EXIT_S = 10.0
+"""Longest time from the end of a connection to that of its master, and to what it said last."""
 _RETRY_S = 1.0
 # At a terminal ssh must stay in the terminal's session to ask for a passphrase, but a Ctrl-C is for this program: it
 # still needs the connection to put the board back. ssh leaves an ignored signal ignored.
@@ -91,7 +94,7 @@ class SshConnection:
             if line == _READY:
                 return
         self._master.wait()
-        reader.join(timeout=1)
+        reader.join(timeout=_EXIT_S)
         raise LinkFault(f"{self.target}: {self.why_down()}")
 
     @staticmethod
@@ -127,7 +130,7 @@ class SshConnection:
         ]
         return [*self._base(), *alone, *self._options, "--", self.target, remote_line(arguments)]
 
-    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 60.0) -> Ran:
+    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command on the board to its end."""
         if not self.is_up():
             raise LinkFault(f"the connection to {self.target} is lost: {self.why_down()}")
@@ -144,18 +147,36 @@ class SshConnection:
             raise LinkFault(
                 f"{self.target} has not answered '{arguments[0]}' within {limit_s:g} s"
             ) from error
-        if ended.returncode == _LOST and not self._settled_up():
+        if ended.returncode == _LOST and not self.is_still_up():
             raise LinkFault(f"the connection to {self.target} was lost: {self.why_down()}")
         return Ran(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
 
-    def _settled_up(self) -> bool:
-        """is_up() once the master has had the time to notice what its sessions noticed."""
+    def is_still_up(self) -> bool:
+        """is_up() once the master has had the time to notice what one of its sessions noticed."""
         assert self._master is not None
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             self._master.wait(timeout=0.2)
-        except subprocess.TimeoutExpired:
+            return False
+        if self._carries():
             return True
-        return False
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._master.wait(timeout=_EXIT_S)
+        return self.is_up()
+
+    def _carries(self) -> bool:
+        """Whether the master takes one more session."""
+        try:
+            probe = subprocess.run(
+                self.command(["true"]),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_S,
+                check=False,
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return probe.returncode != _LOST
 
     def reconnect(self, limit_s: float) -> bool:
         """Connects again, trying once a second for up to limit_s."""

@@ -19,7 +19,7 @@ EMULATOR = "qemu-system-aarch64"
 MEDIA = {"sd": ("SD", 20 << 20, 1500), "emmc": ("EMMC", 80 << 20, 5000), "ssd": ("SSD", 200 << 20, 20000)}
 """Serial, bytes a second and operations a second of each medium's disk; made up, only their order means something."""
 MEDIUM_BYTES = 1 << 30
-_START_S = 300.0
+_START_S = 1200.0
 
 
 @dataclass(frozen=True)
