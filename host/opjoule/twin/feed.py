@@ -22,6 +22,7 @@ from opjoule.twin.power_model import Activity, PowerModel
 MARGIN_NS = 300_000_000
 DELAY_NS = 1_000_000_000
 _IDLE_STEP_NS = 10_000_000
+_STOP_LIMIT_S = 60.0
 
 
 class LineFifo:
@@ -138,7 +139,7 @@ class Feed:
     def stop(self) -> None:
         """Carries what is left and tells the simulator that nothing more will come."""
         self._stop.set()
-        self._thread.join(timeout=5)
+        self._thread.join(timeout=_STOP_LIMIT_S)
         self.system.close()
         self.sync.close()
 
@@ -156,6 +157,14 @@ class Feed:
                 sink.write("q\n")
         except OSError as error:
             self.broken = f"the rig simulator is gone ({error.strerror})"
+            self._carry_on()
+
+    def _carry_on(self) -> None:
+        """A loader must not be held up because nobody reads what it writes."""
+        while not self._stop.wait(0.01):
+            with self._lock:
+                self._carry()
+                self._pending.clear()
 
     def _carry(self) -> None:
         """Takes in what the loader wrote, or idles up to now."""

@@ -23,8 +23,9 @@ from opjoule.twin.power_model import load_model
 _SYSTEM_PERIOD_MS = 10
 _SIGNATURE_PERIOD_MS = 2
 """During a load signature: what the model blurs, the alignment has to bear."""
-_START_LIMIT_S = 10.0
-_STOP_LIMIT_S = 3.0
+_START_LIMIT_S = 60.0
+_STOP_LIMIT_S = 30.0
+"""The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
 
 
 @dataclass(frozen=True)
