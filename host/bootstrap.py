@@ -6,6 +6,7 @@ stored under build/setup/ at its last success, so a second start costs a few sta
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -138,17 +139,29 @@ def fetch_ycsb(log: Path) -> None:
                 f"{package}, or leave --generator out"
             )
     BUILD.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="ycsb-", dir=BUILD) as folder:
+    pinned = dict(reversed(line.split()) for line in (YCSB_PINS / "jars.sha256").read_text().splitlines())
+    with (
+        (BUILD / "ycsb.lock").open("w") as lock,
+        tempfile.TemporaryDirectory(prefix="ycsb-", dir=BUILD) as folder,
+    ):
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second call waits for the first, and takes what it has fetched
+        if _hashes(YCSB_JARS) == pinned:
+            return
         fetch = ["mvn", "-q", "-B", "-f", str(YCSB_PINS / "pom.xml"), "dependency:copy-dependencies"]
         fetched = Path(folder) / "jars"
         logged([*fetch, f"-DoutputDirectory={fetched}"], log)
-        jars = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in fetched.iterdir()}
-        pinned = dict(reversed(line.split()) for line in (YCSB_PINS / "jars.sha256").read_text().splitlines())
+        jars = _hashes(fetched)
         if jars != pinned:
             wrong = sorted({name for name, _ in jars.items() ^ pinned.items()})
             raise SetupError(f"YCSB's jars from Maven Central are not the pinned ones: {', '.join(wrong)}")
         shutil.rmtree(YCSB_JARS, ignore_errors=True)
         fetched.rename(YCSB_JARS)
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file in a folder, by name; empty where there is no folder."""
+    files = folder.iterdir() if folder.is_dir() else ()
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ host/tests/mongo_server.py COMMAND...     runs a command with the server's addre
 """
 
 import contextlib
+import fcntl
 import os
 import shutil
 import socket
@@ -16,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).resolve().parent / "mongo_java_server"
 JARS = ROOT / "build" / "mongo-java-server"
-START_LIMIT_S = 60
+START_LIMIT_S = 300
 STAND_IN = """#!/bin/sh
 printf '%s\\n' "$@" > "{seen}"
 while [ "$1" != --port ]; do shift; done
@@ -33,13 +34,21 @@ def mongo_server(folder):
         yield f"mongodb://127.0.0.1:{port}"
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(300)
 
 
 def _fetch_jars():
-    if not list(JARS.glob("mongo-java-server-[0-9]*.jar")):
+    """Whole or not at all, by one process: several test files ask for them at the same time."""
+    JARS.parent.mkdir(exist_ok=True)
+    with JARS.with_name(JARS.name + ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if list(JARS.glob("mongo-java-server-[0-9]*.jar")):
+            return
         fetch = ["mvn", "-q", "-B", "-f", SOURCE / "pom.xml", "dependency:copy-dependencies"]
-        subprocess.run([*fetch, f"-DoutputDirectory={JARS}"], check=True, timeout=300)
+        with tempfile.TemporaryDirectory(prefix="mongo-java-server-", dir=JARS.parent) as folder:
+            fetched = Path(folder) / "jars"
+            subprocess.run([*fetch, f"-DoutputDirectory={fetched}"], check=True, timeout=1200)
+            fetched.rename(JARS)
 
 
 def _java(_folder):
