@@ -134,7 +134,7 @@ def run_loader(loader, phase, engine, path, workload, *more):
     """The summary of one phase; `loader` is a command line."""
     line = [*loader, phase, "--db", engine, "--path", path, "--workload", workload, *more]
     done = subprocess.run(
-        [str(part) for part in line], capture_output=True, text=True, timeout=120, check=False
+        [str(part) for part in line], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])["summary"]

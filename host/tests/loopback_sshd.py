@@ -32,13 +32,11 @@ class Sshd:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.port = free_port()
         self.host_key = make_key(folder / "host_key")
         self.user_key = folder / "user_key"
         (folder / "authorized_keys").write_text(make_key(self.user_key))
-        settings = {
+        self._settings = {
             "ListenAddress": "127.0.0.1",
-            "Port": self.port,
             "HostKey": folder / "host_key",
             "AuthorizedKeysFile": folder / "authorized_keys",
             "PidFile": "none",
@@ -50,27 +48,36 @@ class Sshd:
             # SHLVL keeps bash from the account's own start-up files, which may take long.
             "SetEnv": f"SHLVL=2 OPJOULE_WORK={folder}/work XDG_CACHE_HOME={folder}/cache",
         }
-        config = folder / "sshd_config"
+        self._log = (folder / "sshd.log").open("wb")
+        for _ in range(10):  # somebody else may take the port before sshd does
+            self.port = free_port()
+            self._process = self._start()
+            if self._listens():
+                return
+        raise AssertionError((folder / "sshd.log").read_text())
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        config = self.folder / "sshd_config"
+        settings = {**self._settings, "Port": self.port}
         config.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
         command = [SSHD, "-D", "-e", "-f", str(config)]
         if os.geteuid() == 0:  # root's sshd wants /run/sshd: it gets a /run of its own
             inside = 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"'
             command = ["unshare", "--mount", "sh", "-c", inside, "sh", *command]
-        self._log = (folder / "sshd.log").open("wb")
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log
-        )
-        self.await_port(self.port)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
 
-    def await_port(self, port: int) -> None:
+    def _listens(self) -> bool:
+        """Waits until sshd says that it listens; False if it has ended instead."""
         deadline_s = time.monotonic() + 120
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return
-            except OSError:
-                assert time.monotonic() < deadline_s, (self.folder / "sshd.log").read_text()
-                time.sleep(0.02)
+        while f"listening on 127.0.0.1 port {self.port}." not in (log := self._log_text()):
+            if self._process.poll() is not None:
+                return False
+            assert time.monotonic() < deadline_s, log
+            time.sleep(0.02)
+        return True
+
+    def _log_text(self) -> str:
+        return (self.folder / "sshd.log").read_text(errors="replace")
 
     def options(self, port: int | None = None, *, host_key: str | None = None) -> list[str]:
         """ssh options for a connection to `port` (default: sshd's own) that knows `host_key` (default: the real)."""

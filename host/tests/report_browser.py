@@ -21,7 +21,7 @@ FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--hide-scrollbars",
 )  # fmt: skip
-ANSWER_LIMIT_S = 60.0
+ANSWER_LIMIT_S = 300.0
 KEY_CODES = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
 
 
@@ -67,7 +67,7 @@ class Browser:
         os.close(self._to)
         os.close(self._from)
         self._process.terminate()
-        self._process.wait(30)
+        self._process.wait(ANSWER_LIMIT_S)
         self._profile.cleanup()
 
     def open(self, page: Path) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ RIG_SIM = ROOT / "build/rig-sim/rig-sim"
 FIRMWARE = ROOT / ".pio/build/uno/firmware.elf"
 ARDUINO_FIRMWARE = ROOT / ".pio/build/uno-arduino/firmware.elf"
 NOMINAL_HZ = 16_000_000
+LIMIT_S = 300
+"""Of everything that is waited for: guards against waiting without end, and is far from what a busy computer needs."""
 
 PERFECT_SENSOR = SensorModel(
     shunt_ohm=0.1,
@@ -92,27 +95,37 @@ def write_edges(path: Path, times_s: list[float]) -> None:
 def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE):
     """A running rig-sim in `folder`, once its port `folder/meter` is there; gives the process."""
     link = folder / "meter"
-    command = [RIG_SIM, "--elf", firmware, "--pty", link, "--truth", folder / "truth.json", *options]
+    command = [RIG_SIM, "--elf", firmware, "--pty", link, "--truth", folder / "truth.json"]
+    command += ["--patience-s", str(LIMIT_S), *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         try:
-            end_s = time.monotonic() + 20
+            end_s = time.monotonic() + LIMIT_S
             while not link.is_symlink():
                 assert process.poll() is None, process.stderr.read()
                 assert time.monotonic() < end_s, "rig-sim made no port"
-                time.sleep(0.005)
+                time.sleep(0.02)
             yield process
         finally:
             process.kill()
 
 
-def capture(folder: Path, settings: SensorSettings | None = None, limit_s: float = 120) -> CaptureSummary:
-    """Records `folder/meter` into `folder` until its port closes."""
+def capture(
+    folder: Path,
+    settings: SensorSettings | None = None,
+    limit_s: float = LIMIT_S,
+    running_for_1_s: threading.Event | None = None,
+) -> CaptureSummary:
+    """Records `folder/meter` into `folder` until its port closes; sets the event at 1 s on the meter's clock."""
     meter, journal = SerialMeter(str(folder / "meter"), settings=settings), TraceJournal(folder)
     try:
         meter.open()
         meter.configure()
         running = Capture(meter, journal)
         running.start()
+        if running_for_1_s:
+            while running.trace_s < 1 and not running.wait(0.02):
+                pass
+            running_for_1_s.set()
         assert running.wait(limit_s), "the simulator did not end"
         return running.stop()
     finally:
@@ -130,7 +143,7 @@ def record(
     end_s: float = 10.0,
     settings: SensorSettings | None = None,
     firmware: Path = FIRMWARE,
-    limit_s: float = 120,
+    limit_s: float = LIMIT_S,
 ) -> Recording:
     """Plays a profile of (time_s, current_a) rows unpaced and records it to its end."""
     write_profile(folder / "profile.csv", rows, voltage_v, end_s, source_ohm)
@@ -138,7 +151,7 @@ def record(
     inputs = ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv"), "--pace", "0"]
     with rig_sim(folder, *inputs, *options, firmware=firmware) as process:
         summary = capture(folder, settings, limit_s)
-        assert process.wait(60) == 0, process.stderr.read()
+        assert process.wait(LIMIT_S) == 0, process.stderr.read()
     trace = read_trace(folder)
     truth = json.loads((folder / "truth.json").read_text())
     edges_ns = read_edges(folder).meter_ns

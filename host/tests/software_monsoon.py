@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, field
 
 import numpy as np
+from opjoule.meters.monsoon import reader
 
 SLOT_NS = 200_000
 MEASUREMENT, ZERO, REFERENCE = 0x00, 0x10, 0x30
@@ -164,12 +165,36 @@ class UsbGone(Exception):
     errno = 19
 
 
+class DeviceClock:
+    """Stands for the module `time` in the reader process: packets arrive when they are due, however busy the host."""
+
+    now_ns = 0
+
+    @classmethod
+    def monotonic_ns(cls):
+        return cls.now_ns
+
+
 class SoftwareMonsoon:
-    """The library's Protocol; `paced` hands packets over in real time."""
+    """The library's Protocol.
+
+    `paced` hands packets over in real time; `on_time` has the reader find them due as it takes them.
+    """
 
     def __init__(
-        self, *, supply=None, seconds=3.0, hardware=HVPM, paced=False, unplugged=False, **imperfections
+        self,
+        *,
+        supply=None,
+        seconds=3.0,
+        hardware=HVPM,
+        paced=False,
+        on_time=False,
+        unplugged=False,
+        **imperfections,
     ):
+        self._on_time = on_time
+        if on_time:
+            reader.time = DeviceClock
         self._stream = stream(supply or Supply(), seconds, hardware=hardware, **imperfections)
         self._memory = hardware.memory()
         self._paced, self._unplugged = paced, unplugged
@@ -206,6 +231,8 @@ class SoftwareMonsoon:
         if self._paced:
             wait_ns = self._started_ns + int(self._stream.due_ns[self._at]) - time.monotonic_ns()
             time.sleep(max(wait_ns, 0) * 1e-9)
+        if self._on_time:
+            DeviceClock.now_ns = self._started_ns + int(self._stream.due_ns[self._at])
         self._at += 1
         return self._stream.packets[self._at - 1].tobytes()
 

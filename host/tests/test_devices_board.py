@@ -250,7 +250,11 @@ def test_a_killed_host_leaves_no_loader_running(sshd, tmp_path):
     while loader.exists():
         assert time.monotonic() < deadline_s, "the loader still runs"
         time.sleep(0.05)
-    assert (pid_file.parent / "status").read_text().strip() == "130"
+    status = pid_file.parent / "status"
+    while not (status.exists() and status.read_text().endswith("\n")):
+        assert time.monotonic() < deadline_s, "its status is not noted"
+        time.sleep(0.05)
+    assert status.read_text().strip() == "130"
     assert (pid_file.parent / "idle-1.system.csv").exists()
     subprocess.run(["rm", "-rf", str(session)], check=True)
 

@@ -110,6 +110,19 @@ class LoopbackRig:
             assert time.monotonic() < deadline_s, f"no phase {name}"
             time.sleep(0.05)
 
+    def await_operations(self) -> None:
+        """Until the run has logged some operations on the board, and the meter's samples of it are on disk."""
+        deadline_s = time.monotonic() + 300
+        while self._sizes(self.folder / "sshd/work", "*/run-1/run-1.oplog") < 10_000 or (
+            self._sizes(self.out, "raw/power.arrows") < 20_000
+        ):
+            assert time.monotonic() < deadline_s, "the run does not begin"
+            time.sleep(0.05)
+
+    @staticmethod
+    def _sizes(folder: Path, pattern: str) -> int:
+        return sum(path.stat().st_size for path in folder.glob(pattern))
+
     def close(self) -> None:
         self._simulator.terminate()
         self._simulator.wait()
@@ -142,9 +155,9 @@ def test_a_measurement_is_complete(any_rig):
 def test_a_link_cut_in_mid_run_leaves_a_true_partial_record_with_the_boards_own_log(rig):
     host = rig.measure(*ENDLESS)
     rig.await_phase("idle-before")
-    time.sleep(2)
+    rig.await_operations()
     rig.link.cut()
-    time.sleep(9)  # longer than the host takes to notice
+    time.sleep(15)  # longer than the host takes to notice; one that is late notices at the healing
     rig.link.heal()
     _, said = host.communicate(timeout=600)
     assert host.returncode == 3, said
@@ -158,7 +171,7 @@ def test_a_link_cut_in_mid_run_leaves_a_true_partial_record_with_the_boards_own_
 def test_a_killed_host_leaves_a_true_partial_record_and_restore_fetches_the_rest(rig):
     host = rig.measure(*ENDLESS)
     rig.await_phase("idle-before")
-    time.sleep(2)
+    rig.await_operations()
     host.send_signal(signal.SIGKILL)
     host.communicate()
     record = rig.record()

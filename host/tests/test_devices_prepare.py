@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -365,19 +367,32 @@ def test_a_kill_at_any_moment_leaves_a_journal_that_restores(tmp_path):
         assert not journal.exists()
 
 
+def start(script: bytes) -> subprocess.Popen[bytes]:
+    started = subprocess.Popen(["sh", "-s"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+    started.stdin.write(script)
+    started.stdin.close()
+    return started
+
+
 def test_restore_waits_for_a_preparation_that_is_still_at_work(tmp_path):
     """A link cut in the middle does not stop the board's shell."""
     knob = tmp_path / "knob"
     knob.write_text("a\n")
-    slow = [Step("x", ("sleep", "1")), setting(knob, "b", "a")]
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    held_up = [Step("x", ("cat", str(gate))), setting(knob, "b", "a")]
     journal = str(tmp_path / "journal")
-    preparing = subprocess.Popen(["sh", "-s"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
-    preparing.stdin.write(prepare_script([setting(tmp_path / "first", "b", "a"), *slow], journal))
-    preparing.stdin.close()
+    preparing = start(prepare_script([setting(tmp_path / "first", "b", "a"), *held_up], journal))
+    deadline_s = time.monotonic() + 120
     while not (tmp_path / "first").exists():
-        assert preparing.poll() is None
-    run(restore_script(journal))
-    assert preparing.wait() == 0
+        assert time.monotonic() < deadline_s, "the preparation does not begin"
+        time.sleep(0.02)
+    restoring = start(restore_script(journal))
+    with pytest.raises(subprocess.TimeoutExpired):
+        restoring.wait(1)
+    gate.write_text("")
+    assert preparing.wait(120) == 0
+    assert restoring.wait(120) == 0
     assert knob.read_text() == "a\n"
     assert not Path(journal).exists()
 

@@ -72,7 +72,8 @@ def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, board
         for command in ("load", "run"):
             subprocess.run([*loader, command, *common], check=True, capture_output=True)
         deadline_s = time.monotonic() + 120
-        while len((tmp_path / "server.csv").read_text().splitlines()) < 3:
+        samples = tmp_path / "server.csv"
+        while not samples.exists() or len(samples.read_text().splitlines()) < 3:
             assert time.monotonic() < deadline_s, "no samples of the server"
             time.sleep(0.1)
     finally:

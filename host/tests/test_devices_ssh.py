@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import socket
 import subprocess
 import sys
 import threading
@@ -121,11 +122,11 @@ def test_a_refused_key_shows_sshs_own_line(sshd, tmp_path):
 
 
 def test_nobody_listening_shows_sshs_own_line(sshd):
-    link = Link(sshd.port)
-    port = link.port
-    link.close()
-    with pytest.raises(LinkFault, match=r"refused|closed|reset|timed out"):
-        SshConnection(sshd.target, [*sshd.options(port), "-o", "ConnectTimeout=2"])
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))  # nobody else gets the port, and nobody listens
+        port = int(unheard.getsockname()[1])
+        with pytest.raises(LinkFault, match="refused"):
+            SshConnection(sshd.target, sshd.options(port))
 
 
 def test_a_cut_link_is_noticed_and_made_again(sshd):
@@ -139,7 +140,7 @@ def test_a_cut_link_is_noticed_and_made_again(sshd):
         assert not connection.is_up()
         assert not connection.reconnect(0.5)
         link.heal()
-        assert connection.reconnect(20)
+        assert connection.reconnect(120)
         assert connection.run(["echo", "after"]).text() == "after\n"
     finally:
         connection.close()

@@ -6,6 +6,7 @@ drawn from a seed, OPJOULE_SEED).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -35,6 +36,8 @@ from opjoule.twin.virtual_rig import VirtualRig
 from rig_session import rig_sim
 
 ROOT = Path(__file__).resolve().parents[2]
+LIMIT_S = 1800
+"""Guards against waiting without end: the board is emulated, and the computer may be busy."""
 CUTS = int(os.environ.get("OPJOULE_CUTS", "1"))
 CHANCE = random.Random(int(os.environ.get("OPJOULE_SEED", "1")))
 SD, EMMC, SSD = (f"/dev/disk/by-id/virtio-{name}" for name in ("SD", "EMMC", "SSD"))
@@ -103,7 +106,7 @@ def connect(machine: Machine, user: str = "rig", port: int | None = None) -> Ssh
 
 def as_root(machine: Machine, script: str) -> None:
     shell = connect(machine)
-    ran = shell.run(["sudo", "sh", "-c", script], limit_s=120)
+    ran = shell.run(["sudo", "sh", "-c", script], limit_s=LIMIT_S)
     shell.close()
     assert ran.status == 0, ran.err
 
@@ -111,7 +114,7 @@ def as_root(machine: Machine, script: str) -> None:
 def listing(machine: Machine) -> list[str]:
     shell = connect(machine)
     try:
-        ran = shell.run(["sudo", "sh", "-c", LISTING], limit_s=120)
+        ran = shell.run(["sudo", "sh", "-c", LISTING], limit_s=LIMIT_S)
         assert ran.status == 0, ran.err
         return ran.text().splitlines()
     finally:
@@ -231,7 +234,7 @@ def whole_run_s(machine, tmp_path_factory):
     """How long an undisturbed host takes here, so that the random moments fall all over it."""
     started_s = time.monotonic()
     host = start_host(machine, tmp_path_factory.mktemp("raw"))
-    said, _ = host.communicate(timeout=300)
+    said, _ = host.communicate(timeout=LIMIT_S)
     assert said.splitlines() == ["status 0", "left []"]
     return time.monotonic() - started_s
 
@@ -270,9 +273,9 @@ def test_a_link_cut_at_any_moment_leaves_a_board_that_is_put_back(machine, whole
     try:
         time.sleep(moment * whole_run_s)
         link.cut()
-        time.sleep(8)  # longer than the host takes to notice
+        time.sleep(15)  # longer than the host takes to notice; one that is late notices at the healing
         link.heal()
-        host.communicate(timeout=300)
+        host.communicate(timeout=LIMIT_S)
     finally:
         link.close()
     put_back(machine, before, tmp_path)
@@ -287,7 +290,8 @@ def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monk
     run = device.start_loader(["idle", "--seconds", "600"], tmp_path, "idle-1")
     lines = run.lines()
     assert next(lines)["phase"] == "idle-start"
-    device.shell.run(["sudo", "systemctl", "reboot"])
+    with contextlib.suppress(LinkFault):  # the board may go before it has answered
+        device.shell.run(["sudo", "systemctl", "reboot"])
     list(lines)
     with pytest.raises(LinkFault, match="has restarted and kept no files"):
         run.finish()
@@ -399,10 +403,10 @@ def test_a_board_measures_itself_with_the_meter_on_its_own_port(image, tmp_path)
             code = ("host", "ycsb-workloads", "build/board/aarch64/loader")
             packed = subprocess.run(["tar", "-C", ROOT, "-cz", *code], capture_output=True, check=True).stdout
             unpack = "mkdir opjoule && tar -xz -C opjoule"
-            assert shell.run(["sh", "-c", unpack], feed=packed, limit_s=300).status == 0
+            assert shell.run(["sh", "-c", unpack], feed=packed, limit_s=LIMIT_S).status == 0
             shell.run(["sh", "-c", "cat > rig.toml"], feed=OWN_RIG.encode())
             before = listing(itself)
-            ran = shell.run(["sh", "-c", OWN_RUN], limit_s=600)
+            ran = shell.run(["sh", "-c", OWN_RUN], limit_s=LIMIT_S)
             assert ran.status == 0, ran.err
             result = json.loads(ran.text())
             assert listing(itself) == before

@@ -41,6 +41,8 @@ KEYS = [
     "by_activity",
     "budget",
 ]
+LIMIT_S = 600
+"""Guards against waiting without end."""
 SMALL = ["--records", "2000", "--operations", "20000", "--idle", "1"]
 
 pytestmark = pytest.mark.rig
@@ -57,7 +59,7 @@ def environment():
 def measure(out, *arguments):
     line = command("--device", "rpi4", "--simulate", *SMALL, "--out", out, *arguments)
     return subprocess.run(
-        line, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=300, check=False
+        line, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=LIMIT_S, check=False
     )
 
 
@@ -215,7 +217,7 @@ def test_without_a_rig_file_the_error_says_what_to_do(tmp_path):
         "--db", "leveldb", "--device", "rpi4", "--rig", tmp_path / "rig.toml", "--out", tmp_path / "record"
     )
     ended = subprocess.run(
-        line, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=60, check=False
+        line, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=LIMIT_S, check=False
     )
     assert ended.returncode == 2
     assert "init" in ended.stderr
@@ -238,7 +240,7 @@ def start(out, *arguments):
     )
 
 
-def await_phase(out, name, repeat=1, limit_s=120):
+def await_phase(out, name, repeat=1, limit_s=LIMIT_S):
     """Until run.json lists the phase, which then has ended."""
     deadline_s = time.monotonic() + limit_s
     while time.monotonic() < deadline_s:
@@ -257,7 +259,7 @@ def test_ctrl_c_leaves_a_partial_record_that_is_readable(tmp_path, after):
     running = start(out)
     await_phase(out, after)
     running.send_signal(signal.SIGINT)
-    _, complaint = running.communicate(timeout=60)
+    _, complaint = running.communicate(timeout=LIMIT_S)
     assert running.returncode == 130, complaint
     assert "Traceback" not in complaint
     record = RunRecord.open(out)
@@ -268,7 +270,12 @@ def test_ctrl_c_leaves_a_partial_record_that_is_readable(tmp_path, after):
 
 def report(out):
     return subprocess.run(
-        command("report", out), capture_output=True, text=True, env=environment(), timeout=60, check=False
+        command("report", out),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=LIMIT_S,
+        check=False,
     )
 
 
@@ -276,6 +283,9 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     out = tmp_path / "record"
     running = start(out, "--repeats", "2")
     await_phase(out, "idle-before", repeat=2)  # the first repeat is whole, the second is not
+    os.killpg(
+        running.pid, signal.SIGSTOP
+    )  # a busy computer may take longer to start the report than the rest lasts
     while_it_runs = report(out)
     os.killpg(running.pid, signal.SIGKILL)
     running.communicate()
@@ -287,7 +297,7 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     assert shown.returncode == 0, shown.stderr
     assert "partial" in shown.stdout.lower()
     result = json.loads((out / "result.json").read_text())
-    assert result["repeats"] in (1, 2)  # the second goes on while the report is refused
+    assert result["repeats"] in (1, 2)  # the second goes on until this process gets its turn
     assert result["energy_per_operation_j"]["value"] > 0
     assert any("analysed afterwards" in fault for fault in RunRecord.open(out).faults)
     assert report(out).returncode == 0
@@ -300,7 +310,7 @@ def test_a_pulled_meter_cable_ends_the_run_as_partial(tmp_path):
     await_phase(out, "load")
     for simulator in simulators_of(running.pid):
         os.kill(simulator, signal.SIGKILL)
-    _, complaint = running.communicate(timeout=120)
+    _, complaint = running.communicate(timeout=LIMIT_S)
     assert running.returncode == 3, complaint
     assert "meter" in complaint
     assert RunRecord.open(out).status == "partial"
@@ -321,7 +331,12 @@ def test_a_corrupt_record_is_one_line(tmp_path, leveldb):
     broken.mkdir()
     (broken / "run.json").write_text((out / "run.json").read_text()[:100])
     shown = subprocess.run(
-        command("report", broken), capture_output=True, text=True, env=environment(), timeout=60, check=False
+        command("report", broken),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=LIMIT_S,
+        check=False,
     )
     assert shown.returncode == 4
     assert "corrupt" in shown.stderr

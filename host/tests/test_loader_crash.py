@@ -22,7 +22,8 @@ def workload(tmp_path_factory):
 def kill_in_mid_load(engine, path, workload, *more):
     """Kills a load that would not end by itself; gives the operations it had last reported."""
     line = [LOADER, "load", "--db", engine, "--path", path, "--workload", workload, "--progress", *more]
-    line += ["-p", f"recordcount={ENDLESS}"]
+    # Not faster than this: a busy computer may kill it seconds late.
+    line += ["-p", f"recordcount={ENDLESS}", "-p", "target=50000"]
     loader = subprocess.Popen(
         [str(part) for part in line], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
@@ -32,7 +33,7 @@ def kill_in_mid_load(engine, path, workload, *more):
         if reported > RECORDS:
             break
     loader.send_signal(signal.SIGKILL)
-    loader.wait(30)
+    loader.wait(300)
     return reported
 
 
@@ -76,7 +77,7 @@ def test_berkeley_db_without_a_log_is_refused_and_a_resumed_load_starts_over(tmp
     kill_in_mid_load("berkeleydb", path, workload)
     line = [LOADER, "run", "--db", "berkeleydb", "--path", path, "--workload", workload]
     refused = subprocess.run(
-        [str(part) for part in line], capture_output=True, text=True, timeout=60, check=False
+        [str(part) for part in line], capture_output=True, text=True, timeout=600, check=False
     )
     assert refused.returncode == 4
     assert "died before it closed" in refused.stderr

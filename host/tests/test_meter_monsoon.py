@@ -207,7 +207,7 @@ def opened():
 
 
 def test_the_reader_process_records_a_run(opened, tmp_path):
-    meter = opened(supply=BURSTS, seconds=3.0, paced=True, drop_rate=0.02)
+    meter = opened(supply=BURSTS, seconds=3.0, on_time=True, drop_rate=0.02)
     identity = meter.open()
     assert (identity.board, identity.serial_number) == ("HVPM", "23171")
     meter.configure()

@@ -57,7 +57,7 @@ def test_a_pulled_cable_ends_the_capture_and_keeps_the_trace(tmp_path):
         device.hang_up_after_samples = True
 
         def until(running):
-            assert running.wait(10)
+            assert running.wait(120)
 
         # The line may break before the acknowledgement of start was read, or after it.
         try:
@@ -70,9 +70,13 @@ def test_a_pulled_cable_ends_the_capture_and_keeps_the_trace(tmp_path):
 
 
 def test_a_meter_that_falls_silent_is_a_fault(tmp_path, monkeypatch):
-    monkeypatch.setattr(capture, "SILENCE_LIMIT_S", 0.3)
+    def until(running):
+        wait_for_samples(32)(running)
+        monkeypatch.setattr(capture, "SILENCE_LIMIT_S", 0.3)
+        assert running.wait(120)
+
     with SoftwareMeter(frames=2) as device:
-        summary = record(device, tmp_path, lambda running: running.wait(10))
+        summary = record(device, tmp_path, until)
     assert "sent no sample for 0.3 s" in summary.ended
     assert len(read_trace(tmp_path)) == 32
 
@@ -83,7 +87,7 @@ def test_what_keeps_the_capture_from_writing_is_raised_by_stop(tmp_path, monkeyp
 
     monkeypatch.setattr(TraceJournal, "append_samples", full)
     with SoftwareMeter() as device, pytest.raises(OSError, match="No space left"):
-        record(device, tmp_path, lambda running: running.wait(10))
+        record(device, tmp_path, lambda running: running.wait(120))
 
 
 def test_a_lost_frame_is_rows_of_nan_and_a_gap_with_its_charge(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from opjoule.meters import Capture, open_meter
 from opjoule.trace.journal import TraceJournal, read_edges, read_trace
+from rig_session import LIMIT_S
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 5.0
@@ -40,15 +41,16 @@ def record(folder, *imperfections):
     link, truth = folder / "meter", folder / "truth.json"
     command = [ROOT / "build/rig-sim/rig-sim", "--elf", ROOT / ".pio/build/uno/firmware.elf", "--pace", "0"]
     command += ["--profile", folder / "profile.csv", "--sync", folder / "edges.csv"]
-    command += ["--pty", link, "--truth", truth, *imperfections]
+    command += ["--pty", link, "--truth", truth, "--patience-s", str(LIMIT_S), *imperfections]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as simulator:
         try:
-            end_s = time.monotonic() + 10
+            end_s = time.monotonic() + LIMIT_S
             while not link.is_symlink():
                 assert simulator.poll() is None, "rig-sim did not start"
                 assert time.monotonic() < end_s, "rig-sim made no pty"
+                time.sleep(0.02)
             summary = capture(f"serial:{link}", folder)
-            assert simulator.wait(20) == 0
+            assert simulator.wait(LIMIT_S) == 0
         finally:
             simulator.kill()
     edges = read_edges(folder)
@@ -62,7 +64,7 @@ def capture(name, folder):
         meter.configure()
         running = Capture(meter, journal)
         running.start()
-        assert running.wait(120), "the simulator did not end"
+        assert running.wait(LIMIT_S), "the simulator did not end"
         return running.stop()
     finally:
         journal.close()

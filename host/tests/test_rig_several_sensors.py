@@ -10,7 +10,7 @@ from opjoule.meters.capture import Capture
 from opjoule.meters.interface import further_sensors
 from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import TraceJournal, further_numbers, read_trace, to_parquet
-from rig_session import rig_sim, write_profile
+from rig_session import LIMIT_S, rig_sim, write_profile
 
 pytestmark = pytest.mark.rig
 
@@ -32,13 +32,13 @@ def record(folder, address, count):
             meter.configure()
             running = Capture(meter, journal)
             running.start()
-            assert running.wait(120)
+            assert running.wait(LIMIT_S)
             summary = running.stop()
             bounds = further_sensors(meter)
         finally:
             journal.close()
             meter.close()
-        assert process.wait(60) == 0, process.stderr.read()
+        assert process.wait(LIMIT_S) == 0, process.stderr.read()
     return summary, bounds, json.loads((folder / "truth.json").read_text())
 
 
@@ -106,7 +106,7 @@ def test_what_is_not_asked_for_is_left_to_the_chip(tmp_path, chip, options, per_
         meter.configure()
         running = Capture(meter, journal)
         running.start()
-        assert running.wait(60)
+        assert running.wait(LIMIT_S)
         running.stop()
         journal.close()
         meter.close()

@@ -1,6 +1,7 @@
 """The simulated board: power follows activity, written bytes drain at the medium's rate, order is kept."""
 
 import os
+import threading
 import time
 
 import pytest
@@ -96,7 +97,10 @@ def test_the_margin_leaves_the_rig_time_before_it_needs_the_input():
 def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(tmp_path):
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
     feed.start()
+    lines = []
     with feed.live.open() as live:
+        reader = threading.Thread(target=lambda: lines.extend(live.read().splitlines()))
+        reader.start()  # the feed waits for a reader once the pipe is full
         copy = tmp_path / "copy.csv"
         feed.loader_starts(copy)
         start_ns = time.monotonic_ns()
@@ -104,7 +108,7 @@ def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(
         os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS - MARGIN_NS // 2} 1\n".encode())
         feed.loader_ended()
         feed.stop()
-        lines = live.read().splitlines()
+        reader.join()
     assert copy.read_text().startswith("board_ns,")
     assert lines[-1] == "q"
     watermark_ns, seen_ns, edges = 0, 0, 0
