@@ -15,6 +15,7 @@ constexpr double kSlice_s = 1e-3;          // the host and the input are looked 
 constexpr double kPromptSlice_s = 0.2e-3;  // while a command from the host is being answered
 constexpr double kPrompt_s = 20e-3;
 constexpr double kTick_s = 1e-6;  // less than a byte takes on the line
+constexpr double kCommandGap_s = 5e-3;
 constexpr double kHistory_s = 2;  // of a live input, longer than any conversion
 
 HostPort::Bunching bunching(const Options& options) {
@@ -177,11 +178,18 @@ void Rig::edge_played() {
 ///
 /// A rig that lags behind (a busy computer, a late input) holds a byte until it has reached the
 /// moment at which the byte arrived: a late answer makes a round trip longer, which the host sees,
-/// but never shifts its middle.
+/// but never shifts its middle. Commands that piled up while the rig was kept from running come one
+/// after another, as the host meant them: all at once they would overrun the meter.
 void Rig::listen() {
-  auto bytes = link_.receive();
-  if (!bytes.empty())
-    arrivals_.push_back({options_.paced ? arrival_s() : mcu_.now_s(), std::move(bytes)});
+  const auto bytes = link_.receive();
+  double rig_s = options_.paced ? arrival_s() : mcu_.now_s();
+  for (auto begin = bytes.begin(); begin != bytes.end();) {
+    const auto delimiter = std::find(begin, bytes.end(), 0);
+    const auto end = delimiter == bytes.end() ? delimiter : delimiter + 1;
+    if (!arrivals_.empty()) rig_s = std::max(rig_s, arrivals_.back().rig_s + kCommandGap_s);
+    arrivals_.push_back({rig_s, {begin, end}});
+    begin = end;
+  }
   for (; !arrivals_.empty() && arrivals_.front().rig_s <= mcu_.now_s() + kTick_s;
        arrivals_.pop_front()) {
     uart_.feed(arrivals_.front().bytes.data(), arrivals_.front().bytes.size());

@@ -11,7 +11,9 @@ import time
 
 import numpy as np
 import pytest
+from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.cells import Cells
+from opjoule.meters.assembler import PENDING_REQUESTS
 from opjoule.meters.interface import MeterGone
 from opjoule.meters.serial_meter import SerialMeter
 from opjoule.trace.journal import read_edges, read_trace
@@ -159,6 +161,29 @@ def test_a_host_that_reads_late_still_gets_every_byte(tmp_path):
     assert truth_of(tmp_path)["link"]["bytes_discarded"] == 0
     assert losses.lost_samples == 0
     assert losses.link["lost_frames"] == losses.link["bad_crc"] == losses.link["bad_cobs"] == 0
+
+
+def test_commands_that_pile_up_while_the_rig_is_kept_from_running_cost_nothing(tmp_path):
+    with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 600.0), end_s=600.0), "--pace", "1") as process:
+        meter = SerialMeter(str(tmp_path / "meter"))
+        meter.open()
+        meter.configure()
+        meter.start()
+        while not meter.read(0.1):
+            pass
+        process.send_signal(signal.SIGSTOP)
+        for _ in range(PENDING_REQUESTS):
+            meter.clock_exchange()
+        process.send_signal(signal.SIGCONT)
+        answers, end_s = 0, time.monotonic() + LIMIT_S
+        while answers < PENDING_REQUESTS and time.monotonic() < end_s:
+            answers += sum(isinstance(event, Exchange) for event in meter.read(0.1))
+        meter.stop()
+        losses = meter.losses
+        meter.close()
+    assert answers == PENDING_REQUESTS
+    assert losses.lost_samples == 0
+    assert not {"transmit_full", "receive_overrun", "receive_bad_frame"} & set(losses.faults)
 
 
 def test_a_pulled_cable_ends_the_recording_and_keeps_what_came(tmp_path):
