@@ -110,6 +110,11 @@ def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(
         feed.stop()
         reader.join()
     assert copy.read_text().startswith("board_ns,")
+    assert edges_in_order(lines) == 1
+
+
+def edges_in_order(lines):
+    """How many edges there are among the lines for the rig simulator, none of them late or before its time."""
     assert lines[-1] == "q"
     watermark_ns, seen_ns, edges = 0, 0, 0
     for line in lines[:-1]:
@@ -121,4 +126,37 @@ def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(
             assert int(stamp) >= seen_ns
             seen_ns = int(stamp)
             edges += kind == "e"
-    assert edges == 1
+    return edges
+
+
+def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):
+    """It and a much later sample come between the feed's two readings."""
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    feed.loader_starts(tmp_path / "copy.csv")
+    start_ns = time.monotonic_ns()
+    readings = {fifo: fifo.lines for fifo in (feed.sync, feed.system)}
+    happened = []
+
+    def read_and_sleep(fifo):
+        lines = readings[fifo]()
+        if not happened:
+            happened.append(True)
+            os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS} 1\n".encode())
+            rows = f"{HEADER}\n{row(start_ns + 3 * SECOND_NS, 1.0, 0)}\n"
+            os.write(feed.system.descriptor, rows.encode())
+        return lines
+
+    for fifo in readings:
+        monkeypatch.setattr(fifo, "lines", lambda fifo=fifo: read_and_sleep(fifo))
+    lines = []
+    reader = threading.Thread(target=lambda: lines.extend(feed.live.read_text().splitlines()))
+    reader.start()
+    feed.start()
+    deadline_s = time.monotonic() + 120
+    while feed._newest_ns < start_ns + 3 * SECOND_NS:
+        assert time.monotonic() < deadline_s, "the sample is not taken in"
+        time.sleep(0.01)
+    feed.loader_ended()
+    feed.stop()
+    reader.join()
+    assert edges_in_order(lines) == 1

@@ -168,14 +168,17 @@ class Feed:
 
     def _carry(self) -> None:
         """Takes in what the loader wrote, or idles up to now."""
+        # Edges are read last: those before the newest sample must be there, even if this process was kept from running.
+        now_ns = time.monotonic_ns()
+        samples = self.system.lines() if self._loader_runs else []
         for line in self.sync.lines():
             stamp, _, level = line.partition(" ")
             if stamp.isdigit() and level.strip() in {"0", "1"}:
                 self._hold(int(stamp), f"e {stamp} {level.strip()}\n")
         if not self._loader_runs:
-            self._idle_until(time.monotonic_ns())
+            self._idle_until(now_ns)
             return
-        for line in self.system.lines():
+        for line in samples:
             if self._copy:
                 self._copy.write(line + "\n")
             if activity := self._reader.row(line):
