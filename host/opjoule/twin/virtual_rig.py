@@ -46,24 +46,33 @@ class EdgeWire(threading.Thread):
         self._ended = threading.Event()
         # The emulator stamps with the wall clock (microseconds); the rig runs on the monotonic one.
         self._wall_ahead_ns = _wall_ahead_ns()
+        self._lock = threading.Lock()
+        self._partial = ""
+        self._source = trace.open()
+        self._source.seek(0, os.SEEK_END)
+        self._sink = sync.open("w")
 
     def run(self) -> None:
         """Follows the trace until close()."""
-        partial = ""
-        with self._trace.open() as trace, self._sync.open("w") as sync:
-            trace.seek(0, os.SEEK_END)
-            while not self._ended.wait(_POLL_S):
-                *lines, partial = (partial + trace.read()).split("\n")
-                for line in lines:
-                    if found := _EDGE.search(line):
-                        host_ns = (int(found[1]) * 1_000_000 + int(found[2])) * 1000 - self._wall_ahead_ns
-                        sync.write(f"{host_ns} {found[3]}\n")
-                sync.flush()
+        while not self._ended.wait(_POLL_S):
+            self.carry()
+
+    def carry(self) -> None:
+        """Passes on what the emulator has told so far."""
+        with self._lock:
+            *lines, self._partial = (self._partial + self._source.read()).split("\n")
+            for line in lines:
+                if found := _EDGE.search(line):
+                    host_ns = (int(found[1]) * 1_000_000 + int(found[2])) * 1000 - self._wall_ahead_ns
+                    self._sink.write(f"{host_ns} {found[3]}\n")
+            self._sink.flush()
 
     def close(self) -> None:
         """Ends the thread."""
         self._ended.set()
         self.join()
+        self._source.close()
+        self._sink.close()
 
 
 def _wall_ahead_ns() -> int:
@@ -74,10 +83,14 @@ def _wall_ahead_ns() -> int:
 
 
 class ActivityWire:
-    """Carries one loader's system samples to the feed while it runs, with board_ns put on this computer's clock."""
+    """Carries one loader's system samples to the feed while it runs, with board_ns put on this computer's clock.
 
-    def __init__(self, follow: list[str], target: Path, ahead_ns: int) -> None:
+    The edges before a sample go first, however busy the computer is.
+    """
+
+    def __init__(self, follow: list[str], target: Path, ahead_ns: int, edges: EdgeWire) -> None:
         self._ahead_ns = ahead_ns
+        self._edges = edges
         self._passed = 0
         self._sink = target.open("w")
         self._process = subprocess.Popen(
@@ -96,6 +109,7 @@ class ActivityWire:
         self._passed += 1
         board_ns, comma, rest = line.partition(",")
         shifted = str(int(board_ns) - self._ahead_ns) if board_ns.isdigit() else board_ns
+        self._edges.carry()
         self._sink.write(shifted + comma + rest)
         self._sink.flush()
 
@@ -129,7 +143,8 @@ class VirtualLoader(BoardLoader):
         self._feed = feed
         feed.loader_starts(raw / f"{tag}.simulator-input.csv")
         follow = ["tail", "-n", "+1", "-s", "0.1", "--retry", "-f", f"{folder}/{tag}.system.csv"]
-        self._activity = ActivityWire(device.shell.command(follow), feed.system.path, ahead_ns)
+        command_line = device.shell.command(follow)
+        self._activity = ActivityWire(command_line, feed.system.path, ahead_ns, device.edges)
         super().__init__(device.shell, command, folder, raw)
 
     def finish(self) -> int:
@@ -146,7 +161,8 @@ class VirtualDevice(BoardDevice):
 
     simulated = True
     feed: Feed
-    """Set by the rig once it is connected."""
+    edges: EdgeWire
+    """Both set by the rig once it is connected."""
 
     def clock_exchange(self) -> Exchange:
         """The board's clock as the meter is to see it: the rig's delay ago."""
@@ -234,7 +250,7 @@ class VirtualRig(TwinRig):
             wanted=StateSettings(file_system="new" if may_mount else "keep").changed(wanted, "--state"),
         )
         self._open.callback(self.board.close)
-        self.board.feed = self._feed
+        self.board.feed, self.board.edges = self._feed, wire
         self.machine = machine
 
     def facts(self) -> dict[str, Any]:
