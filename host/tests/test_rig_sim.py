@@ -186,6 +186,25 @@ def test_commands_that_pile_up_while_the_rig_is_kept_from_running_cost_nothing(t
     assert not {"transmit_full", "receive_overrun", "receive_bad_frame"} & set(losses.faults)
 
 
+def test_clock_requests_one_after_the_other_cost_no_sample(tmp_path):
+    exchanges = 0
+    with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 10.0), end_s=10.0), "--pace", "0"):
+        meter = SerialMeter(str(tmp_path / "meter"))
+        meter.open()
+        meter.configure()
+        meter.start()
+        meter.clock_exchange()
+        with pytest.raises(MeterGone):
+            while True:
+                if any(isinstance(event, Exchange) for event in meter.read(0.1)):
+                    exchanges += 1
+                    meter.clock_exchange()
+        losses = meter.losses
+        meter.close()
+    assert exchanges > 10
+    assert losses.lost_samples == 0, losses.faults
+
+
 def test_a_pulled_cable_ends_the_recording_and_keeps_what_came(tmp_path):
     with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0", "--unplug-at", "1.2") as process:
         summary = capture(tmp_path)

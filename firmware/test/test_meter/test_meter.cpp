@@ -153,6 +153,12 @@ class Host {
     FAIL("no such frame");
     return {};
   }
+  template <typename M>
+  size_t count_of() const {
+    size_t count = 0;
+    for (const Frame& frame : frames) count += frame.type == M::kType;
+    return count;
+  }
   Result acknowledged() const {
     return static_cast<Result>(last<protocol::Ack>().as<protocol::Ack>().result);
   }
@@ -261,8 +267,13 @@ TEST_CASE("a clock request is answered when the line is idle, with its time of a
   host.board.line_is_idle = false;
   host.send(protocol::Clock{0xABCD1234});
   const auto waiting = host.frames.size();
-  host.sample(0.01);
+  host.sample(0.005);
   CHECK(host.frames.size() == waiting);
+  // The line never rests: the samples, of which the queue holds 16, do not wait for it.
+  host.sample(0.1);
+  CHECK(host.frames.size() > waiting);
+  CHECK(host.count_of<protocol::ClockReply>() == 0);
+  CHECK(host.faults.of(Fault::transmit_full) == 0);
   host.board.line_is_idle = true;
   host.sample(0.002);
   const auto reply = host.last<protocol::ClockReply>().as<protocol::ClockReply>();

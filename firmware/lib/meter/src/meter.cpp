@@ -60,9 +60,10 @@ void Meter::receive(uint8_t byte, uint32_t ticks) {
 }
 
 void Meter::run() {
+  if (carrier_.behind()) carrier_.run();
   if (answer_ != Answer::none) {
     if (send_answer()) answer_ = Answer::none;
-    // A clock reply waits for an idle line: nothing may be put before it.
+    // A clock reply waits for an idle line: nothing else may be put before it.
     if (answer_ == Answer::clock) return;
   }
   if (source_.running() && edges_.pending()) {
@@ -70,7 +71,7 @@ void Meter::run() {
     send(edges_.take());
   }
   if (send_due_fault()) return;
-  if (source_.running() &&
+  if (source_.running() && !carrier_.behind() &&
       static_cast<uint8_t>(board_.turn() - last_status_turn_) >= kStatusTurns) {
     if (!room_for(kStatusBytes)) return;
     send_status();

@@ -4,6 +4,11 @@ namespace opjoule {
 
 using protocol::Mode;
 
+namespace {
+// The places left hold what comes while an answer is written: 4.2 ms in the default mode.
+constexpr uint8_t kBehind = SampleQueue::kCapacity - 8;
+}  // namespace
+
 void SampleCarrier::restart() {
   for (Totals& totals : totals_) totals = Totals{};
 }
@@ -15,6 +20,8 @@ void SampleCarrier::run() {
     carry_polled();
   }
 }
+
+bool SampleCarrier::behind() { return !source_.even() && source_.queue().size() >= kBehind; }
 
 bool SampleCarrier::empty() {
   return source_.even() ? source_.even_queue().empty() : source_.queue().size() == 0;
@@ -29,7 +36,6 @@ void SampleCarrier::carry_polled() {
   for (uint8_t sensor = 0; sensor < kMaxSensors; ++sensor) {
     if (!carry_sensor(sensor)) break;
   }
-  queue.free_taken();
   Tally tally;
   for (uint8_t sensor = 0; sensor < kMaxSensors; ++sensor) {
     if (queue.take_tally(sensor, &tally)) add(sensor, tally);
@@ -44,12 +50,22 @@ bool SampleCarrier::carry_sensor(uint8_t sensor) {
   SampleFormat format = {plan.mode, plan.map->wide, samples_per_frame_[sensor]};
   constexpr uint8_t kMostWide = protocol::max_items<protocol::Wide>();
   if (format.wide && format.samples_per_frame > kMostWide) format.samples_per_frame = kMostWide;
-  const uint8_t size = queue.size();
-  for (uint8_t place = 0; place < size; ++place) {
+  uint8_t place = 0;
+  uint8_t left = queue.size();
+  while (left != 0) {
     const Sample& sample = queue.at(place);
-    if (sample.flags == kTaken || sample.sensor != sensor) continue;
+    if (sample.flags == kTaken || sample.sensor != sensor) {
+      ++place;
+      --left;
+      continue;
+    }
     if (!framer_.append(sample, format, totals_[sensor])) return false;
     queue.take(place);
+    // At once, as new samples come in meanwhile: those behind it move up. None, if others wait
+    // before it.
+    const uint8_t freed = queue.free_taken();
+    if (freed == 0) ++place;
+    left = static_cast<uint8_t>(left - (freed == 0 ? 1 : freed));
     board_.start_transmit();
   }
   return true;

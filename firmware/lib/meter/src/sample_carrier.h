@@ -25,6 +25,9 @@ class SampleCarrier {
   // Carries what there is, as far as the line has room.
   void run();
 
+  // So much waits that it goes before an answer, which may wait for an idle line (5 ms at most).
+  bool behind();
+
   // Nothing is left in the queues.
   bool empty();
 

@@ -80,10 +80,13 @@ class SampleQueue {
   void take(uint8_t place) {
     entries_[static_cast<uint8_t>(tail_ + place) & (kCapacity - 1)].flags = kTaken;
   }
-  void free_taken() {
+  // How many places that gave.
+  uint8_t free_taken() {
     uint8_t tail = tail_;
     while (tail != head_ && entries_[tail & (kCapacity - 1)].flags == kTaken) ++tail;
+    const uint8_t freed = static_cast<uint8_t>(tail - tail_);
     tail_ = tail;
+    return freed;
   }
 
   // Main loop: what did not fit, once everything before it has been taken and freed.
