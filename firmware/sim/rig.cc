@@ -14,9 +14,9 @@ namespace {
 constexpr double kSlice_s = 1e-3;          // the host and the input are looked at so often
 constexpr double kPromptSlice_s = 0.2e-3;  // while a command from the host is being answered
 constexpr double kPrompt_s = 20e-3;
-constexpr double kTick_s = 1e-6;  // less than a byte takes on the line
-constexpr double kCommandGap_s = 5e-3;
-constexpr double kHistory_s = 2;  // of a live input, longer than any conversion
+constexpr double kTick_s = 1e-6;         // less than a byte takes on the line
+constexpr double kCommandGap_s = 20e-3;  // longer than any answer takes
+constexpr double kHistory_s = 2;         // of a live input, longer than any conversion
 
 HostPort::Bunching bunching(const Options& options) {
   if (options.paced) return {512, 16e-3, true};
