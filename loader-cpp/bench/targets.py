@@ -31,7 +31,8 @@ REASONS = {
     "with the check of the record's layout (15 ns; `perf record` of 4 million LMDB reads, loader and bare loop compared "
     "symbol by symbol). LMDB's reads take 1 us: 0.97 would leave 30 ns for all of that, and the same loader without any "
     "clock reading reached 0.953. Where the range of the pairs (see Engines) reaches to both sides of the target, other "
-    "work on this computer decides.",
+    "work on this computer decides: docs/benchmarks.md and docs/benchmarks-busy.md are the same benchmark on two such "
+    "computers, and differ by more than what is missed.",
     "threads": "Four threads share two processors, and with a second thread the C library takes locks and makes every "
     "system call a point where a thread could be cancelled (3 % of SQLite's processor time). SQLite's rollback journal "
     "lets no read go beside a write and Berkeley DB's default mode takes one thread at a time, so that about 1 is the best "
