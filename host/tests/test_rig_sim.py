@@ -48,6 +48,14 @@ def inputs(folder, rows, edges_s=(), end_s=SECONDS):
     return ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv")]
 
 
+def sampling_meter(folder):
+    meter = SerialMeter(str(folder / "meter"))
+    meter.open()
+    meter.configure()
+    meter.start()
+    return meter
+
+
 def truth_of(folder):
     return json.loads((folder / "truth.json").read_text())
 
@@ -127,10 +135,7 @@ def test_a_stale_link_is_replaced_and_the_own_one_removed(tmp_path):
 def test_a_terminated_run_leaves_the_truth_so_far(tmp_path):
     rows = steps(3, 600.0)
     with rig_sim(tmp_path, *inputs(tmp_path, rows, end_s=600.0), "--pace", "1") as process:
-        meter = SerialMeter(str(tmp_path / "meter"))
-        meter.open()
-        meter.configure()
-        meter.start()
+        meter = sampling_meter(tmp_path)
         while not meter.read(0.1):
             pass
         process.send_signal(signal.SIGTERM)
@@ -144,10 +149,7 @@ def test_a_terminated_run_leaves_the_truth_so_far(tmp_path):
 
 def test_a_host_that_reads_late_still_gets_every_byte(tmp_path):
     with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0") as process:
-        meter = SerialMeter(str(tmp_path / "meter"))
-        meter.open()
-        meter.configure()
-        meter.start()
+        meter = sampling_meter(tmp_path)
         # Unpaced, the profile would be over in a fraction of this; the pty holds much less. (On a busy computer the
         # simulator may need longer anyway: what it would have thrown away is counted below.)
         with pytest.raises(subprocess.TimeoutExpired):
@@ -165,10 +167,7 @@ def test_a_host_that_reads_late_still_gets_every_byte(tmp_path):
 
 def test_commands_that_pile_up_while_the_rig_is_kept_from_running_cost_nothing(tmp_path):
     with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 600.0), end_s=600.0), "--pace", "1") as process:
-        meter = SerialMeter(str(tmp_path / "meter"))
-        meter.open()
-        meter.configure()
-        meter.start()
+        meter = sampling_meter(tmp_path)
         while not meter.read(0.1):
             pass
         process.send_signal(signal.SIGSTOP)
@@ -189,10 +188,7 @@ def test_commands_that_pile_up_while_the_rig_is_kept_from_running_cost_nothing(t
 def test_clock_requests_one_after_the_other_cost_no_sample(tmp_path):
     exchanges = 0
     with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 10.0), end_s=10.0), "--pace", "0"):
-        meter = SerialMeter(str(tmp_path / "meter"))
-        meter.open()
-        meter.configure()
-        meter.start()
+        meter = sampling_meter(tmp_path)
         meter.clock_exchange()
         with pytest.raises(MeterGone):
             while True:

@@ -30,8 +30,8 @@ class Meter {
   // A byte from the host. `ticks`: when it arrived; used of a frame's last byte only.
   void receive(uint8_t byte, uint32_t ticks);
 
-  // Carries on with whatever waits; call it over and over. A call takes up to 6 ms while samples
-  // are taken, as the bus interrupts have most of the processor's time then.
+  // Carries on with whatever waits; call it over and over. A call takes some milliseconds while
+  // samples are taken, as the bus interrupts have most of the processor's time then.
   void run();
 
   // No answer waits: receive() may be given another byte.

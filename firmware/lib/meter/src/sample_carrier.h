@@ -26,6 +26,7 @@ class SampleCarrier {
   void run();
 
   // So much waits that it goes before an answer, which may wait for an idle line (5 ms at most).
+  // Never in even rows, whose frames are written whole.
   bool behind();
 
   // Nothing is left in the queues.
