@@ -18,12 +18,22 @@ def varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def file_header(board_ns: int = 0, version: int = 1) -> bytes:
-    return struct.pack("<8sIIQ8x", b"OPJLOG1\n", version, BLOCK_BYTES, board_ns)
+def file_header(board_ns: int = 0, version: int = 2) -> bytes:
+    header = struct.pack("<8sIIQII", b"OPJLOG1\n", version, BLOCK_BYTES, board_ns, 0, 0)
+    return sealed(header) if version > 1 else header
+
+
+def sealed(header: bytes) -> bytes:
+    """A header with its checksum, which is taken with zeros in bytes 28 to 31."""
+    return header[:28] + struct.pack("<I", zlib.crc32(header)) + header[32:]
 
 
 def block(
-    thread: int, base_board_ns: int, records: Sequence[tuple[int, int, int]], sequence: int = 0
+    thread: int,
+    base_board_ns: int,
+    records: Sequence[tuple[int, int, int]],
+    sequence: int = 0,
+    version: int = 2,
 ) -> bytes:
     payload = b"".join(varint(value) for record in records for value in record)
     header = struct.pack(
@@ -38,7 +48,13 @@ def block(
         0,
         sequence,
     )
-    return header + payload
+    return (sealed(header) if version > 1 else header) + payload
+
+
+def log(blocks: Sequence[tuple[int, int, Sequence[tuple[int, int, int]]]], version: int = 2) -> list[bytes]:
+    """Header and blocks of a whole log, numbered; each is (thread, base_board_ns, records)."""
+    numbered = [block(*each, sequence=number, version=version) for number, each in enumerate(blocks)]
+    return [file_header(version=version), *numbered]
 
 
 def operation(kind: int, gap_ns: int, duration_ns: int, ok: bool = True) -> tuple[int, int, int]:

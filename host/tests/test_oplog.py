@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from operation_log_writer import block, byte_size, file_header, operation, varint
+from operation_log_writer import block, byte_size, file_header, log, operation, varint
 from opjoule.errors import OperationLogFault, RecordFault
 from opjoule.operations.oplog import read_operation_log
 from opjoule.operations.varints import decode_varints
@@ -51,15 +51,28 @@ RECORD = st.one_of(
     st.builds(operation, st.integers(0, 5), st.integers(0, 2**40), st.integers(0, 2**40), st.booleans()),
     st.builds(byte_size, st.integers(0, 5), st.integers(0, 2**24)),
 )
+
+
+def following(blocks):
+    """The same blocks, each beginning where the one before of its thread ended."""
+    ended_ns, made = {}, []
+    for thread, wanted_ns, records in blocks:
+        base_board_ns = ended_ns.get(thread, wanted_ns)
+        made.append((thread, base_board_ns, records))
+        spent_ns = sum(gap + duration for tag, gap, duration in records if not tag & 0x10)
+        ended_ns[thread] = base_board_ns + spent_ns
+    return made
+
+
 BLOCKS = st.lists(
-    st.tuples(st.integers(0, 7), st.integers(0, 2**60), st.lists(RECORD, max_size=30)), max_size=6
-)
+    st.tuples(st.integers(0, 3), st.integers(0, 2**60), st.lists(RECORD, max_size=30)), max_size=6
+).map(following)
 
 
-@given(BLOCKS)
+@given(BLOCKS, st.sampled_from([1, 2]))
 @settings(max_examples=60, deadline=None)
-def test_bulk_decoding_agrees_with_reading_record_by_record(tmp_path_factory, blocks):
-    path = written(tmp_path_factory.mktemp("log"), file_header(), *(block(*entry) for entry in blocks))
+def test_bulk_decoding_agrees_with_reading_record_by_record(tmp_path_factory, blocks, version):
+    path = written(tmp_path_factory.mktemp("log"), *log(blocks, version))
     table = read_operation_log(path).operations
     rows = list(
         zip(table.board_ns, table.duration_ns, table.kind, table.thread, table.bytes, table.ok, strict=True)
@@ -78,40 +91,67 @@ def record_by_record(thread, base_board_ns, records):
         yield start_ns, second, tag & 7, thread, sizes.get(tag & 7, 0), bool(tag & 8)
 
 
-SOUND = block(0, 0, [operation(0, 10, 20)] * 5)
+FIVE = [operation(0, 10, 20)] * 5
+HEADER, *SOUND = log([(0, 150 * number, FIVE) for number in range(4)])
+LENGTH = len(SOUND[0])
 
 
-@pytest.mark.parametrize("kept", [1, 39, 40, 41, len(SOUND) - 1])
+@pytest.mark.parametrize("kept", [1, 39, 40, 41, LENGTH - 1])
 def test_a_torn_last_block_is_counted_and_left_out(tmp_path, kept):
-    log = read_operation_log(written(tmp_path, file_header(), SOUND, SOUND[:kept]))
-    assert len(log.operations) == 5 and log.torn_bytes == kept and log.fault is None
+    found = read_operation_log(written(tmp_path, HEADER, SOUND[0], SOUND[1][:kept]))
+    assert len(found.operations) == 5 and found.torn_bytes == kept and found.fault is None
 
 
-@pytest.mark.parametrize("tail", [bytes(100), SOUND[:40] + bytes(len(SOUND) - 40)])
+@pytest.mark.parametrize("tail", [bytes(100), SOUND[1][:40] + bytes(LENGTH - 40)])
 def test_zeros_left_by_a_power_cut_are_a_torn_tail(tmp_path, tail):
-    log = read_operation_log(written(tmp_path, file_header(), SOUND, tail))
-    assert len(log.operations) == 5 and log.torn_bytes == len(tail)
+    found = read_operation_log(written(tmp_path, HEADER, SOUND[0], tail))
+    assert len(found.operations) == 5 and found.torn_bytes == len(tail)
 
 
-def corrupted(block_bytes: bytes, at: int) -> bytes:
-    return block_bytes[:at] + bytes([block_bytes[at] ^ 0x55]) + block_bytes[at + 1 :]
+def flipped(content: bytes, bit: int) -> bytes:
+    return content[: bit // 8] + bytes([content[bit // 8] ^ 1 << bit % 8]) + content[bit // 8 + 1 :]
 
 
-@pytest.mark.parametrize("at", [0, 15, 24, 45])
-def test_a_corrupt_block_names_file_and_offset_and_keeps_what_is_before(tmp_path, at):
-    """A flipped byte in magic, size, checksum or payload of the second of three blocks."""
-    path = written(tmp_path, file_header(), SOUND, corrupted(SOUND, at), SOUND)
-    with pytest.raises(OperationLogFault) as caught:
-        read_operation_log(path)
-    assert caught.value.offset == 32 + len(SOUND)
-    assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-    log = read_operation_log(path, strict=False)
-    assert len(log.operations) == 5 and log.fault is not None
+def test_any_flipped_bit_of_a_block_is_found_and_what_is_before_it_kept(tmp_path):
+    """In the second of four blocks: header or payload."""
+    for bit in range(8 * LENGTH):
+        path = written(tmp_path, HEADER, SOUND[0], flipped(SOUND[1], bit), *SOUND[2:])
+        with pytest.raises(OperationLogFault) as caught:
+            read_operation_log(path)
+        assert caught.value.offset == 32 + LENGTH, f"bit {bit}"
+        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+        found = read_operation_log(path, strict=False)
+        assert len(found.operations) == 5 and found.fault is not None
+
+
+def test_any_flipped_bit_of_the_files_header_is_found(tmp_path):
+    for bit in range(8 * 32):
+        with pytest.raises(RecordFault):
+            read_operation_log(written(tmp_path, flipped(HEADER, bit), *SOUND))
+
+
+@pytest.mark.parametrize("byte", [0, 6, 8, 16, 24, 28, 32, 45])
+def test_version_1_has_no_checksum_of_its_headers_but_its_blocks_must_fit_together(tmp_path, byte):
+    """Magic, flags, count, base, checksum, reserved, sequence, payload; the thread and a greater size do not show."""
+    header, *blocks = log([(0, 150 * number, FIVE) for number in range(3)], version=1)
+    for bit in range(8 * byte, 8 * byte + 8):
+        with pytest.raises(OperationLogFault):
+            read_operation_log(written(tmp_path, header, blocks[0], flipped(blocks[1], bit), blocks[2]))
+
+
+@pytest.mark.parametrize(
+    "order", [[0, 2, 3], [1, 2, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3], [1, 0, 2, 3]], ids=str
+)
+@pytest.mark.parametrize("version", [1, 2])
+def test_missing_doubled_and_swapped_blocks_are_told(tmp_path, order, version):
+    header, *blocks = log([(0, 150 * number, FIVE) for number in range(4)], version)
+    with pytest.raises(OperationLogFault, match="stands where"):
+        read_operation_log(written(tmp_path, header, *(blocks[number] for number in order)))
 
 
 @pytest.mark.parametrize("record", [(6, 1, 1), (0x20, 1, 1), (0x18, 1, 1), (2**40, 1, 1), (0, 2**63, 1)])
 def test_an_unknown_tag_or_impossible_time_is_corrupt(tmp_path, record):
-    path = written(tmp_path, file_header(), block(0, 0, [record]), SOUND)
+    path = written(tmp_path, *log([(0, 0, [record]), (1, 0, FIVE)]))
     with pytest.raises(OperationLogFault):
         read_operation_log(path)
 

@@ -13,7 +13,7 @@ import numpy as np
 HOST = Path(__file__).parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests")]
 
-from operation_log_writer import block, byte_size, file_header, operation  # noqa: E402  # path set above
+from operation_log_writer import block, byte_size, file_header, operation, sealed  # noqa: E402  # path set above
 from opjoule.operations.oplog import read_operation_log  # noqa: E402
 
 RECORDS_A_BLOCK = 11_000
@@ -35,7 +35,8 @@ def write_log(path: Path, operations: int) -> int:
         file.write(file_header())
         for number in range(blocks):
             sample[16:24] = (number * step_ns).to_bytes(8, "little")
-            file.write(sample)
+            sample[28:40] = bytes(4) + number.to_bytes(8, "little")
+            file.write(sealed(bytes(sample[:40])) + sample[40:])
     return blocks * RECORDS_A_BLOCK
 
 

@@ -16,9 +16,10 @@ namespace opjoule {
 namespace {
 
 constexpr char kMagic[9] = "OPJLOG1\n";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr uint32_t kBlockMagic = 0x4B4C4250;
 constexpr size_t kFileHeaderBytes = 32;
+constexpr size_t kHeaderCrcAt = 28;  // in the file's header and in a block's
 
 // Appends an integer, little endian as every board we build for.
 template <typename Int>
@@ -26,6 +27,14 @@ char* put(char* at, Int value) {
   std::memcpy(at, &value, sizeof value);
   return at + sizeof value;
 }
+
+uint32_t checksum(const char* from, size_t bytes) {
+  return static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(from), static_cast<uInt>(bytes)));
+}
+
+// Writes the checksum of a header, taken with zeros in its own place.
+void seal(char* header, size_t bytes) { put(header + kHeaderCrcAt, checksum(header, bytes)); }
 
 }  // namespace
 
@@ -39,6 +48,7 @@ Status OperationLog::create(const std::string& path, std::unique_ptr<OperationLo
   char* at = put(header + 8, kVersion);
   at = put(at, kBlockBytes);
   put(at, static_cast<uint64_t>(board_ns()));
+  seal(header, sizeof header);
   if (!write_all(fd, {header, sizeof header}))
     return system_error("operation log " + path + ": cannot be written");
   return Status::ok();
@@ -48,17 +58,17 @@ OperationLog::~OperationLog() { ::close(fd_); }
 
 Status OperationLog::append(const Block& block, std::vector<char>& bytes) {
   const size_t payload_bytes = bytes.size() - kHeaderBytes;
-  const auto* payload = reinterpret_cast<const Bytef*>(bytes.data() + kHeaderBytes);
   char* at = put(bytes.data(), kBlockMagic);
   at = put(at, block.thread);
   at = put(at, uint16_t{0});
   at = put(at, block.record_count);
   at = put(at, static_cast<uint32_t>(payload_bytes));
   at = put(at, static_cast<uint64_t>(block.base_board_ns));
-  at = put(at, static_cast<uint32_t>(crc32(0, payload, static_cast<uInt>(payload_bytes))));
+  at = put(at, checksum(bytes.data() + kHeaderBytes, payload_bytes));
   at = put(at, uint32_t{0});
   const std::lock_guard lock(mutex_);
   put(at, sequence_++);
+  seal(bytes.data(), kHeaderBytes);
   if (status_.is_ok() && !write_all(fd_, {bytes.data(), bytes.size()}))
     status_ = system_error("operation log " + path_ + ": cannot be written");
   return status_;

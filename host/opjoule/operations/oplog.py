@@ -18,10 +18,13 @@ from opjoule.operations.operation_table import KINDS, OperationTable
 from opjoule.operations.varints import decode_varints
 
 MAGIC: Final = b"OPJLOG1\n"
-VERSION: Final = 1
-FILE_HEADER: Final = struct.Struct("<8sIIQ8x")
+VERSION: Final = 2
+"""Newest version. Version 1 has no checksum of its headers."""
+FILE_HEADER: Final = struct.Struct("<8sIIQII")
 BLOCK_MAGIC: Final = 0x4B4C4250
 BLOCK_HEADER: Final = struct.Struct("<IHHIIQIIQ")
+_HEADER_CRC: Final = slice(28, 32)
+"""Place of a header's own checksum, in the file's header and in a block's."""
 VARINTS_A_RECORD: Final = 3
 SIZE_TAG: Final = 0x10
 OK_BIT: Final = 0x08
@@ -39,6 +42,13 @@ class OperationLog:
     """Bytes after the last whole block: the end of a log whose writer was killed."""
     fault: OperationLogFault | None
     """The corruption at which reading stopped; always None with strict=True."""
+
+
+@dataclass(frozen=True)
+class _FileHeader:
+    version: int
+    created_board_ns: int
+    block_bytes: int
 
 
 @dataclass(frozen=True)
@@ -63,7 +73,8 @@ def read_operation_log(path: Path, *, strict: bool = True) -> OperationLog:
         strict: False returns what stands before a corrupt block, and the fault with it.
     Raises:
         RecordFault: the file is absent, empty or not an operation log.
-        OperationLogFault: a block is corrupt (strict only); a torn last block is not corrupt, it is counted.
+        OperationLogFault: a block is corrupt, missing or out of its order (strict only); a torn last block is
+            not corrupt, it is counted.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -75,11 +86,11 @@ def read_operation_log(path: Path, *, strict: bool = True) -> OperationLog:
 
 
 def _read(path: Path, data: mmap.mmap, strict: bool) -> OperationLog:
-    created_board_ns, block_bytes = _file_header(path, data)
+    header = _file_header(path, data)
     blocks: list[_Block] = []
     fault, torn_bytes, end = None, 0, FILE_HEADER.size
     try:
-        for block in _blocks(path, data, block_bytes):
+        for block in _blocks(path, data, header):
             blocks.append(block)
             end = block.payload_end
     except OperationLogFault as found:
@@ -97,28 +108,41 @@ def _read(path: Path, data: mmap.mmap, strict: bool) -> OperationLog:
     fault = decode_fault or fault
     if fault is not None and strict:
         raise fault
-    return OperationLog(table.sorted(), created_board_ns, decoded, torn_bytes, fault)
+    return OperationLog(table.sorted(), header.created_board_ns, decoded, torn_bytes, fault)
 
 
-def _file_header(path: Path, data: mmap.mmap) -> tuple[int, int]:
-    """The log's creation on the board's clock [ns] and the greatest size of a block."""
+def _file_header(path: Path, data: mmap.mmap) -> _FileHeader:
     if len(data) < FILE_HEADER.size:
         raise RecordFault(f"operation log {path} is cut off inside its header ({len(data)} bytes)")
-    magic, version, block_bytes, created_board_ns = FILE_HEADER.unpack_from(data, 0)
+    magic, version, block_bytes, created_board_ns, _, crc32 = FILE_HEADER.unpack_from(data, 0)
     if magic != MAGIC:
         raise RecordFault(f"{path} is not an operation log: it does not begin with OPJLOG1")
-    if version != VERSION:
-        raise RecordFault(f"operation log {path}: version {version}, this program reads {VERSION}")
-    return created_board_ns, block_bytes
+    if version == 1 and any(data[24 : FILE_HEADER.size]):
+        raise OperationLogFault(path, 0, "the file's header was changed: version 1 ends with eight zeros")
+    if version == VERSION and not _is_sealed(data[: FILE_HEADER.size], crc32):
+        raise OperationLogFault(path, 0, "checksum does not match the file's header")
+    if version not in (1, VERSION):
+        raise RecordFault(f"operation log {path}: version {version}, this program reads up to {VERSION}")
+    return _FileHeader(version, created_board_ns, block_bytes)
 
 
-def _blocks(path: Path, data: mmap.mmap, block_bytes: int) -> Iterator[_Block]:
+def _is_sealed(header: bytes, crc32: int) -> bool:
+    """Does a header's checksum match, taken with zeros in its own place?"""
+    plain = bytearray(header)
+    plain[_HEADER_CRC] = bytes(4)
+    return zlib.crc32(plain) == crc32
+
+
+def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[_Block]:
     """Headers of all whole blocks; the next one's place follows from the one before."""
-    offset = FILE_HEADER.size
+    offset, number = FILE_HEADER.size, 0
     while offset < len(data):
         if offset + BLOCK_HEADER.size > len(data):
             raise _Torn
-        magic, thread, _, records, size, base_board_ns, crc32, _, _ = BLOCK_HEADER.unpack_from(data, offset)
+        bytes_of_it = data[offset : offset + BLOCK_HEADER.size]
+        magic, thread, flags, records, size, base_board_ns, crc32, own_crc32, sequence = BLOCK_HEADER.unpack(
+            bytes_of_it
+        )
         payload_at = offset + BLOCK_HEADER.size
         if magic != BLOCK_MAGIC:
             if not any(data[offset:]):
@@ -126,12 +150,17 @@ def _blocks(path: Path, data: mmap.mmap, block_bytes: int) -> Iterator[_Block]:
             raise OperationLogFault(
                 path, offset, f"block magic is {magic:#010x}, expected {BLOCK_MAGIC:#010x}"
             )
-        if size > block_bytes:
-            raise OperationLogFault(path, offset, f"block of {size} bytes, limit {block_bytes}")
+        sound = not own_crc32 and not flags if header.version == 1 else _is_sealed(bytes_of_it, own_crc32)
+        if not sound:
+            raise OperationLogFault(path, offset, "checksum does not match the block's header")
+        if sequence != number:
+            raise OperationLogFault(path, offset, f"block number {sequence} stands where {number} belongs")
+        if size > header.block_bytes:
+            raise OperationLogFault(path, offset, f"block of {size} bytes, limit {header.block_bytes}")
         if payload_at + size > len(data):
             raise _Torn
         yield _Block(offset, thread, records, base_board_ns, crc32, payload_at, payload_at + size)
-        offset = payload_at + size
+        offset, number = payload_at + size, number + 1
 
 
 def _at_end(block: _Block, data: mmap.mmap) -> bool:
@@ -146,21 +175,35 @@ def _decode(
     rows = sum(min(block.records, (block.payload_end - block.payload_at) // 3) for block in blocks)
     table = OperationTable.empty(rows)
     filled = 0
+    ended_ns: dict[int, int] = {}
     for number, block in enumerate(blocks):
         payload = data[block.payload_at : block.payload_end]
         if zlib.crc32(payload) != block.crc32:
             fault = OperationLogFault(path, block.offset, "block checksum does not match its payload")
             return table.select(slice(filled)), number, fault
         try:
-            filled = _decode_block(block, payload, table, filled)
+            _check_follows(block, ended_ns)
+            filled, ended_ns[block.thread] = _decode_block(block, payload, table, filled)
         except ValueError as problem:
             fault = OperationLogFault(path, block.offset, str(problem))
             return table.select(slice(filled)), number, fault
     return table.select(slice(filled)), len(blocks), None
 
 
-def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: int) -> int:
-    """Fills the table's rows from `filled` on with a block's operations; returns the next free row."""
+def _check_follows(block: _Block, ended_ns: dict[int, int]) -> None:
+    """Raises ValueError for a block that does not begin where its thread's last one ended."""
+    ended = ended_ns.get(block.thread, block.base_board_ns)
+    if block.base_board_ns != ended:
+        raise ValueError(
+            f"thread {block.thread} goes on at {block.base_board_ns} ns, its last block ended at {ended} ns"
+        )
+
+
+def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: int) -> tuple[int, int]:
+    """Fills the table's rows from `filled` on with a block's operations.
+
+    Returns: the next free row, and the end of the last operation on the board's clock [ns].
+    """
     values = decode_varints(payload)
     if values.size != block.records * VARINTS_A_RECORD:
         raise ValueError(f"block holds {values.size} numbers, expected 3 for each of {block.records} records")
@@ -173,7 +216,7 @@ def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: 
     gap_ns, duration_ns = fields[rows, 1], fields[rows, 2]
     into = slice(filled, filled + kept.size)
     end_ns = np.cumsum(gap_ns + duration_ns)
-    _check_times(block.base_board_ns, gap_ns, duration_ns, end_ns)
+    last_ns = _check_times(block.base_board_ns, gap_ns, duration_ns, end_ns)
     np.subtract(end_ns, duration_ns, out=table.board_ns[into])
     table.board_ns[into] += block.base_board_ns
     table.duration_ns[into] = duration_ns
@@ -182,7 +225,7 @@ def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: 
     np.not_equal(kept & OK_BIT, 0, out=table.ok[into])
     if sizes.size:
         _fill_bytes(tag, fields[:, 1], sizes, rows, table.bytes[into])
-    return filled + kept.size
+    return filled + kept.size, last_ns
 
 
 def _check_times(
@@ -190,12 +233,13 @@ def _check_times(
     gap_ns: npt.NDArray[np.int64],
     duration_ns: npt.NDArray[np.int64],
     end_ns: npt.NDArray[np.int64],
-) -> None:
-    """Raises ValueError for times beyond 63 bits, in the log or in their sum."""
+) -> int:
+    """The end of the last operation [ns]. Raises ValueError for times beyond 63 bits, in the log or in their sum."""
     last_ns = base_board_ns + (int(end_ns[-1]) if end_ns.size else 0)
     wrapped = bool(np.any((gap_ns | duration_ns | end_ns) < 0)) or bool(np.any(end_ns[1:] < end_ns[:-1]))
     if wrapped or last_ns >= 1 << 63:
         raise ValueError("an operation's time does not fit into 63 bits")
+    return last_ns
 
 
 def _check_tags(full: npt.NDArray[np.int64], tag: npt.NDArray[np.uint8]) -> None:
