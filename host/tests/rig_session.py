@@ -35,6 +35,7 @@ PERFECT_SENSOR = SensorModel(
     bus_lsb_v=4e-3,
     bus_gain_error_max=0.0,
     current_max_a=3.2,
+    clock_error_max=0.0,
 )
 """No error but steps and sampling, so that a stated uncertainty has nothing to hide behind."""
 

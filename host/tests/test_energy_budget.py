@@ -84,6 +84,7 @@ CALIBRATED = SensorModel(
     bus_lsb_v=4e-3,
     bus_gain_error_max=0.0,
     current_max_a=3.2,
+    clock_error_max=0.0,
     calibration="ideal",
 )
 
@@ -158,17 +159,17 @@ def test_standard_error_respects_autocorrelation():
 
 
 def test_a_budget_names_every_part_and_gives_a_reason_for_an_absent_one():
-    parts = dict.fromkeys(PARTS[:5], 1.0)
+    parts = dict.fromkeys(PARTS[:6], 1.0)
     with pytest.raises(ValueError, match="budget must name"):
         Budget(parts, {})
     budget = Budget(parts, {"baseline": "idle power is not subtracted", "repeats": "one run"})
-    assert budget.standard_u == pytest.approx(math.sqrt(5))
-    assert budget.energy(10.0).u == pytest.approx(2 * math.sqrt(5))
+    assert budget.standard_u == pytest.approx(math.sqrt(6))
+    assert budget.energy(10.0).u == pytest.approx(2 * math.sqrt(6))
     entries = json.loads(json.dumps(budget.to_json()))
     assert list(entries) == list(PARTS)
-    assert sum(entries[part]["share"] for part in PARTS[:5]) == pytest.approx(1.0)
+    assert sum(entries[part]["share"] for part in PARTS[:6]) == pytest.approx(1.0)
     assert entries["repeats"] == {"value": None, "u": None, "unit": "J", "reason": "one run"}
-    assert budget.with_part("repeats", 2.0).standard_u == pytest.approx(3.0)
+    assert budget.with_part("repeats", 2.0).standard_u == pytest.approx(math.sqrt(10))
 
 
 def test_the_spread_of_repeats_is_widened_for_few_runs():

@@ -89,6 +89,7 @@ def marginal_energy(run: EnergyResult, idle: IdlePower, sensor: SensorModel) -> 
         {
             **parts,
             "gain": abs(value_j) * sensor.power_gain_u,
+            "timebase": abs(value_j) * run.timebase.relative_u,
             "offset": abs(voltage_change_vs) * sensor.current_offset_u_a,
             "quantisation": math.hypot(parts["quantisation"], idle.quantisation_u_w * duration_s),
             "baseline": idle.standard_u_w * duration_s,

@@ -10,6 +10,15 @@ from typing import Any
 from opjoule.errors import RecordFault
 
 SQRT3 = math.sqrt(3.0)
+CRYSTAL_ERROR_MAX = 160e-6
+"""Relative bound of a computer's or an instrument's undisciplined crystal, rectangular.
+
+Half of the values then lie beyond 80 ppm, as in a survey of 20,000 hosts (median 78 ppm: Mills, Computer Network Time
+Synchronization, 2006, chapter 15). Time that is being slewed right now can be 500 ppm off (RFC 5905, MAXFREQ).
+"""
+RESONATOR_ERROR_MAX = 8e-3
+"""Relative bound of a ceramic resonator, which an Arduino Uno's controller runs on: 0.5 % as made, 0.2 % with
+temperature, 0.1 % in ten years (Murata CERALOCK CSTCE-V53, catalogue P16E)."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,8 @@ class SensorModel:
     """Lower end of what can flow: a board's supply current does not reverse."""
     seen_fraction: float = 0.5
     """Part of the time in which the current is converted: 0.5 in shunt+bus mode, 1 in shunt-only mode."""
+    clock_error_max: float = RESONATOR_ERROR_MAX
+    """Relative bound of the meter's own oscillator; it counts where no better clock gives the seconds."""
     calibration: str | None = None
     """Identity of the calibration that was applied to the trace; None for spec-sheet values."""
     calibrated_power_gain_u: float | None = None

@@ -102,7 +102,8 @@ def alignment_u_j(cells: Cells, start_ns: int, end_ns: int, u_ns: float, u_durat
     """Standard uncertainty [J] from not knowing exactly where the window lies.
 
     Place: the energy of the window moved both ways by k = 2 times its uncertainty, halved.
-    Length: the power at the edges times the uncertainty of the duration.
+    Length: how far the power at the edges lies from the mean, times the uncertainty of the length. The seconds of the
+    window do not come from the meter, so that a window placed too long changes its mean power alone.
     Resolution: a step of the load inside the sample that an edge cuts is known only to lie in that sample.
     """
     shift_ns = np.array([-1, 1], np.int64) * max(round(2 * u_ns), 1 if u_ns > 0 else 0)
@@ -110,7 +111,8 @@ def alignment_u_j(cells: Cells, start_ns: int, end_ns: int, u_ns: float, u_durat
     moved_j = cells.power.between(start_ns + shift_ns, end_ns + shift_ns)
     place_u_j = float(np.max(np.abs(moved_j - energy_j))) / 2
     edges = cells.power.cell_at([start_ns, end_ns])
-    edge_w = float(np.max(np.abs(cells.power.values[edges])))
+    mean_w = energy_j / ((end_ns - start_ns) * NS)
+    edge_w = float(np.max(np.abs(cells.power.values[edges] - mean_w)))
     return math.hypot(place_u_j, edge_w * u_duration_ns * NS, *_cut_sample_u_j(cells, edges.tolist()))
 
 

@@ -9,6 +9,7 @@ from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.loss import Loss, loss_in
 from opjoule.energy.sensor import SensorModel
+from opjoule.energy.timebase import Timebase
 from opjoule.energy.uncertainty import alignment_u_j, quantisation_u_j
 from opjoule.errors import GapError, WindowError
 from opjoule.trace.power_trace import PowerTrace
@@ -27,23 +28,38 @@ class Window:
     u_ns: float
     """Standard uncertainty of the window's place: both edges move together [ns]."""
     u_duration_ns: float = 0.0
-    """Standard uncertainty of the window's length [ns]."""
+    """Standard uncertainty of the window's length on the meter's clock [ns]."""
+    timebase: Timebase | None = None
+    """What its seconds are; None: the meter's own."""
 
     @property
     def duration_s(self) -> float:
-        """Length [s]."""
-        return (self.end_ns - self.start_ns) * 1e-9
+        """Length [s], by the best clock there is."""
+        rate = self.timebase.rate if self.timebase else 1.0
+        return (self.end_ns - self.start_ns) * 1e-9 * rate
 
     @classmethod
     def on_meter(cls, board_to_meter: ClockMap, start_board_ns: int, end_board_ns: int) -> Window:
-        """The window between two times of the board's clock, carried over with the map's uncertainty."""
+        """The window between two times of the board's clock, carried over with the map's uncertainty.
+
+        Its seconds are the board's.
+        """
         middle_ns = (start_board_ns + end_board_ns) // 2
+        length_ns = end_board_ns - start_board_ns
+        start_ns, end_ns = board_to_meter.to_target(start_board_ns), board_to_meter.to_target(end_board_ns)
         return cls(
-            board_to_meter.to_target(start_board_ns),
-            board_to_meter.to_target(end_board_ns),
+            start_ns,
+            end_ns,
             board_to_meter.u_ns(middle_ns),
-            board_to_meter.u_rate * (end_board_ns - start_board_ns),
+            board_to_meter.u_rate * length_ns,
+            Timebase.defined_on(board_to_meter.source, length_ns, end_ns - start_ns),
         )
+
+    @classmethod
+    def of_meter(cls, start_ns: int, end_ns: int, meter_to_host: ClockMap | None) -> Window:
+        """A stretch of the meter's clock, known exactly there; its seconds are the host's where a map leads to it."""
+        timebase = Timebase.through(meter_to_host, start_ns, end_ns) if meter_to_host else None
+        return cls(start_ns, end_ns, 0.0, timebase=timebase)
 
 
 @dataclass(frozen=True)
@@ -54,6 +70,8 @@ class EnergyResult:
     """[J], k = 2."""
     budget: Budget
     window: Window
+    timebase: Timebase
+    """Where its seconds come from."""
     voltage_time_vs: float
     """Integral of the voltage over the window [V s]: what an offset of the current multiplies."""
     lost_s: float
@@ -67,6 +85,12 @@ class EnergyResult:
     def mean_power_w(self) -> float:
         """Energy over duration [W]."""
         return self.energy.value / self.window.duration_s
+
+    @property
+    def power(self) -> Measured:
+        """Energy over duration [W], k = 2. The timebase is in both, and so in neither part of the quotient."""
+        budget = self.budget.with_part("timebase", 0.0)
+        return budget.energy(self.energy.value).scale(1.0 / self.window.duration_s, "W")
 
 
 def window_energy_j(
@@ -93,28 +117,29 @@ def window_energy_j(
     _check_covered(cells, window)
     loss = loss_in(cells, window.start_ns, window.end_ns, sensor)
     _check_lost(loss, window, lost_fraction_max)
-    energy_j = float(cells.power.between(window.start_ns, window.end_ns))
-    voltage_time_vs = float(cells.voltage.between(window.start_ns, window.end_ns))
-    budget = Budget(
-        {
-            "gain": abs(energy_j) * sensor.power_gain_u,
-            "offset": abs(voltage_time_vs) * sensor.current_offset_u_a,
-            "quantisation": quantisation_u_j(cells, window.start_ns, window.end_ns, sensor),
-            "alignment": alignment_u_j(
-                cells, window.start_ns, window.end_ns, window.u_ns, window.u_duration_ns
-            ),
-            "loss": loss.standard_u_j,
-        },
-        {"baseline": "idle power is not subtracted", "repeats": "one run"},
-    )
+    timebase = window.timebase or Timebase.of_meter(sensor)
+    rate = timebase.rate
+    energy_j = float(cells.power.between(window.start_ns, window.end_ns)) * rate
+    voltage_time_vs = float(cells.voltage.between(window.start_ns, window.end_ns)) * rate
+    span = window.start_ns, window.end_ns
+    parts = {
+        "gain": abs(energy_j) * sensor.power_gain_u,
+        "offset": abs(voltage_time_vs) * sensor.current_offset_u_a,
+        "quantisation": quantisation_u_j(cells, *span, sensor) * rate,
+        "timebase": abs(energy_j) * timebase.relative_u,
+        "alignment": alignment_u_j(cells, *span, window.u_ns, window.u_duration_ns) * rate,
+        "loss": loss.standard_u_j * rate,
+    }
+    budget = Budget(parts, {"baseline": "idle power is not subtracted", "repeats": "one run"})
     return EnergyResult(
         energy=budget.energy(energy_j),
         budget=budget,
         window=window,
+        timebase=timebase,
         voltage_time_vs=voltage_time_vs,
-        lost_s=loss.unknown_s,
+        lost_s=loss.unknown_s * rate,
         lost_samples=loss.lost_samples,
-        lost_bounds_j=loss.bounds_j,
+        lost_bounds_j=(loss.bounds_j[0] * rate, loss.bounds_j[1] * rate),
     )
 
 
@@ -132,7 +157,7 @@ def _check_covered(cells: Cells, window: Window) -> None:
 
 
 def _check_lost(loss: Loss, window: Window, limit: float) -> None:
-    fraction = loss.unknown_s / window.duration_s
+    fraction = loss.unknown_s / ((window.end_ns - window.start_ns) * 1e-9)
     if fraction > limit:
         raise GapError(
             f"{100 * fraction:.1f} % of window {_s(window.start_ns)} to {_s(window.end_ns)} s was lost "

@@ -14,7 +14,7 @@ from opjoule.energy.sensor import SensorModel
 from opjoule.errors import DataFault
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.phases import Phase, of_name
-from opjoule.measurement.result import Placed, energies, harness_energy, repeat_energy
+from opjoule.measurement.result import Placed, RepeatEnergy, energies, harness_energy, repeat_energy
 from opjoule.measurement.usage import Usage, run_usage
 from opjoule.operations.latency import latency_s
 from opjoule.operations.operation_table import KINDS, OperationTable
@@ -48,10 +48,11 @@ def build_result(
     counted = _run_operations(operations, runs)
     mean_operations = len(counted) / len(runs) if len(counted) else fmean(run.operations for run in runs)
     entries: dict[str, Any] = energies(measured, mean_operations)
-    entries |= _rates(runs, phases, counted, mean_operations, alignment)
+    entries |= _rates(runs, phases, counted, mean_operations, measured)
     entries |= _usage(record, runs, cores)
     entries["harness_energy_j"] = harness_energy(placed, phases, measured[0].idle, mean_operations)
     entries["alignment"] = alignment.to_json()
+    entries["timebase"] = measured[0].run.timebase.to_json()
     entries["by_operation"] = _by_operation(counted, len(runs))
     entries["by_activity"] = {
         name: Missing(_NO_ATTRIBUTION, "J") for name in ("flush", "compaction", "sync", "checkpoint")
@@ -98,12 +99,11 @@ def _rates(
     phases: Sequence[Phase],
     counted: OperationTable,
     mean_operations: float,
-    alignment: Alignment,
+    measured: Sequence[RepeatEnergy],
 ) -> dict[str, Any]:
     run_s = fmean(run.duration_s for run in runs)
     settles = [phase.duration_s for phase in phases if phase.name == "settle"]
-    # The board's seconds against the meter's: their rates differ, and neither is known to be right.
-    rate_u = 2 * abs(alignment.board_to_meter.rate - 1.0) + 2 * alignment.board_to_meter.u_rate
+    rate_u = 2 * measured[0].run.timebase.relative_u
     moved = float(counted.bytes.sum()) / len(runs)
     latency = latency_s(counted.duration_ns)
     reason = "a property of the distribution in this run; the board clock resolves 1 ns"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opjoule.energy.sensor import SensorModel, ina219_breakout
+from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel, ina219_breakout
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.polled import ON_BOARD, Reading
@@ -97,6 +97,7 @@ class HwmonSource:
                 **seen,
                 "bus_lsb_v": max(model["bus_lsb_v"], step_v),
                 "seen_fraction": 5e-4 / PERIOD_S,
+                "clock_error_max": CRYSTAL_ERROR_MAX,
             }
         )
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
 from opjoule.errors import MeterFault
 from opjoule.meters.arrival_exchanges import ArrivalExchanges
 from opjoule.meters.interface import (
@@ -277,4 +277,5 @@ def joulescope_sensor() -> SensorModel:
         bus_gain_error_max=GAIN_ERROR_MAX,
         current_max_a=CURRENT_MAX_A,
         seen_fraction=1.0,
+        clock_error_max=CRYSTAL_ERROR_MAX,
     )

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Final
 
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.polled import ON_BOARD, Reading
@@ -77,6 +77,7 @@ class PmicSource:
             bus_gain_error_max=0.01,
             current_max_a=5.0,
             seen_fraction=0.01,
+            clock_error_max=CRYSTAL_ERROR_MAX,
         )
 
     def _values(self) -> tuple[Mapping[str, float], Mapping[str, float]]:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import serial
 
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.arrival_exchanges import ArrivalExchanges
 from opjoule.meters.delay_watch import DelayWatch
@@ -323,4 +323,5 @@ def ppk2_sensor() -> SensorModel:
         bus_gain_error_max=SUPPLY_ERROR_MAX,
         current_max_a=CURRENT_MAX_A,
         seen_fraction=1.0,
+        clock_error_max=CRYSTAL_ERROR_MAX,
     )

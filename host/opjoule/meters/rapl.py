@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.polled import ON_BOARD, Reading
@@ -109,6 +109,7 @@ class RaplSource:
             bus_gain_error_max=0.0,
             current_max_a=POWER_MAX_W,
             seen_fraction=1.0,
+            clock_error_max=CRYSTAL_ERROR_MAX,
         )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
 from opjoule.errors import BadInput
 
 SAMPLE_PERIOD_NS: Final = 200_000
@@ -169,6 +169,7 @@ class Model:
             bus_gain_error_max=VOLTAGE_ERROR_MAX,
             current_max_a=self.current_max_a,
             seen_fraction=1.0,
+            clock_error_max=CRYSTAL_ERROR_MAX,
         )
 
     @property
