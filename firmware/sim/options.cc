@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <functional>
 #include <vector>
@@ -37,6 +38,23 @@ Option number(const char* name, const char* placeholder, const char* help, doubl
               unfit(name, value,
                     "a number from " + std::to_string(lowest) + " to " + std::to_string(highest));
             place(options, parsed);
+          }};
+}
+
+using PlacePair = std::function<void(Options&, double first, double second)>;
+
+/// Two numbers with a comma between them; the second must be above 0.
+Option pair(const char* name, const char* placeholder, const char* help, double highest,
+            PlacePair place) {
+  return {name, placeholder, help, [=](Options& options, const std::string& value) {
+            const auto parts = split(value, ',');
+            double first = 0, second = 0;
+            if (parts.size() != 2 || !parse_number(parts[0], first) ||
+                !parse_number(parts[1], second) || std::abs(first) > highest || second <= 0)
+              unfit(name, value,
+                    std::string(placeholder) + ", the first within +-" + std::to_string(highest) +
+                        ", the second above 0");
+            place(options, first, second);
           }};
 }
 
@@ -103,6 +121,9 @@ std::vector<Option> input_options() {
       choice("--pace", "0", "1", "0: as fast as it can, 1: in real time (default)",
              [](Options& o, bool paced) { o.paced = paced; }),
       text("--truth", "FILE", "where the exact energies go, as JSON", &Options::truth),
+      text("--course", "FILE",
+           "with --live: CSV board_ns,energy_j, the exact energy up to each row of the input",
+           &Options::course),
       text("--bus-log", "FILE",
            "CSV start_cycle,end_cycle,action,byte: everything that the I2C bus did",
            &Options::bus_log),
@@ -124,19 +145,57 @@ std::vector<Option> input_options() {
   };
 }
 
-std::vector<Option> imperfection_options() {
+/// The clocks of microcontroller and sensor, which can go wrong in the same ways.
+std::vector<Option> clock_options() {
   return {
       number("--clock-error-ppm", "PPM",
-             "error of the microcontroller's crystal; positive runs fast", -1e5, 1e5,
-             [](Options& o, double v) { o.clock_error_ppm = v; }),
-      number("--sensor-clock-error-ppm", "PPM", "error of the sensor's own oscillator", -5e5, 5e5,
-             [](Options& o, double v) { o.imperfections.clock_error_ppm = v; }),
+             "error of the microcontroller's resonator; positive runs fast", -1e5, 1e5,
+             [](Options& o, double v) { o.clock.error_ppm = v; }),
+      pair("--clock-warmup", "PPM,TAU_S", "by how much it moves as it warms up, and how fast", 1e5,
+           [](Options& o, double ppm, double tau_s) {
+             o.clock.warmup_ppm = ppm;
+             o.clock.warmup_tau_s = tau_s;
+           }),
+      number("--clock-wander", "PPM", "slow wander, at most so far to either side", 0, 1e5,
+             [](Options& o, double v) { o.clock.wander_ppm = v; }),
+      number("--sensor-clock-error-ppm", "PPM",
+             "error of the sensor's own oscillator, which times its conversions", -5e5, 5e5,
+             [](Options& o, double v) { o.imperfections.clock.error_ppm = v; }),
+      pair("--sensor-clock-warmup", "PPM,TAU_S", "as --clock-warmup, of the sensor's", 1e5,
+           [](Options& o, double ppm, double tau_s) {
+             o.imperfections.clock.warmup_ppm = ppm;
+             o.imperfections.clock.warmup_tau_s = tau_s;
+           }),
+      number("--sensor-clock-wander", "PPM", "as --clock-wander, of the sensor's", 0, 1e5,
+             [](Options& o, double v) { o.imperfections.clock.wander_ppm = v; }),
+  };
+}
+
+std::vector<Option> supply_options() {
+  return {
+      number("--supply-ohm", "OHM",
+             "resistance between the profile's voltage and the board (default 0)", 0, 1e3,
+             [](Options& o, double v) { o.feeder.resistance_ohm = v; }),
+      pair("--ripple", "MV,HZ", "amplitude and frequency of a ripple of the board's voltage", 1e5,
+           [](Options& o, double millivolts, double hertz) {
+             o.feeder.ripple_v = millivolts * 1e-3;
+             o.feeder.ripple_hz = hertz;
+           }),
+  };
+}
+
+std::vector<Option> imperfection_options() {
+  return {
       number("--noise-uv", "UV", "r.m.s. white noise of a 532 us shunt conversion", 0, 1e6,
              [](Options& o, double v) { o.imperfections.noise_uv = v; }),
       number("--gain-error", "FRACTION", "of the shunt path: 0.005 reads 0.5 % too much", -1, 1,
              [](Options& o, double v) { o.imperfections.gain_error = v; }),
       number("--offset-uv", "UV", "of the shunt path, referred to input", -1e6, 1e6,
              [](Options& o, double v) { o.imperfections.offset_uv = v; }),
+      number("--bus-gain-error", "FRACTION", "of the bus voltage", -1, 1,
+             [](Options& o, double v) { o.imperfections.bus_gain_error = v; }),
+      number("--bus-offset-mv", "MV", "of the bus voltage", -1e5, 1e5,
+             [](Options& o, double v) { o.imperfections.bus_offset_v = v * 1e-3; }),
       number("--shunt-ohm", "OHM", "resistance of the shunt (default 0.1)", 1e-6, 1e3,
              [](Options& o, double v) { o.imperfections.shunt_ohm = v; }),
       choice("--quantisation", "round", "truncate", "how the sensor makes codes (default round)",
@@ -146,7 +205,7 @@ std::vector<Option> imperfection_options() {
              }),
       number("--drop-bytes", "RATE", "probability that a byte to the host is lost", 0, 1,
              [](Options& o, double v) { o.drop_rate = v; }),
-      {"--seed", "N", "of noise and of lost bytes (default 1)", set_seed},
+      {"--seed", "N", "of noise, wander and lost bytes (default 1)", set_seed},
       number("--reset-at", "S", "brown-out reset of the microcontroller at this profile time", 0,
              1e9, [](Options& o, double v) { o.reset_at_s = v; }),
       number("--unplug-at", "S", "the serial cable is pulled at this profile time", 0, 1e9,
@@ -162,7 +221,8 @@ std::vector<Option> imperfection_options() {
 
 std::vector<Option> all_options() {
   auto options = input_options();
-  for (auto& option : imperfection_options()) options.push_back(std::move(option));
+  for (auto&& group : {clock_options(), supply_options(), imperfection_options()})
+    options.insert(options.end(), group.begin(), group.end());
   return options;
 }
 
@@ -177,6 +237,8 @@ void check(const Options& options) {
     if (options.sync_pin == SyncPin::kD2 && sensor.model != "ina219")
       throw RigError("--sync-pin D2 does not go with --sensor " + sensor.model +
                      ": its ALERT line is there");
+  if (!options.course.empty() && options.live.empty())
+    throw RigError("--course goes with --live: a profile's integral is known without it");
   if (options.live.empty()) return;
   if (!options.sync.empty()) throw RigError("--sync does not go with --live: send e lines instead");
   if (!options.paced) throw RigError("--pace 0 does not go with --live: the input is in real time");

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "sensors/imperfections.h"
+#include "signal/oscillator.h"
+#include "signal/profile.h"
 
 namespace opjoule::rig {
 
@@ -25,12 +27,13 @@ struct SensorChoice {
 };
 
 struct Options {
-  std::string elf, profile, sync, pty, truth, live, bus_log;
+  std::string elf, profile, sync, pty, truth, course, live, bus_log;
   bool paced = true;
   ProfileStart start = ProfileStart::kSampling;
   SyncPin sync_pin = SyncPin::kD8;
   double delay_s = 0;
-  double clock_error_ppm = 0;
+  OscillatorErrors clock;  ///< of the microcontroller
+  Feeder feeder;
   Imperfections imperfections;
   double drop_rate = 0;
   std::uint64_t seed = 1;

@@ -14,9 +14,10 @@ namespace {
 constexpr double kSlice_s = 1e-3;          // the host and the input are looked at so often
 constexpr double kPromptSlice_s = 0.2e-3;  // while a command from the host is being answered
 constexpr double kPrompt_s = 20e-3;
-constexpr double kTick_s = 1e-6;         // less than a byte takes on the line
-constexpr double kCommandGap_s = 20e-3;  // longer than any answer takes
-constexpr double kHistory_s = 2;         // of a live input, longer than any conversion
+constexpr double kTick_s = 1e-6;                  // less than a byte takes on the line
+constexpr double kCommandGap_s = 20e-3;           // longer than any answer takes
+constexpr double kHistory_s = 2;                  // of a live input, longer than any conversion
+constexpr std::uint64_t kClockSeed = 0x636C6F63;  // so that no two sources of chance are the same
 
 HostPort::Bunching bunching(const Options& options) {
   if (options.paced) return {512, 16e-3, true};
@@ -27,20 +28,22 @@ HostPort::Bunching bunching(const Options& options) {
 
 Rig::Rig(const Options& options)
     : options_(options),
-      mcu_(options.elf, options.clock_error_ppm),
+      feed_(options.feeder),
+      mcu_(options.elf, options.clock, options.seed ^ kClockSeed),
       link_(options.pty, options.patience_s),
       host_port_(link_, options.drop_rate, options.seed ^ 0x6C696E6B, bunching(options)),
       uart_(mcu_, [this](std::uint8_t byte) { host_port_.push(byte, mcu_.now_s()); }),
       twi_(mcu_),
-      sync_(mcu_, options.sync_pin, [this](std::uint64_t, bool) { edge_played(); }),
+      sync_(mcu_, options.sync_pin, [this](std::uint64_t cycle, bool) { edge_played(cycle); }),
       bench_(mcu_, twi_, options.live.empty() ? file_profile_ : feed_.profile(), options) {
   clear_timer_flags_singly(mcu_);
   if (!options.bus_log.empty()) bus_log_.emplace(twi_, options.bus_log);
   if (!options.live.empty()) {
     live_.emplace(options.live);
+    if (!options.course.empty()) course_.emplace(options.course, feed_);
     return;
   }
-  file_profile_ = Profile::read(options.profile);
+  file_profile_ = Profile::read(options.profile, options.feeder);
   if (options.sync.empty()) return;
   for (const auto& edge : read_sync_edges(options.sync)) file_edges_.push_back(edge);
 }
@@ -120,7 +123,7 @@ void Rig::step(const volatile std::sig_atomic_t& stop) {
   listen();
   double target_s = std::min(allowed_s(), now_s + kSlice_s);
   if (!arrivals_.empty()) target_s = std::min(target_s, arrivals_.front().rig_s);
-  mcu_.run_until(static_cast<std::uint64_t>(std::max(0.0, target_s) * mcu_.clock_hz()));
+  mcu_.run_until(mcu_.cycle_at(target_s));
   host_port_.hand_on(mcu_.now_s(), stop, mcu_.now_s() < prompt_until_s_);
   play_faults(stop);
 }
@@ -169,7 +172,8 @@ void Rig::feed_live_edges() {
   }
 }
 
-void Rig::edge_played() {
+void Rig::edge_played(std::uint64_t cycle) {
+  edge_cycles_.push_back(cycle);
   truth_->edge(edge_times_s_.front());
   edge_times_s_.pop_front();
 }
@@ -239,11 +243,14 @@ std::string Rig::link_json() const {
 }
 
 std::string Rig::mcu_json() const {
+  std::vector<std::string> cycles;
+  for (const auto cycle : edge_cycles_) cycles.push_back(std::to_string(cycle));
   return "{\"clock_hz\": " + json_number(mcu_.clock_hz()) +
          ", \"profile_start_s\": " + json_number(live_ ? 0 : bench_.board().start_s()) +
          ", \"run_s\": " + json_number(mcu_.now_s()) +
          ", \"i2c_busy_s\": " + json_number(mcu_.time_s(twi_.bus_cycles())) +
-         ", \"resets\": " + std::to_string(mcu_.resets()) + "}";
+         ", \"resets\": " + std::to_string(mcu_.resets()) +
+         ", \"edge_cycles\": " + json_array(cycles) + "}";
 }
 
 void Rig::write_truth(bool interrupted) {
@@ -266,6 +273,7 @@ void Rig::write_truth(bool interrupted) {
                  "were left out: raise --delay-ms\n",
                  static_cast<unsigned long long>(feed_.late_rows()));
   truth_->write(options_.truth, started ? truth_end_s(interrupted) : 0);
+  if (course_ && started) course_->finish(truth_end_s(interrupted));
 }
 
 }  // namespace opjoule::rig

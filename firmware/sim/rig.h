@@ -17,6 +17,7 @@
 #include "mcu/uart.h"
 #include "options.h"
 #include "sensor_bench.h"
+#include "signal/course.h"
 #include "signal/live_feed.h"
 #include "signal/sync_edges.h"
 #include "signal/truth.h"
@@ -51,7 +52,7 @@ class Rig {
   void play_faults(const volatile std::sig_atomic_t& stop);
   void listen();
   double arrival_s() const;
-  void edge_played();
+  void edge_played(std::uint64_t cycle);
   std::string link_json() const;
   std::string mcu_json() const;
   void write_truth(bool interrupted);
@@ -63,6 +64,7 @@ class Rig {
   std::deque<SyncEdge> file_edges_;
   LiveFeed feed_;
   std::optional<LiveInput> live_;
+  std::optional<Course> course_;
   Mcu mcu_;
   PtyLink link_;
   HostPort host_port_;
@@ -73,8 +75,9 @@ class Rig {
   std::optional<BusLog> bus_log_;
   std::optional<Truth> truth_;
   std::deque<double> edge_times_s_;  // exact profile times of edges given to sync_
-  std::int64_t boot_host_ns_ = 0;    // when the microcontroller started, on this computer's clock
-  std::int64_t boot_board_ns_ = 0;   // the same in live mode, on the input's time axis
+  std::vector<std::uint64_t> edge_cycles_;
+  std::int64_t boot_host_ns_ = 0;   // when the microcontroller started, on this computer's clock
+  std::int64_t boot_board_ns_ = 0;  // the same in live mode, on the input's time axis
   struct Arrival {
     double rig_s;  ///< when it reached the port
     std::vector<std::uint8_t> bytes;

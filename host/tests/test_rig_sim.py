@@ -81,6 +81,42 @@ def test_imperfections_and_seed_do_not_touch_the_truth(tmp_path):
     assert rig.total_error > 0.05
 
 
+def test_the_truth_is_that_of_the_board_s_side_of_the_supply(tmp_path):
+    rows = steps(3)
+    options = ["--supply-ohm", "0.3", "--ripple", "50,7.3"]
+    rig = record(tmp_path, rows, [0.5, 1.5], *options, voltage_v=5.0, end_s=SECONDS)
+    times_s = (np.arange(200_000) + 0.5) * 1e-5
+    current_a = np.array([a for _, a in rows])[np.searchsorted([t for t, _ in rows], times_s) - 1]
+    power_w = current_a * (5.0 - 0.3 * current_a + 0.05 * np.sin(2 * np.pi * 7.3 * times_s))
+    assert rig.truth["total_j"] == pytest.approx(float(power_w.sum()) * 1e-5, rel=1e-5)
+
+
+def test_errors_of_the_bus_voltage_show_in_the_trace(tmp_path):
+    rig = record(tmp_path, [(0.0, 0.6)], [], "--bus-gain-error", "0.01", "--bus-offset-mv", "-8", end_s=1.0)
+    assert np.nanmedian(rig.trace.voltage_v) == pytest.approx(5.04 * 1.01 - 0.008, abs=0.002)
+    assert rig.truth["total_j"] == pytest.approx(0.6 * 5.04)
+
+
+def test_a_clock_that_drifts_stamps_edges_with_its_own_time(tmp_path):
+    edges_s = [0.25 * index for index in range(1, 24)]
+    options = ["--clock-error-ppm", "-2000", "--clock-warmup", "3000,2", "--seed", "5"]
+    rig = record(tmp_path, [(0.0, 0.6)], edges_s, *options, end_s=6.0)
+    by_cycle_ns = np.array(rig.truth["mcu"]["edge_cycles"]) / 0.016
+    assert np.ptp(rig.edges_ns - by_cycle_ns) < 2000
+    # From -2000 ppm to -2000 + 3000 (1 - exp(-3)): the first and the last quarter second tell.
+    rates = np.diff(rig.edges_ns) * 1e-9 / 0.25
+    assert rates[0] < 1 - 1000e-6
+    assert rates[-1] > 1 + 700e-6
+
+
+def test_a_conversion_time_that_drifts_by_2_percent_costs_no_conversion_and_no_energy(tmp_path):
+    clock = ["--sensor-clock-error-ppm", "-60000", "--sensor-clock-warmup", "20000,2"]
+    rig = record(tmp_path, steps(6, 5.0), [1.0, 4.0], *clock, end_s=5.0)
+    assert rig.truth["sensor"]["shunt"]["missed"] == rig.truth["sensor"]["shunt"]["read_twice"] == 0
+    assert rig.summary.losses.lost_samples == 0
+    assert abs(rig.total_error) < 1e-3
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -97,6 +133,7 @@ def test_imperfections_and_seed_do_not_touch_the_truth(tmp_path):
             "exists and is no symlink",
         ),
         (["--elf", FIRMWARE, "--live", "absent", "--truth", "t"], "mkfifo"),
+        (["--clock-warmup", "30"], "--clock-warmup 30: expected PPM,TAU_S"),
     ],
 )
 def test_bad_input_is_one_clear_line(tmp_path, arguments, message):
@@ -287,7 +324,8 @@ def test_a_live_input_is_measured_in_its_own_time(tmp_path, held_s):
     fifo = tmp_path / "live"
     os.mkfifo(fifo)
     load = LiveLoad(fifo, 4, held_s)
-    with rig_sim(tmp_path, "--live", str(fifo), "--delay-ms", "400") as process:
+    course = tmp_path / "course.csv"
+    with rig_sim(tmp_path, "--live", str(fifo), "--delay-ms", "400", "--course", str(course)) as process:
         load.start()
         summary = capture(tmp_path, running_for_1_s=load.measured)
         load.join()
@@ -301,6 +339,11 @@ def test_a_live_input_is_measured_in_its_own_time(tmp_path, held_s):
     unseen = len(sent_ns) - edges.meter_ns.size if held_s else 0  # by a meter that started late
     sent_ns = sent_ns[unseen:][: edges.meter_ns.size]
     assert edges.meter_ns.size == sent_ns.size >= 4
+    board_ns, energy_j = np.loadtxt(course, delimiter=",", skiprows=1).T
+    assert np.all(np.diff(board_ns) > 0)
+    for interval in truth["intervals"]:
+        at_ns = np.array([interval["start_s"], interval["end_s"]]) * 1e9 + boot_ns
+        assert np.diff(np.interp(at_ns, board_ns, energy_j)) == pytest.approx(interval["energy_j"], rel=1e-5)
     offset_ns = sent_ns - boot_ns - edges.meter_ns
     assert np.ptp(offset_ns) < 2000
     for start_ns, end_ns, interval in zip(

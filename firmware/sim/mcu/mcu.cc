@@ -38,8 +38,8 @@ void add_interrupt_entry(avr_irq_t*, std::uint32_t running, void* param) {
 
 }  // namespace
 
-Mcu::Mcu(const std::string& elf_path, double clock_error_ppm)
-    : clock_hz_(kNominal_hz * (1 + clock_error_ppm * 1e-6)) {
+Mcu::Mcu(const std::string& elf_path, const OscillatorErrors& clock, std::uint64_t seed)
+    : clock_(kNominal_hz, clock, seed) {
   check_elf(elf_path);
   avr_global_logger_set(log_errors);
   avr_ = avr_make_mcu_by_name("atmega328p");
@@ -95,7 +95,7 @@ void Mcu::reset_trampoline(avr_io_t* io) {
 }
 
 std::uint64_t Mcu::cycle_at(double time_s) const {
-  return time_s <= 0 ? 0 : static_cast<std::uint64_t>(std::ceil(time_s * clock_hz_));
+  return time_s <= 0 ? 0 : static_cast<std::uint64_t>(std::ceil(clock_.count_at(time_s)));
 }
 
 void Mcu::run_until(std::uint64_t target) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "mcu/simavr.h"
+#include "signal/oscillator.h"
 
 namespace opjoule::rig {
 
@@ -16,17 +17,19 @@ class Mcu {
  public:
   static constexpr double kNominal_hz = 16e6;
 
-  /// Loads `elf_path`. `clock_error_ppm`: how much faster than 16 MHz the crystal truly runs.
+  /// Loads `elf_path`. `clock`: how the resonator departs from 16 MHz.
   /// Throws RigError: unreadable or no AVR program.
-  Mcu(const std::string& elf_path, double clock_error_ppm);
+  explicit Mcu(const std::string& elf_path, const OscillatorErrors& clock = {},
+               std::uint64_t seed = 1);
   ~Mcu();
   Mcu(const Mcu&) = delete;
   Mcu& operator=(const Mcu&) = delete;
 
   std::uint64_t cycle() const { return avr_->cycle; }
-  double clock_hz() const { return clock_hz_; }
+  /// True rate of the clock when the microcontroller started.
+  double clock_hz() const { return clock_.hz_at(0); }
   /// True time [s] since start-up at a cycle.
-  double time_s(std::uint64_t cycle) const { return static_cast<double>(cycle) / clock_hz_; }
+  double time_s(std::uint64_t cycle) const { return clock_.time_s(static_cast<double>(cycle)); }
   double now_s() const { return time_s(cycle()); }
   /// First cycle at or after a true time.
   std::uint64_t cycle_at(double time_s) const;
@@ -68,7 +71,7 @@ class Mcu {
     Mcu* mcu;
   };
   avr_t* avr_ = nullptr;
-  double clock_hz_;
+  const Oscillator clock_;
   std::uint64_t resets_ = 0;
   ResetWatch reset_watch_{};
   std::vector<std::function<void()>> on_reset_;

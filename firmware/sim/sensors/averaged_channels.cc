@@ -10,9 +10,10 @@ AveragedChannels::AveragedChannels(const Supply& supply, const Imperfections& im
     : supply_(supply),
       imperfections_(imperfections),
       shunt_path_(imperfections, seed),
-      converter_([this](const ConversionStep& step, double start_s, double end_s, bool last) {
-        ended(step, start_s, end_s, last);
-      }) {}
+      converter_(imperfections.clock, seed,
+                 [this](const ConversionStep& step, double start_s, double end_s, bool last) {
+                   ended(step, start_s, end_s, last);
+                 }) {}
 
 void AveragedChannels::restart(const Plan& plan, double start_s) {
   plan_ = plan;
@@ -20,12 +21,10 @@ void AveragedChannels::restart(const Plan& plan, double start_s) {
   shunt_sum_ = bus_sum_ = 0;
   shunt_count.restarted();
   bus_count.restarted();
-  const double stretch = 1 / (1 + imperfections_.clock_error_ppm * 1e-6);
   std::vector<ConversionStep> steps;
-  if (plan.shunt_s > 0) steps.push_back({Channel::kShunt, 1, plan.shunt_s * stretch});
-  if (plan.bus_s > 0) steps.push_back({Channel::kBus, 1, plan.bus_s * stretch});
-  if (plan.temperature_s > 0)
-    steps.push_back({Channel::kTemperature, 1, plan.temperature_s * stretch});
+  if (plan.shunt_s > 0) steps.push_back({Channel::kShunt, 1, plan.shunt_s});
+  if (plan.bus_s > 0) steps.push_back({Channel::kBus, 1, plan.bus_s});
+  if (plan.temperature_s > 0) steps.push_back({Channel::kTemperature, 1, plan.temperature_s});
   converter_.restart(steps, true, start_s);
 }
 
@@ -38,8 +37,9 @@ void AveragedChannels::ended(const ConversionStep& step, double start_s, double 
     shunt_sum_ += static_cast<double>(code);
     if (on_shunt) on_shunt(code);
   } else if (step.channel == Channel::kBus) {
-    const long code = quantised(supply_.mean_voltage_v(start_s, end_s), plan_.bus.step_v,
-                                plan_.bus.lowest, plan_.bus.highest, imperfections_.quantisation);
+    const long code = quantised(
+        bus_converter_v(imperfections_, supply_.mean_voltage_v(start_s, end_s)), plan_.bus.step_v,
+        plan_.bus.lowest, plan_.bus.highest, imperfections_.quantisation);
     bus_sum_ += static_cast<double>(code);
     if (on_bus) on_bus(code);
   }

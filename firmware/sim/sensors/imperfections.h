@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <random>
 
+#include "signal/oscillator.h"
+
 namespace opjoule::rig {
 
 /// How a code is made from a value between two codes. The data sheet does not say which of the two
@@ -11,13 +13,20 @@ namespace opjoule::rig {
 enum class Quantisation { kRound, kTruncate };
 
 struct Imperfections {
-  double shunt_ohm = 0.1;      ///< true resistance of the shunt
-  double noise_uv = 0;         ///< r.m.s. of white noise on a shunt conversion of 532 us [uV]
-  double gain_error = 0;       ///< of the shunt path, 0.005 reads 0.5 % too much
-  double offset_uv = 0;        ///< of the shunt path, referred to input [uV]
-  double clock_error_ppm = 0;  ///< of the chip's own oscillator; positive converts faster
+  double shunt_ohm = 0.1;     ///< true resistance of the shunt
+  double noise_uv = 0;        ///< r.m.s. of white noise on a shunt conversion of 532 us [uV]
+  double gain_error = 0;      ///< of the shunt path, 0.005 reads 0.5 % too much
+  double offset_uv = 0;       ///< of the shunt path, referred to input [uV]
+  double bus_gain_error = 0;  ///< of the bus path, 0.005 reads 0.5 % too much
+  double bus_offset_v = 0;    ///< of the bus path [V]
+  OscillatorErrors clock;     ///< of the chip's own oscillator; fast converts faster
   Quantisation quantisation = Quantisation::kRound;
 };
+
+/// What the converter sees of a mean bus voltage [V].
+inline double bus_converter_v(const Imperfections& imperfections, double mean_voltage_v) {
+  return mean_voltage_v * (1 + imperfections.bus_gain_error) + imperfections.bus_offset_v;
+}
 
 /// The shunt path before the converter: true mean current to what the converter sees.
 class ShuntPath {

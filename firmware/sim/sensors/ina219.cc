@@ -26,9 +26,10 @@ Ina219::Ina219(const Supply& supply, const Imperfections& imperfections, std::ui
     : supply_(supply),
       imperfections_(imperfections),
       shunt_path_(imperfections, seed),
-      converter_([this](const ConversionStep& step, double start_s, double end_s, bool last) {
-        conversion_ended(step, start_s, end_s, last);
-      }) {
+      converter_(imperfections.clock, seed,
+                 [this](const ConversionStep& step, double start_s, double end_s, bool last) {
+                   conversion_ended(step, start_s, end_s, last);
+                 }) {
   configure(kPowerOnConfiguration, 0);
 }
 
@@ -52,10 +53,9 @@ void Ina219::configure(std::uint16_t value, double now_s) {
   const unsigned mode = mode_of(value);
   if (converts(mode)) conversion_ready_ = false;
   std::vector<ConversionStep> steps;
-  const double stretch = 1 / (1 + imperfections_.clock_error_ppm * 1e-6);
   const auto add = [&](Channel channel, unsigned field) {
     const auto adc = adc_setting(field);
-    steps.push_back({channel, adc.averages, adc.conversion_s * stretch});
+    steps.push_back({channel, adc.averages, adc.conversion_s});
   };
   if (mode & 1u) add(Channel::kShunt, shunt_adc_of(value));
   if (mode & 2u) add(Channel::kBus, bus_adc_of(value));
@@ -69,7 +69,7 @@ long Ina219::code_of(Channel channel, double from_s, double to_s, int bits) {
   const long coarse = 1L << (12 - bits);  // codes a step of the lower resolutions spans
   if (channel == Channel::kBus) {
     const long full_scale = configuration_ & 0x2000 ? 8000 : 4000;
-    const double volts = supply_.mean_voltage_v(from_s, to_s);
+    const double volts = bus_converter_v(imperfections_, supply_.mean_voltage_v(from_s, to_s));
     return coarse * quantised(volts, kBusStep_v * coarse, 0, full_scale / coarse,
                               imperfections_.quantisation);
   }
@@ -79,25 +79,27 @@ long Ina219::code_of(Channel channel, double from_s, double to_s, int bits) {
                             imperfections_.quantisation);
 }
 
-long Ina219::mean_code(const ConversionStep& step, double start_s, const AdcSetting& adc) {
+long Ina219::mean_code(const ConversionStep& step, double start_s, double end_s,
+                       const AdcSetting& adc) {
+  const double conversion_s = (end_s - start_s) / step.averages;
   long sum = 0;
   for (int i = 0; i < step.averages; ++i)
-    sum += code_of(step.channel, start_s + i * step.conversion_s,
-                   start_s + (i + 1) * step.conversion_s, adc.bits);
+    sum += code_of(step.channel, start_s + i * conversion_s, start_s + (i + 1) * conversion_s,
+                   adc.bits);
   const double mean = static_cast<double>(sum) / step.averages;
   return static_cast<long>(imperfections_.quantisation == Quantisation::kRound ? std::round(mean)
                                                                                : std::trunc(mean));
 }
 
-void Ina219::conversion_ended(const ConversionStep& step, double start_s, double, bool last) {
+void Ina219::conversion_ended(const ConversionStep& step, double start_s, double end_s, bool last) {
   if (step.channel == Channel::kShunt) {
-    const long code = mean_code(step, start_s, adc_setting(shunt_adc_of(configuration_)));
+    const long code = mean_code(step, start_s, end_s, adc_setting(shunt_adc_of(configuration_)));
     if (std::abs(code) >= 4000L << (configuration_ >> 11 & 3u)) ++shunt_saturated_;
     shunt_code_ = static_cast<std::int16_t>(code);
     shunt_count_.converted();
   } else {
     bus_code_ = static_cast<std::uint16_t>(
-        mean_code(step, start_s, adc_setting(bus_adc_of(configuration_))));
+        mean_code(step, start_s, end_s, adc_setting(bus_adc_of(configuration_))));
     bus_count_.converted();
   }
   if (!last) return;

@@ -38,7 +38,7 @@ class Ina219 final : public PowerSensor {
 
   void configure(std::uint16_t value, double now_s);
   void conversion_ended(const ConversionStep& step, double start_s, double end_s, bool last);
-  long mean_code(const ConversionStep& step, double start_s, const AdcSetting& adc);
+  long mean_code(const ConversionStep& step, double start_s, double end_s, const AdcSetting& adc);
   long code_of(Channel channel, double from_s, double to_s, int bits);
   void multiply();
   std::uint16_t bus_register();

@@ -19,6 +19,8 @@ namespace opjoule::rig {
 /// thread-safe; no I/O.
 class LiveFeed {
  public:
+  explicit LiveFeed(const Feeder& feeder = {}) : profile_(feeder) {}
+
   struct Edge {
     std::int64_t board_ns;
     bool level;

@@ -1,6 +1,8 @@
 #include "signal/profile.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numbers>
 
 #include "errors.h"
 #include "signal/csv.h"
@@ -11,11 +13,11 @@ Integrals operator-(const Integrals& a, const Integrals& b) {
   return {a.charge_c - b.charge_c, a.volt_seconds - b.volt_seconds, a.energy_j - b.energy_j};
 }
 
-Profile Profile::read(const std::string& path) {
+Profile Profile::read(const std::string& path, const Feeder& feeder) {
   const auto rows = read_csv(path, {"time_s", "current_a", "voltage_v"});
   if (rows.size() < 2)
     throw RigError(path + ": a profile needs at least two rows, a first step and the end");
-  Profile profile;
+  Profile profile(feeder);
   for (const auto& row : rows) {
     if (row[0] < 0 || (!profile.empty() && row[0] <= profile.last_s()))
       throw RigError(path + ": time_s " + std::to_string(row[0]) +
@@ -26,12 +28,22 @@ Profile Profile::read(const std::string& path) {
   return profile;
 }
 
-Integrals Profile::advanced(const Row& row, double time_s) {
-  const double held_s = time_s - row.time_s;
+/// Integral of the voltage at the board from the row's time on while `current_a` flows.
+double Profile::volt_seconds(const Row& row, double current_a, double time_s) const {
+  double sum = (row.voltage_v - current_a * feeder_.resistance_ohm) * (time_s - row.time_s);
+  if (feeder_.ripple_v != 0) {
+    const double omega = 2 * std::numbers::pi * feeder_.ripple_hz;
+    sum += feeder_.ripple_v / omega * (std::cos(omega * row.time_s) - std::cos(omega * time_s));
+  }
+  return sum;
+}
+
+Integrals Profile::advanced(const Row& row, double time_s) const {
+  const double volts_s = volt_seconds(row, row.current_a, time_s);
   Integrals sum = row.before;
-  sum.charge_c += row.current_a * held_s;
-  sum.volt_seconds += row.voltage_v * held_s;
-  sum.energy_j += row.current_a * row.voltage_v * held_s;
+  sum.charge_c += row.current_a * (time_s - row.time_s);
+  sum.volt_seconds += volts_s;
+  sum.energy_j += row.current_a * volts_s;
   return sum;
 }
 
@@ -55,7 +67,8 @@ void Profile::end_at(double time_s) {
 }
 
 void Profile::forget_before(double time_s) {
-  while (rows_.size() > 1 && rows_[1].time_s <= time_s) rows_.pop_front();
+  for (; rows_.size() > 1 && rows_[1].time_s <= time_s; rows_.pop_front())
+    if (on_forget) on_forget(rows_.front().time_s, rows_.front().before);
 }
 
 Integrals Profile::until(double time_s) const {
@@ -65,7 +78,7 @@ Integrals Profile::until(double time_s) const {
                        [](double time, const Row& row) { return time < row.time_s; });
   if (after != rows_.begin()) return advanced(*(after - 1), time_s);
   Integrals early = rows_.front().before;
-  early.volt_seconds += rows_.front().voltage_v * (time_s - rows_.front().time_s);
+  early.volt_seconds += volt_seconds(rows_.front(), 0, time_s);
   return early;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <string>
 
 namespace opjoule::rig {
@@ -15,13 +16,25 @@ struct Integrals {
 
 Integrals operator-(const Integrals& a, const Integrals& b);
 
+/// What lies between a profile's voltage and the board: a series resistance, and a ripple that adds
+/// amplitude * sin(2 pi * frequency * profile time). The board's current is the profile's whatever
+/// its voltage.
+struct Feeder {
+  double resistance_ohm = 0;
+  double ripple_v = 0;  ///< amplitude
+  double ripple_hz = 100;
+};
+
 /// A step function of time: each row holds until the next. Before the first row and from the end on
-/// no current flows; the voltage stays that of the nearest row. Not thread-safe.
+/// no current flows; the voltage stays that of the nearest row. What is integrated is the voltage
+/// at the board, behind the feeder. Not thread-safe.
 class Profile {
  public:
+  explicit Profile(const Feeder& feeder = {}) : feeder_(feeder) {}
+
   /// Reads `time_s,current_a,voltage_v`; the last row's time is the end. Throws RigError when the
   /// file is unreadable, has fewer than two rows, or its times do not increase from >= 0.
-  static Profile read(const std::string& path);
+  static Profile read(const std::string& path, const Feeder& feeder = {});
 
   /// Adds a row; a time before the last row's is put in its place, at cost of the rows behind it.
   /// A second row of the same time replaces the first.
@@ -33,6 +46,9 @@ class Profile {
   /// Drops rows that hold only before `time_s`; integrals from there on stay exact.
   void forget_before(double time_s);
 
+  /// Called with each row that is dropped as old, and the integrals up to it.
+  std::function<void(double time_s, const Integrals& until)> on_forget;
+
   /// Time of the last row [s]; 0 without rows.
   double last_s() const { return rows_.empty() ? 0 : rows_.back().time_s; }
   bool empty() const { return rows_.empty(); }
@@ -43,10 +59,12 @@ class Profile {
 
  private:
   struct Row {
-    double time_s, current_a, voltage_v;
-    Integrals before;  // integrals up to time_s
+    double time_s, current_a, voltage_v;  // voltage before the feeder
+    Integrals before;                     // integrals up to time_s
   };
-  static Integrals advanced(const Row& row, double time_s);
+  Integrals advanced(const Row& row, double time_s) const;
+  double volt_seconds(const Row& row, double current_a, double time_s) const;
+  Feeder feeder_;
   std::deque<Row> rows_;
 };
 

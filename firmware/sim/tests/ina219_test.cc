@@ -217,7 +217,7 @@ TEST_CASE("noise has the size asked for, and averaging reduces it") {
 
 TEST_CASE("the chip's own oscillator sets its conversion time") {
   Imperfections imperfections;
-  imperfections.clock_error_ppm = -90909.1;  // a tenth slower
+  imperfections.clock.error_ppm = -90909.1;  // a tenth slower
   Bench bench(imperfections);
   bench.profile.add(0, 0.5, 5);
   CHECK_FALSE(ready(bench, kPair_s * 1.1 - 1e-6));

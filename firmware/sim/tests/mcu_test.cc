@@ -49,7 +49,7 @@ struct Board {
 
   Profile profile;
   Supply supply{profile};
-  Mcu mcu{SAMPLER_ELF, 0};
+  Mcu mcu{SAMPLER_ELF};
   std::vector<std::uint8_t> bytes;
   std::vector<std::uint64_t> cycles;
   Uart uart{mcu, [this](std::uint8_t byte) {
@@ -206,7 +206,7 @@ TEST_CASE("a brown-out starts the program anew, says so, and loses no edge behin
 }
 
 TEST_CASE("the crystal's error stretches time, not cycles") {
-  Mcu exact(SAMPLER_ELF, 0), fast(SAMPLER_ELF, 100);
+  Mcu exact(SAMPLER_ELF), fast(SAMPLER_ELF, {.error_ppm = 100});
   CHECK(exact.time_s(16'000'000) == 1);
   CHECK(fast.time_s(16'001'600) == doctest::Approx(1).epsilon(1e-12));
   CHECK(fast.cycle_at(1) == 16'001'600);

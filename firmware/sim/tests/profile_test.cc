@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <numbers>
 #include <random>
 
 #include "errors.h"
@@ -49,6 +50,22 @@ TEST_CASE("the energy of a stretch is the sum of its parts, wherever it is cut")
         profile.until(cut_s).energy_j + (profile.until(end_s) - profile.until(cut_s)).energy_j;
     CHECK(parts == doctest::Approx(whole).epsilon(1e-12));
   }
+}
+
+TEST_CASE("the energy is that behind the supply's resistance and ripple") {
+  const Feeder feeder{0.3, 0.05, 50};
+  Profile profile(feeder);
+  profile.add(0, 2, 5);
+  profile.add(0.505, 1, 5);  // half a period of the ripple more: its integral does not vanish
+  profile.end_at(1);
+  const double ripple_vs = 0.05 / (std::numbers::pi * 50);
+  const Integrals all = profile.until(1);
+  CHECK(all.volt_seconds == doctest::Approx(4.4 * 0.505 + 4.7 * 0.495));
+  CHECK(profile.until(0.01).volt_seconds == doctest::Approx(4.4 * 0.01 + ripple_vs));
+  CHECK(all.charge_c == doctest::Approx(2 * 0.505 + 0.495));
+  const double to_board_j = 2 * 4.4 * 0.505 + 4.7 * 0.495;
+  CHECK(all.energy_j == doctest::Approx(to_board_j + ripple_vs / 2 * (2 - 1)).epsilon(1e-12));
+  CHECK((profile.until(3) - profile.until(2)).volt_seconds == doctest::Approx(5));
 }
 
 TEST_CASE("a row that comes late takes its place") {
