@@ -7,7 +7,8 @@
     │   ├── LinkFault                  the connection to the board
     │   └── DeviceFault                the board itself, or the loader on it
     ├── RecordFault          exit 4    a run record that is unreadable or corrupt
-    │   └── OperationLogFault          ... at a known byte of an operation log
+    │   ├── OperationLogFault          ... at a known byte of an operation log
+    │   └── NewerSchema                ... written by a newer version of this program
     ├── DataFault            exit 5    sound data that cannot answer the question
     │   ├── WindowError                a window that the trace does not cover
     │   ├── GapError                   lost samples cover too much of a window
@@ -80,6 +81,15 @@ class OperationLogFault(RecordFault):
         )
         self.path = path
         self.offset = offset
+
+
+class NewerSchema(RecordFault):
+    """A file of a record is of a schema that this program is too old for."""
+
+    def __init__(self, path: Path, name: str, version: int, newest: int) -> None:
+        super().__init__(
+            f"{path}: schema {name} version {version}, this program reads up to {newest}: update OpJoule"
+        )
 
 
 class DataFault(OpJouleError):

@@ -22,12 +22,12 @@ def test_a_new_record_is_partial_on_disk_at_once(record):
     opened = RunRecord.open(record.directory)
     assert opened.status == "partial" and opened.simulated
     assert opened.contents["asked"] == {"db": "leveldb"}
-    assert opened.contents["schema"] == {"name": "run", "version": 1}
+    assert opened.contents["schema"] == {"name": "run", "version": 2}
 
 
 def test_updates_merge_mappings_and_reach_the_disk(record):
     record.update(found={"loader": "1.0"})
-    record.update(found={"kernel": "6.1"}, sensor="ina219")
+    record.update(found={"kernel": "6.1"}, sensor={"shunt_ohm": 0.1})
     record.add_fault("meter fell silent")
     record.finish("failed")
     opened = RunRecord.open(record.directory)
@@ -48,7 +48,7 @@ def test_a_record_is_never_overwritten(record):
         RunRecord.create(record.directory, {}, simulated=False)
 
 
-def test_finish_states_checksums_of_raw_files_and_verify_finds_a_change(record):
+def test_finish_states_checksums_of_all_files_and_verify_finds_a_change(record):
     raw = record.path("raw")
     raw.mkdir()
     (raw / "power.arrows").write_bytes(b"abc")
@@ -59,7 +59,7 @@ def test_finish_states_checksums_of_raw_files_and_verify_finds_a_change(record):
     assert opened.verify() == []
     (raw / "power.arrows").write_bytes(b"abC")
     record.path("operations.oplog").unlink()
-    assert [line.rsplit(": ")[-1] for line in opened.verify()] == ["changed since the run ended", "missing"]
+    assert [line.rsplit(": ")[-1] for line in opened.verify()] == ["missing", "changed since the run ended"]
 
 
 @pytest.mark.parametrize(

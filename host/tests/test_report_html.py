@@ -12,10 +12,10 @@ from typing import Any
 import opjoule.report.html as report
 import pytest
 from opjoule.errors import RecordFault
-from opjoule.record.run_record import RunRecord, write_json
+from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.report.quantities import rows
-from report_record import RESULT, make_record, make_trace
+from report_record import RESULT, make_record, make_trace, put_result
 
 VENDOR = Path(report.__file__).parent / "vendor"
 
@@ -83,9 +83,7 @@ def test_every_quantity_of_the_result_is_in_the_page(complete: Path) -> None:
 
 def test_a_quantity_unknown_to_the_report_is_shown_too(tmp_path: Path) -> None:
     make_record(tmp_path)
-    write_json(
-        tmp_path / "result.json", {**RESULT, "write_amplification": {"value": 3.25, "u": 0.2, "unit": "1"}}
-    )
+    put_result(tmp_path, {**RESULT, "write_amplification": {"value": 3.25, "u": 0.2, "unit": "1"}})
     text = words_of(write_report(tmp_path)).text
     assert "write_amplification" in text
     assert "3.25 ± 0.20" in text

@@ -6,10 +6,9 @@ import io
 from pathlib import Path
 
 import pytest
-from opjoule.record.run_record import write_json
 from opjoule.report.advice import REMEDIES, largest_part, remedies
 from opjoule.report.terminal import print_summary
-from report_record import RESULT, make_record, make_trace
+from report_record import RESULT, make_record, make_trace, put_result
 from rich.console import Console
 
 
@@ -60,7 +59,7 @@ def test_record_without_result_says_why_and_gives_no_number(tmp_path: Path, stat
 def test_square_brackets_in_a_reason_are_text(tmp_path: Path) -> None:
     make_record(tmp_path)
     strange = {"value": None, "u": None, "unit": "J", "reason": "lost [/bold] [red]"}
-    write_json(tmp_path / "result.json", {**RESULT, "settle_energy_j": strange})
+    put_result(tmp_path, {**RESULT, "settle_energy_j": strange})
     assert "lost [/bold] [red]" in summary(tmp_path)
 
 
@@ -74,7 +73,7 @@ def test_a_trace_on_its_own_says_so(tmp_path: Path) -> None:
 def test_result_without_an_alignment_or_latency_still_prints(tmp_path: Path) -> None:
     make_record(tmp_path)
     missing = {"value": None, "u": None, "unit": "s", "reason": "no operation was logged"}
-    write_json(tmp_path / "result.json", {**RESULT, "latency_s": missing, "alignment": {}})
+    put_result(tmp_path, {**RESULT, "latency_s": missing, "alignment": {}})
     assert "latency" in summary(tmp_path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from opjoule.cli.board_build import board_architecture
 
-COMMANDS = ("init", "record", "import", "doctor", "report", "restore", "virtual-board")
+COMMANDS = ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board")
 
 _MEASURE_EPILOG = """\
 examples:
@@ -30,6 +30,7 @@ other commands:
   host/measure.py record    record a meter's trace on its own, no board involved
   host/measure.py import    make a record of a trace that another program recorded
   host/measure.py report    print the summary of a record again and rewrite its report.html
+  host/measure.py verify    compare a record's files with the checksums its run left
 (each has its own --help)
 """
 
@@ -56,6 +57,7 @@ def parse(argv: list[str]) -> Asked:
             "import": _import,
             "doctor": _doctor,
             "report": _report,
+            "verify": _verify,
             "restore": _restore,
             "virtual-board": _virtual_board,
         }[argv[0]]()
@@ -371,4 +373,18 @@ def _report() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("record", type=Path, metavar="DIR", help="a run record, for example one under runs/")
+    return parser
+
+
+def _verify() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="measure.py verify",
+        description="Compares every file of a record, raw and derived, with the checksum that its run left, and names "
+        "those that were changed or are missing. Exit status 0 if all are as they were, 4 if not.",
+        epilog="example:\n  host/measure.py verify runs/*",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a run record under runs/")
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON on stdout")
     return parser

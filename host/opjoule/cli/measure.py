@@ -179,6 +179,10 @@ def _run(asked: arguments.Asked) -> int:
         from opjoule.cli.init import run_init
 
         return run_init(asked.options)
+    if asked.command == "verify":
+        from opjoule.cli.verify import run_verify
+
+        return run_verify(asked.options)
     if asked.command == "report":
         return run_report(asked.options)
     return run_measure(asked.options)
@@ -192,8 +196,9 @@ def run_report(options: argparse.Namespace) -> int:
     record = RunRecord.open(options.record)
     if not record.is_finished and "cores" in record.contents["found"]:
         with record.held():
-            evidence = Evidence.of(record, ended_early=True)
             record.add_fault("the measurement was killed; this is what it had recorded, analysed afterwards")
+            record.close_raw()
+            evidence = Evidence.of(record, ended_early=True)
             collect(record, evidence)
     write_report(options.record)
     print_summary(options.record)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from opjoule.errors import RecordFault
 from opjoule.units import Unstated
 
 _REASON = "counters of the server's process on the board, from its start to its end, the load included"
@@ -17,6 +18,7 @@ def server_usage(files: Sequence[Path]) -> dict[str, Any]:
 
     Args:
         files: raw/server-N.csv, at least one; those without a whole row are left out.
+    Raises: RecordFault: a file holds something else than samples.
     """
     used = [usage for usage in (_one(file) for file in files) if usage]
     return {
@@ -30,10 +32,13 @@ _UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_by
 
 
 def _one(file: Path) -> dict[str, float]:
-    with file.open(newline="") as lines:
-        rows = [row for row in csv.DictReader(lines) if None not in row.values()]
-    if not rows:
-        return {}
-    last = rows[-1]
-    peak = max(float(row["rss_bytes"]) for row in rows)
-    return {"peak_memory_bytes": peak} | {name: float(last[name]) for name in _UNITS if name in last}
+    try:
+        with file.open(newline="") as lines:
+            rows = [row for row in csv.DictReader(lines) if None not in row.values()]
+        if not rows:
+            return {}
+        last = rows[-1]
+        peak = max(float(row["rss_bytes"]) for row in rows)
+        return {"peak_memory_bytes": peak} | {name: float(last[name]) for name in _UNITS if name in last}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):
+        raise RecordFault(f"{file}: not samples of a server") from None

@@ -32,6 +32,8 @@ class Alignment:
     checks: tuple[Check, ...]
     maps: dict[str, ClockMap] = field(default_factory=dict)
     """Every map that could be made, by its evidence."""
+    used: str = ""
+    """Key in `maps` of the map that the windows are placed with."""
 
     @property
     def passed(self) -> bool:
@@ -42,6 +44,7 @@ class Alignment:
         """`alignment` of result.json."""
         return {
             "method": self.board_to_meter.method,
+            "map": self.used,
             "residual_s": Unstated(
                 self.board_to_meter.residual_ns * 1e-9, "s", "itself a measure of spread"
             ).to_json(),
@@ -105,7 +108,7 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
     best = min(maps, key=lambda name: float(maps[name].u_ns(middle_ns)))
     checks = [agree(maps[best], other, over_board_ns) for name, other in maps.items() if name != best]
     checks += [not_comparable(f"{name} against {best}", f"{name}: {why}") for name, why in reasons.items()]
-    return Alignment(maps[best], tuple(checks), maps)
+    return Alignment(maps[best], tuple(checks), maps, best)
 
 
 def _from_exchanges(evidence: ClockEvidence) -> ClockMap:

@@ -16,7 +16,7 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.played_signature import PlayedPattern, fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
 from opjoule.energy.sensor import SensorModel
-from opjoule.errors import OpJouleError
+from opjoule.errors import OpJouleError, RecordFault
 from opjoule.measurement.alignment import (
     INTERRUPT_EDGE_U_NS,
     METER_EDGE_U_NS,
@@ -25,17 +25,17 @@ from opjoule.measurement.alignment import (
     align,
 )
 from opjoule.measurement.execution import SIGNATURE
+from opjoule.measurement.logged import LoggedOperations, read_logs, without_operations
 from opjoule.measurement.phases import Phase, phase_from_json, whole_repeats
 from opjoule.measurement.summary import build_result, sensor_energies
 from opjoule.meters.sensors import ARDUINO_BOARDS
 from opjoule.operations import schemas
 from opjoule.operations.loader_files import LoaderFile, load_changes, read_events, read_system, sync_edges
-from opjoule.operations.operation_table import OperationTable
-from opjoule.operations.oplog import read_operation_log
 from opjoule.operations.tables import write_operations, write_parquet
 from opjoule.record.result import write_result
 from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import further_numbers, read_edges, read_trace, to_parquet
+from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
+from opjoule.trace.power_trace import PowerTrace
 
 METER_EXCHANGES = "meter-exchanges.csv"
 BOARD_EXCHANGES = "board-exchanges.csv"
@@ -57,17 +57,26 @@ class Evidence:
     @classmethod
     def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
         """What a run has left in its record, however it ended."""
-        contents, raw = record.contents, record.directory / "raw"
+        contents = record.contents
         further = contents.get("further_sensors", {})
         return cls(
             phases=[phase_from_json(entry) for entry in contents.get("phases", [])],
-            board_exchanges=read_exchanges(raw / BOARD_EXCHANGES),
-            meter_exchanges=read_exchanges(raw / METER_EXCHANGES),
+            board_exchanges=_exchanges(record, BOARD_EXCHANGES),
+            meter_exchanges=_exchanges(record, METER_EXCHANGES),
             sensor=SensorModel.from_json(contents["sensor"]),
             cores=int(contents["found"]["cores"]),
             ended_early=ended_early,
             further_sensors={int(key): SensorModel.from_json(entry) for key, entry in further.items()},
         )
+
+
+def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
+    """Round trips of a raw file; none, and a fault, where it is damaged."""
+    try:
+        return read_exchanges(record.intact(f"raw/{name}"))
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return []
 
 
 def collect(record: RunRecord, evidence: Evidence) -> None:
@@ -76,19 +85,22 @@ def collect(record: RunRecord, evidence: Evidence) -> None:
     The status is "complete" if nothing was missing, "failed" if the clocks contradict each other, else "partial".
     """
     attempt = _Attempt(record)
-    attempt(lambda: to_parquet(record.directory))
-    operations = attempt(lambda: _operations(record))
+    attempt(lambda: _trace_files(record))
+    logged = read_logs(record)
+    attempt(lambda: _operations(record, logged))
     attempt(lambda: _tables(record, "events.jsonl", "events.parquet", schemas.EVENTS, read_events))
     attempt(lambda: _tables(record, "system.csv", "system.parquet", schemas.SYSTEM, read_system))
     alignment = attempt(lambda: _align(record, evidence)) if evidence.phases else None
-    if alignment is not None and operations is not None:
-        attempt(lambda: _result(record, evidence, alignment, operations))
+    if alignment is not None:
+        attempt(lambda: _result(record, evidence, alignment, logged))
     contradiction = alignment is not None and not alignment.passed
     if contradiction:
         record.add_fault(
             "clock evidence disagrees beyond its stated uncertainty: per-operation results do not hold"
         )
-    if evidence.ended_early or attempt.failed:
+    for line in logged.faults:
+        record.add_fault(line)
+    if evidence.ended_early or attempt.failed or logged.faults:
         record.finish("partial")
     else:
         record.finish("failed" if contradiction else "complete")
@@ -113,43 +125,57 @@ class _Attempt:
             return None
 
 
-def _operations(record: RunRecord) -> OperationTable:
-    logs = [path for tag in ("load", "run") for path in _raw_files(record, f"{tag}-*.oplog")]
-    table = OperationTable.concatenate(
-        [read_operation_log(path, strict=False).operations for path in logs]
-    ).sorted()
-    write_operations(record.path("operations.parquet"), table)
-    return table
+def _trace_files(record: RunRecord) -> None:
+    for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows"):
+        record.raw_files(pattern)
+    to_parquet(record.directory)
 
 
-def _raw_files(record: RunRecord, pattern: str) -> list[Path]:
-    return sorted((record.directory / "raw").glob(pattern))
+def _trace(record: RunRecord, sensor: int = 0) -> PowerTrace:
+    """The trace of one sensor. Raises: RecordFault: it was changed since it was recorded."""
+    for name in ("power", "gaps"):
+        record.intact(f"raw/{name}-{sensor}.arrows" if sensor else f"raw/{name}.arrows")
+    return read_trace(record.directory, sensor)
+
+
+def _edges(record: RunRecord) -> SyncEdges:
+    record.intact("raw/edges.arrows")
+    return read_edges(record.directory)
+
+
+def _operations(record: RunRecord, logged: LoggedOperations) -> None:
+    """operations.parquet, of logs that hold what the loader did and nothing else."""
+    if not logged.faults:
+        write_operations(record.path("operations.parquet"), logged.table)
 
 
 def _tables(
     record: RunRecord, suffix: str, target: str, schema: pa.Schema, read: Callable[[Path], LoaderFile]
 ) -> None:
-    parts = [read(path).table for path in _raw_files(record, f"*.{suffix}") if path.stat().st_size]
+    parts = [read(path).table for path in record.raw_files(f"*.{suffix}") if path.stat().st_size]
     table = pa.concat_tables(parts).sort_by("board_ns") if parts else schema.empty_table()
     write_parquet(record.path(target), schema, [table.cast(schema)])
 
 
 def _align(record: RunRecord, evidence: Evidence) -> Alignment:
-    events = [read_events(path).table for path in _raw_files(record, "*.events.jsonl")]
+    events = [read_events(path).table for path in record.raw_files("*.events.jsonl")]
     board_edges = sync_edges(
         pa.concat_tables(events).sort_by("board_ns") if events else schemas.EVENTS.empty_table()
     )
     over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
     clocks = ClockEvidence(
         board_edges,
-        read_edges(record.directory),
+        _edges(record),
         evidence.board_exchanges,
         evidence.meter_exchanges,
         _signature(record, evidence.sensor),
         _meter_edge_u_ns(record),
     )
     alignment = align(clocks, over)
-    record.update(clock_maps={name: each.to_json() for name, each in alignment.maps.items()})
+    record.update(
+        clock_maps={name: each.to_json() for name, each in alignment.maps.items()},
+        clock_map_used=alignment.used,
+    )
     return alignment
 
 
@@ -162,14 +188,14 @@ def _meter_edge_u_ns(record: RunRecord) -> float:
 def _signature(record: RunRecord, sensor: SensorModel) -> Callable[[], SignatureFit] | None:
     """What fits the load signature, if the board has played one; its quality goes into the record."""
     changes = [
-        load_changes(read_events(path).table) for path in _raw_files(record, f"{SIGNATURE}-*.events.jsonl")
+        load_changes(read_events(path).table) for path in record.raw_files(f"{SIGNATURE}-*.events.jsonl")
     ]
     played = [PlayedPattern(one.board_ns, one.level.astype(np.int64), one.u_ns) for one in changes]
     if not played:
         return None
 
     def fit() -> SignatureFit:
-        trace = read_trace(record.directory)
+        trace = _trace(record)
         good = trace.good
         conversion_ns = round(sensor.seen_fraction * trace.period_ns())
         found = fit_played(
@@ -191,8 +217,8 @@ def _load_u_ns(record: RunRecord) -> float:
     return max(DELAY_U_NS, float(simulation.get("load_step_s", 0.0)) * 1e9 / math.sqrt(3.0))
 
 
-def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, operations: OperationTable) -> None:
-    trace = read_trace(record.directory)
+def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged: LoggedOperations) -> None:
+    trace = _trace(record)
     phases = evidence.phases
     if evidence.ended_early:
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
@@ -203,13 +229,15 @@ def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, operati
         trace,
         evidence.sensor,
         alignment,
-        operations,
+        logged.table,
         evidence.cores,
     )
+    if logged.faults:
+        entries = without_operations(entries, logged.faults[0])
     recorded = further_numbers(record.directory)
     if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:
         entries["by_sensor"] = {
-            str(key): sensor_energies(phases, read_trace(record.directory, key), model, alignment)
+            str(key): sensor_energies(phases, _trace(record, key), model, alignment)
             for key, model in further.items()
         }
     write_result(record.directory, entries, simulated=record.simulated)

@@ -25,6 +25,7 @@ from opjoule.meters import Meter, open_meter
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import sensor_entries
 from opjoule.record.run_record import RunRecord
+from opjoule.record.seals import SealWatch
 from opjoule.report.html import write_report
 from opjoule.trace.journal import TraceJournal
 
@@ -89,8 +90,10 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
     watch = ClockWatch(device.clock_exchange, ExchangeFile(raw / BOARD_EXCHANGES))
     execution = Execution(plan, device, capture, record, progress)
     state = device.watch_state()
+    seals = SealWatch(record.directory)
     ended_early = True
     try:
+        seals.start()
         if state:
             state.start()
         capture.start()
@@ -105,6 +108,7 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
         captured = capture.stop()
         journal.close()
         meter_exchanges.close()
+        seals.stop()
         if state:
             _keep_state(record, state.stop())
         progress.phase("align, integrate, report", None)

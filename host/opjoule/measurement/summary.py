@@ -11,7 +11,7 @@ import numpy as np
 from opjoule.devices.server_samples import server_usage
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
-from opjoule.errors import DataFault
+from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.phases import Phase, of_name
 from opjoule.measurement.result import Placed, RepeatEnergy, energies, harness_energy, repeat_energy
@@ -59,7 +59,7 @@ def build_result(
     }
     if disturbance := record.contents["found"].get("device", {}).get("disturbance"):
         entries["disturbed"] = disturbance
-    if servers := sorted((record.directory / "raw").glob("server-*.csv")):
+    if servers := record.raw_files("server-*.csv"):
         entries["server"] = server_usage(servers)
     entries["generator"] = _generator(record)
     return {"repeats": len(runs), **entries}
@@ -123,12 +123,24 @@ def _rates(
     }
 
 
+_USAGE_UNITS = {
+    "cpu_fraction": "1",
+    "disk_read_bytes": "B",
+    "disk_written_bytes": "B",
+    "peak_memory_bytes": "B",
+}
+
+
 def _usage(record: RunRecord, runs: Sequence[Phase], cores: int) -> dict[str, Quantity]:
-    raw = record.directory / "raw"
-    found = [
-        run_usage(raw / f"run-{run.repeat}.system.csv", run, cores, simulated=record.simulated)
-        for run in runs
-    ]
+    names = [f"raw/run-{run.repeat}.system.csv" for run in runs]
+    try:
+        found = [
+            run_usage(record.intact(name), run, cores, simulated=record.simulated)
+            for name, run in zip(names, runs, strict=True)
+        ]
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return {key: Missing(str(fault), unit) for key, unit in _USAGE_UNITS.items()}
     used = [usage for usage in found if usage is not None]
     source = "of the loader process on this computer" if record.simulated else "of the board"
     return {

@@ -5,18 +5,19 @@ Schema: docs/reference/run-record.md.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 from opjoule.energy.budget import PARTS, Budget
-from opjoule.errors import RecordFault
-from opjoule.record.run_record import write_json
+from opjoule.errors import NewerSchema, RecordFault
+from opjoule.record.run_record import read_json, write_json
 from opjoule.units import Measured, Missing, Unstated
 
 RESULT_VERSION: Final = 1
+NUMBER_MAX: Final = 1e300
+"""No quantity comes near it; a damaged file may."""
 
 UNITS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -70,7 +71,8 @@ def result_json(entries: Mapping[str, object], *, simulated: bool) -> dict[str, 
         contents[key] = _group(key, contents[key], names, unit)
     for key, unit in UNITS.items():
         _check_number(key, contents[key], unit)
-    for kind, entry in contents["by_operation"].items():
+    by_operation = {} if "reason" in contents["by_operation"] else contents["by_operation"]
+    for kind, entry in by_operation.items():
         _check_keys(f"by_operation.{kind}", entry, KIND_KEYS)
         _check_number(f"by_operation.{kind}", entry["energy_per_operation_j"], "J")
     _check_keys("alignment", contents["alignment"], ALIGNMENT_KEYS)
@@ -90,23 +92,40 @@ def write_result(directory: Path, entries: Mapping[str, object], *, simulated: b
 def read_result(directory: Path) -> dict[str, Any]:
     """result.json of a run directory.
 
-    Raises: RecordFault: absent, corrupt, or of a newer schema version.
+    Raises: RecordFault: absent or corrupt. NewerSchema: of a newer schema version.
     """
     path = directory / "result.json"
     try:
-        contents: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        contents: dict[str, Any] = read_json(path)
         name, version = contents["schema"]["name"], int(contents["schema"]["version"])
     except FileNotFoundError:
         raise RecordFault(
             f"{directory}: no result.json: the run did not end, see status in run.json"
         ) from None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, OverflowError):
         raise RecordFault(f"{path} is corrupt: not a result with a schema version") from None
-    if name != "result" or version > RESULT_VERSION:
-        raise RecordFault(
-            f"{path}: schema {name} version {version}, this program reads up to {RESULT_VERSION}"
-        )
+    if name == "result" and version > RESULT_VERSION:
+        raise NewerSchema(path, name, version, RESULT_VERSION)
+    if name != "result" or not _is_sound(contents):
+        raise RecordFault(f"{path} is corrupt: a number of it is none, or it is no result")
     return contents
+
+
+def _is_sound(entry: object) -> bool:
+    """Are all values and uncertainties inside numbers that can be shown, or null?"""
+    if isinstance(entry, list):
+        return all(_is_sound(each) for each in entry)
+    if not isinstance(entry, dict):
+        return True
+    if {"value", "u", "unit"} <= entry.keys():
+        return _is_number(entry["value"]) and _is_number(entry["u"]) and isinstance(entry["unit"], str)
+    return all(_is_sound(each) for each in entry.values())
+
+
+def _is_number(entry: object) -> bool:
+    if entry is None:
+        return True
+    return isinstance(entry, int | float) and not isinstance(entry, bool) and abs(entry) < NUMBER_MAX
 
 
 def _plain(value: object) -> Any:  # JSON values

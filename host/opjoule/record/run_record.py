@@ -2,7 +2,8 @@
 
 run.json is written with status "partial" before anything else happens, and only ever replaced as a whole
 (temporary file, fsync, rename), so that a crash at any moment leaves the last true state.
-Every file of the record is listed in docs/reference/run-record.md.
+It carries a checksum of its own, and at the end those of all other files: what was changed afterwards is told, and no
+figure is taken from it. Every file of the record is listed in docs/reference/run-record.md.
 """
 
 from __future__ import annotations
@@ -16,9 +17,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
-from opjoule.errors import BadInput, RecordFault
+from opjoule.errors import BadInput, NewerSchema, RecordFault
+from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
 
-RUN_VERSION = 1
+RUN_VERSION = 2
+"""Version 1 had checksums of its raw files alone, and neither seals nor a checksum of run.json."""
+DIGEST = "digest"
+"""Key of run.json: SHA-256 of everything else in it."""
+NOT_COVERED = ("run.json", "report.html", "simulator-truth.json")
+"""Files without a checksum: the first has its own, the second can be made anew, the third belongs to the simulator."""
 Status = Literal["partial", "complete", "failed"]
 STATUSES: tuple[Status, ...] = ("partial", "complete", "failed")
 
@@ -29,6 +36,7 @@ class RunRecord:
     def __init__(self, directory: Path, contents: dict[str, Any]) -> None:
         self.directory = directory
         self._contents = contents
+        self._problems: dict[str, str] | None = None
 
     @classmethod
     def create(cls, directory: Path, asked: Mapping[str, Any], *, simulated: bool) -> RunRecord:
@@ -63,15 +71,13 @@ class RunRecord:
     def open(cls, directory: Path) -> RunRecord:
         """The record in a directory, whatever state its run ended in.
 
-        Raises: RecordFault: no run.json, or one that is corrupt or of a newer schema.
+        Raises: RecordFault: no run.json, or one that is corrupt, was changed, or is of a newer schema.
         """
         path = directory / "run.json"
         try:
-            contents = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
+            contents = read_json(path)
+        except (FileNotFoundError, NotADirectoryError):
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
-        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as fault:
-            raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
         _check(contents, path)
         return cls(directory, contents)
 
@@ -114,9 +120,11 @@ class RunRecord:
         self._write()
 
     def finish(self, status: Status) -> None:
-        """The last word on the run: final status and the SHA-256 of every raw file."""
+        """The last word on the run: final status and the SHA-256 of every file; none of them changes from then on."""
         if status not in STATUSES:
             raise ValueError(f"status '{status}' is none of {', '.join(STATUSES)}")
+        self._contents.pop("checksums", None)
+        self._problems = dict(self._contents.get("damaged", {}))
         self.update(checksums=checksums(self.directory), status=status)
 
     @property
@@ -141,19 +149,88 @@ class RunRecord:
             os.close(descriptor)
 
     def verify(self) -> list[str]:
-        """One line for each raw file that is missing or differs from its checksum; empty when all is well."""
-        known: dict[str, str] = self._contents.get("checksums", {})
-        checked = [_verify_file(self.directory / name, digest) for name, digest in known.items()]
-        return [problem for problem in checked if problem]
+        """One line for each file that is missing or differs from its checksum; empty when all is well.
+
+        Of a run without an end it is the raw files that are compared, with their last seals.
+        """
+        if self.is_finished:
+            self._problems = None
+            return list(self._changed().values())
+        return changed_since_sealed(self.directory) if self.has_seals else []
+
+    def intact(self, name: str) -> Path:
+        """Path of a file of the record that is as the run left it, or was there in time for no checksum.
+
+        Raises: RecordFault: it was changed since, or is missing.
+        """
+        problems = self._changed()
+        problem = problems.get(name) or (name.startswith("raw/") and problems.get(f"raw/{SEALS}"))
+        if problem:
+            raise RecordFault(f"{problem}; no figure is taken from it")
+        return self.directory / name
+
+    def raw_files(self, pattern: str) -> list[Path]:
+        """Raw files by a pattern, in order. Raises: RecordFault: one was changed since it was recorded."""
+        found = sorted((self.directory / "raw").glob(pattern))
+        return [self.intact(path.relative_to(self.directory).as_posix()) for path in found]
+
+    def close_raw(self) -> None:
+        """Ends the raw files of a run that was killed at their last seals; damage and losses become faults."""
+        if not self.has_seals:
+            return
+        said, damaged = close_unfinished(self.directory)
+        self.update(damaged=damaged)
+        self._problems = None
+        for line in [*damaged.values(), *said]:
+            self.add_fault(line)
+
+    @property
+    def has_seals(self) -> bool:
+        """False for records of an earlier version."""
+        return int(self._contents["schema"]["version"]) > 1
+
+    def _changed(self) -> dict[str, str]:
+        """What is wrong with each file that is not as its checksum says; looked at once."""
+        if self._problems is None:
+            known: dict[str, str] = self._contents.get("checksums", {})
+            checked = {name: _verify_file(self.directory / name, digest) for name, digest in known.items()}
+            changed = {name: problem for name, problem in checked.items() if problem}
+            self._problems = {**changed, **self._contents.get("damaged", {})}
+        return self._problems
 
     def _write(self) -> None:
+        self._contents[DIGEST] = _digest(self._contents)
         write_json(self.directory / "run.json", self._contents)
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file holds.
+
+    Raises: FileNotFoundError. RecordFault: it cannot be read, or is no JSON.
+    """
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as fault:
+        raise RecordFault(f"{path} cannot be read: {fault.strerror}") from None
+    except (ValueError, RecursionError) as fault:
+        raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
+
+
+def _digest(contents: Mapping[str, Any]) -> str:
+    """SHA-256 of everything but the digest itself, in one writing."""
+    rest = {key: value for key, value in contents.items() if key != DIGEST}
+    as_read = json.loads(json.dumps(rest))  # keys are text and tuples are lists then, as they are when read
+    text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def write_json(path: Path, contents: Mapping[str, Any]) -> None:
     """Replaces a JSON file as a whole: temporary file, fsync, rename, fsync of the directory."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w", encoding="utf-8") as file:
+    # A name that is no UTF-8 becomes an escape, which JSON reads back.
+    with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
         json.dump(contents, file, indent=2, ensure_ascii=False, allow_nan=False)
         file.write("\n")
         file.flush()
@@ -167,10 +244,13 @@ def write_json(path: Path, contents: Mapping[str, Any]) -> None:
 
 
 def checksums(directory: Path) -> dict[str, str]:
-    """SHA-256 of each raw file, by its path in the record: everything under raw/ and every operation log."""
-    raw = sorted((directory / "raw").rglob("*")) if (directory / "raw").is_dir() else []
-    files = [path for path in [*raw, *sorted(directory.glob("*.oplog"))] if path.is_file()]
-    return {path.relative_to(directory).as_posix(): _sha256(path) for path in files}
+    """SHA-256 of every file of a record, raw and derived, by its path in it; run.json has its own."""
+    names = {path: path.relative_to(directory).as_posix() for path in sorted(directory.rglob("*"))}
+    return {
+        name: _sha256(path)
+        for path, name in names.items()
+        if name not in NOT_COVERED and path.suffix != ".tmp" and path.is_file()
+    }
 
 
 def _sha256(path: Path) -> str:
@@ -179,18 +259,47 @@ def _sha256(path: Path) -> str:
 
 
 def _verify_file(path: Path, digest: str) -> str | None:
-    if not path.exists():
+    try:
+        return None if _sha256(path) == digest else f"{path}: changed since the run ended"
+    except FileNotFoundError:
         return f"{path}: missing"
-    return None if _sha256(path) == digest else f"{path}: changed since the run ended"
+    except OSError as fault:
+        return f"{path}: cannot be read ({fault.strerror})"
 
 
-def _check(contents: dict[str, Any], path: Path) -> None:
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "simulated": bool,
+    "asked": dict,
+    "found": dict,
+    "faults": list,
+    "checksums": dict,
+    "damaged": dict,
+    "phases": list,
+    "clock_maps": dict,
+    "loader": dict,
+    "sensor": dict,
+    "capture": dict,
+}
+"""Entries of run.json whose type others rely on."""
+
+
+def _check(contents: Any, path: Path) -> None:
+    """Raises RecordFault for a run.json that is none, is of a newer schema or was changed."""
     try:
         name, version = contents["schema"]["name"], int(contents["schema"]["version"])
         status, _ = contents["status"], contents["simulated"]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         raise RecordFault(f"{path} is corrupt: schema, status or simulated missing") from None
-    if name != "run" or version > RUN_VERSION:
-        raise RecordFault(f"{path}: schema {name} version {version}, this program reads up to {RUN_VERSION}")
+    if name != "run":
+        raise RecordFault(f"{path}: holds '{name}', expected 'run'")
+    if version > RUN_VERSION:
+        raise NewerSchema(path, name, version, RUN_VERSION)
+    if version > 1 and contents.get(DIGEST) != _digest(contents):
+        raise RecordFault(
+            f"{path}: changed since the run wrote it: its checksum does not match; no figure is taken from this record"
+        )
     if status not in STATUSES:
         raise RecordFault(f"{path} is corrupt: status '{status}' is none of {', '.join(STATUSES)}")
+    for key, wanted in _TYPES.items():
+        if key in contents and not isinstance(contents[key], wanted):
+            raise RecordFault(f"{path} is corrupt: '{key}' is {contents[key]!r:.60}")

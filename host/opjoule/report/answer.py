@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from opjoule.databases import known_databases
-from opjoule.errors import RecordFault
+from opjoule.errors import NewerSchema, RecordFault
+from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from opjoule.report.quantities import quantity, rounded_quantity
 from opjoule.report.rounding import with_unit
@@ -22,7 +22,7 @@ MARGINAL_PER_OPERATION = "marginal_energy_per_operation_j"
 
 @dataclass(frozen=True)
 class Banner:
-    """Something the reader must see before any number; `kind` is simulated, partial or failed."""
+    """Something the reader must see before any number; `kind` is simulated, partial, failed or altered."""
 
     kind: str
     title: str
@@ -116,6 +116,8 @@ class Answer:
             banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {why}".strip()))
         elif self.record.status == "failed":
             banners.append(Banner("failed", "FAILED", why or "The run failed; its record does not say why."))
+        if altered := self.record.verify():
+            banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
         return banners
 
 
@@ -131,16 +133,17 @@ _PARTIAL = "This run did not come to its end. What was recorded up to then is sh
 def open_answer(record_dir: Path) -> Answer:
     """Reads run.json and result.json of a record, whatever state its run ended in.
 
-    Raises: RecordFault: no readable run.json.
+    Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
     record = RunRecord.open(record_dir)
-    path = record.path("result.json")
     try:
-        return Answer(record, json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        return Answer(record, {}, record.faults[0] if record.faults else "the run wrote no result.json")
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as fault:
-        return Answer(record, {}, str(RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}")))
+        if record.intact("result.json").exists():
+            return Answer(record, read_result(record_dir))
+    except NewerSchema:
+        raise
+    except RecordFault as fault:
+        return Answer(record, {}, str(fault))
+    return Answer(record, {}, record.faults[0] if record.faults else "the run wrote no result.json")
 
 
 def in_words(of: Measured | Unstated, what: str = "per operation") -> str:

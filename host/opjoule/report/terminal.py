@@ -19,6 +19,7 @@ BANNER_STYLES = {
     "simulated": "bold black on yellow",
     "partial": "bold white on red",
     "failed": "bold white on red",
+    "altered": "bold white on red",
 }
 SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]

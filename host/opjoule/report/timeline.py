@@ -69,20 +69,20 @@ class Timeline:
 def read_timeline(record: RunRecord) -> Timeline:
     """The record's trace, phases, operation rate, system samples and events; whatever is unreadable is noted."""
     notes: list[str] = []
-    trace = _noted(notes, lambda: read_trace(record.directory))
+    trace = _noted(notes, lambda: _trace(record))
     if trace is None or len(trace) < 2:
         return Timeline(notes=notes or ["The power trace holds no samples."])
     axis = TimeAxis(trace)
     tracks = {"power": power_track(trace, axis)}
     duration_s = max([float(tracks["power"].bounds_s[-1]), *(stretch.end_s for stretch in axis.lost)])
-    to_seconds = axis.of_board(board_to_meter(record.contents))
+    to_seconds = axis.of_board(_noted(notes, lambda: board_to_meter(record.contents)))
     if to_seconds is None:
         if record.contents.get("phases"):
             notes.append(
                 "No clock map from board to meter: phases and operations cannot be placed on the trace."
             )
         return Timeline(duration_s, tracks, axis.lost, notes=notes)
-    operations = _noted(notes, lambda: read_operations(record.path("operations.parquet")))
+    operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
     system = _noted(notes, lambda: _table(record, "system", SYSTEM_VERSION))
     events = _noted(notes, lambda: _table(record, "events", EVENTS_VERSION))
     made = {
@@ -136,13 +136,31 @@ def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
 
 
 def board_to_meter(run: Mapping[str, Any]) -> ClockMap | None:
-    """The map from board_ns to meter_ns that the result rests on; None if the run ended before there was one."""
-    maps = run.get("clock_maps") or {}
-    found = [
-        entry for entry in maps.values() if (entry.get("source"), entry.get("target")) == ("board", "meter")
-    ]
-    chosen = maps.get("board_to_meter") or (found[0] if found else None)
-    return ClockMap.from_json(chosen) if chosen else None
+    """The map from board_ns to meter_ns that the result rests on; None if the run ended before there was one.
+
+    Raises: RecordFault: run.json names a map that it does not hold, or holds one that is none.
+    """
+    maps: Mapping[str, Any] = run.get("clock_maps") or {}
+    if (chosen := run.get("clock_map_used")) is not None:
+        if chosen not in maps:
+            raise RecordFault(f"run.json: there is no clock map '{chosen}'")
+        return _clock_map(maps[chosen])
+    # Records of version 1 do not say: the result took the one with the least uncertainty.
+    found = [_clock_map(entry) for entry in maps.values()]
+    of_board = [each for each in found if (each.source, each.target) == ("board", "meter")]
+    return min(of_board, key=lambda each: each.u_ns(_middle_ns(run)), default=None)
+
+
+def _clock_map(entry: Any) -> ClockMap:
+    try:
+        return ClockMap.from_json(entry)
+    except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
+        raise RecordFault(f"run.json: {entry!r:.60} is no clock map") from None
+
+
+def _middle_ns(run: Mapping[str, Any]) -> int:
+    phases = run.get("phases") or []
+    return (phases[0]["start_board_ns"] + phases[-1]["end_board_ns"]) // 2 if phases else 0
 
 
 def phase_spans(run: Mapping[str, Any], to_seconds: ToSeconds) -> list[PhaseSpan]:
@@ -156,7 +174,13 @@ def phase_spans(run: Mapping[str, Any], to_seconds: ToSeconds) -> list[PhaseSpan
 
 
 def _table(record: RunRecord, name: str, newest: int) -> pa.Table:
-    return read_parquet(record.path(f"{name}.parquet"), name, newest)
+    return read_parquet(record.intact(f"{name}.parquet"), name, newest)
+
+
+def _trace(record: RunRecord) -> PowerTrace:
+    for name in ("power.parquet", "gaps.parquet", "raw/power.arrows", "raw/gaps.arrows"):
+        record.intact(name)
+    return read_trace(record.directory)
 
 
 def _noted(notes: list[str], read: Callable[[], T]) -> T | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from opjoule.errors import RecordFault
+from opjoule.errors import NewerSchema, RecordFault
 
 SCHEMA_KEY = b"opjoule.schema"
 
@@ -34,9 +34,7 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     if found_name != name:
         raise RecordFault(f"{path}: holds '{found_name}', expected '{name}'")
     if version > newest:
-        raise RecordFault(
-            f"{path}: schema version {version}, this program reads up to {newest}: update OpJoule"
-        )
+        raise NewerSchema(path, name, version, newest)
     return version
 
 

@@ -1,0 +1,99 @@
+"""The operations of a measurement from its logs, as far as they agree with what the loader itself counted.
+
+Logs are read strictly. A log that is damaged, missing, or holds something else than the loader counted takes every
+figure per operation with it; the energies of the windows do not rest on it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.errors import RecordFault
+from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.oplog import read_operation_log
+from opjoule.record.result import GROUPS, UNITS
+from opjoule.record.run_record import RunRecord
+from opjoule.units import Missing
+
+PER_OPERATION: Final = frozenset(
+    {
+        *("energy_per_operation_j", "marginal_energy_per_operation_j", "harness_energy_j", "operations"),
+        *("throughput_per_s", "bandwidth_bytes_per_s", "latency_s", "by_operation"),
+    }
+)
+"""Keys of result.json that rest on which operations were done."""
+_TAG: Final = re.compile(r"(load|run)-([0-9]+)")
+
+
+@dataclass(frozen=True)
+class LoggedOperations:
+    """What the logs of a record hold."""
+
+    table: OperationTable
+    """Of all sound logs, sorted by start."""
+    faults: tuple[str, ...]
+    """Why no figure per operation can be given, a line for each log that cannot be relied on."""
+    torn_bytes: int
+    """Cut off at the end of a log whose loader did not come to its end."""
+
+
+def read_logs(record: RunRecord) -> LoggedOperations:
+    """The operations of every load and run.
+
+    A loader that came to its end has left a summary: its log must hold exactly what that counts. Without one the log
+    of a killed run ends where it was cut off.
+    """
+    summaries: Mapping[str, Any] = record.contents.get("loader") or {}
+    found = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
+    tables, faults, torn_bytes = [], [], 0
+    for tag in sorted(tag for tag in found | summaries.keys() if _TAG.fullmatch(tag)):
+        try:
+            log = read_operation_log(record.intact(f"raw/{tag}.oplog"))
+            if (summary := summaries.get(tag)) is not None:
+                _check_against(log.operations, log.torn_bytes, summary, record.path(f"raw/{tag}.oplog"))
+        except RecordFault as fault:
+            faults.append(f"no figure per operation: {fault}")
+            continue
+        tables.append(log.operations)
+        torn_bytes += log.torn_bytes
+    return LoggedOperations(OperationTable.concatenate(tables).sorted(), tuple(faults), torn_bytes)
+
+
+def _check_against(logged: OperationTable, torn_bytes: int, summary: Mapping[str, Any], path: Path) -> None:
+    """Raises RecordFault for a log that differs from the summary of its loader."""
+    if torn_bytes:
+        raise RecordFault(
+            f"operation log {path}: {torn_bytes} bytes at its end are no whole block, though its loader ended"
+        )
+    _compare(path, "operations", len(logged), summary.get("operations"))
+    by_kind: Mapping[str, Any] = summary.get("by_kind") or {}
+    counts = logged.counts()
+    for kind in KINDS if by_kind else ():
+        counted = by_kind.get(kind) or {"count": 0, "bytes": 0}
+        _compare(path, f"operations of kind {kind}", counts.get(kind, 0), counted.get("count"))
+    if "bytes" in summary:
+        _compare(path, "bytes of values", int(logged.bytes.sum()), summary["bytes"])
+
+
+def _compare(path: Path, what: str, logged: int, counted: object) -> None:
+    if logged != counted:
+        raise RecordFault(f"operation log {path}: holds {logged} {what}, the loader counted {counted}")
+
+
+def without_operations(entries: Mapping[str, Any], reason: str) -> dict[str, Any]:
+    """Entries of result.json without the figures that rest on the operations, at any depth."""
+
+    def withheld(key: str, value: Any) -> Any:
+        if key in PER_OPERATION:
+            return Missing(reason, UNITS.get(key) or (GROUPS[key][1] if key in GROUPS else ""))
+        if isinstance(value, Mapping):
+            return {inner: withheld(inner, each) for inner, each in value.items()}
+        if isinstance(value, list):
+            return [withheld("", each) for each in value]
+        return value
+
+    return {key: withheld(key, value) for key, value in entries.items()}

@@ -1,0 +1,226 @@
+"""Seals: while a run goes on, what its raw files hold so far is sealed about once a second.
+
+raw/seals.csv has one line a seal: the file's name, how many bytes it held, and the SHA-256 of exactly those. Raw files
+only grow, so that a seal stays true; of a run that was killed the last ones tell sound bytes from changed ones.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opjoule.errors import RecordFault
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+SEALS: Final = "seals.csv"
+PERIOD_S: Final = 1.0
+UNSEALED: Final = "unsealed"
+"""Folder under raw/ for what a killed run had written after its last seal."""
+_HEAD: Final = "name,bytes,sha256\n"
+_PASSED_OVER: Final = (".part", ".tmp")
+_CHUNK_BYTES: Final = 1 << 20
+
+
+class SealWatch:
+    """A thread that seals every raw file that has grown; also called at any moment with `seal`.
+
+    Raises: FileExistsError: the directory has seals already: raw data is never overwritten.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._raw = directory / "raw"
+        self._raw.mkdir(parents=True, exist_ok=True)
+        self._file = (self._raw / SEALS).open("x", encoding="utf-8")
+        self._file.write(_HEAD)
+        self._file.flush()
+        self._sealed: dict[str, tuple[int, _Hash]] = {}
+        self._lock = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="seal-watch", daemon=True)
+
+    def start(self) -> None:
+        """Begins at once."""
+        self._thread.start()
+
+    def seal(self) -> None:
+        """Seals what the files hold now.
+
+        Raises: OSError: the medium is full or gone.
+        """
+        with self._lock:
+            for path in _raw_files(self._raw):
+                self._seal(path)
+            self._file.flush()
+
+    def stop(self) -> None:
+        """A last seal; from then on the raw files do not change."""
+        self._ended.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        try:
+            self.seal()
+        finally:
+            self._file.close()
+
+    def _run(self) -> None:
+        while not self._ended.wait(PERIOD_S):
+            try:
+                self.seal()
+            except OSError:
+                return  # whoever writes the record meets the same, and says so
+
+    def _seal(self, path: Path) -> None:
+        name = path.relative_to(self._raw).as_posix()
+        length, digest = self._sealed.get(name, (0, hashlib.sha256()))
+        with path.open("rb") as file:
+            file.seek(length)
+            while chunk := file.read(_CHUNK_BYTES):
+                digest.update(chunk)
+                length += len(chunk)
+        if name in self._sealed and length == self._sealed[name][0]:
+            return
+        self._sealed[name] = length, digest
+        self._file.write(f"{name},{length},{digest.hexdigest()}\n")
+
+
+@dataclass(frozen=True)
+class _Seal:
+    length: int
+    sha256: str
+
+
+def close_unfinished(directory: Path) -> tuple[list[str], dict[str, str]]:
+    """Makes the raw files of a killed run end with their last seals; what came after moves to raw/unsealed/.
+
+    Returns: one line for each file that was cut off, and one for what came after the last seals; then what is wrong
+        with each file that was changed since it was recorded, or is missing, by its path in the record. With
+        raw/seals.csv among them nothing can be told of any file.
+    """
+    raw, said, unsealed_bytes = directory / "raw", [], 0
+    try:
+        seals = _read(raw / SEALS)
+    except RecordFault as fault:
+        return [], {f"raw/{SEALS}": str(fault)}
+    for path in _raw_files(raw):
+        seals.setdefault(path.relative_to(raw).as_posix(), [_Seal(0, hashlib.sha256().hexdigest())])
+    damaged = {}
+    for name, of_it in sorted(seals.items()):
+        try:
+            length = _sound_bytes(raw / name, of_it)
+        except RecordFault as fault:
+            damaged[f"raw/{name}"] = str(fault)
+            continue
+        unsealed_bytes += _cut(raw, name, length)
+        if length < of_it[-1].length:
+            said.append(f"raw/{name} was cut off: {length} of {of_it[-1].length} bytes are left")
+    if unsealed_bytes:
+        said.append(
+            f"the last {unsealed_bytes} bytes, written after the last seals, are not used: raw/{UNSEALED}/"
+        )
+    return said, damaged
+
+
+def changed_since_sealed(directory: Path) -> list[str]:
+    """One line for each file of an unfinished run that differs from its last seal; a shorter one is cut off."""
+    raw, said = directory / "raw", []
+    try:
+        seals = _read(raw / SEALS)
+    except RecordFault as fault:
+        return [str(fault)]
+    for name, of_it in sorted(seals.items()):
+        try:
+            sound = _sound_bytes(raw / name, of_it)
+        except RecordFault as fault:
+            said.append(str(fault))
+            continue
+        if sound < of_it[-1].length:
+            said.append(f"{raw / name}: cut off: {sound} of {of_it[-1].length} bytes are left")
+    return said
+
+
+def _raw_files(raw: Path) -> list[Path]:
+    """Every raw file, the seals and files that are still arriving apart."""
+    return [
+        path
+        for path in sorted(raw.rglob("*"))
+        if path.suffix not in _PASSED_OVER
+        and path.name != SEALS
+        and UNSEALED not in path.relative_to(raw).parts
+        and path.is_file()
+    ]
+
+
+def _read(path: Path) -> dict[str, list[_Seal]]:
+    """The seals of each file in the order of their making; a torn last line is left out."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise RecordFault(
+            f"{path}: missing: what the run had recorded cannot be told from what was changed"
+        ) from None
+    except (OSError, UnicodeDecodeError):
+        raise RecordFault(f"{path}: changed since it was recorded, or unreadable") from None
+    lines = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]
+    seals: dict[str, list[_Seal]] = {}
+    for number, line in enumerate(lines, start=1):
+        if number == 1 and line == _HEAD:
+            continue
+        name, length, sha256 = _fields(path, number, line)
+        seals.setdefault(name, []).append(_Seal(length, sha256))
+    return seals
+
+
+def _fields(path: Path, number: int, line: str) -> tuple[str, int, str]:
+    parts = line.rstrip("\n").rsplit(",", 2)
+    if (
+        number == 1
+        or len(parts) != 3
+        or not parts[1].isascii()
+        or not parts[1].isdigit()
+        or len(parts[1]) > 18
+    ):
+        raise RecordFault(f"{path}: changed since it was recorded: line {number} is no seal")
+    return parts[0], int(parts[1]), parts[2]
+
+
+def _sound_bytes(path: Path, seals: list[_Seal]) -> int:
+    """How many bytes of the file the last seal that it is long enough for covers.
+
+    Raises: RecordFault: they are not those that were sealed.
+    """
+    try:
+        size = path.stat().st_size
+        reached = [seal for seal in seals if seal.length <= size]
+        if not reached:
+            return 0
+        digest, left = hashlib.sha256(), reached[-1].length
+        with path.open("rb") as file:
+            while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
+                digest.update(chunk)
+                left -= len(chunk)
+    except FileNotFoundError:
+        raise RecordFault(f"{path}: missing") from None
+    except OSError as fault:
+        raise RecordFault(f"{path}: {fault.strerror}") from None
+    if digest.hexdigest() != reached[-1].sha256:
+        raise RecordFault(f"{path}: changed since it was recorded")
+    return reached[-1].length
+
+
+def _cut(raw: Path, name: str, length: int) -> int:
+    """Moves what stands after `length` bytes of a file to raw/unsealed/; returns how many bytes that were."""
+    path, tail = raw / name, raw / UNSEALED / name
+    behind = path.stat().st_size - length
+    if behind > 0:
+        tail.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("r+b") as file, tail.open("wb") as kept:
+            file.seek(length)
+            shutil.copyfileobj(file, kept)
+            file.truncate(length)
+    return behind
