@@ -51,7 +51,7 @@ class Window:
             start_ns,
             end_ns,
             board_to_meter.u_ns(middle_ns),
-            board_to_meter.u_rate * length_ns,
+            board_to_meter.u_duration_ns(start_board_ns, end_board_ns),
             Timebase.defined_on(board_to_meter.source, length_ns, end_ns - start_ns),
         )
 
