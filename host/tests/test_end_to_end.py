@@ -142,7 +142,8 @@ def test_the_energy_between_sync_edges_covers_the_simulator_s_truth(leveldb):
         ):
             continue
         estimate = window_energy_j(trace, window, sensor).energy
-        assert estimate.covers(energy_j), (window, estimate, energy_j)
+        # The rig is another one each time: k = 2 leaves one in twenty outside, k = 4 none.
+        assert abs(estimate.value - energy_j) < 2 * estimate.u, (window, estimate, energy_j)
         compared += 1
     assert compared >= 3
     assert json.loads((out / "simulator-truth.json").read_text())["late_rows"] == 0

@@ -1,13 +1,17 @@
 """The simulated board: power follows activity, written bytes drain at the medium's rate, order is kept."""
 
+import json
 import os
 import threading
 import time
 
+import numpy as np
 import pytest
 from opjoule.devices.profiles import find_profile
 from opjoule.twin.feed import DELAY_NS, MARGIN_NS, ActivityReader, Feed, LineFifo
+from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import Activity, Supply, load_model
+from opjoule.twin.truth_line import Course, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "odroid-c2")
 SECOND_NS = 1_000_000_000
@@ -160,3 +164,118 @@ def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, mo
     feed.stop()
     reader.join()
     assert edges_in_order(lines) == 1
+
+
+def test_the_medium_draws_on_after_its_last_write_and_then_rests():
+    idle = load_model("rpi4", "sd-folding").step(activity())
+    model = load_model("rpi4", "sd-folding")
+    model.step(activity(written=1_000_000))
+    powers_w = [
+        current_a * voltage_v
+        for current_a, voltage_v in (model.step(activity(s, s + 1)) for s in range(1, 15))
+    ]
+    idle_w = idle[0] * idle[1]
+    assert powers_w[:12] == pytest.approx([idle_w + 0.8] * 12)
+    assert powers_w[12:] == pytest.approx([idle_w] * 2)
+
+
+def test_a_new_write_begins_the_tail_anew():
+    model = load_model("rpi4", "sd-folding")
+    for second in (0, 8):
+        model.step(activity(second, second + 1, written=1_000_000))
+    powers_w = [
+        current_a * voltage_v
+        for current_a, voltage_v in (model.step(activity(s, s + 1)) for s in range(9, 23))
+    ]
+    assert sum(power_w > powers_w[-1] + 0.1 for power_w in powers_w) == 12
+
+
+def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():
+    for board in SIMULATED_BOARDS:
+        for medium in find_profile(board).media:
+            model = load_model(board, medium)
+            model.step(activity(written=1000))
+            model.step(activity(1, 3))
+            current_a, voltage_v = model.step(activity(3, 4))
+            rest_a, rest_v = load_model(board, medium).step(activity())
+            assert current_a * voltage_v == pytest.approx(rest_a * rest_v)
+
+
+def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
+    drawn = [Imperfections.draw(seed) for seed in range(500)]
+    for name, least, most in (
+        ("shunt_ohm", 0.099, 0.101),
+        ("gain_error", -0.005, 0.005),
+        ("offset_uv", -200, 200),
+        ("bus_gain_error", -0.005, 0.005),
+        ("clock_error_ppm", -5000, 5000),
+        ("sensor_clock_error_ppm", -91_000, 100_000),
+        ("supply_ohm", 0, 0.3),
+    ):
+        values = [getattr(each, name) for each in drawn]
+        width = most - least
+        assert least <= min(values) < least + 0.1 * width, name
+        assert most - 0.1 * width < max(values) <= most, name
+    assert Imperfections.draw(3) == Imperfections.draw(3)
+
+
+COURSE = Course(np.array([0, 10, 20, 30, 40]) * SECOND_NS, np.array([0.0, 20.0, 60.0, 85.0, 105.0]))
+"""2 W idle, 4 W run, 2.5 W settle, 2 W idle, 10 s each"""
+NAMES = ("idle-before", "run", "settle", "idle-after")
+
+
+def phases(repeat=1):
+    return [
+        {
+            "name": name,
+            "repeat": repeat,
+            "start_board_ns": index * 10 * SECOND_NS,
+            "end_board_ns": (index + 1) * 10 * SECOND_NS,
+        }
+        for index, name in enumerate(NAMES)
+    ]
+
+
+def test_the_true_figures_are_those_of_the_definitions():
+    true = true_figures(COURSE, phases(), operations=1000)
+    assert true == pytest.approx(
+        {
+            "run_energy_j": 40,
+            "power_w": 4,
+            "idle_power_w": 2,
+            "write_back_energy_j": 5,
+            "energy_j": 45,
+            "marginal_energy_j": 25,
+            "energy_per_operation_j": 0.045,
+            "marginal_energy_per_operation_j": 0.025,
+        }
+    )
+
+
+def test_without_idle_nothing_is_said_of_what_is_above_it():
+    assert true_figures(COURSE, phases()[1:3], 1000).keys() == {"run_energy_j", "power_w"}
+
+
+def truth_lines_of(folder, stated):
+    rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j, strict=True))
+    (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
+    (folder / "run.json").write_text(json.dumps({"phases": phases()}))
+    (folder / "result.json").write_text(json.dumps(stated))
+    return truth_lines(folder)
+
+
+def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
+    stated = {
+        "operations": {"value": 1000, "u": 0, "unit": "1"},
+        "marginal_energy_per_operation_j": {"value": 0.0251, "u": 0.0004, "unit": "J"},
+        "energy_j": {"value": 44.0, "u": 0.5, "unit": "J"},
+        "run_energy_j": {"value": None, "u": None, "unit": "J", "reason": "withheld"},
+    }
+    assert truth_lines_of(tmp_path, stated) == [
+        "SIMULATED truth: marginal energy of an operation 25 mJ; stated 25.1 ± 0.4 mJ holds it",
+        "SIMULATED truth: energy 45 J; stated 44 ± 0.5 J DOES NOT HOLD IT",
+    ]
+
+
+def test_a_record_without_a_course_has_no_truth_to_tell(tmp_path):
+    assert truth_lines(tmp_path) == []

@@ -152,7 +152,10 @@ def _workload(parser: argparse.ArgumentParser) -> None:
     )
     work.add_argument("--threads", type=_positive, default=1, metavar="N", help="client threads (default: 1)")
     work.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="seed of keys, values and order (default: 1)"
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of keys, values and order (default: 1); a simulated rig is drawn from it, without --seed anew",
     )
     work.add_argument(
         "--generator",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import secrets
 import signal
 import sys
 from collections.abc import Iterator
@@ -33,6 +34,7 @@ from opjoule.report.terminal import print_summary
 
 def run_measure(options: argparse.Namespace) -> int:
     """The main job: plan, rig, measurement, summary; one medium after the other where --storage names several."""
+    options.rig_seed = _rig_seed(options)
     if "," in (options.storage or ""):
         if options.dry_run:
             return max(run_measure(each) for each in each_medium(options))
@@ -70,7 +72,24 @@ def run_measure(options: argparse.Namespace) -> int:
         print(f"measure.py: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
         print_summary(directory)
+    _tell_truth(plan, options, directory)
     return 0 if record.status == "complete" else 1
+
+
+def _rig_seed(options: argparse.Namespace) -> int:
+    """What a simulated rig is drawn from: anew each time, unless --seed is given; several media share their meter."""
+    chosen: int | None = getattr(options, "rig_seed", options.seed)
+    return secrets.randbelow(1 << 31) if chosen is None else chosen
+
+
+def _tell_truth(plan: Plan, options: argparse.Namespace, directory: Path) -> None:
+    """What the simulator knows, beside what was measured."""
+    if not plan.simulated or getattr(options, "quiet", False):
+        return
+    from opjoule.twin.truth_line import truth_lines
+
+    for line in truth_lines(directory):
+        print(line, file=sys.stderr if options.json else sys.stdout)
 
 
 def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> RunRecord:
@@ -99,7 +118,7 @@ def _open_rig(
             plan.medium,
             root=ROOT,
             truth=directory / "simulator-truth.json",
-            seed=plan.seed,
+            seed=options.rig_seed,
             wanted=parse_properties(options.state),
             sync=options.sync,
             say=lambda line: print(line, file=sys.stderr, flush=True),
@@ -120,7 +139,7 @@ def _open_rig(
             root=ROOT,
             storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
             truth=directory / "simulator-truth.json",
-            seed=plan.seed,
+            seed=options.rig_seed,
             sync=options.sync != "none",
         )
         try:

@@ -21,6 +21,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from opjoule.cli.planning import SEED
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.errors import BadInput
 from opjoule.units import COVERAGE_FACTOR
@@ -66,7 +67,7 @@ def run_media(options: argparse.Namespace, folder: Path, run_one: Callable[[argp
         raise BadInput(f"--storage {options.storage}: name each medium once, for example sd,emmc")
     if (folder / "media.json").exists():
         raise BadInput(f"{folder} already holds measurements of media: choose another --out")
-    order = media_order(media, options.repeats, options.seed)
+    order = media_order(media, options.repeats, SEED if options.seed is None else options.seed)
     results: dict[str, list[dict[str, Any]]] = {medium: [] for medium in media}
     status = 0
     for number, (block, medium) in enumerate(order, 1):

@@ -15,6 +15,8 @@ from opjoule.errors import BadInput
 from opjoule.measurement.plan import Plan, find_workload, workload_properties
 from opjoule.measurement.ycsb_core import YcsbCore, check_settings, file_properties
 
+SEED = 1
+"""Of keys, values and order, where none is asked for."""
 ROOT = Path(__file__).resolve().parents[3]
 
 
@@ -39,7 +41,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
             value_size=options.value_size,
         ),
         threads=options.threads,
-        seed=options.seed,
+        seed=SEED if options.seed is None else options.seed,
         idle_s=options.idle,
         repeats=options.repeats,
         settle_limit_s=options.settle_limit,

@@ -15,6 +15,7 @@ from opjoule.meters.messages import (
     Message,
     Pairs,
     Shunts,
+    ShuntsEven,
     State,
     Status,
     Wide,
@@ -66,7 +67,7 @@ class Assembler:
 
     def take(self, message: Message, received_host_ns: int) -> list[MeterEvent]:
         """What one message says; [] for answers to commands."""
-        if isinstance(message, Pairs | Shunts | Wide):
+        if isinstance(message, Pairs | Shunts | ShuntsEven | Wide):
             return self._samples(message)
         if isinstance(message, Edge):
             return self._edges(message)
@@ -150,8 +151,7 @@ class Assembler:
             for sensor, item in enumerate(message.items):
                 if sensor in self._conversions:
                     conversions = self._conversions[sensor]
-                    final = (int(item[name]) for name in ("conversions", "shunt_sum", "clipped"))
-                    events += conversions.finish(*final)
+                    events += conversions.finish(int(item["conversions"]), int(item["shunt_sum"]))
         return events
 
 

@@ -24,8 +24,14 @@ RUN_VERSION = 2
 """Version 1 had checksums of its raw files alone, and neither seals nor a checksum of run.json."""
 DIGEST = "digest"
 """Key of run.json: SHA-256 of everything else in it."""
-NOT_COVERED = ("run.json", "report.html", "simulator-truth.json")
-"""Files without a checksum: the first has its own, the second can be made anew, the third belongs to the simulator."""
+NOT_COVERED = (
+    "run.json",
+    "report.html",
+    "simulator-truth.json",
+    "simulator-course.csv",
+    "simulator-imperfections.json",
+)
+"""Files without a checksum: the first has its own, the second can be made anew, the rest belongs to the simulator."""
 Status = Literal["partial", "complete", "failed"]
 STATUSES: tuple[Status, ...] = ("partial", "complete", "failed")
 

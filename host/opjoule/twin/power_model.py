@@ -12,12 +12,16 @@ from opjoule.errors import BadInput
 
 @dataclass(frozen=True)
 class Medium:
-    """One storage medium: its rates [B/s] and its power idle and busy [W]."""
+    """One storage medium: its rates [B/s] and its power idle, busy, and for a while after the last write [W]."""
 
     write_bytes_per_s: float
     read_bytes_per_s: float
     idle_w: float
     active_w: float
+    tail_w: float = 0.0
+    """Above idle, while the medium folds and collects after it was written to [W]."""
+    tail_s: float = 0.0
+    """For how long it does."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,7 @@ class PowerModel:
         self._supply = supply
         self.pending_bytes = 0.0
         """Written by the loader, not yet on the simulated medium."""
+        self._tail_left_s = 0.0
 
     def step(self, activity: Activity) -> tuple[float, float]:
         """(current [A], voltage [V]) over one interval; the queue advances by it."""
@@ -77,12 +82,22 @@ class PowerModel:
         self.pending_bytes -= drained
         busy = drained / (self._medium.write_bytes_per_s * span_s)
         busy += activity.read_bytes / (self._medium.read_bytes_per_s * span_s)
-        power_w = self._board.power_w(activity.cpu_s / span_s)
-        return self._supply.at_power(power_w + self._medium.idle_w + self._medium.active_w * min(busy, 1.0))
+        power_w = self._board.power_w(activity.cpu_s / span_s) + self._medium.idle_w
+        power_w += self._medium.active_w * min(busy, 1.0) + self._tail_w(drained, span_s)
+        return self._supply.at_power(power_w)
+
+    def _tail_w(self, drained: float, span_s: float) -> float:
+        """Mean power of the medium's tail over one interval; it begins anew with each write."""
+        if drained > 0:
+            self._tail_left_s = self._medium.tail_s
+            return 0.0
+        in_tail_s = min(self._tail_left_s, span_s)
+        self._tail_left_s -= in_tail_s
+        return self._medium.tail_w * in_tail_s / span_s
 
 
-def load_model(board: str, medium: str) -> PowerModel:
-    """The model of one board with one medium, from models.toml.
+def load_model(board: str, medium: str, supply: Supply | None = None) -> PowerModel:
+    """The model of one board with one medium, from models.toml, on this supply or the one stated there.
 
     Raises: BadInput: there is no model of this board or medium.
     """
@@ -94,5 +109,5 @@ def load_model(board: str, medium: str) -> PowerModel:
     return PowerModel(
         BoardModel(tuple(data["board"][board]["busy_cores_w"])),
         Medium(**data["medium"][medium]),
-        Supply(**data["supply"]),
+        supply or Supply(**data["supply"]),
     )

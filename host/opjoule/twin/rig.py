@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import random
 import shutil
 import subprocess
 import tempfile
 import time
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,43 +16,19 @@ from opjoule.devices.operation_stream import OperationStream
 from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
 from opjoule.twin.feed import DELAY_NS, Feed
+from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import load_model
 
+COURSE = "simulator-course.csv"
+"""File of the record: true energy over time."""
+IMPERFECTIONS = "simulator-imperfections.json"
+"""File of the record: what was drawn."""
 _SYSTEM_PERIOD_MS = 10
 _SIGNATURE_PERIOD_MS = 2
 """During a load signature: what the model blurs, the alignment has to bear."""
 _START_LIMIT_S = 60.0
 _STOP_LIMIT_S = 30.0
 """The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
-
-
-@dataclass(frozen=True)
-class Imperfections:
-    """How this simulated meter differs from a perfect one; drawn within the sensor's data sheet limits."""
-
-    gain_error: float
-    offset_uv: float
-    noise_uv: float
-    clock_error_ppm: float
-
-    @classmethod
-    def draw(cls, seed: int) -> Imperfections:
-        """One meter from the population: INA219A limits for gain and offset, a crystal within 50 ppm."""
-        chance = random.Random(seed)
-        return cls(
-            gain_error=round(chance.uniform(-0.005, 0.005), 6),
-            offset_uv=round(chance.uniform(-50, 50), 2),
-            noise_uv=20.0,
-            clock_error_ppm=round(chance.uniform(-50, 50), 2),
-        )
-
-    def options(self) -> list[str]:
-        """As rig-sim takes them."""
-        return [
-            part
-            for name, value in asdict(self).items()
-            for part in ("--" + name.replace("_", "-"), str(value))
-        ]
 
 
 class TwinDevice(LocalDevice):
@@ -123,13 +97,22 @@ class TwinRig:
         truth: Path,
         seed: int,
         sync: bool = True,
+        course: bool = True,
     ) -> None:
+        """Starts everything; close() ends it.
+
+        Args:
+            truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.
+            seed: of what is drawn of this rig.
+            course: keep the true energy over time, which is on this computer's clock.
+        """
         self._folder = tempfile.TemporaryDirectory(prefix="opjoule-twin-")
         folder = Path(self._folder.name)
         self._truth = truth
         self._storage = storage
-        self.imperfections = Imperfections.draw(seed)
-        self._feed = Feed(folder, load_model(profile.name, medium))
+        self._course = course
+        self._seed, self._imperfections = seed, Imperfections.draw(seed)
+        self._feed = Feed(folder, load_model(profile.name, medium, self._imperfections.supply))
         self._link = folder / "meter"
         self._log = (folder / "rig-sim.log").open("w+")
         command = [
@@ -146,7 +129,8 @@ class TwinRig:
                 "--seed",
                 str(seed),
             ),
-            *self.imperfections.options(),
+            *("--course", str(folder / "course.csv")),
+            *self._imperfections.options(),
         ]
         self._simulator = subprocess.Popen(
             command,
@@ -161,10 +145,10 @@ class TwinRig:
         self.device = TwinDevice(profile, root / "build/loader/loader", storage, self._feed, sync=sync)
 
     def facts(self) -> dict[str, Any]:
-        """What run.json says of the simulation: models, imperfections, delay."""
+        """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
         return {
             "models": "host/opjoule/twin/models.toml",
-            "imperfections": asdict(self.imperfections),
+            "drawn": f"anew for each measurement, told afterwards in {IMPERFECTIONS}",
             "rig_delay_s": DELAY_NS * 1e-9,
             "load_step_s": _SIGNATURE_PERIOD_MS * 1e-3,
         }
@@ -182,6 +166,16 @@ class TwinRig:
         self._log.seek(0)
         return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
 
+    def _tell(self) -> None:
+        """Puts the truth into the record, once nothing more is estimated."""
+        written, record = Path(self._folder.name), self._truth.parent
+        if not record.is_dir() or not (written / "truth.json").exists():
+            return
+        shutil.copyfile(written / "truth.json", self._truth)
+        if self._course:
+            shutil.copyfile(written / "course.csv", record / COURSE)
+        self._imperfections.write(record / IMPERFECTIONS, self._seed)
+
     def close(self) -> None:
         """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
         self._feed.stop()
@@ -191,8 +185,6 @@ class TwinRig:
             self._simulator.terminate()
             self._simulator.wait()
         self._log.close()
-        written = Path(self._folder.name) / "truth.json"
-        if written.exists() and self._truth.parent.is_dir():
-            shutil.copyfile(written, self._truth)
+        self._tell()
         shutil.rmtree(self._storage, ignore_errors=True)
         self._folder.cleanup()

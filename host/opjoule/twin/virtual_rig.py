@@ -211,7 +211,9 @@ class VirtualRig(TwinRig):
         image = get_image(root / "build" / "virtual-board", say)
         self._machine_folder = tempfile.TemporaryDirectory(prefix="opjoule-board-")
         place = Path(self._machine_folder.name)
-        super().__init__(profile, medium, root=root, storage=place / "unused", truth=truth, seed=seed)
+        super().__init__(
+            profile, medium, root=root, storage=place / "unused", truth=truth, seed=seed, course=False
+        )
         try:
             self._connect(image, place, profile, medium, root / "build", wanted, sync, user)
         except BaseException:
