@@ -50,13 +50,17 @@ RECORDS = {
 }
 
 
+MARK = "6e1ed2fa-0b45-4c34-9d2f-5c31f3ad8a01"
+"""UUID of a file system."""
+
+
 def state(**changed) -> BoardState:
     records = {**RECORDS, **changed}
     return BoardState(records, BlockDevices.from_records(records))
 
 
 def on_medium(number: str, name: str, *, features: str = "") -> BoardState:
-    file_system = {"file_system": [["53ef", features]]} if features else {}
+    file_system = {"file_system": [["53ef", features, MARK.replace("-", "")]]} if features else {}
     return state(medium=[[f"/dev/{name}", "block", number]], **file_system)
 
 
@@ -254,8 +258,8 @@ def test_a_switched_journal_is_switched_back_even_after_a_reboot():
     board = on_medium("8:0", "sda", features="04000000")
     [step] = [step for step in plan(board, medium=medium, journal="off").steps if "journal" in step.about]
     assert (step.do, step.undo, step.lasting) == (
-        ("journal_off", "/dev/sda"),
-        ("journal_on", "/dev/sda"),
+        ("journal_off", "/dev/sda", "8:0"),
+        ("journal_back", "on", MARK),
         True,
     )
     assert not [about for about in abouts(plan(board, medium=medium, journal="on")) if "journal" in about]

@@ -43,13 +43,17 @@ def shell(request, tmp_path_factory):
     sshd.close()
 
 
+SESSION = "opjoule-0123456789ab"
+DATA = f"{SESSION}-data $(x)"
+
+
 def start(shell, mongod: Path, tmp_path: Path) -> MongoServer:
     return MongoServer(
         shell,
         mongod=str(mongod),
         options=["--setParameter", "a b;c"],
-        data=str(tmp_path / "data $(x)"),
-        folder=str(tmp_path / "folder"),
+        data=str(tmp_path / DATA),
+        folder=str(tmp_path / SESSION / "server-1"),
         samples=tmp_path / "server.csv",
         port=PORT,
     )
@@ -84,11 +88,11 @@ def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, board
     assert usage["peak_memory_bytes"]["value"] == max(int(row["rss_bytes"]) for row in rows)
     assert usage["cpu_s"]["value"] == float(rows[-1]["cpu_s"])
     assert float(rows[-1]["cpu_s"]) > 0
-    assert not (tmp_path / "data $(x)").exists()
-    assert not (tmp_path / "folder").exists()
+    assert not (tmp_path / DATA).exists()
+    assert not (tmp_path / SESSION / "server-1").exists()
     seen = (mongod.parent / "arguments").read_text().splitlines()
     assert seen == [
-        *("--dbpath", str(tmp_path / "data $(x)"), "--port", str(PORT), "--bind_ip", "127.0.0.1"),
+        *("--dbpath", str(tmp_path / DATA), "--port", str(PORT), "--bind_ip", "127.0.0.1"),
         *("--setParameter", "a b;c"),
     ]
 
@@ -99,8 +103,8 @@ def test_a_missing_server_is_named_with_the_remedy(shell, tmp_path):
 
 
 def test_data_that_are_there_already_are_not_touched(shell, mongod, tmp_path):
-    (tmp_path / "data $(x)").mkdir()
-    (tmp_path / "data $(x)" / "precious").touch()
+    (tmp_path / DATA).mkdir()
+    (tmp_path / DATA / "precious").touch()
     with pytest.raises(DeviceFault, match="File exists"):
         start(shell, mongod, tmp_path)
-    assert (tmp_path / "data $(x)" / "precious").exists()
+    assert (tmp_path / DATA / "precious").exists()

@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Records = dict[str, list[list[str]]]
 """Records of state.sh by their kind, fields as text."""
+
+
+def device_number(told: str) -> str:
+    """MAJOR:MINOR in decimal; empty for what is none.
+
+    Args:
+        told: MAJOR:MINOR with parts like 179 or 0xb3, or a file's st_dev as one decimal number. coreutils before 9.0
+            print the parts of st_dev in no other way (stat(1), %d).
+    """
+    try:
+        if ":" not in told:
+            return f"{os.major(int(told))}:{os.minor(int(told))}"
+        major, minor = (int(part, 0) for part in told.split(":"))
+    except ValueError:
+        return ""
+    return f"{major}:{minor}"
 
 
 @dataclass(frozen=True)
@@ -49,14 +66,20 @@ class BlockDevices:
         for name, number, whole, slaves, backing, sectors, model, serial in records.get("block", []):
             size_bytes = int(sectors or 0) * 512
             devices[name] = BlockDevice(
-                name, number, whole, tuple(slaves.split()), backing, size_bytes, model.strip(), serial.strip()
+                name,
+                number,
+                whole,
+                tuple(slaves.split()),
+                device_number(backing),
+                size_bytes,
+                model.strip(),
+                serial.strip(),
             )
         mounts: dict[str, list[str]] = {}
         for number, point in records.get("mount", []):
             mounts.setdefault(number, []).append(point)
         swaps = tuple(name for name, *_ in records.get("swap", []))
-        root = records.get("root", [["", ""]])[0][0]
-        return cls(devices, mounts, swaps, root)
+        return cls(devices, mounts, swaps, device_number(records.get("root", [[""]])[0][0]))
 
     def by_number(self, number: str) -> BlockDevice | None:
         """The device with this MAJOR:MINOR, whatever name led to it."""

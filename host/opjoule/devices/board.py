@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import uuid
+import contextlib
 from pathlib import Path
 from typing import Any
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.databases.registry import is_server
-from opjoule.devices.block_devices import BlockDevices
+from opjoule.devices.block_devices import BlockDevices, device_number
 from opjoule.devices.board_loader import RECONNECT_S, BoardLoader
 from opjoule.devices.board_lock import BoardLock
 from opjoule.devices.board_state import read_state
@@ -20,27 +20,17 @@ from opjoule.devices.local import file_options, loader_files, start_stream
 from opjoule.devices.medium import Medium
 from opjoule.devices.prepare import PreparePlan, plan_preparation
 from opjoule.devices.profiles import Profile
-from opjoule.devices.recovery import DATABASE_PREFIX, undo_changes
+from opjoule.devices.recovery import undo_changes
 from opjoule.devices.rig_file import CPUFREQ
 from opjoule.devices.server import PORT, MongoServer
+from opjoule.devices.sessions import database_folder, new_session, remove_sessions
 from opjoule.devices.shell import LocalShell, Shell
 from opjoule.devices.state_gate import StateWatch
 from opjoule.devices.state_settings import StateSettings
 from opjoule.devices.steps import JOURNAL, Step, as_root, prepare_script, run_as_root
 from opjoule.errors import BadInput, DeviceFault, LinkFault, OpJouleError, RigFault
 
-_NEEDED = {
-    "make_file_system",
-    "check_file_system",
-    "mount_medium",
-    "journal_on",
-    "journal_off",
-    "take_memory",
-    "chown",
-}
-"""Steps without which the measurement would be of something else than was asked."""
-
-_MAKE_STORAGE = 'mkdir -p -- "$1" && exec stat -c %Hd:%Ld -- "$1"'
+_MAKE_STORAGE = 'mkdir -p -- "$1" && exec stat -c %d -- "$1"'
 _PENDING = """
 while read -r _; do
   sum=0
@@ -115,14 +105,14 @@ class BoardDevice:
         self._journal = journal
         self._history = history
         # A folder for each session: one that was cut off leaves its files to `restore`, never to the next run.
-        session = uuid.uuid4().hex[:12]
-        self.board: BoardFacts = read_facts(shell, journal=journal, session=session)
+        self._session = new_session()
+        self.board: BoardFacts = read_facts(shell, journal=journal, session=self._session)
         self.cores = int(self.board.values.get("processors") or profile.cores)
         self._lock = BoardLock(shell, self.board.work)
         self._loader, self._loader_sha256 = install_loader(
             shell, find_loader(builds, self.board.machine, database), self.board.cache
         )
-        self.session_folder = f"{self.board.work}/{session}"
+        self.session_folder = f"{self.board.work}/{self._session}"
         self._clock = Dialogue(shell, [self._loader, "clock"])
         self._pending = Dialogue(shell, ["sh", "-c", _PENDING])
         self._clock.start()
@@ -181,7 +171,7 @@ class BoardDevice:
                 f"cannot make {self.storage} on the board: {made.last_line()}; "
                 f"mend [device.{self.name}.storage] in rig.toml"
             )
-        self._storage_number = made.text().strip()
+        self._storage_number = device_number(made.text().strip())
         if self.disturbance:
             self._disturbing = RunningDisturbance(self.shell, self.disturbance, self.storage)
             done.append(f"DISTURBED on purpose: {self.disturbance.about}")
@@ -189,7 +179,7 @@ class BoardDevice:
 
     @staticmethod
     def _failed(step: Step, why: str, done: list[str]) -> None:
-        if step.do[0] in _NEEDED:
+        if step.is_needed:
             raise DeviceFault(f"the board cannot be prepared: {step.about}: {why or 'failed'}")
         done.append(f"FAILED: {step.about}: {why}")
 
@@ -243,7 +233,7 @@ class BoardDevice:
                 self.shell,
                 mongod=self.mongod,
                 options=self.mongod_options,
-                data=f"{self.storage.rstrip('/')}/{DATABASE_PREFIX}{database}",
+                data=database_folder(self.storage, self._session, database),
                 folder=f"{self.session_folder}/server-{self._servers}",
                 samples=raw / f"server-{self._servers}.csv",
             )
@@ -252,7 +242,7 @@ class BoardDevice:
         """A directory of its own below the medium's path; the address of a server database."""
         if is_server(database):
             return f"mongodb://127.0.0.1:{PORT}"
-        return f"{self.storage.rstrip('/')}/{DATABASE_PREFIX}{database}"
+        return database_folder(self.storage, self._session, database)
 
     def copy_in(self, file: Path) -> str:
         """Copies a host file to the board once and gives its path there."""
@@ -318,24 +308,23 @@ class BoardDevice:
             if server:
                 server.stop()
             return
-        parent, _, name = path.rpartition("/")
-        if parent != self.storage.rstrip("/") or not name.startswith(DATABASE_PREFIX):
-            raise DeviceFault(f"refusing to remove {path}: it is not below {self.storage}")
+        own = database_folder(self.storage, self._session, "")
+        name = path.removeprefix(own)
+        if name in ("", path) or "/" in name:
+            raise DeviceFault(f"refusing to remove {path}: this measurement's databases are {own}NAME")
         if self.shell.is_up():
-            self.shell.run(["rm", "-rf", "--", path], limit_s=300)
+            remove_sessions(self.shell, [path])
 
     def close(self) -> None:
         """Ends server and helpers on the board, removes this session's files there and ends the connection."""
-        if self._server:
-            self._server.stop()
+        with contextlib.suppress(OpJouleError):  # the board is gone: `restore` clears what it kept
+            if self._server:
+                self._server.stop()
         self._clock.close()
         self._pending.close()
         self._lock.close()
-        try:
+        with contextlib.suppress(OpJouleError):
             if self.shell.is_up():
-                self.shell.run(
-                    ["sh", "-c", 'rm -rf -- "$1/files"; rmdir "$1" 2>/dev/null', "sh", self.session_folder]
-                )
-        except OpJouleError:
-            pass  # the board is gone: `restore` clears what it kept
+                remove_sessions(self.shell, [f"{self.session_folder}/files"])
+                self.shell.run(["rmdir", "--", self.session_folder])  # files that could not be fetched stay
         self.shell.close()

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from opjoule.devices.loader_process import LoaderProcess
 from opjoule.devices.operation_stream import OperationStream
+from opjoule.devices.sessions import remove_sessions
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault, LinkFault
 
@@ -19,34 +20,12 @@ SILENCE_S = 20
 """A loader that has not heard from the host for this long stops."""
 RECONNECT_S = 120.0
 _SCRIPT = (Path(__file__).parent / "run_on_board.sh").read_text()
-_STOP_AND_PACK = """
-[ -d "$1" ] || exit 3
-# Whoever waits for a reader of the operations waits no longer.
-[ ! -p "$1/operations" ] || : <>"$1/operations"
-stop() {
-  read -r pid boot < "$1/pid" || return 0
-  [ "$boot" = "$(cat /proc/sys/kernel/random/boot_id)" ] || return 0
-  tries=0
-  case $(readlink "/proc/$pid/exe") in
-  */loader-*)
-    kill -TERM "$pid"
-    while [ -e "/proc/$pid" ] && [ "$tries" -lt 300 ]; do sleep 0.1; tries=$((tries + 1)); done
-    [ ! -e "/proc/$pid" ] || return 1
-    tries=0
-    ;;
-  ?*) return 0 ;;
-  esac
-  # run_on_board.sh may be about to write its status: a folder that changes cannot be packed.
-  while [ ! -s "$1/status" ] && [ "$tries" -lt 100 ]; do sleep 0.1; tries=$((tries + 1)); done
-}
-stop "$1" || exit 4
-exec tar -C "$1" -cf - .
-"""
+_STOP_AND_PACK = (Path(__file__).parent / "stop_and_pack.sh").read_text()
 _NO_FOLDER, _RUNS_ON = 3, 4
 
 
 def stop_and_fetch(shell: Shell, folder: str, raw: Path) -> list[str]:
-    """Stops a loader that still runs in the board's `folder`, copies its files to `raw` and removes the folder.
+    """Stops a loader that still runs in `folder` (directly in a session's), copies its files to `raw` and removes it.
 
     Returns: names of the files that arrived; empty when the board kept none (a reboot empties its memory disk).
     Raises: LinkFault: the connection is gone. DeviceFault: the loader does not stop, or the files do not arrive.
@@ -62,7 +41,7 @@ def stop_and_fetch(shell: Shell, folder: str, raw: Path) -> list[str]:
         )
     raw.mkdir(parents=True, exist_ok=True)
     arrived = _unpack(packed.out, raw)
-    shell.run(["rm", "-rf", "--", folder])
+    remove_sessions(shell, [folder])
     return arrived
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from opjoule.devices.block_devices import BlockDevices, Records
+from opjoule.devices.block_devices import BlockDevices, Records, device_number
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
 
@@ -31,8 +32,8 @@ class BoardState:
 
     @property
     def medium_number(self) -> str:
-        """MAJOR:MINOR of the medium's device; empty if there is none."""
-        return next((number for _, kind, number in self.of("medium") if kind == "block"), "")
+        """MAJOR:MINOR of the medium's device node itself, whatever it is called; empty if there is none."""
+        return next((device_number(number) for _, kind, number in self.of("medium") if kind == "block"), "")
 
     @property
     def medium_device(self) -> str:
@@ -42,10 +43,23 @@ class BoardState:
     @property
     def journal(self) -> str:
         """Journalling of the medium's ext4: on, off, or empty where there is no ext4."""
-        for magic, features in self.of("file_system"):
+        for magic, features, *_ in self.of("file_system"):
             if magic == _EXT4_MAGIC:
                 return "on" if int.from_bytes(bytes.fromhex(features), "little") & _HAS_JOURNAL else "off"
         return ""
+
+    @property
+    def file_system_uuid(self) -> str:
+        """UUID of the medium's ext4; empty where there is none."""
+        for magic, _, *rest in self.of("file_system"):
+            if magic == _EXT4_MAGIC and rest:
+                return str(uuid.UUID(rest[0]))
+        return ""
+
+    @property
+    def path_number(self) -> str:
+        """MAJOR:MINOR of the file system that the storage directory is on; empty if there is no such directory."""
+        return next((device_number(number) for _, number in self.of("path")), "")
 
     @property
     def memory_kb(self) -> int:

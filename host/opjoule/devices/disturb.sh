@@ -2,7 +2,7 @@
 # A stated background load: sh disturb.sh FOLDER CPU_PERCENT READ_KIB_S WRITE_KIB_S FILE_MIB. Ends with its standard input.
 # The processor is kept busy for its share of each second, in one burst.
 folder=$1 cpu=$2 read_kib=$3 write_kib=$4 file_mib=$5
-file=$folder/opjoule-disturb
+file=
 
 busy() {
   while :; do
@@ -24,11 +24,13 @@ end() {
   # shellcheck disable=SC2086 # several process numbers
   # A loop begun just now still has the traps of this shell, and loses every other signal.
   [ -z "$workers" ] || kill -KILL $workers 2>/dev/null
-  rm -f "$file"
+  [ -z "$file" ] || rm -f "$file"
 }
 trap end EXIT
 trap exit TERM INT HUP
-[ "$file_mib" = 0 ] || dd if=/dev/urandom of="$file" bs=1M count="$file_mib" 2>/dev/null || exit
+if [ "$file_mib" != 0 ]; then
+  file=$(mktemp "$folder/opjoule-disturb.XXXXXX") && dd if=/dev/urandom of="$file" bs=1M count="$file_mib" 2>/dev/null || exit
+fi
 echo ready
 if [ "$cpu" != 0 ]; then busy & workers=$!; fi
 if [ "$read_kib$write_kib" != 00 ]; then input_output & workers="$workers $!"; fi

@@ -24,12 +24,14 @@ elif sudo -n true 2>/dev/null; then say rights sudo
 else say rights none; fi
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/opjoule
 # A run's files are written to memory where there is some: writing them to a medium would cost energy.
-if [ -n "${OPJOULE_WORK-}" ]; then work=$OPJOULE_WORK
-elif [ -d /dev/shm ] && [ -w /dev/shm ]; then work=/dev/shm/opjoule-$(id -u)
-else work=/var/tmp/opjoule-$(id -u); fi
+if [ -n "${OPJOULE_WORK-}" ]; then work=$OPJOULE_WORK # the user's folder: only a subfolder of it is the rig's
+elif [ -d /dev/shm ] && [ -w /dev/shm ]; then work=/dev/shm
+else work=/var/tmp; fi
+work=$work/opjoule-$(id -u)
 for folder in "$cache" "$work" ${session:+"$work/$session" "$work/$session/files"}; do
   (umask 077 && mkdir -p "$folder")
-  [ -O "$folder" ] || { echo "$folder belongs to another user" >&2; exit 1; }
+  [ -O "$folder" ] || { echo "$folder belongs to another user, or cannot be made" >&2; exit 1; }
+  case $folder in "$work"*) [ ! -h "$folder" ] || { echo "$folder is a symbolic link: remove it" >&2; exit 1; } ;; esac
 done
 say cache "$cache"
 say work "$work"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -39,16 +40,19 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
     listed = [medium.device] if medium.expendable else []
     if changes and (why := why_not_expendable(medium.device, number, listed, state.blocks)):
         raise BadInput(f"refusing to write to the medium: {why}")
-    device = state.medium_device
+    device, node = state.medium_device, _node_number(number)
+    mark = state.file_system_uuid
     if wanted.file_system == "new":
-        yield Step(f"new ext4 on {device}, everything on it lost", ("make_file_system", device))
+        mark = str(uuid.uuid4())
+        about = f"new ext4 on {device}, everything on it lost"
+        yield Step(about, ("make_file_system", device, node, mark))
     elif wanted.file_system == "check":
-        yield Step(f"file system on {device} checked", ("check_file_system", device))
-    yield from _journal(state, wanted, device)
+        yield Step(f"file system on {device} checked", ("check_file_system", device, node))
+    yield from _journal(state, wanted, device, node, mark)
     points = state.blocks.mounts.get(number, [])
     if not points:
-        yield from _mount(state, device, medium, user)
-    elif not any(on == number for _, on in state.of("path")):
+        yield from _mount(state, device, number, medium, user)
+    elif state.path_number != number:
         raise BadInput(
             f"{medium.device} is mounted on {points[0]}, and {medium.path} is not on it: "
             "unmount it, or mend path in rig.toml"
@@ -62,18 +66,25 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
         yield Step(f"TRIM of {medium.path}", ("trim", medium.path))
 
 
-def _mount(state: BoardState, device: str, medium: Medium, user: str) -> Iterator[Step]:
-    if not any(number for _, number in state.of("path")):
+def _node_number(number: str) -> str:
+    """MAJOR:MINOR as `stat -c %t:%T` prints a device node's."""
+    return ":".join(f"{int(part):x}" for part in number.split(":"))
+
+
+def _mount(state: BoardState, device: str, number: str, medium: Medium, user: str) -> Iterator[Step]:
+    if not state.path_number:
         made = ("mkdir", "-p", "--", medium.path)
         yield Step(f"directory {medium.path}", made, ("remove_folder", medium.path), lasting=True)
     yield Step(
-        f"{device} mounted on {medium.path}", ("mount_medium", device, medium.path), ("unmount", medium.path)
+        f"{device} mounted on {medium.path}",
+        ("mount_medium", device, _node_number(number), medium.path),
+        ("unmount", medium.path, number),
     )
     if medium.expendable:
         yield Step(f"{medium.path} given to {user}", ("chown", user, medium.path))
 
 
-def _journal(state: BoardState, wanted: StateSettings, device: str) -> Iterator[Step]:
+def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, mark: str) -> Iterator[Step]:
     before = "on" if wanted.file_system == "new" else state.journal
     if wanted.journal in ("keep", before):
         return
@@ -83,7 +94,7 @@ def _journal(state: BoardState, wanted: StateSettings, device: str) -> Iterator[
         )
     yield Step(
         f"ext4 journal {wanted.journal} (was {before})",
-        (f"journal_{wanted.journal}", device),
-        (f"journal_{before}", device),
+        (f"journal_{wanted.journal}", device, node),
+        ("journal_back", before, mark),
         lasting=True,
     )

@@ -179,5 +179,5 @@ def _memory(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
     yield Step(
         f"memory limited to {wanted.memory_mb} MiB ({taken_kb // 1024} MiB taken away)",
         ("take_memory", _MEMORY_FOLDER, str(taken_kb)),
-        ("unmount", _MEMORY_FOLDER),
+        ("unmount", _MEMORY_FOLDER, "opjoule-memory"),
     )

@@ -4,27 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opjoule.databases import known_databases
 from opjoule.devices.board_loader import stop_and_fetch
 from opjoule.devices.board_lock import SILENCE_S, BoardLock
 from opjoule.devices.facts import BoardFacts, read_facts
+from opjoule.devices.sessions import find_sessions, remove_sessions
 from opjoule.devices.shell import Shell
 from opjoule.devices.steps import JOURNAL, restore_script, run_as_root
+from opjoule.errors import DeviceFault
 
-DATABASE_PREFIX = "opjoule-"
-_SESSIONS = """
-[ -d "$1" ] || exit 0
-for folder in "$1"/*/*/; do
-  [ -e "$folder/pid" ] && printf '%s\\n' "${folder%/}"
-done
-:
-"""
-_REMOVE_DATABASES = """
-for folder; do
-  [ -d "$folder" ] && rm -rf -- "$folder" && printf '%s\\n' "$folder"
-done
-:
-"""
+_RUNS = (Path(__file__).parent / "runs_left.sh").read_text()
 
 
 def recover(
@@ -52,24 +40,25 @@ def _recover(
     shell: Shell, board: BoardFacts, storage: list[str], fetched: Path, journal: str
 ) -> tuple[list[str], list[str]]:
     done: list[str] = []
-    for folder in shell.run(["sh", "-c", _SESSIONS, "sh", board.work]).text().splitlines():
+    sessions = find_sessions(shell, [board.work])
+    for folder in shell.run(["sh", "-c", _RUNS, "sh", *sessions]).text().split("\0")[:-1]:
         target = fetched / "-".join(folder.rsplit("/", 2)[-2:])
         names = stop_and_fetch(shell, folder, target)
         done.append(f"files of an interrupted run fetched to {target}: {', '.join(sorted(names)) or 'none'}")
-    shell.run(["sh", "-c", 'rm -rf -- "$1"/*/', "sh", board.work])
-    # Exactly the names that a measurement uses: a folder of the user's may begin the same way.
-    names = [DATABASE_PREFIX + database.name for database in known_databases()] + [DATABASE_PREFIX + "null"]
-    databases = [f"{directory}/{name}" for directory in storage for name in names]
-    removed = shell.run(["sh", "-c", _REMOVE_DATABASES, "sh", *databases], limit_s=600)
-    done += [f"removed {line}" for line in removed.text().splitlines()]
-    undone, left = undo_changes(shell, board, journal)
-    return done + undone, left
+    left = []
+    for folder in sessions + find_sessions(shell, storage):
+        try:
+            done += [f"removed {gone}" for gone in remove_sessions(shell, [folder])]
+        except DeviceFault as error:
+            left.append(f"NOT removed: {error}")
+    undone, not_undone = undo_changes(shell, board, journal)
+    return done + undone, left + not_undone
 
 
 def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
     """Undoes all that stands in the board's journal, last change first; what was and what could not be undone."""
     if board.rights == "none":
-        return [], []
+        return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
     outcomes = run_as_root(shell, board.rights, restore_script(journal))
     undone = [f"undone: {' '.join(about)}" for outcome, *about in outcomes.values() if outcome == "done"]
     left = [f"NOT undone: {' '.join(why)}" for outcome, *why in outcomes.values() if outcome != "done"]

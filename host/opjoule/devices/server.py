@@ -14,6 +14,7 @@ from pathlib import Path
 
 from opjoule.devices.dialogue import Dialogue
 from opjoule.devices.loader_process import LoaderProcess
+from opjoule.devices.sessions import remove_sessions
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault, OpJouleError
 
@@ -99,7 +100,8 @@ class MongoServer:
         try:
             self._await(mongod, port)
         except BaseException:
-            self.stop()
+            with contextlib.suppress(OpJouleError):  # why it did not start is what matters
+                self.stop()
             raise
         self._threads.append(threading.Thread(target=self._watch, daemon=True))
         self._threads[1].start()
@@ -144,7 +146,7 @@ class MongoServer:
         self._process.end_input()
         self._process.finish()
         if self._shell.is_up():
-            self._shell.run(["rm", "-rf", "--", self._data, self._folder], limit_s=300)
+            remove_sessions(self._shell, [self._data, self._folder])
 
 
 class ServerProcess(LoaderProcess):

@@ -63,7 +63,7 @@ for block in /sys/class/block/*; do
   fi
   for slave in "$block"/slaves/*; do [ -e "$slave" ] && slaves="$slaves${slave##*/} "; done
   backing_number=''
-  get "$block/loop/backing_file" && backing_number=$(stat -c '%Hd:%Ld' "$value" 2>/dev/null)
+  get "$block/loop/backing_file" && backing_number=$(stat -c %d -- "$value" 2>/dev/null)
   get "$block/device/model"
   model=$value
   get "$block/serial" || get "$block/device/serial" || get "$block/device/cid"
@@ -71,22 +71,22 @@ for block in /sys/class/block/*; do
 done
 # mountinfo escapes spaces and the like as \040 (proc(5)): passed on as it stands.
 while read -r _ _ number _ mounted _; do line mount "$number" "$mounted"; done < /proc/self/mountinfo
-root=$(stat -c '%Hd:%Ld' / 2>/dev/null)
-case $root in
-0:*) # a file system with numbers of its own (btrfs): its source is the device
+# Numbers of a device node are %t and %T, hexadecimal; those of the device that a file is on only %d in any coreutils.
+node_number() { stat -L -c '0x%t:0x%T' -- "$1" 2>/dev/null; }
+root=$(stat -c %d / 2>/dev/null)
+if [ "$((${root:-0} >> 8 & 0xfff))" = 0 ]; then # major 0, as btrfs has numbers of its own: its source is the device
   source=$(findmnt -n -o SOURCE / 2>/dev/null | sed 's/\[.*//')
-  [ -b "$source" ] && root=$(cat "/sys/class/block/$(basename "$(readlink -f "$source")")/dev")
-  ;;
-esac
+  [ -b "$source" ] && root=$(node_number "$source")
+fi
 line root "$root"
 if [ -n "$device" ]; then
   real=$(readlink -f "$device")
   kind=missing
   [ -e "$real" ] && kind=other
   [ -b "$real" ] && kind=block
-  line medium "$real" "$kind" "$(cat "/sys/class/block/$(basename "$real")/dev" 2>/dev/null)"
-  # The superblock's features, by number, without another tool: 0x4 of s_feature_compat at 1024 + 0x5C is has_journal.
-  [ "$kind" = block ] && line file_system "$(dd if="$real" bs=1 skip=1080 count=2 2>/dev/null | od -An -tx1 | tr -d ' \n')" \
-    "$(dd if="$real" bs=1 skip=1116 count=4 2>/dev/null | od -An -tx1 | tr -d ' \n')"
+  line medium "$real" "$kind" "$(node_number "$real")"
+  # Out of the superblock, without another tool: magic, s_feature_compat (0x4 is has_journal), UUID.
+  bytes() { dd if="$real" bs=1 skip="$1" count="$2" 2>/dev/null | od -An -tx1 | tr -d ' \n'; }
+  [ "$kind" = block ] && line file_system "$(bytes 1080 2)" "$(bytes 1116 4)" "$(bytes 1128 16)"
 fi
-line path "$(readlink -f "$path" 2>/dev/null)" "$([ -d "$path" ] && stat -c '%Hd:%Ld' "$path")"
+line path "$(readlink -f "$path" 2>/dev/null)" "$([ -d "$path" ] && stat -c %d -- "$path")"

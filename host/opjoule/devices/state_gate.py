@@ -46,8 +46,8 @@ done
 _PROBE = """
 stat -f -c '%a %S' "$1"
 LC_ALL=C; export LC_ALL
-file="$1/opjoule-probe"
 [ "$2" = 0 ] && exit
+file=$(mktemp "$1/opjoule-probe.XXXXXX") || exit
 trap 'rm -f "$file"' EXIT
 dd if=/dev/zero of="$file" bs=1M count="$2" oflag=direct conv=fsync || exit
 dd if="$file" of=/dev/null bs=1M iflag=direct

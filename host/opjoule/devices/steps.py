@@ -10,6 +10,15 @@ from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
 
 _LIMIT_S = 3600.0
+_NEEDED = {
+    "make_file_system",
+    "check_file_system",
+    "mount_medium",
+    "journal_on",
+    "journal_off",
+    "take_memory",
+    "chown",
+}
 
 
 @dataclass(frozen=True)
@@ -21,6 +30,11 @@ class Step:
     undo: tuple[str, ...] = ()
     lasting: bool = False
     """True if the change outlives a reboot."""
+
+    @property
+    def is_needed(self) -> bool:
+        """True for a step without which the measurement would be of something else: if it fails, none follows."""
+        return self.do[0] in _NEEDED
 
 
 _FUNCTIONS = (Path(__file__).parent / "steps.sh").read_text()
@@ -34,7 +48,8 @@ def prepare_script(steps: list[Step], journal: str = JOURNAL) -> bytes:
     for number, step in enumerate(steps, 1):
         undo = shlex.join(step.undo) if step.undo else ""
         scope = "lasting" if step.lasting else "volatile"
-        lines.append(shlex.join(["step", f"{number:04}", scope, undo, *step.do]))
+        needed = ["needed"] if step.is_needed else []
+        lines.append(shlex.join([*needed, "step", str(number), scope, undo, *step.do]))
     return _block(journal, lines)
 
 

@@ -109,6 +109,12 @@ class TwinRig:
         self._folder = tempfile.TemporaryDirectory(prefix="opjoule-twin-")
         folder = Path(self._folder.name)
         self._truth = truth
+        try:
+            storage.mkdir(parents=True)  # close() removes it: it must be nobody else's
+        except FileExistsError as error:
+            raise RigFault(
+                f"{storage} is there already: simulated storage is made and removed by one run"
+            ) from error
         self._storage = storage
         self._course = course
         self._seed, self._imperfections = seed, Imperfections.draw(seed)

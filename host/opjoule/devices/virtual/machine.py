@@ -92,6 +92,8 @@ class Machine:
         self._serial = serial
         self._process: subprocess.Popen[bytes] | None = None
         folder.mkdir(parents=True, exist_ok=True)
+        if any(folder.iterdir()):
+            raise DeviceFault(f"{folder} is not empty: a virtual board removes its folder when it ends")
         restore = image.snapshot.exists() and serial is None
         _overlay(image.booted_root if restore else image.root, folder / "root.qcow2")
         for name in MEDIA:
