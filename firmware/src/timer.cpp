@@ -15,7 +15,6 @@ TickClock clock;
 namespace {
 constexpr int32_t kAtOnceTicks = 8;  // an alarm closer than this could be passed while it is set
 uint32_t alarm_ticks;
-bool alarm_is_short = false;  // it is due at the first match
 
 // Interrupts off.
 OPJOULE_INLINE uint32_t stamp(uint16_t counter) {
@@ -75,13 +74,6 @@ void set_alarm(uint32_t ticks) {
   TIMSK1 |= _BV(OCIE1A);
 }
 
-void set_short_alarm(uint16_t counter) {
-  alarm_is_short = true;
-  OCR1A = counter;
-  TIFR1 = _BV(OCF1A);
-  TIMSK1 |= _BV(OCIE1A);
-}
-
 bool alarm_pending() { return TIMSK1 & _BV(OCIE1A); }
 
 void cancel_alarm() { TIMSK1 &= static_cast<uint8_t>(~_BV(OCIE1A)); }
@@ -92,8 +84,7 @@ ISR(TIMER1_OVF_vect) { timer::clock.overflow(); }
 
 // The match comes once each turn of the counter; a far alarm waits for its own turn.
 ISR(TIMER1_COMPA_vect) {
-  if (!timer::alarm_is_short && ticks_between(timer::stamp(TCNT1), timer::alarm_ticks) > 0) return;
-  timer::alarm_is_short = false;
+  if (ticks_between(timer::stamp(TCNT1), timer::alarm_ticks) > 0) return;
   timer::cancel_alarm();
   on_alarm();
 }

@@ -25,8 +25,6 @@ void wait_until(uint32_t ticks);
 // Calls `alarm` (declared below, defined by the bus) from an interrupt at `ticks`; at once from
 // here if that is past or nearly so. Interrupts off, no alarm pending.
 void set_alarm(uint32_t ticks);
-// The same at the next time the counter has this value, which must be some ticks away. Quick.
-void set_short_alarm(uint16_t counter);
 bool alarm_pending();
 void cancel_alarm();
 

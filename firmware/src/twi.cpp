@@ -7,18 +7,18 @@
 #include "interrupt_lock.h"
 #include "tick_clock.h"
 #include "timer.h"
-#include "twi_internal.h"
+#include "twi_answers.h"
 
 namespace opjoule {
 namespace twi {
 
 using protocol::Fault;
 
-const BusTransfer* current;
-bool refused;
-volatile uint8_t launches = 0;
-
 namespace {
+
+const BusTransfer* current;     // the transfer under way
+bool refused;                   // something was not acknowledged
+volatile uint8_t launches = 0;  // STARTs sent, modulo 256: watch() sees whether the bus moves
 
 constexpr uint32_t kBusHz = 400000UL;
 constexpr uint32_t kTimeoutTicks = 2000 * kTicksPerUs;  // the longest transfer takes 400 us
@@ -44,14 +44,20 @@ uint8_t bytes_left;    // of it
 uint8_t* into;         // result->bytes, where the next one goes
 BusResult results[2];  // one for the sampler to work on while the next comes in
 volatile bool busy = false;
-bool working = false;  // the sampler is
-bool waiting = false;  // a transfer has ended meanwhile
+bool working = false;             // the sampler is
+bool waiting = false;             // a transfer has ended meanwhile
+BusResult* result = &results[0];  // of the transfer under way
 
-}  // namespace
+// Not acknowledged, or worse. The bus carries on with a byte for nobody; after that it is stopped.
+// If it does not even do that, watch() finds it.
+OPJOULE_INLINE void refuse() {
+  refused = true;
+  answer_stop();
+}
 
-BusResult* result = &results[0];
-
-namespace {
+OPJOULE_INLINE void answer_start(bool to_read) {
+  answer_address(static_cast<uint8_t>((current->address << 1) | to_read));
+}
 
 // The address is on its way.
 OPJOULE_INLINE void enter_address(bool to_read) {
@@ -96,9 +102,7 @@ OPJOULE_INLINE void follow(uint8_t status, uint8_t data) {
       return answer_with(static_cast<uint8_t>(current->value >> 8), kGo);
     case Phase::pointer:
       if (current->reads != 0) {
-        enter_address(true);
-        if (row_left != 0) enter_row();
-        return;
+        return enter_address(true);
       }
       if (status != kDataAcknowledged) return refuse();
       phase = Phase::high_byte;
@@ -122,14 +126,9 @@ void launch(bool set_pointer) {
   read_number = 0;
   into = result->bytes;
   refused = false;
-  row_left = 0;
   const bool to_read = current->reads != 0 && !set_pointer;
   const uint8_t address = static_cast<uint8_t>((current->address << 1) | to_read);
   enter_address(to_read);
-  if (current->flags & kPaced) {
-    begin_row(set_pointer);
-    if (to_read) enter_row();
-  }
   await_start();
   TWDR = address;
   TWCR = kGo;
@@ -140,11 +139,9 @@ void launch_next() {
   launch(g_sampler.next_sets_pointer());
 }
 
-}  // namespace
-
 // The next transfer first, then what came of this one. Apart from finish(), which may come once
 // more from within it, so that its frame is on the stack but once.
-OPJOULE_NOINLINE static void work() {
+OPJOULE_NOINLINE void work() {
   working = true;
   while (waiting) {
     waiting = false;
@@ -165,6 +162,7 @@ OPJOULE_NOINLINE static void work() {
   working = false;
 }
 
+// A transfer has ended and the bus was told to stop.
 void finish() {
   busy = false;
   if (!g_sampler.running()) return;
@@ -172,10 +170,7 @@ void finish() {
   if (!working) work();
 }
 
-namespace {
-
 void fail(Fault fault) {
-  if (row_left != 0) end_row();
   result->ok = false;
   result->fault = fault;
   result->end_ticks = timer::now_ticks();
@@ -190,7 +185,6 @@ void end(uint8_t status, uint8_t data) {
   *into = data;  // at most the ninth byte
   result->ok = true;
   if (status != kLastDataReceived && status != kDataAcknowledged) return fail(Fault::i2c_nack);
-  if (row_left != 0) complete_row(data);
   finish();
 }
 
@@ -226,7 +220,6 @@ void start_sampling() {
 
 void finish_sampling() {
   {
-    // Between transfers the alarm is not to come; within a row it is.
     InterruptLock lock;
     if (!busy) timer::cancel_alarm();
   }
@@ -238,14 +231,13 @@ void watch() {
   static uint32_t seen_ticks;
   if (!busy) return;
   const uint32_t now = timer::now_ticks();
-  if (row_held || seen_launches != launches) {
+  if (seen_launches != launches) {
     seen_launches = launches;
     seen_ticks = now;
   }
   if (now - seen_ticks < kTimeoutTicks) return;
   InterruptLock lock;
   if (!busy || seen_launches != launches) return;
-  row_held = false;
   TWCR = 0;  // lets go of the lines
   TWCR = kStop;
   fail(Fault::i2c_timeout);
@@ -254,7 +246,6 @@ void watch() {
 }  // namespace twi
 
 void on_alarm() {
-  if (twi::row_held) return twi::resume_row();
   if (g_sampler.running()) twi::launch_next();
 }
 
@@ -301,7 +292,7 @@ ISR(TWI_vect, ISR_NAKED) {
       "sts  %[data], r24            \n"
       "in   r24, %[next_control]    \n"
       "sts  %[control], r24         \n"
-      "sbis %[follows], 2           \n"
+      "sbis %[follows], 1           \n"
       "rjmp 3f                      \n"
       "push r25                     \n"
       "in   r25, __SREG__           \n"
@@ -322,8 +313,6 @@ ISR(TWI_vect, ISR_NAKED) {
       "3: pop  r24                  \n"
       "sbic %[follows], 0           \n"
       "jmp  __vector_twi_end        \n"
-      "sbic %[follows], 1           \n"
-      "jmp  __vector_twi_row        \n"
       "jmp  __vector_twi_follow     \n" ::[status] "n"(_SFR_MEM_ADDR(TWSR)),
       [data] "n"(_SFR_MEM_ADDR(TWDR)), [control] "n"(_SFR_MEM_ADDR(TWCR)),
       [follows] "I"(_SFR_IO_ADDR(GPIOR0)), [next_data] "I"(_SFR_IO_ADDR(GPIOR2)),

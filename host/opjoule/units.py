@@ -68,6 +68,10 @@ class Unstated:
     unit: str
     reason: str
 
+    def scale(self, factor: float, unit: str | None = None) -> Unstated:
+        """The value times an exact factor."""
+        return Unstated(self.value * factor, unit or self.unit, self.reason)
+
     def to_json(self) -> dict[str, Any]:
         """As it stands in result.json."""
         return {"value": self.value, "u": None, "unit": self.unit, "reason": self.reason}

@@ -13,6 +13,8 @@ from opjoule.meters.assembler import parse
 from opjoule.meters.wire import FrameReader, encode_frame
 
 PERIOD_TICKS = 2128
+FULL_SCALE = 32_000
+"""Shunt code at the end of 320 mV."""
 
 
 def identity(version: int = m.VERSION, model: m.SensorModel = m.SensorModel.INA219) -> m.Identity:
@@ -53,7 +55,7 @@ class PairsSource:
 
     def __init__(self, count: int = 16, first_ticks: int = 5000) -> None:
         self.count, self.ticks = count, first_ticks
-        self.index = self.shunt_sum = self.bus_sum = 0
+        self.index = self.shunt_sum = self.bus_sum = self.clipped = 0
         self.codes: list[int] = []
 
     def frame(self, shunt: list[int] | None = None, flags: int = 0) -> m.Pairs:
@@ -64,12 +66,14 @@ class PairsSource:
             items["delta_ticks"][0] = 0
         wrap = 0xFFFFFFFF
         fields = (self.index & wrap, self.ticks & wrap, self.shunt_sum & wrap, self.bus_sum & wrap)
+        clipped = self.clipped & 0xFFFF
         self.index += len(shunt)
         self.ticks += PERIOD_TICKS * len(shunt)
         self.shunt_sum += sum(shunt)
         self.bus_sum += 1260 * len(shunt)
         self.codes += shunt
-        return m.Pairs(0, flags, *fields, items)
+        self.clipped += sum(abs(code) >= FULL_SCALE for code in shunt)
+        return m.Pairs(0, flags, *fields, clipped, items)
 
 
 class SoftwareMeter:
@@ -161,6 +165,6 @@ class SoftwareMeter:
     def _status(self) -> m.Status:
         wrap = 0xFFFFFFFF
         source = self.source
-        row = (source.index & wrap, source.shunt_sum & wrap, source.bus_sum & wrap)
+        row = (source.index & wrap, source.shunt_sum & wrap, source.bus_sum & wrap, source.clipped & 0xFFFF)
         items = np.array([row], dtype=m.Status.ITEM)
         return m.Status(self._state, 2, source.ticks & wrap, source.ticks >> 32, 0, 900, (0,) * 12, items)

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import ina219_breakout
 from opjoule.energy.step_integral import StepIntegral
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.errors import GapError, WindowError
 from opjoule.trace.power_trace import Gap, PowerTrace
+from opjoule.units import Measured, Unstated
 
 SENSOR = ina219_breakout()
 PERIOD_NS = 1_064_000
@@ -235,3 +237,46 @@ def test_gain_and_offset_do_not_shrink_with_time():
     assert short.budget.parts["gain"] / short.energy.value == pytest.approx(
         math.sqrt(0.01**2 + 0.005**2 + 0.005**2) / math.sqrt(3)
     )
+
+
+def clipped_trace(clipped, gaps=()):
+    """100 samples of 1 A; `clipped`: numbers of those at the end of the range."""
+    marks = np.zeros(100, bool)
+    marks[list(clipped)] = True
+    return PowerTrace.of(np.arange(100) * PERIOD_NS, np.ones(100), np.full(100, 5.0), gaps, marks)
+
+
+def test_clipped_samples_make_the_energy_a_lower_bound_without_an_uncertainty():
+    result = window_energy_j(clipped_trace([50, 51]), Window(0, 99 * PERIOD_NS, 0.0), SENSOR)
+    assert result.clipped_samples == 2
+    assert result.clipped_s == pytest.approx(2 * PERIOD_NS * 1e-9)
+    assert isinstance(result.energy, Unstated)
+    assert "2 samples at the end of the meter's range: at least this" in result.energy.reason
+
+
+def test_clipped_samples_outside_the_window_change_nothing():
+    result = window_energy_j(clipped_trace([50, 51]), Window(0, 40 * PERIOD_NS, 0.0), SENSOR)
+    assert (result.clipped_samples, result.clipped_s) == (0, 0.0)
+    assert isinstance(result.energy, Measured)
+
+
+def test_clipped_samples_of_a_lost_frame_count_too():
+    """The charge of a lost frame is a sum of codes: what was clipped in it bounds it from below as well."""
+    end_ns = 100 * PERIOD_NS + 9 * PERIOD_NS
+    gap = Gap.between(99 * PERIOD_NS, 110 * PERIOD_NS, 10, "frame lost", 1.0, clipped_samples=3)
+    whole = clipped_trace([])
+    after = 110 + np.arange(50)
+    trace = PowerTrace.of(
+        np.concatenate([whole.meter_ns, after * PERIOD_NS]), np.ones(150), np.full(150, 5.0), [gap]
+    )
+    result = window_energy_j(trace, Window(0, end_ns + 20 * PERIOD_NS, 0.0), SENSOR)
+    assert result.clipped_samples == 3 and result.clipped_s == pytest.approx(gap.duration_ns * 1e-9)
+    assert isinstance(result.energy, Unstated)
+
+
+def test_a_clipped_idle_window_leaves_the_marginal_energy_without_an_uncertainty():
+    trace = clipped_trace([10])
+    idle = idle_power(trace, [Window(0, 30 * PERIOD_NS, 0.0)], SENSOR)
+    run = window_energy_j(trace, Window(40 * PERIOD_NS, 90 * PERIOD_NS, 0.0), SENSOR)
+    assert idle.clipped_samples == 1 and run.clipped_samples == 0
+    assert isinstance(marginal_energy(run, idle, SENSOR).energy, Unstated)

@@ -169,6 +169,17 @@ def test_the_command_makes_a_record_that_the_report_reads(tmp_path):
     assert (out / "report.html").exists()
 
 
+def test_rows_at_the_meters_greatest_current_are_clipped_and_told(tmp_path):
+    amperes = np.full(1000, 0.5)
+    amperes[400:410] = 6.0
+    text = POWERTOOL + rows(TIME_S, amperes * 1e3, np.full(1000, 2500), np.full(1000, 5.0))
+    out = tmp_path / "record"
+    assert command(file(tmp_path, text), "--out", out).returncode == 0
+    assert np.flatnonzero(read_trace(out).clipped).tolist() == list(range(400, 410))
+    (fault,) = json.loads((out / "run.json").read_text())["faults"]
+    assert "10 rows at or beyond the 6 A of monsoon-hvpm" in fault
+
+
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet='0123456789.,;\t\n"#()[]_ AVWmus time current e-+naN', max_size=200))
 def test_any_text_is_a_trace_or_one_plain_refusal(tmp_path, text):

@@ -14,7 +14,7 @@ from opjoule.meters import open_meter
 from opjoule.meters.hwmon import HwmonSource
 from opjoule.meters.interface import GapEvent, Samples
 from opjoule.meters.pmic import PmicSource
-from opjoule.meters.polled import PolledMeter
+from opjoule.meters.polled import PolledMeter, Reading
 from opjoule.meters.rapl import RaplSource
 from opjoule.trace.journal import read_trace
 
@@ -252,7 +252,7 @@ def test_late_polls_of_a_momentary_value_are_a_gap_without_charge():
         period_s, mean_since_last = 0.02, False
 
         def read(self):
-            return type("Reading", (), {"current_a": 1.0, "voltage_v": 5.0})
+            return Reading(1.0, 5.0)
 
     now = [0]
     meter = PolledMeter(Momentary(), lambda: now[0])

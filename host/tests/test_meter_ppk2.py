@@ -96,7 +96,7 @@ def test_the_logic_input_is_the_sync_line():
 
 def test_a_reading_at_the_limit_is_flagged():
     _, events = run(words(np.full(1000, 1.2)))
-    assert all(event.overflow for event in events if isinstance(event, Samples))
+    assert all(event.clipped.all() for event in events if isinstance(event, Samples))
 
 
 def test_the_meter_speaks_the_kits_wire_format():

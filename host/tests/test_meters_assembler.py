@@ -10,9 +10,9 @@ from opjoule.meters import messages as m
 from opjoule.meters.assembler import Assembler, parse
 from opjoule.meters.conversions import ConversionAssembler, signed_difference
 from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Samples
-from opjoule.meters.sensors import SensorSettings, chip_scale, conversion_times
+from opjoule.meters.sensors import SensorSettings, chip_scale, code_ends, conversion_times
 from opjoule.meters.wire import FrameReader, encode_frame
-from software_meter import PERIOD_TICKS, PairsSource, damage_plans, spoil
+from software_meter import FULL_SCALE, PERIOD_TICKS, PairsSource, damage_plans, spoil
 
 TICK_NS = 500
 PERIOD_NS = PERIOD_TICKS * TICK_NS
@@ -21,8 +21,10 @@ AMPERE_PER_CODE = 1e-4
 
 def assembler(mode=m.Mode.PAIRS, anchor=0, shunt_adc=3):
     model = m.SensorModel.INA219
-    times = conversion_times(model, SensorSettings(mode=mode, shunt_adc=shunt_adc))
-    return Assembler(TICK_NS, {0: ConversionAssembler(0, times, chip_scale(model), TICK_NS)}, anchor)
+    chosen = SensorSettings(mode=mode, shunt_adc=shunt_adc)
+    ends = code_ends(m.Board.ATMEGA328P, model, chosen)
+    conversions = ConversionAssembler(0, conversion_times(model, chosen), chip_scale(model), TICK_NS, ends)
+    return Assembler(TICK_NS, {0: conversions}, anchor)
 
 
 def run(messages, **options):
@@ -61,7 +63,6 @@ def test_a_lost_frame_is_a_gap_with_its_exact_charge():
     )
     assert gap.duration_ns == 16 * PERIOD_NS
     assert part.losses({}).lost_samples == part.losses({}).recovered_samples == 16
-    assert samples(events)[-1].first_index == 48
 
 
 def test_frames_lost_at_the_start_are_a_gap_before_the_first_sample():
@@ -80,7 +81,7 @@ def test_frames_lost_at_the_end_are_found_by_the_final_status():
     source = PairsSource()
     first = source.frame()
     source.frame()
-    item = np.array([(source.index, source.shunt_sum, source.bus_sum)], dtype=m.Status.ITEM)
+    item = np.array([(source.index, source.shunt_sum, source.bus_sum, 0)], dtype=m.Status.ITEM)
     status = m.Status(m.State.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)
     part, events = run([first, status, status])
     (gap,) = gaps(events)
@@ -106,7 +107,9 @@ def test_a_missed_conversion_inside_a_frame_is_a_gap_without_charge():
     frame = PairsSource().frame()
     items = frame.items.copy()
     items["delta_ticks"][5] = 3 * PERIOD_TICKS
-    spoiled = m.Pairs(0, 0, frame.first_index, frame.first_end_ticks, frame.shunt_sum, frame.bus_sum, items)
+    spoiled = m.Pairs(
+        0, 0, frame.first_index, frame.first_end_ticks, frame.shunt_sum, frame.bus_sum, 0, items
+    )
     _, events = run([spoiled])
     (gap,) = gaps(events)
     assert (gap.lost_samples, gap.charge_c) == (2, None)
@@ -126,7 +129,7 @@ def test_a_missed_conversion_between_frames_is_seen_by_its_time():
 def test_a_bus_reading_between_shunt_conversions_is_no_loss():
     def frame(index, ticks, shunt_sum, flags):
         items = np.array([(0, 100), (1064, 100)], dtype=m.Shunts.ITEM)
-        return m.Shunts(0, flags, index, ticks, shunt_sum, 1260, 50, items)
+        return m.Shunts(0, flags, index, ticks, shunt_sum, 0, 1260, 50, items)
 
     after_bus = 10_000 + 1064 + 2 * 1064 + 700
     messages = [frame(0, 10_000, 0, 0), frame(2, after_bus, 200, m.Flag.GAP_BEFORE)]
@@ -138,19 +141,10 @@ def test_a_bus_reading_between_shunt_conversions_is_no_loss():
     assert [gap.lost_samples for gap in gaps(events)] == [2]
 
 
-def test_even_conversions_get_their_ends_from_the_span():
-    items = np.array([(5,)] * 4, dtype=m.ShuntsEven.ITEM)
-    message = m.ShuntsEven(0, 0, 0, 1000, 504, 0, 1260, 0, items)
-    _, events = run([message], mode=m.Mode.SHUNTS_EVEN, shunt_adc=0)
-    centres = samples(events)[0].meter_ns
-    assert list(np.diff(centres)) == [84_000] * 3
-    assert centres[0] == 500_000 - 42_000
-
-
 def test_slow_averages_come_one_to_a_frame_without_a_loss():
     def frame(index, ticks, shunt_sum):
         items = np.array([(0, 100)], dtype=m.Shunts.ITEM)
-        return m.Shunts(0, 0, index, ticks, shunt_sum, 1260, 50, items)
+        return m.Shunts(0, 0, index, ticks, shunt_sum, 0, 1260, 50, items)
 
     messages = [frame(i, 136_200 * (i + 1), 100 * i) for i in range(10)]
     _, events = run(messages, mode=m.Mode.SHUNTS, shunt_adc=15)
@@ -161,7 +155,7 @@ def test_slow_averages_come_one_to_a_frame_without_a_loss():
 def test_wide_codes_and_their_64_bit_sums():
     def frame(index, ticks, shunt_sum):
         items = np.array([(0, -400_000, 25_600)], dtype=m.Wide.ITEM)
-        return m.Wide(0, 0, index, ticks, shunt_sum % (1 << 64), 0, items)
+        return m.Wide(0, 0, index, ticks, shunt_sum % (1 << 64), 0, 0, items)
 
     count = 100_000
     messages = [frame(0, 2128, 0), frame(count, 2128 * (count + 1), -400_000 * count)]
@@ -182,11 +176,54 @@ def test_sums_that_disagree_with_the_samples_are_a_fault():
     assert part.losses({}).faults == {"sum_mismatch": 1}
 
 
+def test_codes_at_the_end_of_the_range_are_clipped_one_by_one():
+    source = PairsSource()
+    codes = [1000, FULL_SCALE, -FULL_SCALE, FULL_SCALE - 1, 20_000]
+    _, events = run([source.frame(codes, m.Flag.OVERFLOW)])
+    assert list(samples(events)[0].clipped) == [False, True, True, False, False]
+
+
+def test_a_bus_voltage_at_its_end_clips_the_sample():
+    frame = PairsSource().frame()
+    frame.items["bus"][3] = 8000
+    _, events = run([frame])
+    assert list(np.flatnonzero(samples(events)[0].clipped)) == [3]
+
+
+def test_the_chips_own_overflow_bit_clips_a_frame_whose_codes_do_not_show_it():
+    _, events = run([PairsSource().frame(flags=m.Flag.OVERFLOW)])
+    assert samples(events)[0].clipped.all()
+
+
+def test_clipped_conversions_of_a_lost_frame_are_known_from_the_next_one():
+    source = PairsSource()
+    frames = [source.frame(), source.frame([FULL_SCALE] * 5 + [100] * 11), source.frame()]
+    _, events = run([frames[0], frames[2]])
+    assert [(gap.lost_samples, gap.clipped_samples) for gap in gaps(events)] == [(16, 5)]
+
+
+def test_clipped_conversions_lost_at_the_end_are_known_from_the_final_status():
+    source = PairsSource()
+    first = source.frame()
+    source.frame([FULL_SCALE] * 16)
+    item = np.array([(source.index, source.shunt_sum, source.bus_sum, source.clipped)], dtype=m.Status.ITEM)
+    status = m.Status(m.State.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)
+    _, events = run([first, status])
+    assert [(gap.lost_samples, gap.clipped_samples) for gap in gaps(events)] == [(16, 16)]
+
+
 def test_a_frame_that_contradicts_time_is_refused_and_its_charge_recovered():
     source = PairsSource()
     frames = [source.frame() for _ in range(3)]
     frames[1] = m.Pairs(
-        0, 0, 40_000_000, frames[1].first_end_ticks, frames[1].shunt_sum, frames[1].bus_sum, frames[1].items
+        0,
+        0,
+        40_000_000,
+        frames[1].first_end_ticks,
+        frames[1].shunt_sum,
+        frames[1].bus_sum,
+        0,
+        frames[1].items,
     )
     part, events = run(frames)
     assert part.losses({}).faults == {"frame_refused": 1}
@@ -235,8 +272,12 @@ def test_damaged_bytes_never_give_a_wrong_sample_nor_a_wrong_charge(plan):
     messages = [parse(frame) for frame in reader.feed(spoil(stream, plan) + b"\0")]
     events = [event for message in messages for event in part.take(message, 0)]
     known = part._conversions[0].next_index
+    (whole,) = samples(run([PairsSource().frame()])[1])
+    first_ns = int(whole.meter_ns[0])
     for got in samples(events):
-        assert list(got.shunt_code) == source.codes[got.first_index : got.first_index + len(got.shunt_code)]
+        first = round((int(got.meter_ns[0]) - first_ns) / PERIOD_NS)
+        codes = np.rint(got.current_a / AMPERE_PER_CODE)
+        assert list(codes) == source.codes[first : first + codes.size]
     arrived_c = sum(float(got.current_a.sum()) for got in samples(events)) * PERIOD_NS * 1e-9
     recovered_c = sum(gap.charge_c for gap in gaps(events))
     whole_c = sum(source.codes[:known]) * AMPERE_PER_CODE * PERIOD_NS * 1e-9

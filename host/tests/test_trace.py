@@ -104,8 +104,46 @@ def test_conversion_keeps_metadata_and_leaves_no_temporary_file(tmp_path):
     assert not list(tmp_path.glob("*.tmp"))
     assert (
         pq.read_schema(tmp_path / "power.parquet").metadata[b"opjoule.schema"]
-        == b'{"name": "power", "version": 1}'
+        == b'{"name": "power", "version": 2}'
     )
+
+
+def test_clipped_samples_keep_their_mark_in_streams_and_parquet(tmp_path):
+    journal = recorded(tmp_path)
+    clipped = np.array([False, True, True])
+    journal.append_samples(np.array([203, 204, 205]) * 1000, np.ones(3), np.full(3, 5.0), clipped=clipped)
+    journal.append_gap(Gap.between(205_000, 210_000, 4, "frame lost", 0.7, clipped_samples=2))
+    journal.close()
+    for _ in ("from the streams", "from parquet"):
+        trace = read_trace(tmp_path)
+        assert np.flatnonzero(trace.clipped).tolist() == [204, 205]
+        assert [gap.clipped_samples for gap in trace.gaps] == [0, 2]
+        assert trace.clipped_samples == 4
+        to_parquet(tmp_path)
+
+
+def older(table, name):
+    """The table as version 1 of its schema had it: without what was clipped."""
+    kept = table.drop_columns([each for each in ("clipped", "clipped_samples") if each in table.column_names])
+    return kept.replace_schema_metadata({"opjoule.schema": f'{{"name": "{name}", "version": 1}}'})
+
+
+@pytest.mark.parametrize("parquet", [True, False])
+def test_a_trace_of_version_1_has_no_clipped_samples(tmp_path, parquet):
+    recorded(tmp_path).close()
+    to_parquet(tmp_path)
+    for name in ("power", "gaps"):
+        path = tmp_path / f"{name}.parquet"
+        table = older(pq.read_table(path), name)
+        if parquet:
+            pq.write_table(table, path)
+            continue
+        path.unlink()
+        with pa.ipc.new_stream(str(tmp_path / f"raw/{name}.arrows"), table.schema) as stream:
+            stream.write_table(table)
+    check_contents(tmp_path)
+    trace = read_trace(tmp_path)
+    assert trace.clipped_samples == 0 and trace.clipped.shape == trace.meter_ns.shape
 
 
 def test_raw_data_is_never_overwritten(tmp_path):

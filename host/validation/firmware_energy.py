@@ -41,10 +41,6 @@ MODES = {
     "pairs, 128 averages": SensorSettings(mode=Mode.PAIRS, shunt_adc=15, bus_adc=15),
     "shunts, 12 bit, bus each 128": SensorSettings(mode=Mode.SHUNTS),
     "shunts, 12 bit, bus each 64": SensorSettings(mode=Mode.SHUNTS, bus_every=64),
-    "rows, 9 bit, bus each 64": SensorSettings(
-        mode=Mode.SHUNTS_EVEN, shunt_adc=0, samples_per_frame=64, bus_every=64
-    ),
-    "rows, 9 bit, bus each 128": SensorSettings(mode=Mode.SHUNTS_EVEN, shunt_adc=0, samples_per_frame=64),
 }
 
 
@@ -106,7 +102,6 @@ BEYOND_LIMIT: dict[str, tuple[str, ...]] = {
     "pairs, 2 averages": (*SHORT_BURSTS, "square 100 ms"),
     "pairs, 16 averages": (*SHORT_BURSTS, *LONG_BURSTS),
     "pairs, 128 averages": (*SHORT_BURSTS, *LONG_BURSTS, "square 100 ms", "square 1 s"),
-    "rows, 9 bit, bus each 64": SHORT_BURSTS[:1],
 }
 """Mode -> profiles that docs/method/validation.md names as beyond the limit."""
 

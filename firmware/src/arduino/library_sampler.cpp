@@ -50,6 +50,7 @@ Result plan_by_library(const FoundSensor& sensor, const protocol::Configure& wan
   if (!is_12_bit(wanted.bus_adc)) return Result::bad_value;
   *detail = configure_field::kRange;
   if (wanted.range != kWideRange && wanted.range != kNarrowRange) return Result::bad_value;
+  if (wanted.range == kNarrowRange) plan->bus_full_scale = ina219::kBusFullScale16V;
   *detail = 0;
   return Result::ok;
 }
@@ -70,7 +71,7 @@ uint8_t LibrarySampler::find_sensors(FoundSensor* found, uint8_t capacity) {
 bool LibrarySampler::start() {
   count_active();
   if (active_count_ != 1) return false;
-  samples_.clear();
+  queue_.clear();
   sensor_ = 0;
   while (plans_[sensor_].mode == Mode::off) ++sensor_;
   set_range();
@@ -115,11 +116,6 @@ bool LibrarySampler::read_shunt() {
   sample_.sensor = sensor_;
   sample_.flags = flags_;
   flags_ = 0;
-  const int32_t full_scale = plans_[sensor_].shunt_full_scale;
-  if (code >= full_scale || code <= -full_scale) {
-    sample_.flags |= static_cast<uint8_t>(Flag::overflow);
-    faults_.count(Fault::shunt_overflow, sensor_, sample_.end_ticks);
-  }
   return true;
 }
 
@@ -127,7 +123,13 @@ void LibrarySampler::read_bus() {
   sample_.bus = bus_code(chips_[sensor_]->getBusVoltage_V());
   bus_ticks_ = arduino_now_ticks();
   if (!answered()) return;
-  if (!samples_.push(sample_)) {
+  const int32_t full_scale = plans_[sensor_].shunt_full_scale;
+  if (sample_.shunt >= full_scale || sample_.shunt <= -full_scale ||
+      sample_.bus >= plans_[sensor_].bus_full_scale) {
+    sample_.flags |= static_cast<uint8_t>(Flag::overflow);
+    faults_.count(Fault::shunt_overflow, sensor_, sample_.end_ticks);
+  }
+  if (!queue_.push(sample_)) {
     faults_.count(Fault::transmit_full, sensor_, sample_.end_ticks);
   }
 }

@@ -30,10 +30,7 @@ protocol::Result plan_by_library(const FoundSensor& sensor, const protocol::Conf
 
 class LibrarySampler : public SampleSource {
  public:
-  explicit LibrarySampler(FaultCounters& faults)
-      : SampleSource(samples_, nullptr), faults_(faults) {
-    samples_.clear();
-  }
+  explicit LibrarySampler(FaultCounters& faults) : faults_(faults) {}
 
   // Puts the bus into operation; gives how many of `found` it filled.
   uint8_t find_sensors(FoundSensor* found, uint8_t capacity);
@@ -51,7 +48,6 @@ class LibrarySampler : public SampleSource {
   bool answered();
 
   FaultCounters& faults_;
-  SampleQueue samples_;
   Adafruit_INA219* chips_[kMaxSensors] = {};
   uint8_t sensor_ = 0;        // the one that is sampled
   uint32_t shunt_ticks_ = 0;  // when its register was last read, at the latest

@@ -102,6 +102,24 @@ TEST_CASE("a new frame begins where the time step or the flags do not fit into t
   CHECK(pairs_header(frames[3]).flags == bit(Flag::missed_before));
 }
 
+TEST_CASE("each frame says how many conversions before it were at the end of a range") {
+  Line line;
+  for (int i = 0; i < 12; ++i) {
+    line.append(1000 + 2128 * i, 1, 1250, i >= 2 && i < 7 ? bit(Flag::overflow) : 0);
+  }
+  line.framer.close();
+  uint32_t seen = 0;
+  for (const auto& frame : drain(line.ring)) {
+    const auto header = pairs_header(frame);
+    CHECK(header.clipped == (header.first_index < 2   ? 0
+                             : header.first_index < 7 ? header.first_index - 2
+                                                      : 5));
+    seen = header.clipped;
+  }
+  CHECK(seen == 5);
+  CHECK(line.totals.clipped == 5);
+}
+
 TEST_CASE("a full ring refuses a sample and loses nothing") {
   Line line;
   int stored = 0;

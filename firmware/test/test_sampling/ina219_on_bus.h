@@ -3,12 +3,12 @@
 #ifndef OPJOULE_TEST_INA219_ON_BUS_H_
 #define OPJOULE_TEST_INA219_ON_BUS_H_
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
 #include "bus_transfer.h"
-#include "even_queue.h"
 #include "ina219.h"
 
 namespace opjoule {
@@ -24,12 +24,14 @@ class Ina219OnBus {
   std::vector<int16_t> shunt_codes;  // and its value
   long shunt_conversions = 0;
   long missed = 0;  // results overwritten unread
-  long missed_within_rows =
-      0;  // the same, of the conversions between the first and last read of a row
-  double start_delay_ticks = 0;  // from a write to the start of its conversion
   long repeated_reads = 0;
+  uint16_t bus_code = 1250;
+  int16_t shunt_step = 1;
+  int16_t shunt_most = 32000;  // codes are cut off here, as at the end of a range
   long restarts = 0;
-  int16_t shunt_of(long number) const { return static_cast<int16_t>(100 + number % 1000); }
+  int16_t shunt_of(long number) const {
+    return std::min<int16_t>(shunt_most, static_cast<int16_t>(100 + number % 1000 * shunt_step));
+  }
 
   // Carries out one transfer at `start_ticks` or now, whichever is later.
   BusResult transfer(const BusTransfer& wanted, bool set_pointer, double start_ticks) {
@@ -70,28 +72,6 @@ class Ina219OnBus {
     return result;
   }
 
-  // A row of paced reads, as the board carries it out: each at its time, or at once if that is
-  // past.
-  BusResult row(const BusTransfer& wanted, bool set_pointer, double start_ticks, PacedRead& paced,
-                EvenQueue& queue) {
-    BusResult result = transfer(wanted, set_pointer, start_ticks);
-    const double pace = paced.period_q8 / 256.0;
-    double next = start_ticks + 110;
-    paced.done = 1;
-    queue.push(static_cast<int16_t>(result.value16()));
-    const long missed_before = missed;
-    for (; paced.done < paced.count; ++paced.done) {
-      next += pace;
-      if (now_ticks - next > paced.late_ticks) break;
-      result = transfer(wanted, false, next);
-      queue.push(static_cast<int16_t>(result.value16()));
-    }
-    missed_within_rows += missed - missed_before;
-    return result;
-  }
-
-  double period_ticks() const { return cycle_ticks(true); }
-
   void lose_supply() { write(ina219::kConfiguration, ina219::kConfigurationDefault); }
 
  private:
@@ -105,7 +85,7 @@ class Ina219OnBus {
     // register.
     if (configuration_ == ina219::kConfigurationDefault) shunt_fresh_ = false;
     configuration_ = value;
-    cycle_start_ = now_ticks + start_delay_ticks;
+    cycle_start_ = now_ticks;
     shunt_done_ = false;
     ready_ = false;
     ++restarts;
@@ -149,7 +129,7 @@ class Ina219OnBus {
         shunt_codes.push_back(shunt_of(shunt_conversions));
         return static_cast<uint16_t>(shunt_of(shunt_conversions));
       case ina219::kBusVoltage:
-        return (1250u << 3) | (ready_ ? ina219::kConversionReady : 0);
+        return (static_cast<uint32_t>(bus_code) << 3) | (ready_ ? ina219::kConversionReady : 0);
       case ina219::kPower:
         ready_ = false;
         return 0;

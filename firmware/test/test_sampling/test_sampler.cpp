@@ -35,37 +35,15 @@ struct Rig {
           static_cast<int32_t>(sampler.next_start_ticks() - static_cast<uint32_t>(chip.now_ticks));
     }
     const BusTransfer& next = sampler.next_transfer();
-    const BusResult result =
-        next.flags & kPaced
-            ? chip.row(next, sampler.next_sets_pointer(),
-                       chip.now_ticks + static_cast<int32_t>(sampler.next_start_ticks() -
-                                                             static_cast<uint32_t>(chip.now_ticks)),
-                       sampler.paced(), sampler.even_queue())
-            : chip.transfer(next, sampler.next_sets_pointer(), start);
+    const BusResult result = chip.transfer(next, sampler.next_sets_pointer(), start);
     chip.now_ticks += work_ticks;
     at_once = sampler.advance(result);
     sampler.digest(result);
-    if (sampler.even()) return take_even();
     SampleQueue& queue = sampler.queue();
     while (queue.size() != 0) {
       samples.push_back(queue.at(0));
       queue.take(0);
       queue.free_taken();
-    }
-  }
-
-  void take_even() {
-    EvenBlock block;
-    uint16_t taken;
-    uint8_t available;
-    bool complete;
-    while (sampler.even_queue().front(&block, &taken, &available, &complete)) {
-      for (uint8_t i = 0; i < available; ++i) {
-        const uint32_t number = taken + i;
-        samples.push_back({block.first_end_ticks + ((block.period_q8 * number) >> 8),
-                           sampler.even_queue().at(i), 0, i == 0 ? block.flags : uint8_t{0}, 0});
-      }
-      sampler.even_queue().take(available);
     }
   }
 
@@ -134,37 +112,52 @@ TEST_CASE("shunts: every conversion is read once and the bus voltage comes as of
   }
 }
 
-TEST_CASE("even rows: every conversion is read once, whatever the oscillator and the start delay") {
-  for (const uint8_t adc : {0, 1, 3, 9}) {
-    for (const double error : {-0.02, 0.0, 0.001, 0.09}) {
-      for (const double start_delay : {0.0, 30.0}) {
-        CAPTURE(adc);
-        CAPTURE(error);
-        CAPTURE(start_delay);
-        Rig rig({0, static_cast<uint8_t>(Mode::shunts_even), adc, 3, 3, 32, 64}, error);
-        rig.work_ticks = 15;
-        rig.chip.start_delay_ticks = start_delay;
-        rig.run_seconds(3);
-        // The calibration's own conversions are not read, nor those begun before a row ends.
-        CHECK(rig.chip.repeated_reads == 0);
-        CHECK(rig.faults.of(Fault::conversion_missed) == 0);
-        CHECK(rig.chip.missed_within_rows == 0);
-        CHECK(worst_stamp_error(rig, 0) <= 48 + 0.001 * 64 * rig.chip.period_ticks());
-        CHECK(rig.samples.size() % 64 == 0);
-      }
+TEST_CASE("a conversion at the end of the shunt's range is marked, and no other") {
+  for (const Mode mode : {Mode::pairs, Mode::shunts}) {
+    Rig rig({0, static_cast<uint8_t>(mode), 3, 3, 0, 8, 64});  // 40 mV: 4,000
+    rig.chip.shunt_most = 4000;
+    rig.chip.shunt_step = 8;
+    rig.run_seconds(1);
+    long marked = 0;
+    for (const Sample& sample : rig.conversions()) {
+      const bool clipped = (sample.flags & static_cast<uint8_t>(Flag::overflow)) != 0;
+      CHECK(clipped == (sample.shunt == 4000));
+      marked += clipped;
+    }
+    CHECK(marked > 100);
+    CHECK(rig.faults.of(Fault::shunt_overflow) == marked);
+  }
+}
+
+TEST_CASE("a bus voltage at the end of its range marks the samples that it belongs to") {
+  for (const Mode mode : {Mode::pairs, Mode::shunts}) {
+    Rig rig(configure(mode, 3, 64));
+    rig.chip.bus_code = 8000;
+    rig.run_seconds(0.2);
+    const size_t before = rig.conversions().size();
+    rig.chip.bus_code = 1250;
+    rig.run_seconds(0.2);
+    const auto found = rig.conversions();
+    for (size_t i = 0; i < found.size(); ++i) {
+      const bool clipped = (found[i].flags & static_cast<uint8_t>(Flag::overflow)) != 0;
+      if (i < before) CHECK(clipped);
+      if (i > before + 64) CHECK_FALSE(clipped);
     }
   }
 }
 
-TEST_CASE("a row that the bus cannot keep up with ends early, and says so") {
-  Rig rig({0, static_cast<uint8_t>(Mode::shunts_even), 0, 3, 3, 32, 64}, -0.08);
-  rig.chip.overhead_ticks = 8;
-  rig.run_seconds(0.5);
-  CHECK(rig.faults.of(Fault::conversion_missed) > 0);
-  CHECK(rig.chip.repeated_reads == 0);
-  bool missed_before = false;
-  for (const Sample& sample : rig.samples) {
-    missed_before |= (sample.flags & static_cast<uint8_t>(Flag::missed_before)) != 0;
+TEST_CASE("what does not fit into the queue is counted with what of it was clipped") {
+  SampleQueue queue;
+  queue.clear();
+  const uint8_t clipped = static_cast<uint8_t>(Flag::overflow);
+  for (uint32_t i = 0; i < SampleQueue::kCapacity; ++i) queue.push({i, 1, 0, clipped, 0});
+  for (uint32_t i = 0; i < 5; ++i) queue.push({100 + i, 1, 0, i < 3 ? clipped : uint8_t{0}, 0});
+  while (queue.size() != 0) {
+    queue.take(0);
+    queue.free_taken();
   }
-  CHECK(missed_before);
+  Tally tally;
+  REQUIRE(queue.take_tally(0, &tally));
+  CHECK(tally.count == 5);
+  CHECK(tally.clipped == 3);
 }

@@ -58,8 +58,8 @@ TEST_CASE("what the chip or the bus cannot do is refused, with the field at faul
     uint16_t field;
   };
   const Case cases[] = {
-      {wanted(Mode::shunts_even, 3, 3), 1}, {wanted(Mode::pairs, 8 << 3, 3), 2},
-      {wanted(Mode::shunts, 0, 3), 2},      {wanted(Mode::pairs, 4, 8), 3},
+      {wanted(static_cast<Mode>(3), 3, 3), 1}, {wanted(Mode::pairs, 8 << 3, 3), 2},
+      {wanted(Mode::shunts, 0, 3), 2},         {wanted(Mode::pairs, 4, 8), 3},
       {wanted(Mode::pairs, 4, 4, 2), 4},
   };
   for (const Case& one : cases) {

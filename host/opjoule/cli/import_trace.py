@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from opjoule.energy.sensor import SensorModel, ina219_breakout
 from opjoule.errors import BadInput
 from opjoule.meters.joulescope import joulescope_sensor
@@ -16,7 +18,7 @@ from opjoule.meters.ppk2 import ppk2_sensor
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.csv_import import ImportedTrace, import_csv
 from opjoule.trace.journal import TraceJournal, to_parquet
-from opjoule.trace.power_trace import Gap
+from opjoule.trace.power_trace import BoolArray, Gap
 
 SENSORS: Final[dict[str, Callable[[], SensorModel]]] = {
     "monsoon-hvpm": lambda: HVPM.sensor_model("main"),
@@ -60,9 +62,17 @@ def run_import(options: argparse.Namespace) -> int:
         "notes": trace.notes,
     }
     record.update(found={"imported": source})
+    clipped = np.zeros(trace.current_a.shape, np.bool_)
     if sensor:
-        record.update(sensor=SENSORS[sensor]().to_json())
-    samples, lost = _write(trace, options.out)
+        model = SENSORS[sensor]()
+        record.update(sensor=model.to_json())
+        clipped = np.asarray(np.abs(trace.current_a) >= model.current_max_a, np.bool_)
+    if clipped.any():
+        record.add_fault(
+            f"{np.count_nonzero(clipped)} rows at or beyond the {model.current_max_a:g} A of {sensor}: energies over "
+            "them are lower bounds"
+        )
+    samples, lost = _write(trace, clipped, options.out)
     record.finish("complete")
     sources = ", ".join(f"{role} from {name}" for role, name in columns.items())
     print(f"{samples} samples in {options.out} ({trace.layout.kind}: {sources}); {lost} missing")
@@ -71,13 +81,14 @@ def run_import(options: argparse.Namespace) -> int:
     return 0
 
 
-def _write(trace: ImportedTrace, directory: Path) -> tuple[int, int]:
+def _write(trace: ImportedTrace, clipped: BoolArray, directory: Path) -> tuple[int, int]:
     journal = TraceJournal(directory)
     for part in trace.parts():
         if isinstance(part, Gap):
             journal.append_gap(part)
         else:
-            journal.append_samples(trace.meter_ns[part], trace.current_a[part], trace.voltage_v[part])
+            columns = trace.meter_ns[part], trace.current_a[part], trace.voltage_v[part]
+            journal.append_samples(*columns, clipped=clipped[part])
     journal.close()
     to_parquet(directory)
     return journal.samples, journal.lost_samples

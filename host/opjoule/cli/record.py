@@ -64,6 +64,8 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
     to_parquet(record.directory)
     if ended:
         record.add_fault(ended)
+    for line in captured.fault_lines():
+        record.add_fault(line)
     record.update(capture=captured.to_json())
     whole = captured.samples > 0 and (not ended or options.seconds is None)
     record.finish("complete" if whole else "partial")

@@ -1,27 +1,55 @@
-"""A map from one clock to another: straight line, with the standard uncertainty of what it returns."""
+"""A map from one clock to another: a line, how far the clock was from it, and the standard uncertainty of both."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import AlignmentError, RecordFault
 
-Nanoseconds = TypeVar("Nanoseconds", int, npt.NDArray[np.int64])
+Float64Array = npt.NDArray[np.float64]
+Int64Array = npt.NDArray[np.int64]
+Nanoseconds = TypeVar("Nanoseconds", int, Int64Array)
+NS_PER_S = 1e9
+
+
+class Knot(NamedTuple):
+    """What the evidence says about one moment."""
+
+    source_ns: int
+    away_ns: float
+    """Target clock less the map's line [ns]; straight between neighbouring knots."""
+    u_ns: float
+    """Standard uncertainty of that, without what all moments share [ns]."""
+    rate: float
+    """Local rate: target nanoseconds per source nanosecond."""
+    u_rate: float
+    """Standard uncertainty of the local rate."""
+
+
+class _Table(NamedTuple):
+    """The knots by column, each of shape (n,); distances are from the map's reference."""
+
+    distance_ns: Float64Array
+    away_ns: Float64Array
+    u_ns: Float64Array
+    rate: Float64Array
+    u_rate: Float64Array
 
 
 @dataclass(frozen=True)
 class ClockMap:
-    """target_ns = target_ref_ns + rate * (source_ns - source_ref_ns).
+    """target_ns = target_ref_ns + rate * (source_ns - source_ref_ns) + away(source_ns).
 
-    The reference lies where offset and rate are uncorrelated (the weighted centre of the evidence), so that
-    the variance at any time is that of the offset plus that of the rate times the squared distance.
-    All uncertainties are standard (k = 1). Source: JCGM 100:2008, 5.1.2 and H.3 (straight-line calibration).
+    `away` runs straight from knot to knot, and beyond the outermost with their own rate. A map without knots is a
+    straight line: one knot at the reference, where offset and rate are uncorrelated. All uncertainties are
+    standard (k = 1). Source: JCGM 100:2008, 5.1.2 and H.3; docs/method/clocks.md.
     """
 
     source: str
@@ -31,17 +59,21 @@ class ClockMap:
     source_ref_ns: int
     target_ref_ns: int
     rate: float
-    """Target nanoseconds per source nanosecond, near 1."""
+    """Target nanoseconds per source nanosecond, mean over the evidence, near 1; at one moment: `rate_at`."""
     u_offset_ns: float
-    """Standard uncertainty at the reference [target ns]."""
+    """Standard uncertainty that all times share [target ns]; without knots that at the reference."""
     u_rate: float
-    """Standard uncertainty of the rate."""
+    """Standard uncertainty of the mean rate; at one moment: `u_rate_at`."""
     method: str
     """Kind of evidence: "sync-edges", "exchanges", "signature"; joined by "+" after `then`."""
     residual_ns: float
-    """Root mean square distance of the evidence from the line [ns]."""
+    """Root mean square distance of the evidence from the map [ns]."""
     n: int
     """Pieces of evidence used."""
+    knots: tuple[Knot, ...] = ()
+    """In order of time."""
+    wander_per_s: float = 0.0
+    """Variance that the local rate gains in a second without evidence [1/s]: random walk of the frequency."""
 
     def __post_init__(self) -> None:
         if not abs(self.rate - 1.0) < 0.1:
@@ -53,22 +85,54 @@ class ClockMap:
     def to_target(self, source_ns: Nanoseconds) -> Nanoseconds:
         """Times on the target clock [ns], for one time or an int64 array, rounded to 1 ns.
 
-        Only the small correction (rate - 1) goes through floating point.
+        Only the small correction to the distance from the reference goes through floating point.
         """
         distance = source_ns - self.source_ref_ns
         if isinstance(distance, np.ndarray):
-            correction = np.rint(distance.astype(np.float64) * (self.rate - 1.0)).astype(np.int64)
-            moved: npt.NDArray[np.int64] = self.target_ref_ns + distance + correction
+            correction = np.rint(self._beyond_ns(distance.astype(np.float64))).astype(np.int64)
+            moved: Int64Array = self.target_ref_ns + distance + correction
             return moved
-        return self.target_ref_ns + distance + round(float(distance) * (self.rate - 1.0))
+        return self.target_ref_ns + distance + round(float(self._beyond_ns(np.float64(distance))))
 
-    def u_ns(self, source_ns: int) -> float:
-        """Standard uncertainty of `to_target(source_ns)` [ns]."""
-        return math.hypot(self.u_offset_ns, self.u_rate * float(source_ns - self.source_ref_ns))
+    @overload
+    def u_ns(self, source_ns: int) -> float: ...
+    @overload
+    def u_ns(self, source_ns: Int64Array) -> Float64Array: ...
+    def u_ns(self, source_ns: int | Int64Array) -> float | Float64Array:
+        """Standard uncertainty of `to_target(source_ns)` [ns]: between the evidence, in its gaps and beyond it."""
+        u = np.hypot(self.u_offset_ns, self._own_u_ns(source_ns))
+        return u if isinstance(source_ns, np.ndarray) else float(u)
+
+    def u_duration_ns(self, start_source_ns: int, end_source_ns: int) -> float:
+        """Standard uncertainty of the length of a stretch on the target clock [ns], at most.
+
+        What all times share drops out. The errors of the two ends may be correlated either way, so that they add.
+        """
+        ends = np.array([start_source_ns, end_source_ns], np.int64)
+        first, last = np.sort(self._distance(ends))
+        table = self._table
+        inside = table.u_rate[(table.distance_ns > first) & (table.distance_ns < last)]
+        rates = max(float(inside.max(initial=0.0)), *(self.u_rate_at(int(end)) for end in ends))
+        return min(float(self._own_u_ns(ends).sum()), rates * float(last - first))
+
+    def rate_at(self, source_ns: int) -> float:
+        """Local rate at one time: target nanoseconds per source nanosecond."""
+        return float(np.interp(self._distance(source_ns), self._table.distance_ns, self._table.rate))
+
+    def u_rate_at(self, source_ns: int) -> float:
+        """Standard uncertainty of the local rate at one time."""
+        distance = self._distance(source_ns)
+        known = float(np.interp(distance, self._table.distance_ns, self._table.u_rate))
+        return math.hypot(known, math.sqrt(self.wander_per_s * float(self._outside_s(distance))))
 
     def inverse(self) -> ClockMap:
         """The map from target to source; there and back is within 1 ns."""
-        return ClockMap(
+        knots = tuple(
+            Knot(target_ns, away_ns, knot.u_ns / knot.rate, 1.0 / knot.rate, knot.u_rate / knot.rate**2)
+            for knot, (target_ns, away_ns) in ((knot, self._inverse_away(knot)) for knot in self.knots)
+        )
+        return replace(
+            self,
             source=self.target,
             target=self.source,
             source_ref_ns=self.target_ref_ns,
@@ -76,9 +140,8 @@ class ClockMap:
             rate=1.0 / self.rate,
             u_offset_ns=self.u_offset_ns / self.rate,
             u_rate=self.u_rate / self.rate**2,
-            method=self.method,
             residual_ns=self.residual_ns / self.rate,
-            n=self.n,
+            knots=knots,
         )
 
     def then(self, other: ClockMap) -> ClockMap:
@@ -90,42 +153,112 @@ class ClockMap:
             raise AlignmentError(
                 f"cannot chain {self.source}->{self.target} with {other.source}->{other.target}"
             )
-        reference_ns = self._joint_reference_ns(other)
+        straight = not self.knots and not other.knots
+        reference_ns = self._joint_reference_ns(other) if straight else self.source_ref_ns
         between_ns = self.to_target(reference_ns)
-        return ClockMap(
+        shared = (self.u_ns(reference_ns), other.u_ns(between_ns))
+        if not straight:
+            shared = (self.u_offset_ns, other.u_offset_ns)
+        line = ClockMap(
             source=self.source,
             target=other.target,
             source_ref_ns=reference_ns,
             target_ref_ns=other.to_target(between_ns),
             rate=self.rate * other.rate,
-            u_offset_ns=math.hypot(self.u_ns(reference_ns) * other.rate, other.u_ns(between_ns)),
+            u_offset_ns=math.hypot(shared[0] * other.rate, shared[1]),
             u_rate=math.hypot(self.u_rate * other.rate, other.u_rate * self.rate),
             method=f"{self.method}+{other.method}",
             residual_ns=math.hypot(self.residual_ns, other.residual_ns),
             n=min(self.n, other.n),
+            wander_per_s=self.wander_per_s + other.wander_per_s,
+        )
+        return line if straight else replace(line, knots=self._joint_knots(other, line))
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json: a knot is a list of its five numbers."""
+        return {**asdict(self), "knots": [list(knot) for knot in self.knots]}
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> ClockMap:
+        """The map that `to_json` wrote; one of an older version has no knots.
+
+        Raises: RecordFault: a field is missing or of another type.
+        """
+        try:
+            knots = tuple(Knot(int(knot[0]), *map(float, knot[1:])) for knot in entry.get("knots", ()))
+            return cls(**{**entry, "knots": knots})
+        except (TypeError, ValueError, IndexError, AttributeError) as fault:
+            raise RecordFault(f"clock map in run.json: {fault}") from None
+
+    @cached_property
+    def _table(self) -> _Table:
+        knots = self.knots or (Knot(self.source_ref_ns, 0.0, 0.0, self.rate, self.u_rate),)
+        columns = np.array([(float(k.source_ns - self.source_ref_ns), *k[1:]) for k in knots], np.float64)
+        return _Table(*columns.T)
+
+    def _distance(self, source_ns: int | Int64Array) -> Float64Array:
+        return np.asarray(source_ns - self.source_ref_ns, np.float64)
+
+    def _beyond_ns(self, distance_ns: Float64Array | np.float64) -> Float64Array:
+        """Target clock less target_ref_ns less the distance."""
+        table = self._table
+        line = distance_ns * (self.rate - 1.0)
+        if not self.knots:
+            return np.asarray(line)
+        before = np.minimum(distance_ns - table.distance_ns[0], 0.0) * (table.rate[0] - self.rate)
+        after = np.maximum(distance_ns - table.distance_ns[-1], 0.0) * (table.rate[-1] - self.rate)
+        return np.asarray(line + np.interp(distance_ns, table.distance_ns, table.away_ns) + before + after)
+
+    def _outside_s(self, distance_ns: Float64Array) -> Float64Array:
+        """How far from the nearest knot, outside all of them [s]."""
+        first_ns, last_ns = self._table.distance_ns[[0, -1]]
+        return np.asarray(
+            np.maximum(np.maximum(first_ns - distance_ns, distance_ns - last_ns), 0.0) / NS_PER_S
         )
 
+    def _own_u_ns(self, source_ns: int | Int64Array) -> Float64Array:
+        """Standard uncertainty without what all times share [ns]."""
+        distance = self._distance(source_ns)
+        table, outside_s = self._table, self._outside_s(distance)
+        known = np.interp(distance, table.distance_ns, table.u_ns)
+        u_rate = np.interp(distance, table.distance_ns, table.u_rate)
+        walked = np.sqrt(self.wander_per_s * outside_s**3 / 3.0)
+        return np.asarray(np.hypot(known + u_rate * outside_s * NS_PER_S, walked * NS_PER_S))
+
+    def _inverse_away(self, knot: Knot) -> tuple[int, float]:
+        """A knot's place on the target clock, and how far the source clock is there from the inverse line."""
+        source_distance = float(knot.source_ns - self.source_ref_ns)
+        beyond = source_distance * (self.rate - 1.0) + knot.away_ns
+        whole = round(beyond)
+        target_distance = source_distance + whole
+        rounded = (whole - beyond) / knot.rate
+        away_ns = rounded - whole - target_distance * (1.0 / self.rate - 1.0)
+        return self.target_ref_ns + (knot.source_ns - self.source_ref_ns) + whole, away_ns
+
     def _joint_reference_ns(self, other: ClockMap) -> int:
-        """Where the summed variance of both maps is least: there offset and rate are uncorrelated again."""
+        """Where the summed variance of two lines is least: there offset and rate are uncorrelated again."""
         other_ref_ns = self.inverse().to_target(other.source_ref_ns)
         own, others = self.u_rate**2, other.u_rate**2
         share = others / (own + others) if own + others > 0 else 0.0
         return self.source_ref_ns + round((other_ref_ns - self.source_ref_ns) * share)
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> ClockMap:
-        """The map that `to_json` wrote.
-
-        Raises: RecordFault: a field is missing or of another type.
-        """
-        try:
-            return cls(**entry)
-        except TypeError as fault:
-            raise RecordFault(f"clock map in run.json: {fault}") from None
+    def _joint_knots(self, other: ClockMap, line: ClockMap) -> tuple[Knot, ...]:
+        """Knots where either of two chained maps has one."""
+        back = self.inverse()
+        own = [knot.source_ns for knot in self.knots] or [self.source_ref_ns]
+        others = [knot.source_ns for knot in other.knots] or [other.source_ref_ns]
+        source_ns = np.unique(np.array([*own, *(back.to_target(at) for at in others)], np.int64))
+        between_ns = self.to_target(source_ns)
+        away_ns = (other.to_target(between_ns) - line.to_target(source_ns)).astype(np.float64)
+        u_ns = np.hypot(self._own_u_ns(source_ns) * other.rate, other._own_u_ns(between_ns))
+        made = []
+        for at, between, away, u in zip(
+            source_ns.tolist(), between_ns.tolist(), away_ns.tolist(), u_ns.tolist(), strict=True
+        ):
+            first, second = self.rate_at(at), other.rate_at(between)
+            u_rate = math.hypot(self.u_rate_at(at) * second, other.u_rate_at(between) * first)
+            made.append(Knot(at, away, u, first * second, u_rate))
+        return tuple(made)
 
 
 def identity(source: str, target: str, method: str) -> ClockMap:

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.clocks.line_fit import Float64Array, Int64Array
+from opjoule.clocks.clock_map import Float64Array, Int64Array
 from opjoule.clocks.load_pattern import LoadPattern
 from opjoule.errors import AlignmentError
 

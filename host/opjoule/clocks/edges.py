@@ -1,38 +1,48 @@
 """Clock map from the edges of the sync line, seen by the board and by the meter.
 
 The line toggles at pseudo-random intervals, so that a stretch of edges fits only one place of the other list.
-Matching starts from single intervals that are equal on both clocks, grows each such beginning over the
-neighbouring edges while it refines the rate, and keeps the one that explains the most edges.
+Matching starts from stretches that are alike on both clocks, tracks each such beginning over the neighbouring
+edges with the rate of those just matched, and keeps the one that explains the most edges.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.line_fit import Float64Array, Int64Array, LineFit, fit_line
+from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
+from opjoule.clocks.edge_stretches import (
+    TOLERANCE_NS,
+    Edges,
+    IndexArray,
+    StretchIndex,
+)
+from opjoule.clocks.edge_tracking import Track, track
+from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
 
-TOLERANCE_NS: Final = 200_000
-"""Two edges this close on one clock can be the same edge (a toggle in user space may be late)."""
-DRIFTS_MAX: Final = (300e-6, 6e-3)
-"""Rates tried: crystals first, then the ceramic resonators of small boards."""
 PAIRS_MIN: Final = 4
 MATCHED_MIN: Final = 0.5
 """Part of the edges that could match which must."""
 RIVAL_MAX: Final = 0.5
 """A second place that explains more than this part of the pairs makes the match ambiguous."""
-SEEDS: Final = 100
-SKIP_MAX: Final = 3
-"""Intervals over so many edges are tried, so that one missing edge does not spoil a beginning."""
-SPREAD_NS: Final = 5_000_000
-"""A beginning grows no faster than its prediction stays within this."""
+BEGINS: Final = 100
+"""Places of the source list that stretches are taken from."""
+RIVAL_BEGINS: Final = 20
+"""Places from which another match is looked for, once there is one."""
+ACCIDENTS_MAX: Final = 1e-3
+"""A match of which so many are to be expected between two unrelated lists is none."""
+OUTLIER: Final = 5.0
+"""Pairs farther from their neighbours than so many typical distances are left out."""
+NEIGHBOURS: Final = 4
+"""Pairs on either side that a pair is compared with."""
+END_SLACK: Final = 3.0
+CURVE_PER_S: Final = 2e-7
+"""What a clock's rate may change by in a second: no reason to leave a pair out."""
 
 
 @dataclass(frozen=True)
@@ -41,30 +51,14 @@ class EdgePairs:
 
     source_ns: Int64Array
     target_ns: Int64Array
-    source_index: npt.NDArray[np.intp]
+    source_index: IndexArray
     """Places of the pairs in the source list."""
-    target_index: npt.NDArray[np.intp]
+    target_index: IndexArray
     """Places of the pairs in the target list."""
     unmatched_source: int
     """Edges of the source list without a partner (missed by the target)."""
     unmatched_target: int
     """Edges of the target list without a partner (spurious or duplicated)."""
-
-
-@dataclass(frozen=True)
-class _Edges:
-    ns: Int64Array
-    level: npt.NDArray[np.int8]
-    index: npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class _Match:
-    source: npt.NDArray[np.intp]
-    target: npt.NDArray[np.intp]
-    fit: LineFit
-    possible: int
-    """Edges of the shorter list inside the stretch that both lists cover."""
 
 
 def match_edges(
@@ -73,25 +67,31 @@ def match_edges(
     target_ns: Int64Array,
     target_level: npt.NDArray[np.int8],
 ) -> EdgePairs:
-    """Pairs the edges of two clocks of unknown offset and rate (up to 300 ppm apart, at worst 6000).
+    """Pairs the edges of two clocks of unknown offset whose rates are up to 6000 ppm apart and wander.
 
     Missing, spurious and duplicated edges on either side are left over; an inverting input is recognised.
 
     Raises: AlignmentError: no match, or more than one.
     """
-    source, target = _ordered(source_ns, source_level), _ordered(target_ns, target_level)
+    source, target = Edges.of(source_ns, source_level), Edges.of(target_ns, target_level)
     if min(source.ns.size, target.ns.size) < PAIRS_MIN:
         raise AlignmentError(
             f"sync edges: {source.ns.size} and {target.ns.size} on the two clocks, at least {PAIRS_MIN} "
             "are needed on each: check the sync line"
         )
-    for drift_max in DRIFTS_MAX:
-        if matches := _matches(source, target, drift_max):
-            best = _the_only_one(matches, source)
-            return _pairs(source, target, best, int(source_ns.size), int(target_ns.size))
-    raise AlignmentError(
-        f"sync edges: no place where the {source.ns.size} edges of one clock fit the {target.ns.size} of the "
-        "other: check that both come from one run and that the sync line is connected"
+    best = _the_only_track(source, target)
+    if best is None:
+        raise AlignmentError(
+            f"sync edges: no place where the {source.ns.size} edges of one clock fit the {target.ns.size} of the "
+            "other: check that both come from one run and that the sync line is connected"
+        )
+    return EdgePairs(
+        source.ns[best.source],
+        target.ns[best.target],
+        source.index[best.source],
+        target.index[best.target],
+        int(source_ns.size) - best.source.size,
+        int(target_ns.size) - best.target.size,
     )
 
 
@@ -102,7 +102,7 @@ def fit_edges(
     u_edge_ns: float | Float64Array = 1000.0,
     u_delay_ns: float = 500.0,
 ) -> ClockMap:
-    """Straight line through matched edges by least squares.
+    """The map through matched edges, with knots where the rate wandered.
 
     Args:
         u_edge_ns: standard uncertainty of each edge's times, one for all or shape (n,) [ns].
@@ -115,173 +115,110 @@ def fit_edges(
             f"{source} to {target} clock: {count} pairs of sync edges, at least 3 are needed"
         )
     u_ns = np.maximum(np.broadcast_to(np.asarray(u_edge_ns, np.float64), (count,)), 1.0)
-    fit = fit_line(pairs.source_ns, pairs.target_ns, u_ns)
-    return ClockMap(
-        source=source,
-        target=target,
-        source_ref_ns=fit.source_ref_ns,
-        target_ref_ns=fit.target_ref_ns,
-        rate=fit.rate,
-        u_offset_ns=math.hypot(fit.u_offset_ns, u_delay_ns),
-        u_rate=fit.u_rate,
-        method="sync-edges",
-        residual_ns=fit.residual_ns,
-        n=int(fit.used.sum()),
-    )
+    near = _near_their_neighbours(pairs.source_ns, pairs.target_ns, u_ns)
+    course = follow(pairs.source_ns[near], pairs.target_ns[near], u_ns[near])
+    return course.clock_map(source, target, "sync-edges", u_delay_ns)
 
 
-def _ordered(ns: Int64Array, level: npt.NDArray[np.int8]) -> _Edges:
-    """Edges by time, each once."""
-    order = np.argsort(ns, kind="stable")
-    ordered_ns, ordered_level = ns[order], level[order]
-    new = np.ones(ns.size, np.bool_)
-    new[1:] = (ordered_ns[1:] != ordered_ns[:-1]) | (ordered_level[1:] != ordered_level[:-1])
-    return _Edges(ordered_ns[new], ordered_level[new], order[new])
+def _the_only_track(source: Edges, target: Edges) -> Track | None:
+    """The track that explains the most edges; None if there is none.
 
-
-def _seeds(source: _Edges, target: _Edges, drift_max: float) -> Iterator[tuple[int, int, float, float, bool]]:
-    """Pairs of edges that begin intervals of equal length: (source, target, rate, its bound, inverted)."""
-    intervals = [target.ns[skip:] - target.ns[:-skip] for skip in range(1, SKIP_MAX + 1)]
-    length_ns = np.concatenate(intervals)
-    first = np.concatenate([np.arange(part.size) for part in intervals])
-    order = np.argsort(length_ns)
-    length_ns, first = length_ns[order], first[order]
-    begins = np.unique(np.linspace(0, source.ns.size - 2, SEEDS).astype(int))
-    for begin in begins.tolist():
-        for end in range(begin + 1, min(begin + SKIP_MAX, source.ns.size)):
-            wanted_ns = int(source.ns[end] - source.ns[begin])
-            slack_ns = 2 * TOLERANCE_NS + round(drift_max * wanted_ns)
-            low, high = np.searchsorted(length_ns, [wanted_ns - slack_ns, wanted_ns + slack_ns])
-            for place in range(int(low), int(high)):
-                at = int(first[place])
-                rate = float(length_ns[place]) / wanted_ns
-                inverted = bool(source.level[begin] != target.level[at])
-                yield begin, at, rate, 2 * TOLERANCE_NS / wanted_ns, inverted
-
-
-def _matches(source: _Edges, target: _Edges, drift_max: float) -> list[_Match]:
-    """All matches, each place once."""
-    found: list[_Match] = []
-    for begin, at, rate, rate_bound, inverted in _seeds(source, target, drift_max):
-        begin_ns, at_ns = int(source.ns[begin]), int(target.ns[at])
-        if any(abs(_target_at(match.fit, begin_ns) - at_ns) <= TOLERANCE_NS for match in found):
-            continue
-        match = _grow(source, target, begin, at, rate, rate_bound, inverted)
-        if match is not None and abs(match.fit.rate - 1.0) <= 1.5 * drift_max:
-            found.append(match)
-    return found
-
-
-def _grow(
-    source: _Edges, target: _Edges, begin: int, at: int, rate: float, rate_bound: float, inverted: bool
-) -> _Match | None:
-    """The match that a seed leads to; None as soon as too few of the edges around it fit."""
-    anchor_ns = int(source.ns[begin])
-    line = LineFit(anchor_ns, int(target.ns[at]), rate, 0.0, 0.0, 0.0, np.ones(0, np.bool_))
-    reach_ns = round(SPREAD_NS / max(rate_bound, 1e-6))
-    while True:
-        inside = np.flatnonzero(np.abs(source.ns - anchor_ns) <= reach_ns)
-        tolerance_ns = TOLERANCE_NS + rate_bound * np.abs(source.ns[inside] - anchor_ns)
-        match = _assign(source, target, line, inside, tolerance_ns, inverted)
-        if match is None:
-            return None
-        line = match.fit
-        evidence = 2 * TOLERANCE_NS / max(float(np.ptp(source.ns[match.source])), 1.0)
-        if inside.size == source.ns.size and evidence > 0.9 * rate_bound:
-            return match
-        rate_bound = min(rate_bound, evidence)
-        reach_ns = max(2 * reach_ns, round(SPREAD_NS / rate_bound))
-
-
-def _assign(
-    source: _Edges,
-    target: _Edges,
-    line: LineFit,
-    inside: npt.NDArray[np.intp],
-    tolerance_ns: Float64Array,
-    inverted: bool,
-) -> _Match | None:
-    """Nearest target edge of the right level for some source edges, each used once."""
-    distance_in = source.ns[inside] - line.source_ref_ns
-    predicted_ns = (
-        line.target_ref_ns + distance_in + np.rint(distance_in * (line.rate - 1.0)).astype(np.int64)
-    )
-    wanted_level = source.level[inside] ^ 1 if inverted else source.level[inside]
-    nearest, distance_ns = _nearest(target, predicted_ns, wanted_level)
-    order = np.argsort(distance_ns, kind="stable")
-    _, once = np.unique(nearest[order], return_index=True)
-    chosen = order[once]
-    chosen = np.sort(chosen[distance_ns[chosen] <= tolerance_ns[chosen]])
-    within = (predicted_ns >= target.ns[0] - SPREAD_NS) & (predicted_ns <= target.ns[-1] + SPREAD_NS)
-    covered_ns = predicted_ns[within]
-    if chosen.size < 2 or covered_ns.size < 2:
-        return None
-    seen = np.searchsorted(target.ns, [covered_ns[0] - SPREAD_NS, covered_ns[-1] + SPREAD_NS])
-    possible = int(min(covered_ns.size, seen[1] - seen[0]))
-    if chosen.size < MATCHED_MIN * possible:
-        return None
-    rows, columns = inside[chosen], nearest[chosen]
-    fit = fit_line(source.ns[rows], target.ns[columns], np.full(rows.size, TOLERANCE_NS / 4.0))
-    return _Match(rows, columns, fit, possible)
-
-
-def _nearest(
-    target: _Edges, wanted_ns: Int64Array, wanted_level: npt.NDArray[np.int8]
-) -> tuple[npt.NDArray[np.intp], Float64Array]:
-    """Index of the nearest target edge of the wanted level for each time, and its distance [ns]."""
-    nearest = np.zeros(wanted_ns.size, np.intp)
-    distance_ns = np.full(wanted_ns.size, np.inf)
-    for level in (0, 1):
-        mine, theirs = np.flatnonzero(wanted_level == level), np.flatnonzero(target.level == level)
-        if mine.size == 0 or theirs.size == 0:
-            continue
-        after = np.searchsorted(target.ns[theirs], wanted_ns[mine])
-        for candidate in (np.clip(after - 1, 0, None), np.clip(after, None, theirs.size - 1)):
-            apart = np.abs(target.ns[theirs[candidate]] - wanted_ns[mine]).astype(np.float64)
-            closer = apart < distance_ns[mine]
-            nearest[mine[closer]] = theirs[candidate[closer]]
-            distance_ns[mine[closer]] = apart[closer]
-    return nearest, distance_ns
-
-
-def _the_only_one(matches: list[_Match], source: _Edges) -> _Match:
-    """The match that explains the most edges.
-
-    Raises: AlignmentError: too few pairs, or another place explains nearly as many.
+    Raises: AlignmentError: another place explains nearly as many.
     """
-    best = max(matches, key=lambda match: match.source.size)
-    if best.source.size < PAIRS_MIN:
+    index = StretchIndex(target)
+    found: list[Track] = []
+    more = RIVAL_BEGINS
+    for begin in _spread(source.ns.size - PAIRS_MIN + 1):
+        more -= bool(found)
+        if more < 0:
+            break
+        for like in index.like(source, np.array([begin]), source.ns.size):
+            place = like.source[0], like.target[0]
+            if any(_explains(one, source, target, *place) for one in found):
+                continue
+            one = track(source, target, like)
+            if one is not None and _holds(one, source, target):
+                found.append(one)
+                _refuse_rivals(found)
+    return max(found, key=lambda one: one.source.size, default=None)
+
+
+def _spread(count: int) -> list[int]:
+    """Up to BEGINS numbers below `count`, those far from each other first."""
+    places = np.unique(np.linspace(0, count - 1, min(BEGINS, count)).astype(int)).tolist()
+    return [place for start in range(7) for place in places[start::7]]
+
+
+def _explains(one: Track, source: Edges, target: Edges, begin: int, at: int) -> bool:
+    """Whether a track puts an edge of the source at about this place already."""
+    rows, columns = one.source, one.target
+    near = min(max(int(np.searchsorted(rows, begin)), 1), rows.size - 1)
+    ours = source.ns[rows[near - 1 : near + 1]]
+    theirs = target.ns[columns[near - 1 : near + 1]]
+    rate = float(theirs[1] - theirs[0]) / float(ours[1] - ours[0])
+    distance = float(source.ns[begin] - ours[0])
+    off_ns = float(target.ns[at] - theirs[0]) - distance * rate
+    return abs(off_ns) <= 3 * TOLERANCE_NS + 2e-3 * min(abs(distance), abs(float(source.ns[begin] - ours[1])))
+
+
+def _holds(one: Track, source: Edges, target: Edges) -> bool:
+    """Whether a track explains enough, and more than unrelated lists would by accident."""
+    pairs = one.source.size
+    if pairs < PAIRS_MIN or pairs < MATCHED_MIN * one.possible:
+        return False
+    span_ns = max(float(target.ns[one.target[-1]] - target.ns[one.target[0]]), 1.0)
+    density = max(one.possible, pairs) / span_ns
+    by_accident = min(4 * TOLERANCE_NS * density, 1.0)
+    ways = math.log(float(source.ns.size) * target.ns.size) + math.log(
+        math.comb(max(one.possible, pairs), pairs)
+    )
+    return ways + (pairs - 2) * math.log(by_accident) < math.log(ACCIDENTS_MAX)
+
+
+def _refuse_rivals(found: list[Track]) -> None:
+    best, *others = sorted((one.source.size for one in found), reverse=True)
+    if others and others[0] > RIVAL_MAX * best:
         raise AlignmentError(
-            f"sync edges: only {best.source.size} edges fit, at least {PAIRS_MIN} must: run longer"
-        )
-    middle_ns = int(source.ns[best.source[best.source.size // 2]])
-    place_ns = _target_at(best.fit, middle_ns)
-    rivals = [
-        m.source.size for m in matches if abs(_target_at(m.fit, middle_ns) - place_ns) > 2 * TOLERANCE_NS
-    ]
-    if rivals and max(rivals) > RIVAL_MAX * best.source.size:
-        raise AlignmentError(
-            f"sync edges fit in more than one place ({best.source.size} and {max(rivals)} pairs): "
+            f"sync edges fit in more than one place ({best} and {others[0]} pairs): "
             "the intervals are too regular or too few edges were recorded"
         )
-    return best
 
 
-def _target_at(fit: LineFit, source_ns: int) -> int:
-    distance = source_ns - fit.source_ref_ns
-    return fit.target_ref_ns + distance + round(distance * (fit.rate - 1.0))
+def _near_their_neighbours(
+    source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array
+) -> npt.NDArray[np.bool_]:
+    """False for pairs that are off from what most pairs of their neighbours say, for example late toggles."""
+    size = source_ns.size
+    if size < 3 * NEIGHBOURS:
+        return np.ones(size, np.bool_)
+    time = (source_ns - source_ns[0]).astype(np.float64)
+    beyond = ((target_ns - target_ns[0]) - (source_ns - source_ns[0])).astype(np.float64)
+    off, curve = np.empty(size), np.empty(size)
+    ways = range(1, NEIGHBOURS + 1)
+    inner = np.arange(NEIGHBOURS, size - NEIGHBOURS)
+    first, last = np.arange(NEIGHBOURS), np.arange(size - NEIGHBOURS, size)
+    for places, neighbours in (
+        (inner, [(-before, after) for before in ways for after in ways]),
+        (first, [(near, near + far) for near in ways for far in ways]),
+        (last, [(-near - far, -near) for near in ways for far in ways]),
+    ):
+        off[places], curve[places] = _off(time, beyond, places, neighbours)
+    typical = np.hypot(u_ns, 1.4826 * float(np.median(off[inner])))
+    # At the ends neighbours lie on one side: what they say is several times as uncertain.
+    typical[:NEIGHBOURS] *= END_SLACK
+    typical[-NEIGHBOURS:] *= END_SLACK
+    return np.asarray(off <= OUTLIER * typical + curve, np.bool_)
 
 
-def _pairs(source: _Edges, target: _Edges, match: _Match, sources: int, targets: int) -> EdgePairs:
-    """The pairs that lie on the final line."""
-    rows, columns = match.source, match.target
-    close = np.abs(match.fit.distance_ns(source.ns[rows], target.ns[columns])) <= TOLERANCE_NS
-    rows, columns = rows[close], columns[close]
-    return EdgePairs(
-        source.ns[rows],
-        target.ns[columns],
-        source.index[rows],
-        target.index[columns],
-        sources - rows.size,
-        targets - rows.size,
-    )
+def _off(
+    time: Float64Array, beyond: Float64Array, places: IndexArray, neighbours: list[tuple[int, int]]
+) -> tuple[Float64Array, Float64Array]:
+    """How far pairs are from the lines through two of their neighbours, and what a curved course explains of it."""
+    said, curve = [], []
+    for one, other in neighbours:
+        low, high = places + one, places + other
+        part = (time[places] - time[low]) / np.maximum(time[high] - time[low], 1.0)
+        said.append(beyond[low] + part * (beyond[high] - beyond[low]))
+        curve.append(np.abs((time[places] - time[low]) * (time[high] - time[places])))
+    off = np.abs(beyond[places] - np.median(said, axis=0))
+    return off, 0.5e-9 * CURVE_PER_S * np.median(curve, axis=0)

@@ -1,26 +1,28 @@
-"""Clock map from request-reply exchanges: minimum round trip, drift fitted over the whole run.
+"""Clock map from request-reply exchanges: minimum round trip, followed over the whole run.
 
 For each exchange the far clock's reading lies, on the near clock, somewhere inside the round trip; half of
 the round trip bounds the error whatever the asymmetry of the two ways. Of each part of the run only the
-fastest exchange is kept (queues only ever add to a round trip), and a line is fitted through those.
+fastest exchange is kept (queues only ever add to a round trip), and the clock is followed through those.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.line_fit import Float64Array, Int64Array, fit_line
+from opjoule.clocks.clock_map import ClockMap, Int64Array
+from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
 
 EXCHANGES_MIN: Final = 3
-PARTS_MAX: Final = 32
+PARTS_MAX: Final = 240
 """The run is cut into at most so many parts of equal length."""
+EXCHANGES_A_PART: Final = 20
+"""So many exchanges, and one of them is among the fastest."""
 STAMP_U_NS: Final = 1000.0
 """Least standard uncertainty of a reading: stamps taken in user space, ticks of 0.5 us."""
 SQRT3: Final = math.sqrt(3.0)
@@ -68,20 +70,8 @@ def fit_exchanges(exchanges: Sequence[Exchange], near: str, far: str) -> ClockMa
     near_ns, far_ns, trip_ns = near_ns[fastest], far_ns[fastest], trip_ns[fastest]
     common_ns = float(trip_ns.mean())
     waited_ns = (trip_ns - trip_ns.min()).astype(np.float64) + unseen_ns
-    fit = fit_line(near_ns, far_ns, np.hypot(STAMP_U_NS, waited_ns / 2 / SQRT3))
-    fitted = ClockMap(
-        source=near,
-        target=far,
-        source_ref_ns=fit.source_ref_ns,
-        target_ref_ns=fit.target_ref_ns,
-        rate=fit.rate,
-        u_offset_ns=fit.u_offset_ns,
-        u_rate=fit.u_rate,
-        method="exchanges",
-        residual_ns=fit.residual_ns,
-        n=int(fit.used.sum()),
-    )
-    return replace(fitted, u_offset_ns=math.hypot(fit.u_offset_ns, common_ns / 2 / SQRT3))
+    course = follow(near_ns, far_ns, np.hypot(STAMP_U_NS, waited_ns / 2 / SQRT3))
+    return course.clock_map(near, far, "exchanges", common_ns / 2 / SQRT3)
 
 
 def _midpoints(exchanges: Sequence[Exchange]) -> tuple[Int64Array, Int64Array, Int64Array]:
@@ -98,14 +88,9 @@ def _midpoints(exchanges: Sequence[Exchange]) -> tuple[Int64Array, Int64Array, I
 
 def _fastest_of_each_part(near_ns: Int64Array, trip_ns: Int64Array) -> Int64Array:
     """Index of the exchange with the least round trip in each part of the run."""
-    parts = max(min(PARTS_MAX, near_ns.size // 4), EXCHANGES_MIN)
+    parts = min(PARTS_MAX, max(near_ns.size // EXCHANGES_A_PART, EXCHANGES_MIN))
     span_ns = int(near_ns[-1] - near_ns[0]) + 1
     part = (near_ns - near_ns[0]) * parts // span_ns
     order = np.lexsort((trip_ns, part))
     _, first = np.unique(part[order], return_index=True)
     return np.sort(order[first]).astype(np.int64)
-
-
-def round_trips_ns(exchanges: Sequence[Exchange]) -> Float64Array:
-    """Round trips of all exchanges [ns], for the record of the run."""
-    return np.array([one.round_trip_ns for one in exchanges], np.float64)

@@ -1,6 +1,6 @@
 """Clock map from the load signature: patterns of busy and idle found again in the power trace.
 
-A pattern is first found by correlation. Then offset, rate and the supply's lag are fitted together: each
+A pattern is first found by correlation. Then the places of all and the supply's lag are fitted together: each
 sample is compared with the mean of the played load over the sample's own conversion, so that an edge is
 placed to a small part of the sampling period. Around each pattern the power may drift in a straight line.
 """
@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
 from opjoule.clocks.correlation import Find, find_pattern
-from opjoule.clocks.line_fit import Float64Array, Int64Array
 from opjoule.clocks.load_pattern import LoadPattern
+from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
 
-RATE_MAX: Final = 6e-3
+RATE_MAX: Final = 9e-3
 """Patterns whose places imply a rate farther from 1 are not of one run."""
 MARGIN_CHIPS: Final = 4
 """Idle before and after a pattern that is fitted with it."""
@@ -28,7 +28,6 @@ SCAN_STEPS: Final = 8
 """Steps of the scan between two steps of the correlation, to either side."""
 ROUNDS: Final = 12
 SETTLED_S: Final = 2e-7
-SETTLED_SLOPE: Final = 2e-8
 HUBER: Final = 2.0
 """Samples farther from the model than so many typical distances weigh less."""
 FIRST_LAG_S: Final = 1e-4
@@ -40,10 +39,17 @@ DELAY_U_NS: Final = 10_000.0
 
 @dataclass(frozen=True)
 class SignatureFit:
-    """The map and how well the patterns were seen."""
+    """Where the patterns lie and how well they were seen."""
 
-    clock_map: ClockMap
-    """board -> meter"""
+    board_ns: Int64Array
+    """Moments that were placed: the middle of each pattern; of a single one two, which hold its rate too."""
+    meter_ns: Int64Array
+    u_ns: Float64Array
+    """Standard uncertainty of each place, independent of the others'."""
+    u_shared_ns: float
+    """Standard uncertainty that all places share."""
+    changes: int
+    """Changes of the load in all patterns."""
     peak: float
     """Least correlation of the patterns with the trace."""
     rival: float
@@ -52,6 +58,22 @@ class SignatureFit:
     """Power of busy less power of idle [W]."""
     lag_ns: float
     """Time constant with which the supply current follows the load."""
+
+    @property
+    def clock_map(self) -> ClockMap:
+        """board -> meter, for clocks that wander as they usually do."""
+        return self.map_with(0.0)
+
+    def map_with(self, wander_min_per_s: float) -> ClockMap:
+        """board -> meter, between patterns and beyond them as uncertain as such a wander makes it.
+
+        Args:
+            wander_min_per_s: what other evidence says of it [1/s]: two patterns cannot tell.
+        """
+        course = follow(self.board_ns, self.meter_ns, self.u_ns, wander_min_per_s)
+        made = course.clock_map("board", "meter", "signature", self.u_shared_ns)
+        residual_ns = float(np.sqrt(np.mean(self.u_ns**2) * self.changes))
+        return replace(made, residual_ns=residual_ns, n=self.changes)
 
 
 @dataclass(frozen=True)
@@ -93,8 +115,14 @@ def fit_signature(
     fit = _Fit(pieces, conversion_ns * 1e-9)
     shifts_s = [fit.scan(number, find.step_ns * 1e-9) for number, find in enumerate(finds)]
     solved = fit.solve(shifts_s)
+    board_ns, meter_ns, u_ns = solved.moments_ns()
     return SignatureFit(
-        clock_map=solved.clock_map(u_delay_ns),
+        board_ns,
+        meter_ns,
+        u_ns,
+        # Whether the current lags or is blurred is not seen: all of the lag may be an offset.
+        u_shared_ns=math.hypot(u_delay_ns, solved.lag_s * 1e9 / math.sqrt(3.0)),
+        changes=sum(pattern.change_ns.size for pattern in patterns),
         peak=min(find.peak for find in finds),
         rival=max(find.rival / find.peak for find in finds),
         step_w=float(np.mean(solved.steps_w)),
@@ -126,49 +154,46 @@ def _cut_out(meter_ns: Int64Array, power_w: Float64Array, pattern: LoadPattern, 
 
 @dataclass(frozen=True)
 class _Solution:
-    """Place of the patterns: meter = start + offset + rate * distance from the first pattern's start."""
+    """Places of the patterns' middles."""
 
-    board_ref_ns: int
-    meter_ref_ns: int
-    offset_s: float
+    board_ns: Int64Array
+    meter_ns: Int64Array
     slope: float
     """Rate less 1."""
     lag_s: float
     covariance: Float64Array
-    """Of offset [s] and slope, shape (2, 2)."""
+    """Of the places [s], and of the slope where it was fitted."""
     steps_w: Sequence[float]
-    residual_s: float
-    changes: int
 
-    def clock_map(self, u_delay_ns: float) -> ClockMap:
-        """The map with its reference where offset and rate are uncorrelated."""
-        variance, shared, rate_variance = self.covariance[0, 0], self.covariance[0, 1], self.covariance[1, 1]
+    def moments_ns(self) -> tuple[Int64Array, Int64Array, Float64Array]:
+        """Times on the two clocks and standard uncertainties of independent places.
+
+        One pattern alone has a rate of its own: two moments, as far from where offset and rate are uncorrelated
+        as makes both as uncertain as they are.
+        """
+        u_ns = np.sqrt(np.diag(self.covariance)) * 1e9
+        if self.board_ns.size > 1:
+            return self.board_ns, self.meter_ns, u_ns[: self.board_ns.size]
+        (variance, shared), (_, rate_variance) = self.covariance.tolist()
         away_s = -shared / rate_variance
-        u_offset_ns = math.sqrt(max(variance - shared**2 / rate_variance, 0.0)) * 1e9
-        return ClockMap(
-            source="board",
-            target="meter",
-            source_ref_ns=self.board_ref_ns + round(away_s * 1e9),
-            target_ref_ns=self.meter_ref_ns + round((self.offset_s + away_s * (1 + self.slope)) * 1e9),
-            rate=1.0 + self.slope,
-            # Whether the current lags or is blurred is not seen: all of the lag may be an offset.
-            u_offset_ns=math.hypot(u_offset_ns, u_delay_ns, self.lag_s * 1e9 / math.sqrt(3.0)),
-            u_rate=math.sqrt(rate_variance),
-            method="signature",
-            residual_ns=self.residual_s * 1e9,
-            n=self.changes,
-        )
+        u_offset_s = math.sqrt(max(variance - shared**2 / rate_variance, 1e-18))
+        distance_s = away_s + u_offset_s / math.sqrt(rate_variance) * np.array([-1.0, 1.0])
+        board_ns = self.board_ns + np.rint(distance_s * 1e9).astype(np.int64)
+        meter_ns = self.meter_ns + np.rint(distance_s * (1.0 + self.slope) * 1e9).astype(np.int64)
+        return board_ns, meter_ns, np.full(2, math.sqrt(2.0) * u_offset_s * 1e9)
 
 
 class _Fit:
-    """Least squares over all patterns: offset, slope and lag, and for each pattern level, drift and step."""
+    """Least squares over all patterns: lag, and for each pattern place, level, drift and step.
+
+    A place is that of the pattern's middle, which a wrong rate inside the pattern does not move: several patterns take
+    the rate from the first to the last, one alone has its own fitted.
+    """
 
     def __init__(self, pieces: Sequence[_Piece], conversion_s: float) -> None:
         self._pieces = pieces
         self._half_s = conversion_s / 2
-        first = pieces[0]
-        self._board_s = [(piece.pattern.start_ns - first.pattern.start_ns) * 1e-9 for piece in pieces]
-        self._meter_s = [(piece.start_meter_ns - first.start_meter_ns) * 1e-9 for piece in pieces]
+        self._middle_s = [piece.pattern.duration_ns * 0.5e-9 for piece in pieces]
         self._weights = [np.ones(piece.power_w.size) for piece in pieces]
 
     def scan(self, number: int, step_s: float) -> float:
@@ -179,31 +204,44 @@ class _Fit:
 
     def solve(self, shifts_s: Sequence[float]) -> _Solution:
         """Gauss-Newton from the scanned shifts, samples far from the model weighed down."""
-        offset_s, slope, lag_s = shifts_s[0], 0.0, FIRST_LAG_S
-        if len(self._pieces) > 1:
-            moved = self._meter_s[-1] + shifts_s[-1] - shifts_s[0]
-            slope = moved / self._board_s[-1] - 1.0
-        at = np.array([offset_s, slope, lag_s])
+        alone = [0.0] if len(self._pieces) == 1 else []
+        at = np.array([*shifts_s, *alone, FIRST_LAG_S])
         for _ in range(ROUNDS):
             self._weigh(at)
             residual, jacobian = self._linearised(at)
             step, *_ = np.linalg.lstsq(jacobian, -residual, rcond=None)
             at = at + step
-            at[2] = min(max(at[2], 1e-6), LAG_MAX_S)
-            if abs(step[0]) < SETTLED_S and abs(step[1]) < SETTLED_SLOPE:
+            at[-1] = min(max(at[-1], 1e-6), LAG_MAX_S)
+            if np.all(np.abs(step[:-1]) < SETTLED_S):
                 break
         return self._solution(at)
 
-    def _shift_s(self, number: int, offset_s: float, slope: float) -> float:
-        """Where a pattern's start lies after its coarse place."""
-        return offset_s + self._board_s[number] * (1.0 + slope) - self._meter_s[number]
+    def _slope(self, at: Float64Array) -> float:
+        """Rate less 1 inside the patterns."""
+        if len(self._pieces) == 1:
+            return float(at[1])
+        board_ns, meter_ns = self._places_ns(at)
+        return float((meter_ns[-1] - meter_ns[0]) - (board_ns[-1] - board_ns[0])) / float(
+            board_ns[-1] - board_ns[0]
+        )
+
+    def _places_ns(self, at: Float64Array) -> tuple[Int64Array, Int64Array]:
+        """The patterns' middles on the two clocks."""
+        half_ns = [piece.pattern.duration_ns // 2 for piece in self._pieces]
+        board_ns = [piece.pattern.start_ns + half for piece, half in zip(self._pieces, half_ns, strict=True)]
+        meter_ns = [
+            piece.start_meter_ns + half + round(shift * 1e9)
+            for piece, half, shift in zip(self._pieces, half_ns, at[: len(half_ns)], strict=True)
+        ]
+        return np.array(board_ns, np.int64), np.array(meter_ns, np.int64)
 
     def _residual(
         self, number: int, shift_s: float, slope: float, lag_s: float
     ) -> tuple[Float64Array, float]:
         """Weighted distance of one pattern's samples from the model, and its step [W]."""
         piece, weight = self._pieces[number], self._weights[number]
-        centre_s = (piece.sample_s - shift_s) / (1.0 + slope)
+        middle_s = self._middle_s[number]
+        centre_s = middle_s + (piece.sample_s - middle_s - shift_s) / (1.0 + slope)
         later = piece.pattern.integral_s(centre_s + self._half_s, lag_s)
         load = (later - piece.pattern.integral_s(centre_s - self._half_s, lag_s)) / (2 * self._half_s)
         model = np.stack([np.ones(load.size), centre_s - centre_s.mean(), load], axis=1)
@@ -211,30 +249,30 @@ class _Fit:
         return np.sqrt(weight) * (piece.power_w - model @ solved), float(solved[2])
 
     def _residuals(self, at: Float64Array) -> Float64Array:
-        parts = [
-            self._residual(number, self._shift_s(number, at[0], at[1]), at[1], at[2])[0]
-            for number in range(len(self._pieces))
-        ]
+        slope = self._slope(at)
+        parts = [self._residual(number, at[number], slope, at[-1])[0] for number in range(len(self._pieces))]
         return np.concatenate(parts)
 
     def _linearised(self, at: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Residuals and their derivatives by offset, slope and lag."""
+        """Residuals and their derivatives by the places, the slope where it is fitted, and the lag."""
         residual = self._residuals(at)
+        steps = [5e-6] * at.size
+        if len(self._pieces) == 1:
+            steps[1] = 1e-6
         columns = []
-        for index, step in enumerate((5e-6, 1e-6, 5e-6)):
-            moved = at.copy()
+        for index, step in enumerate(steps):
+            moved, back = at.copy(), at.copy()
             moved[index] += step
-            back = at.copy()
-            back[index] = max(at[index] - step, 1e-6) if index == 2 else at[index] - step
+            back[index] = max(at[index] - step, 1e-6) if index == at.size - 1 else at[index] - step
             columns.append((self._residuals(moved) - self._residuals(back)) / (moved[index] - back[index]))
         return residual, np.stack(columns, axis=1)
 
     def _weigh(self, at: Float64Array) -> None:
         """Huber weights from the present distances."""
+        slope = self._slope(at)
         for number, weight in enumerate(self._weights):
             weight[:] = 1.0
-            shift_s = self._shift_s(number, at[0], at[1])
-            distance = np.abs(self._residual(number, shift_s, at[1], at[2])[0])
+            distance = np.abs(self._residual(number, at[number], slope, at[-1])[0])
             limit = HUBER * 1.4826 * float(np.median(distance)) + 1e-12
             weight[:] = np.minimum(1.0, limit / np.maximum(distance, 1e-12))
 
@@ -242,21 +280,15 @@ class _Fit:
         residual, jacobian = self._linearised(at)
         inverse = np.linalg.pinv(jacobian.T @ jacobian)
         covariance = inverse @ self._blocked(jacobian * residual[:, None]) @ inverse
-        steps_w = [
-            self._residual(number, self._shift_s(number, at[0], at[1]), at[1], at[2])[1]
-            for number in range(len(self._pieces))
-        ]
-        changes = sum(piece.pattern.change_ns.size for piece in self._pieces)
+        slope, lag_s = self._slope(at), float(at[-1])
         return _Solution(
-            board_ref_ns=self._pieces[0].pattern.start_ns,
-            meter_ref_ns=self._pieces[0].start_meter_ns,
-            offset_s=float(at[0]),
-            slope=float(at[1]),
-            lag_s=float(at[2]),
-            covariance=covariance[:2, :2],
-            steps_w=steps_w,
-            residual_s=math.sqrt(float(covariance[0, 0]) * changes),
-            changes=changes,
+            *self._places_ns(at),
+            slope=slope,
+            lag_s=lag_s,
+            covariance=covariance[:-1, :-1],
+            steps_w=[
+                self._residual(number, at[number], slope, lag_s)[1] for number in range(len(self._pieces))
+            ],
         )
 
     def _blocked(self, scores: Float64Array) -> Float64Array:

@@ -12,10 +12,10 @@ from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.energy.uncertainty import SQRT12
-from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
 from opjoule.trace.power_trace import Float64Array, PowerTrace
-from opjoule.units import Measured
+from opjoule.units import Measured, Unstated
 
 BLOCKS_MIN = 16
 """Fewest block averages from which a standard error is taken."""
@@ -36,14 +36,16 @@ class IdlePower:
     voltage_v: float
     """Mean voltage while idle [V]."""
     windows: tuple[Window, ...]
+    clipped_samples: int = 0
+    """Samples of the windows at the end of the meter's range: the power is then a lower bound."""
 
 
 @dataclass(frozen=True)
 class MarginalEnergy:
     """Energy of a window beyond idle power times its duration."""
 
-    energy: Measured
-    """[J], k = 2."""
+    energy: Measured | Unstated
+    """[J], k = 2; without an uncertainty if samples of the window or of idle are clipped."""
     budget: Budget
 
 
@@ -73,6 +75,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Sen
         drift_w=drift_w,
         voltage_v=voltage_v,
         windows=tuple(windows),
+        clipped_samples=sum(result.clipped_samples for result in results),
     )
 
 
@@ -96,7 +99,10 @@ def marginal_energy(run: EnergyResult, idle: IdlePower, sensor: SensorModel) -> 
         },
         {name: reason for name, reason in run.budget.absent.items() if name != "baseline"},
     )
-    return MarginalEnergy(budget.energy(value_j), budget)
+    if idle.clipped_samples:
+        reason = f"{idle.clipped_samples} samples of idle at the end of the meter's range"
+        return MarginalEnergy(Unstated(value_j, "J", reason), budget)
+    return MarginalEnergy(stated_energy(budget, value_j, run.clipped_samples), budget)
 
 
 def standard_error(values: Float64Array) -> float:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from opjoule.energy.step_integral import NS, StepIntegral
 from opjoule.errors import WindowError
-from opjoule.trace.power_trace import Float64Array, Gap, Int64Array, PowerTrace
+from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array, PowerTrace
 
 AROUND_SAMPLES: Final = 32
 """Samples on either side of a gap that bound what can have flowed in it, at least."""
@@ -48,6 +48,8 @@ class Cells:
     """shape (m,); in a gap the mean of the samples next to it"""
     lost: tuple[LostCell, ...]
     period_ns: int
+    clipped: BoolArray
+    """shape (m,); True where the meter stood at the end of its range, in a gap: for one of its samples at least"""
 
     @classmethod
     def of(cls, trace: PowerTrace) -> Cells:
@@ -59,7 +61,11 @@ class Cells:
         if good.size < 2:
             raise WindowError(f"the power trace holds {good.size} good samples: nothing to integrate")
         samples = _Samples(
-            trace.meter_ns[good], trace.current_a[good], trace.voltage_v[good], trace.period_ns()
+            trace.meter_ns[good],
+            trace.current_a[good],
+            trace.voltage_v[good],
+            trace.period_ns(),
+            trace.clipped[good],
         )
         gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, good, samples)}
         return _tile(samples, gaps)
@@ -78,6 +84,21 @@ class Cells:
     def current(self) -> StepIntegral:
         """Integral of the current [C]."""
         return StepIntegral(self.bounds_ns, self.current_a)
+
+    @cached_property
+    def _clipped_time(self) -> StepIntegral:
+        return StepIntegral(self.bounds_ns, self.clipped.astype(np.float64))
+
+    def clipped_s(self, start_ns: int, end_ns: int) -> float:
+        """Part of a window in cells at the end of the meter's range [s]."""
+        return float(self._clipped_time.between(start_ns, end_ns)) if self.clipped.any() else 0.0
+
+    def clipped_samples(self, start_ns: int, end_ns: int) -> int:
+        """Samples at the end of the range whose cells a window touches, lost ones of the gaps it touches among them."""
+        inside = self.inside(start_ns, end_ns)
+        arrived = int(np.count_nonzero((self.clipped & self.is_sample)[inside]))
+        gaps = [one.gap for one in self.lost if inside.start <= one.cell < inside.stop]
+        return arrived + sum(gap.clipped_samples for gap in gaps)
 
     @cached_property
     def is_sample(self) -> npt.NDArray[np.bool_]:
@@ -114,6 +135,7 @@ class _Samples:
     current_a: Float64Array
     voltage_v: Float64Array
     period_ns: int
+    clipped: BoolArray
 
     def around(self, after: int, length_ns: int, least: int, factor: int) -> slice:
         """Samples before and behind the space after sample `after`, as far as factor times a length."""
@@ -153,7 +175,7 @@ def _between_samples(gap: Gap, last_ns: int | None, next_ns: int | None) -> Gap:
     if (start_ns, end_ns) == (gap.start_meter_ns, gap.end_meter_ns):
         return gap
     charge_c = None if gap.charge_c is None else gap.charge_c * (end_ns - start_ns) / gap.duration_ns
-    return Gap(start_ns, end_ns, gap.lost_samples, charge_c, gap.reason)
+    return Gap(start_ns, end_ns, gap.lost_samples, charge_c, gap.reason, gap.clipped_samples)
 
 
 def _as_one(gaps: list[Gap]) -> Gap:
@@ -169,6 +191,7 @@ def _as_one(gaps: list[Gap]) -> Gap:
         sum(gap.lost_samples for gap in ordered),
         sum(charges) if touching and len(charges) == len(ordered) else None,
         "; ".join(dict.fromkeys(gap.reason for gap in ordered)),
+        sum(gap.clipped_samples for gap in ordered),
     )
 
 
@@ -193,7 +216,9 @@ def _tile(samples: _Samples, gaps: dict[int, Gap]) -> Cells:
         _lost_cell(samples, index, gaps[index], index + 1 + number)
         for number, index in enumerate(after.tolist())
     )
-    return Cells(bounds_ns, current_a, voltage_v, lost, samples.period_ns)
+    gap_clipped = [gaps[index].clipped_samples > 0 for index in after.tolist()]
+    clipped = np.insert(samples.clipped, after + 1, gap_clipped)
+    return Cells(bounds_ns, current_a, voltage_v, lost, samples.period_ns, clipped)
 
 
 def _fill(samples: _Samples, after: int, gap: Gap) -> tuple[float, float]:

@@ -42,8 +42,9 @@ class Timebase:
     def through(cls, meter_to_other: ClockMap, start_meter_ns: int, end_meter_ns: int) -> Timebase:
         """A window that was defined on the meter's clock, its length taken over to a computer's."""
         length_ns = meter_to_other.to_target(end_meter_ns) - meter_to_other.to_target(start_meter_ns)
-        rate = length_ns / max(end_meter_ns - start_meter_ns, 1)
-        return cls(meter_to_other.target, rate, CRYSTAL_ERROR_MAX, meter_to_other.u_rate)
+        meter_length_ns = max(end_meter_ns - start_meter_ns, 1)
+        u_rate = meter_to_other.u_duration_ns(start_meter_ns, end_meter_ns) / meter_length_ns
+        return cls(meter_to_other.target, length_ns / meter_length_ns, CRYSTAL_ERROR_MAX, u_rate)
 
     @classmethod
     def of_meter(cls, sensor: SensorModel) -> Timebase:

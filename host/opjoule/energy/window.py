@@ -13,7 +13,7 @@ from opjoule.energy.timebase import Timebase
 from opjoule.energy.uncertainty import alignment_u_j, quantisation_u_j
 from opjoule.errors import GapError, WindowError
 from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import Measured
+from opjoule.units import Measured, Unstated
 
 LOST_FRACTION_MAX = 0.1
 """Default limit: a window of which more than this was lost without its charge gives no energy."""
@@ -51,7 +51,7 @@ class Window:
             start_ns,
             end_ns,
             board_to_meter.u_ns(middle_ns),
-            board_to_meter.u_rate * length_ns,
+            board_to_meter.u_duration_ns(start_board_ns, end_board_ns),
             Timebase.defined_on(board_to_meter.source, length_ns, end_ns - start_ns),
         )
 
@@ -66,8 +66,8 @@ class Window:
 class EnergyResult:
     """Energy of a window and where its uncertainty comes from; idle power is not subtracted."""
 
-    energy: Measured
-    """[J], k = 2."""
+    energy: Measured | Unstated
+    """[J], k = 2; without an uncertainty if samples of the window are clipped: it is then a lower bound."""
     budget: Budget
     window: Window
     timebase: Timebase
@@ -80,6 +80,10 @@ class EnergyResult:
     """Lost conversions whose gap touches the window, those with a known charge included."""
     lost_bounds_j: tuple[float, float]
     """Least and greatest energy that can have flowed in the gaps without a known charge [J]."""
+    clipped_samples: int = 0
+    """Samples of the window at the end of the meter's range, lost ones that are known to have been there included."""
+    clipped_s: float = 0.0
+    """Part of the window in such samples, and in gaps that hold one [s]."""
 
     @property
     def mean_power_w(self) -> float:
@@ -131,8 +135,9 @@ def window_energy_j(
         "loss": loss.standard_u_j * rate,
     }
     budget = Budget(parts, {"baseline": "idle power is not subtracted", "repeats": "one run"})
+    clipped_samples = cells.clipped_samples(*span)
     return EnergyResult(
-        energy=budget.energy(energy_j),
+        energy=stated_energy(budget, energy_j, clipped_samples),
         budget=budget,
         window=window,
         timebase=timebase,
@@ -140,6 +145,20 @@ def window_energy_j(
         lost_s=loss.unknown_s * rate,
         lost_samples=loss.lost_samples,
         lost_bounds_j=(loss.bounds_j[0] * rate, loss.bounds_j[1] * rate),
+        clipped_samples=clipped_samples,
+        clipped_s=cells.clipped_s(*span) * rate,
+    )
+
+
+def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Measured | Unstated:
+    """The energy with the budget's uncertainty, or without any where samples are clipped.
+
+    How far beyond the end of the range the power went is not known: no interval around the value would hold.
+    """
+    if not clipped_samples:
+        return budget.energy(energy_j)
+    return Unstated(
+        energy_j, "J", f"{clipped_samples} samples at the end of the meter's range: at least this"
     )
 
 

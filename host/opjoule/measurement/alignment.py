@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.cross_check import Check, agree, not_comparable
-from opjoule.clocks.edges import fit_edges, match_edges
+from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.signature import SignatureFit
 from opjoule.errors import AlignmentError
@@ -24,6 +24,48 @@ INTERRUPT_EDGE_U_NS = 6_000.0
 """The same where an interrupt stamps it (firmware on the Arduino framework): late by 0 to 20 us, 10 us as a rule."""
 
 
+MOMENTS = 101
+"""Moments of the run at which the maps' uncertainties are compared."""
+UNMATCHED_MAX = 0.1
+"""Part of the edges of either clock that may lack a partner without a fault."""
+UNMATCHED_FEW = 10
+"""So many may anyhow: a loader that takes the line over may move it without knowing when."""
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """What became of the edges of the sync line."""
+
+    matched: int
+    board_unmatched: int
+    """Made by the board, not found in the meter's list."""
+    meter_unmatched: int
+    """Seen by the meter, not found in the board's list."""
+    longest_gap_s: float
+    """Longest time between two matched edges, on the board's clock."""
+
+    @classmethod
+    def of(cls, pairs: EdgePairs) -> EdgeCounts:
+        """Counts of a match."""
+        gap_s = float(np.diff(pairs.source_ns).max(initial=0)) * 1e-9
+        return cls(pairs.source_ns.size, pairs.unmatched_source, pairs.unmatched_target, gap_s)
+
+    def faults(self) -> tuple[str, ...]:
+        """What the user should know of a line that loses or invents edges."""
+        found = []
+        for count, clock, meaning in (
+            (self.board_unmatched, "board", "was not seen by the meter: check the sync wire and its ground"),
+            (self.meter_unmatched, "meter", "was not made by the board: look for noise on the sync wire"),
+        ):
+            whole = count + self.matched
+            if count > max(UNMATCHED_FEW, UNMATCHED_MAX * whole):
+                found.append(
+                    f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
+                    f"{100 * UNMATCHED_MAX:.0f} %): what they mark {meaning}"
+                )
+        return tuple(found)
+
+
 @dataclass(frozen=True)
 class Alignment:
     """The map that the windows are placed with, and every check of it."""
@@ -34,22 +76,34 @@ class Alignment:
     """Every map that could be made, by its evidence."""
     used: str = ""
     """Key in `maps` of the map that the windows are placed with."""
+    u_greatest_ns: float | None = None
+    """Greatest standard uncertainty of the map during the run [ns]; None: that of its offset."""
+    edges: EdgeCounts | None = None
+    """None without a match of sync edges."""
 
     @property
     def passed(self) -> bool:
         """True unless two pieces of evidence disagree beyond their stated uncertainty."""
         return all(check.passed for check in self.checks if np.isfinite(check.difference_ns))
 
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What the evidence shows of the rig, one line each, for the faults of the run."""
+        return self.edges.faults() if self.edges else ()
+
     def to_json(self) -> dict[str, Any]:
         """`alignment` of result.json."""
+        u_ns = self.board_to_meter.u_offset_ns if self.u_greatest_ns is None else self.u_greatest_ns
         return {
             "method": self.board_to_meter.method,
             "map": self.used,
             "residual_s": Unstated(
                 self.board_to_meter.residual_ns * 1e-9, "s", "itself a measure of spread"
             ).to_json(),
-            "u_s": Unstated(COVERAGE_FACTOR * self.board_to_meter.u_offset_ns * 1e-9, "s", "k = 2").to_json(),
+            "u_s": Unstated(COVERAGE_FACTOR * u_ns * 1e-9, "s", "k = 2, greatest during the run").to_json(),
             "evidence": self.board_to_meter.n,
+            "knots": len(self.board_to_meter.knots),
+            "edges": asdict(self.edges) if self.edges else None,
             "checks": [_check_json(check) for check in self.checks],
         }
 
@@ -79,7 +133,7 @@ class ClockEvidence:
 
 
 def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
-    """The map board -> meter with the least stated uncertainty, cross-checked with every other.
+    """The map board -> meter with the least stated uncertainty over the run, cross-checked with every other.
 
     That is sync edges before the load signature before exchanges, unless something disturbed the better kind.
 
@@ -87,28 +141,31 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
         over_board_ns: start and end of the run on the board clock [ns].
     Raises: AlignmentError: no evidence gives a map.
     """
-    sources: dict[str, Callable[[], ClockMap]] = {
-        "sync-edges": lambda: _from_edges(evidence),
-        "exchanges": lambda: _from_exchanges(evidence),
-    }
-    if played := evidence.signature:
-        after_edges = {"signature": lambda: played().clock_map, "exchanges": sources.pop("exchanges")}
-        sources |= after_edges
     maps: dict[str, ClockMap] = {}
     reasons: dict[str, str] = {}
-    for name, make in sources.items():
+    counts: list[EdgeCounts] = []
+
+    def attempt(name: str, make: Callable[[], ClockMap]) -> None:
         try:
             maps[name] = make()
         except AlignmentError as error:
             reasons[name] = str(error)
+
+    attempt("sync-edges", lambda: _from_edges(evidence, counts))
+    attempt("exchanges", lambda: _from_exchanges(evidence))
+    if played := evidence.signature:
+        wander = maps["exchanges"].wander_per_s if "exchanges" in maps else 0.0
+        attempt("signature", lambda: played().map_with(wander))
     if not maps:
         why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
         raise AlignmentError(f"board and meter clocks cannot be matched: {why}")
-    middle_ns = (over_board_ns[0] + over_board_ns[1]) // 2
-    best = min(maps, key=lambda name: float(maps[name].u_ns(middle_ns)))
+    moments_ns = np.linspace(*over_board_ns, MOMENTS).astype(np.int64)
+    u_ns = {name: each.u_ns(moments_ns) for name, each in maps.items()}
+    best = min(maps, key=lambda name: float(np.mean(u_ns[name] ** 2)))
     checks = [agree(maps[best], other, over_board_ns) for name, other in maps.items() if name != best]
     checks += [not_comparable(f"{name} against {best}", f"{name}: {why}") for name, why in reasons.items()]
-    return Alignment(maps[best], tuple(checks), maps, best)
+    u_greatest_ns, edges = float(u_ns[best].max()), counts[0] if counts else None
+    return Alignment(maps[best], tuple(checks), maps, best, u_greatest_ns, edges)
 
 
 def _from_exchanges(evidence: ClockEvidence) -> ClockMap:
@@ -116,12 +173,14 @@ def _from_exchanges(evidence: ClockEvidence) -> ClockMap:
     return board_to_host.then(fit_exchanges(evidence.meter_exchanges, "host", "meter"))
 
 
-def _from_edges(evidence: ClockEvidence) -> ClockMap:
+def _from_edges(evidence: ClockEvidence, counts: list[EdgeCounts]) -> ClockMap:
+    """The map through the sync line's edges; what became of them is added to `counts`."""
     board, meter = evidence.board_edges, evidence.meter_edges
     if board.board_ns.size == 0:
         raise AlignmentError("the board has no sync line")
     if meter.meter_ns.size == 0:
         raise AlignmentError("the meter saw no edge: check the sync wire (docs/how-to/wire-the-rig.md)")
     pairs = match_edges(board.board_ns, board.level, meter.meter_ns, meter.level)
+    counts.append(EdgeCounts.of(pairs))
     u_edge_ns = np.hypot(board.u_ns[pairs.source_index], evidence.meter_edge_u_ns)
     return fit_edges(pairs, "board", "meter", u_edge_ns, evidence.meter_edge_u_ns)

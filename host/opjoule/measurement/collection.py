@@ -176,6 +176,8 @@ def _align(record: RunRecord, evidence: Evidence) -> Alignment:
         clock_maps={name: each.to_json() for name, each in alignment.maps.items()},
         clock_map_used=alignment.used,
     )
+    for fault in alignment.faults:
+        record.add_fault(fault)
     return alignment
 
 

@@ -112,6 +112,8 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
         if state:
             _keep_state(record, state.stop())
         progress.phase("align, integrate, report", None)
+        for line in captured.fault_lines():
+            record.add_fault(line)
         record.update(capture=captured.to_json())
         collect(record, Evidence.of(record, ended_early=ended_early))
         write_report(record.directory)

@@ -15,7 +15,6 @@ from opjoule.meters.messages import (
     Message,
     Pairs,
     Shunts,
-    ShuntsEven,
     State,
     Status,
     Wide,
@@ -67,7 +66,7 @@ class Assembler:
 
     def take(self, message: Message, received_host_ns: int) -> list[MeterEvent]:
         """What one message says; [] for answers to commands."""
-        if isinstance(message, Pairs | Shunts | ShuntsEven | Wide):
+        if isinstance(message, Pairs | Shunts | Wide):
             return self._samples(message)
         if isinstance(message, Edge):
             return self._edges(message)
@@ -151,7 +150,8 @@ class Assembler:
             for sensor, item in enumerate(message.items):
                 if sensor in self._conversions:
                     conversions = self._conversions[sensor]
-                    events += conversions.finish(int(item["conversions"]), int(item["shunt_sum"]))
+                    final = (int(item[name]) for name in ("conversions", "shunt_sum", "clipped"))
+                    events += conversions.finish(*final)
         return events
 
 

@@ -5,6 +5,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
 from opjoule.errors import MeterFault, OpJouleError
@@ -30,7 +32,8 @@ class CaptureSummary:
     """number of a further sensor -> its samples"""
     gaps: int = 0
     edges: int = 0
-    overflow_frames: int = 0
+    clipped_samples: int = 0
+    """of the board's supply: at the end of the meter's range, those in gaps that are known to be included"""
     faults: list[FaultEvent] = field(default_factory=list)
     """the first of them, with their time"""
     exchanges: list[Exchange] = field(default_factory=list)
@@ -38,6 +41,15 @@ class CaptureSummary:
     losses: Losses = field(default_factory=Losses)
     ended: str | None = None
     """why the capture ended before it was told to; None if it was not"""
+
+    def fault_lines(self) -> list[str]:
+        """What of the capture belongs among the run's faults, a line each."""
+        if not self.clipped_samples:
+            return []
+        return [
+            f"{self.clipped_samples} of {self.samples} samples at the end of the meter's range: energies over them are "
+            "lower bounds; take a wider range, or a smaller shunt (docs/reference/sensors.md)"
+        ]
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the run record."""
@@ -50,7 +62,7 @@ class CaptureSummary:
             ),
             "gaps": self.gaps,
             "edges": self.edges,
-            "overflow_frames": self.overflow_frames,
+            "clipped_samples": self.clipped_samples,
             "exchanges": len(self.exchanges),
             "faults": [vars(fault) for fault in self.faults],
             "losses": self.losses.to_json(),
@@ -170,6 +182,7 @@ class Capture:
             elif isinstance(event, GapEvent):
                 self._journal.append_gap(event.gap, event.sensor)
                 self._summary.gaps += 1
+                self._summary.clipped_samples += 0 if event.sensor else event.gap.clipped_samples
             elif isinstance(event, EdgeEvent):
                 self._journal.append_edge(event.meter_ns, event.level, event.index)
                 self._summary.edges += 1
@@ -181,8 +194,9 @@ class Capture:
                 self._summary.faults.append(event)
 
     def _record_samples(self, event: Samples) -> None:
-        self._journal.append_samples(event.meter_ns, event.current_a, event.voltage_v, event.sensor)
-        self._summary.overflow_frames += event.overflow
+        self._journal.append_samples(
+            event.meter_ns, event.current_a, event.voltage_v, event.sensor, event.clipped
+        )
         if event.sensor:
             further = self._summary.further_samples
             further[event.sensor] = further.get(event.sensor, 0) + int(event.meter_ns.size)
@@ -190,6 +204,7 @@ class Capture:
         if self._first_meter_ns is None:
             self._first_meter_ns = int(event.meter_ns[0])
         self._summary.samples += int(event.meter_ns.size)
+        self._summary.clipped_samples += int(np.count_nonzero(event.clipped))
         self._latest = Latest(
             int(event.meter_ns[-1]),
             float(event.current_a[-1]),

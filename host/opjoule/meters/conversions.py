@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterEvent, Samples
 from opjoule.meters.load_line import LoadLine
-from opjoule.meters.messages import Flag, Pairs, Shunts, ShuntsEven, Wide
-from opjoule.meters.sensors import ConversionTimes, Scale, current_a, voltage_v
+from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
+from opjoule.meters.sensors import CodeEnds, ConversionTimes, Scale, current_a, voltage_v
 from opjoule.trace.power_trace import Gap
 
-SamplesMessage = Pairs | Shunts | ShuntsEven | Wide
+SamplesMessage = Pairs | Shunts | Wide
 Int64Array = npt.NDArray[np.int64]
 
 MISSED_SHARE: Final = 1.5
@@ -47,13 +47,16 @@ class _Block:
 class ConversionAssembler:
     """State of one sensor between start and stop."""
 
-    def __init__(self, sensor: int, times: ConversionTimes, scale: Scale, ns_per_tick: int) -> None:
-        self._sensor, self._scale, self._ns_per_tick = sensor, scale, ns_per_tick
+    def __init__(
+        self, sensor: int, times: ConversionTimes, scale: Scale, ns_per_tick: int, ends: CodeEnds
+    ) -> None:
+        self._sensor, self._scale, self._ns_per_tick, self._ends = sensor, scale, ns_per_tick, ends
         self._nominal_ticks = times.period_us * 1000 / ns_per_tick
         self._period_ticks = self._nominal_ticks
         self._centre_share = times.centre_share
         self._next_index = 0
         self._shunt_sum = 0
+        self._clipped = 0
         self._last_end_ticks: int | None = None
         self._last_centre_ns: int | None = None
         self._largest_code = 1 << 15
@@ -89,16 +92,20 @@ class ConversionAssembler:
         centre_ns = self._centres_ns(block.end_ticks)
         self._read_bus(message, block)
         events = self._before(message, int(block.end_ticks[0]), int(centre_ns[0]), lost)
-        events += self._samples(block, centre_ns, first_index, bool(message.flags & Flag.OVERFLOW))
+        clipped = self._ends.reached(block.shunt, block.bus)
+        if message.flags & Flag.OVERFLOW and not clipped.any():
+            clipped[:] = True  # the chip's own overflow bit, which the codes do not show
+        events += self._samples(block, centre_ns, clipped)
         self._next_index = first_index + len(block.shunt)
         self._shunt_sum = message.shunt_sum + int(block.shunt.sum())
+        self._clipped = message.clipped + int(np.count_nonzero(clipped))
         self._last_end_ticks, self._last_centre_ns = int(block.end_ticks[-1]), int(centre_ns[-1])
         self._last_shunt = int(block.shunt[-1])
         return events
 
     def _read_bus(self, message: SamplesMessage, block: _Block) -> None:
         """Gives the load line the bus reading of a frame that brings a new one, just before its first conversion."""
-        if not isinstance(message, Shunts | ShuntsEven):
+        if not isinstance(message, Shunts):
             return
         end_ticks = int(block.end_ticks[0]) - message.bus_age_ticks
         if self._bus_end_ticks is not None and abs(end_ticks - self._bus_end_ticks) < self._period_ticks / 2:
@@ -110,7 +117,7 @@ class ConversionAssembler:
         self._load_line.read(reading_v, float(around_a[0]), float(around_a[1]))
         self._bus_end_ticks = end_ticks
 
-    def finish(self, conversions: int, shunt_sum: int) -> list[MeterEvent]:
+    def finish(self, conversions: int, shunt_sum: int, clipped: int) -> list[MeterEvent]:
         """The gap at the end, from the final sums that the meter states after stop (modulo 2^32)."""
         lost = signed_difference(conversions, self._next_index, 32)
         if lost <= 0 or self._last_centre_ns is None:
@@ -118,7 +125,8 @@ class ConversionAssembler:
         period_ns = self._period_ticks * self._ns_per_tick
         start_ns = self._last_centre_ns + int(period_ns / 2)
         mean_a = self._mean_lost_a(shunt_sum, lost, 32)
-        gap = _gap(start_ns, start_ns + int(lost * period_ns), lost, mean_a, "frame lost at the end")
+        end_ns = start_ns + int(lost * period_ns)
+        gap = _gap(start_ns, end_ns, lost, mean_a, "frame lost at the end", self._lost_clipped(clipped, lost))
         self._next_index += lost
         return [self._lose(gap)]
 
@@ -146,7 +154,8 @@ class ConversionAssembler:
         if lost + missed:
             mean_a = None if missed else self._mean_lost_a(message.shunt_sum, lost, bits)
             reason = "frame lost" if lost else "conversion missed by the meter"
-            events.append(self._lose(self._gap_before(centre_ns, lost + missed, mean_a, reason)))
+            clipped = self._lost_clipped(message.clipped, lost)
+            events.append(self._lose(self._gap_before(centre_ns, lost + missed, mean_a, reason, clipped)))
         return events
 
     def _missed(self, message: SamplesMessage, end_ticks: int, lost: int) -> int:
@@ -167,15 +176,19 @@ class ConversionAssembler:
         code_sum = signed_difference(shunt_sum, self._shunt_sum, bits)
         return code_sum / lost * self._scale.shunt_lsb_v / self._scale.shunt_ohm
 
-    def _gap_before(self, centre_ns: int, lost: int, mean_a: float | None, reason: str) -> Gap:
+    def _lost_clipped(self, clipped: int, lost: int) -> int:
+        """How many of the lost conversions stood at the end of a range, from the meter's running count."""
+        return min(max(signed_difference(clipped, self._clipped, 16), 0), max(lost, 0))
+
+    def _gap_before(self, centre_ns: int, lost: int, mean_a: float | None, reason: str, clipped: int) -> Gap:
         if self._last_centre_ns is not None:
-            return Gap.between(self._last_centre_ns, centre_ns, lost, reason, mean_a)
+            return Gap.between(self._last_centre_ns, centre_ns, lost, reason, mean_a, clipped)
         period_ns = self._period_ticks * self._ns_per_tick
         end_ns = centre_ns - int(period_ns / 2)
-        return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason)
+        return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason, clipped)
 
     def _samples(
-        self, block: _Block, centre_ns: Int64Array, first_index: int, overflow: bool
+        self, block: _Block, centre_ns: Int64Array, clipped: npt.NDArray[np.bool_]
     ) -> list[MeterEvent]:
         """The frame's samples, cut where the distance between two says that conversions were missed."""
         events: list[MeterEvent] = []
@@ -188,11 +201,9 @@ class ConversionAssembler:
                 missed = round(float(steps[start - 1]) / self._period_ticks) - 1
                 around = int(centre_ns[start - 1]), int(centre_ns[start])
                 events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
-            shunt, bus = block.shunt[part], block.bus[part]
-            amperes = current_a(shunt, self._scale)
-            volts = self._load_line.voltage_v(amperes, voltage_v(bus, self._scale))
-            index = first_index + start
-            events.append(Samples(self._sensor, index, centre_ns[part], amperes, volts, shunt, bus, overflow))
+            amperes = current_a(block.shunt[part], self._scale)
+            volts = self._load_line.voltage_v(amperes, voltage_v(block.bus[part], self._scale))
+            events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part]))
             start = cut
         self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])
         return events
@@ -216,22 +227,16 @@ class ConversionAssembler:
         return FaultEvent(name, count, ticks * self._ns_per_tick, self._sensor)
 
 
-def _gap(start_ns: int, end_ns: int, lost: int, mean_a: float | None, reason: str) -> Gap:
+def _gap(start_ns: int, end_ns: int, lost: int, mean_a: float | None, reason: str, clipped: int) -> Gap:
     charge_c = None if mean_a is None else mean_a * (end_ns - start_ns) * 1e-9
-    return Gap(start_ns, end_ns, lost, charge_c, reason)
+    return Gap(start_ns, end_ns, lost, charge_c, reason, clipped)
 
 
 def _take_apart(message: SamplesMessage, first_end_ticks: int) -> _Block:
     items = message.items
     count = len(items)
     shunt = items["shunt"].astype(np.int64)
-    if isinstance(message, ShuntsEven):
-        after_first = np.rint(np.arange(count) * (message.span_ticks / max(count - 1, 1))).astype(np.int64)
-    else:
-        after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
-        after_first -= after_first[0]
-    if isinstance(message, Shunts | ShuntsEven):
-        bus = np.full(count, message.bus, dtype=np.int64)
-    else:
-        bus = items["bus"].astype(np.int64)
-    return _Block(first_end_ticks + after_first, shunt, bus)
+    after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
+    after_first -= after_first[0]
+    bus = np.full(count, message.bus) if isinstance(message, Shunts) else items["bus"]
+    return _Block(first_end_ticks + after_first, shunt, bus.astype(np.int64))

@@ -50,16 +50,16 @@ class Samples:
 
     sensor: int
     """0: of the board's supply; others are further sensors of the same meter"""
-    first_index: int
-    """number of conversions since start before the first of these"""
     meter_ns: npt.NDArray[np.int64]
     """centre of each current conversion [ns], int64, shape (n,), increasing"""
     current_a: npt.NDArray[np.float64]
     voltage_v: npt.NDArray[np.float64]
-    shunt_code: npt.NDArray[np.int64]
-    bus_code: npt.NDArray[np.int64]
-    overflow: bool = False
-    """at least one of them is at the end of the sensor's range: the true value may be larger"""
+    clipped: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """True at the end of the meter's range, where the true power was that or more; all False if not given"""
+
+    def __post_init__(self) -> None:
+        if not self.clipped.size:
+            object.__setattr__(self, "clipped", np.zeros(self.meter_ns.shape, np.bool_))
 
 
 @dataclass(frozen=True)

@@ -130,10 +130,16 @@ class JoulescopeAssembler:
             self._time_ns(start + block * np.arange(count, dtype=np.int64), rate_hz)
             + block * 10**9 // rate_hz // 2
         )
-        return self._runs(centre_ns, amperes, volts, block * 10**9 // rate_hz)
+        over = np.asarray((np.abs(columns["i"]) >= CURRENT_MAX_A).any(axis=1), np.bool_)
+        return self._runs(centre_ns, amperes, volts, over, block * 10**9 // rate_hz)
 
     def _runs(
-        self, centre_ns: npt.NDArray[np.int64], amperes: Float64Array, volts: Float64Array, period_ns: int
+        self,
+        centre_ns: npt.NDArray[np.int64],
+        amperes: Float64Array,
+        volts: Float64Array,
+        over: npt.NDArray[np.bool_],
+        period_ns: int,
     ) -> list[MeterEvent]:
         good = np.flatnonzero(~(np.isnan(amperes) | np.isnan(volts)))
         events: list[MeterEvent] = []
@@ -144,10 +150,7 @@ class JoulescopeAssembler:
             if self._last_ns is not None and (lost := round((first_ns - self._last_ns) / period_ns) - 1) > 0:
                 self._lost += lost
                 events.append(GapEvent(0, Gap.between(self._last_ns, first_ns, lost, "samples lost")))
-            none = np.zeros(run.size, np.int64)
-            events.append(
-                Samples(0, first_ns // period_ns, centre_ns[run], amperes[run], volts[run], none, none)
-            )
+            events.append(Samples(0, centre_ns[run], amperes[run], volts[run], over[run]))
             self._last_ns = int(centre_ns[run[-1]])
         return events
 

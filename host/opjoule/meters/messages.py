@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 1
+VERSION = 2
 BAUD = 500000
 TICK_HZ = 2000000
 MAX_FRAME_BYTES = 253
@@ -70,8 +70,6 @@ class Mode(IntEnum):
     """shunt, then bus, in turn; message pairs (wide for a 20-bit sensor)"""
     SHUNTS = 2
     """shunt only, a bus reading each bus_every conversions; message shunts (wide for a 20-bit sensor)"""
-    SHUNTS_EVEN = 3
-    """as shunts, but back-to-back conversions without stamps of their own; message shunts_even"""
 
 
 class State(IntEnum):
@@ -97,7 +95,7 @@ class Fault(IntEnum):
     CONVERSION_REPEATED = 4
     """a read returned a result read before; it was thrown away"""
     SHUNT_OVERFLOW = 5
-    """a conversion at the end of its range"""
+    """a conversion at the end of its range, the shunt's or the bus voltage's"""
     TRANSMIT_FULL = 6
     """a frame was thrown away because the line did not keep up"""
     RECEIVE_OVERRUN = 7
@@ -135,7 +133,7 @@ class Flag(IntFlag):
     """Bits of a samples message."""
 
     OVERFLOW = 1
-    """at least one conversion of the frame is at the end of its range or has the chip's overflow bit"""
+    """at least one conversion of the frame is at the end of a range or has the chip's overflow bit"""
     GAP_BEFORE = 2
     """the converter did something else just before the first conversion (a bus reading, the start)"""
     MISSED_BEFORE = 4
@@ -196,7 +194,7 @@ class Pairs:
     """
 
     TYPE: ClassVar[int] = 0x02
-    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIII")
+    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIIIH")
     ITEM: ClassVar[np.dtype[np.void]] = np.dtype([("delta_ticks", "<u2"), ("shunt", "<i2"), ("bus", "<u2")])
 
     sensor: int
@@ -211,6 +209,8 @@ class Pairs:
     """sum of all shunt codes since start before this frame, modulo 2^32"""
     bus_sum: int
     """sum of all bus codes since start before this frame, modulo 2^32"""
+    clipped: int
+    """conversions at the end of a range since start before this frame, modulo 2^16"""
     items: NDArray[np.void]
     """delta_ticks: since the end of the previous pair; 0 for the first; shunt: shunt voltage register;
     bus: bus voltage in steps of the chip (INA219: register >> 3)
@@ -225,16 +225,17 @@ class Pairs:
             self.first_end_ticks,
             self.shunt_sum,
             self.bus_sum,
+            self.clipped,
         ) + self.items.astype(self.ITEM).tobytes()
 
     @classmethod
     def unpack(cls, body: bytes) -> "Pairs":
         """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
-        fixed, rest = body[:18], body[18:]
-        if len(fixed) < 18 or len(rest) % 6:
+        fixed, rest = body[:20], body[20:]
+        if len(fixed) < 20 or len(rest) % 6:
             raise ValueError(f"pairs: a body of {len(body)} bytes")
         v = cls.FIELDS.unpack(fixed)
-        return cls(v[0], v[1], v[2], v[3], v[4], v[5], np.frombuffer(rest, dtype=cls.ITEM))
+        return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6], np.frombuffer(rest, dtype=cls.ITEM))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,7 +245,7 @@ class Shunts:
     """
 
     TYPE: ClassVar[int] = 0x03
-    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIIHI")
+    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIIHHI")
     ITEM: ClassVar[np.dtype[np.void]] = np.dtype([("delta_ticks", "<u2"), ("shunt", "<i2")])
 
     sensor: int
@@ -257,6 +258,8 @@ class Shunts:
     """end of the first conversion"""
     shunt_sum: int
     """sum of all shunt codes since start before this frame, modulo 2^32"""
+    clipped: int
+    """conversions at the end of a range since start before this frame, modulo 2^16"""
     bus: int
     """latest bus voltage in steps of the chip (INA219: register >> 3)"""
     bus_age_ticks: int
@@ -274,6 +277,7 @@ class Shunts:
             self.first_index,
             self.first_end_ticks,
             self.shunt_sum,
+            self.clipped,
             self.bus,
             self.bus_age_ticks,
         ) + self.items.astype(self.ITEM).tobytes()
@@ -281,11 +285,11 @@ class Shunts:
     @classmethod
     def unpack(cls, body: bytes) -> "Shunts":
         """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
-        fixed, rest = body[:20], body[20:]
-        if len(fixed) < 20 or len(rest) % 4:
+        fixed, rest = body[:22], body[22:]
+        if len(fixed) < 22 or len(rest) % 4:
             raise ValueError(f"shunts: a body of {len(body)} bytes")
         v = cls.FIELDS.unpack(fixed)
-        return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6], np.frombuffer(rest, dtype=cls.ITEM))
+        return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], np.frombuffer(rest, dtype=cls.ITEM))
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +366,7 @@ class Status:
     TYPE: ClassVar[int] = 0x06
     FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIIH12H")
     ITEM: ClassVar[np.dtype[np.void]] = np.dtype(
-        [("conversions", "<u4"), ("shunt_sum", "<u4"), ("bus_sum", "<u4")]
+        [("conversions", "<u4"), ("shunt_sum", "<u4"), ("bus_sum", "<u4"), ("clipped", "<u2")]
     )
 
     state: int
@@ -381,7 +385,8 @@ class Status:
     """counters since the meter's start, in the order of fault; they stop at 65535"""
     items: NDArray[np.void]
     """conversions: of this sensor since start, modulo 2^32; shunt_sum: of all its shunt codes since
-    start, modulo 2^32; bus_sum: of all its bus codes since start, modulo 2^32 (message pairs; else 0)
+    start, modulo 2^32; bus_sum: of all its bus codes since start, modulo 2^32 (message pairs; else 0);
+    clipped: of its conversions at the end of a range since start, modulo 2^16
     """
 
     def pack(self) -> bytes:
@@ -400,7 +405,7 @@ class Status:
     def unpack(cls, body: bytes) -> "Status":
         """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
         fixed, rest = body[:40], body[40:]
-        if len(fixed) < 40 or len(rest) % 12:
+        if len(fixed) < 40 or len(rest) % 14:
             raise ValueError(f"status: a body of {len(body)} bytes")
         v = cls.FIELDS.unpack(fixed)
         return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6:18], np.frombuffer(rest, dtype=cls.ITEM))
@@ -465,63 +470,11 @@ class Ack:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ShuntsEven:
-    """Back-to-back conversions of the shunt voltage without stamps of their own: ends are evenly spaced.
-    A frame never spans a gap.
-    """
-
-    TYPE: ClassVar[int] = 0x09
-    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIIIHI")
-    ITEM: ClassVar[np.dtype[np.void]] = np.dtype([("shunt", "<i2")])
-
-    sensor: int
-    """place in the identity's list, from 0"""
-    flags: int
-    """bits of flag"""
-    first_index: int
-    """number of conversions since start before this frame, modulo 2^32"""
-    first_end_ticks: int
-    """end of the first conversion"""
-    span_ticks: int
-    """from the end of the first to the end of the last conversion"""
-    shunt_sum: int
-    """sum of all shunt codes since start before this frame, modulo 2^32"""
-    bus: int
-    """latest bus voltage in steps of the chip (INA219: register >> 3)"""
-    bus_age_ticks: int
-    """from the end of that bus conversion to first_end_ticks"""
-    items: NDArray[np.void]
-    """shunt: shunt voltage register"""
-
-    def pack(self) -> bytes:
-        """The fields as they travel, without type, seq and CRC."""
-        return self.FIELDS.pack(
-            self.sensor,
-            self.flags,
-            self.first_index,
-            self.first_end_ticks,
-            self.span_ticks,
-            self.shunt_sum,
-            self.bus,
-            self.bus_age_ticks,
-        ) + self.items.astype(self.ITEM).tobytes()
-
-    @classmethod
-    def unpack(cls, body: bytes) -> "ShuntsEven":
-        """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
-        fixed, rest = body[:24], body[24:]
-        if len(fixed) < 24 or len(rest) % 2:
-            raise ValueError(f"shunts_even: a body of {len(body)} bytes")
-        v = cls.FIELDS.unpack(fixed)
-        return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], np.frombuffer(rest, dtype=cls.ITEM))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Wide:
     """Conversions of a 20-bit sensor (INA228), shunt and bus; sums of 64 bits."""
 
     TYPE: ClassVar[int] = 0x0A
-    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIQQ")
+    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIQQH")
     ITEM: ClassVar[np.dtype[np.void]] = np.dtype([("delta_ticks", "<u2"), ("shunt", "<i4"), ("bus", "<u4")])
 
     sensor: int
@@ -536,6 +489,8 @@ class Wide:
     """sum of all shunt codes since start before this frame, modulo 2^64"""
     bus_sum: int
     """sum of all bus codes since start before this frame, modulo 2^64"""
+    clipped: int
+    """conversions at the end of a range since start before this frame, modulo 2^16"""
     items: NDArray[np.void]
     """delta_ticks: since the end of the previous conversion; 0 for the first; shunt: shunt voltage, 20
     bit, sign extended; bus: bus voltage, 20 bit
@@ -550,16 +505,17 @@ class Wide:
             self.first_end_ticks,
             self.shunt_sum,
             self.bus_sum,
+            self.clipped,
         ) + self.items.astype(self.ITEM).tobytes()
 
     @classmethod
     def unpack(cls, body: bytes) -> "Wide":
         """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
-        fixed, rest = body[:26], body[26:]
-        if len(fixed) < 26 or len(rest) % 10:
+        fixed, rest = body[:28], body[28:]
+        if len(fixed) < 28 or len(rest) % 10:
             raise ValueError(f"wide: a body of {len(body)} bytes")
         v = cls.FIELDS.unpack(fixed)
-        return cls(v[0], v[1], v[2], v[3], v[4], v[5], np.frombuffer(rest, dtype=cls.ITEM))
+        return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6], np.frombuffer(rest, dtype=cls.ITEM))
 
 
 @dataclass(frozen=True, slots=True)
@@ -715,7 +671,6 @@ Message = (
     | Status
     | FaultMessage
     | Ack
-    | ShuntsEven
     | Wide
     | Identify
     | Configure
@@ -734,7 +689,6 @@ BY_TYPE: dict[int, type[Message]] = {
     0x06: Status,
     0x07: FaultMessage,
     0x08: Ack,
-    0x09: ShuntsEven,
     0x0A: Wide,
     0x81: Identify,
     0x82: Configure,

@@ -30,6 +30,8 @@ class Reading:
 
     current_a: float
     voltage_v: float
+    clipped: bool = False
+    """at the end of the sensor's range"""
 
 
 class Source(Protocol):
@@ -68,7 +70,6 @@ class PolledMeter:
         self._thread: threading.Thread | None = None
         self._start_ns = 0
         self._last_ns: int | None = None
-        self._index = 0
         self._cell_charge: float | None = None
         """charge in the present period of the grid so far [A ns]; None if it is not whole"""
         self._losses = Losses(link={"polls": 0, "late_polls": 0, "poll_cpu_us": 0})
@@ -207,7 +208,5 @@ class PolledMeter:
         return [GapEvent(0, Gap.between(last_ns, at_ns, slots, "polled late")), self._sample(reading, at_ns)]
 
     def _sample(self, reading: Reading, at_ns: int) -> Samples:
-        none = np.zeros(1, np.int64)
-        self._index += 1
         values = np.array([reading.current_a]), np.array([reading.voltage_v])
-        return Samples(0, self._index - 1, np.array([at_ns], np.int64), *values, none, none)
+        return Samples(0, np.array([at_ns], np.int64), *values, np.array([reading.clipped]))

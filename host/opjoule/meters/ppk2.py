@@ -45,6 +45,7 @@ DELIVERY_NS: Final = 10_000_000
 _GONE = (OSError, termios.error)
 """What a port that has disappeared raises; pyserial's own exception is an OSError."""
 _ADC_V: Final = 1.8 / 163840
+_ADC_END: Final = 0x3FFF
 _RANGES: Final = 5
 _GET_META, _POWER_MODE, _DEVICE_POWER, _START, _STOP, _REGULATOR = 0x19, 0x11, 0x0C, 0x06, 0x07, 0x0D
 _AMPERE_METER: Final = 1
@@ -101,6 +102,12 @@ class Modifiers:
             self.user_gain[place] * (curved + self.per_volt[place] * supply_v + self.constant[place]),
             np.float64,
         )
+
+
+def _at_converter_end(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+    """True where the converter stands at its end in the uppermost range, shape (n,)."""
+    uppermost = (words >> 14 & 0x7) >= _RANGES - 1
+    return np.asarray(uppermost & ((words & _ADC_END) == _ADC_END), np.bool_)
 
 
 class Ppk2Assembler:
@@ -170,17 +177,18 @@ class Ppk2Assembler:
         used, self._waiting = self._waiting[: blocks * BLOCK], self._waiting[blocks * BLOCK :]
         first = self._next - self._waiting.size - used.size
         centre_ns = (first + BLOCK * np.arange(blocks, dtype=np.int64)) * SAMPLE_NS + BLOCK * SAMPLE_NS // 2
-        amperes = self._modifiers.current_a(used, self._supply_v).reshape(blocks, BLOCK).mean(axis=1)
+        each_a = self._modifiers.current_a(used, self._supply_v)
+        amperes = each_a.reshape(blocks, BLOCK).mean(axis=1)
+        over = (each_a >= CURRENT_MAX_A) | _at_converter_end(used)
         period_ns = BLOCK * SAMPLE_NS
         if self._last_ns is not None and int(centre_ns[0]) > self._last_ns + period_ns:
             start_ns, end_ns = self._last_ns + period_ns // 2, int(centre_ns[0]) - period_ns // 2
             lost = max(round((end_ns - start_ns) / period_ns), 1)
             events.append(GapEvent(0, Gap(start_ns, end_ns, lost, None, "samples lost")))
-        none = np.zeros(blocks, np.int64)
         volts = np.full(blocks, self._supply_v)
-        over = bool(amperes.max() >= CURRENT_MAX_A)
+        clipped = np.asarray(over.reshape(blocks, BLOCK).any(axis=1), np.bool_)
         self._last_ns = int(centre_ns[-1])
-        return [*events, Samples(0, first // BLOCK, centre_ns, amperes, volts, none, none, over)]
+        return [*events, Samples(0, centre_ns, amperes, volts, clipped)]
 
     def _edges_in(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
         levels = (words >> self._sync_bit & 1).astype(np.int8)

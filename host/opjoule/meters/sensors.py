@@ -91,6 +91,32 @@ ARDUINO_PERIOD_US = 1400.0
 
 
 @dataclass(frozen=True)
+class CodeEnds:
+    """Codes from which on a conversion stands at the end of its range: the true value may lie beyond."""
+
+    shunt: int
+    """of either sign"""
+    bus: int
+
+    def reached(
+        self, shunt_code: npt.NDArray[np.int64], bus_code: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """True where a shunt or its bus code is at an end, same shape."""
+        return (np.abs(shunt_code) >= self.shunt) | (bus_code >= self.bus)
+
+
+def code_ends(board: int, model: SensorModel, settings: SensorSettings) -> CodeEnds:
+    """The ends of a chip's ranges with these settings, the same as the firmware's (SensorPlan's full scales)."""
+    if model is SensorModel.INA228:
+        return CodeEnds(524_287, 524_287)  # 20 bit with sign
+    if model is SensorModel.INA226:
+        return CodeEnds(32_767, 32_767)  # 81.92 mV; 40.96 V
+    # INA219 (SBOS448G, 8.6.3): 40 mV << PGA; 32 V, but 16 V as the Arduino library sets it with 40 mV.
+    narrow = board in ARDUINO_BOARDS and settings.shunt_range == 0
+    return CodeEnds(4000 << settings.shunt_range, 4000 if narrow else 8000)
+
+
+@dataclass(frozen=True)
 class ConversionTimes:
     """Nominal times of one sample [us]; the chip's own clock may be 10 % off."""
 

@@ -39,6 +39,7 @@ from opjoule.meters.sensors import (
     Scale,
     SensorSettings,
     chip_scale,
+    code_ends,
     default_settings,
     read_times,
 )
@@ -115,7 +116,11 @@ class SerialMeter:
         ns_per_tick = NS_PER_S // identity.tick_hz
         conversions = {
             place: ConversionAssembler(
-                number, self._times(identity, place), self._scale_of(identity, place), ns_per_tick
+                number,
+                self._times(identity, place),
+                self._scale_of(identity, place),
+                ns_per_tick,
+                code_ends(identity.board, self._model(identity, place), self._chosen(identity, place)),
             )
             for number, place in enumerate(self._sensors)
         }

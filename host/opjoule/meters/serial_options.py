@@ -11,7 +11,7 @@ from opjoule.meters.messages import Mode
 _ADC = {"9": 0, "10": 1, "11": 2, "12": 3, **{f"mean{1 << power}": 8 + power for power in range(1, 8)}}
 _RANGES_MV = {"40": 0, "80": 1, "160": 2, "320": 3}
 _CHOICES: dict[str, dict[str, int]] = {
-    "mode": {"shunts": Mode.SHUNTS, "shunts-even": Mode.SHUNTS_EVEN, "pairs": Mode.PAIRS},
+    "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
     "adc": _ADC,  # bits of one conversion, or the mean of so many of 12 bit (INA219, SBOS448G, table 5)
     "range": _RANGES_MV,  # of the shunt voltage [mV]
 }

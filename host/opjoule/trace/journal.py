@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -96,16 +96,20 @@ class TraceJournal:
         current_a: npt.NDArray[np.float64],
         voltage_v: npt.NDArray[np.float64],
         sensor: int = 0,
+        clipped: npt.NDArray[np.bool_] | None = None,
     ) -> None:
         """Good samples, after everything appended before of the same sensor.
 
         Args:
             meter_ns: centre of the current conversion [ns], shape (n,), increasing.
             current_a, voltage_v: [A] and [V], shape (n,).
+            clipped: at the end of the meter's range, shape (n,); None: none is.
         Raises: ValueError: a stamp is not later than the one before it.
         """
         self._check_order(meter_ns, sensor)
-        self._stream("power", sensor).append([meter_ns, current_a, voltage_v])
+        if clipped is None:
+            clipped = np.zeros(meter_ns.size, np.bool_)
+        self._stream("power", sensor).append([meter_ns, current_a, voltage_v, clipped])
         self.samples += int(meter_ns.size)
         self._flush_when_due()
 
@@ -114,9 +118,8 @@ class TraceJournal:
         lost_ns = gap.lost_centres_ns()
         self._check_order(lost_ns, sensor)
         nothing = np.full(lost_ns.size, np.nan)
-        self._stream("power", sensor).append([lost_ns, nothing, nothing])
-        row = [gap.start_meter_ns], [gap.end_meter_ns], [gap.lost_samples], [gap.charge_c], [gap.reason]
-        self._stream("gaps", sensor).append(list(row))
+        self._stream("power", sensor).append([lost_ns, nothing, nothing, np.zeros(lost_ns.size, np.bool_)])
+        self._stream("gaps", sensor).append([[value] for value in astuple(gap)])
         self.lost_samples += gap.lost_samples
         self._flush_when_due()
 
@@ -175,8 +178,9 @@ def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
     power = _table(directory, "power", sensor)
     try:
         gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
-        meter_ns, current_a, voltage_v = (power.column(name).to_numpy() for name in schemas.POWER.names)
-        return PowerTrace.of(meter_ns, current_a, voltage_v, gaps)
+        columns = [power.column(name).to_numpy() for name in schemas.POWER.names]
+        meter_ns, current_a, voltage_v, clipped = columns
+        return PowerTrace.of(meter_ns, current_a, voltage_v, gaps, clipped)
     except ValueError as fault:
         raise RecordFault(f"power trace in {directory}: {fault}") from None
 
@@ -221,7 +225,7 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
         schemas.check_version(reader.schema, name, TABLES[name][1], path)
         while True:
             try:
-                yield reader.read_next_batch()
+                yield schemas.completed(reader.read_next_batch(), TABLES[name][0])
             except (StopIteration, pa.ArrowInvalid, OSError):
                 return
 
@@ -254,6 +258,8 @@ def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:
         try:
             table = pq.read_table(parquet)
             schemas.check_version(table.schema, name, newest, parquet)
+            whole = [schemas.completed(batch, schema) for batch in table.to_batches()]
+            table = pa.Table.from_batches(whole, whole[0].schema if whole else schema)
         except (pa.ArrowInvalid, OSError) as fault:
             raise RecordFault(f"{parquet}: not a readable parquet file: {_first_line(fault)}") from None
     elif stream.exists():

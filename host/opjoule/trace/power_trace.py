@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Gap:
     charge_c: float | None
     """Integral of the current over the whole stretch [C], from the meter's running sums; None if unknown."""
     reason: str
+    clipped_samples: int = 0
+    """Of the lost ones, how many were at the end of the meter's range: the charge is then a lower bound."""
 
     def __post_init__(self) -> None:
         if self.end_meter_ns <= self.start_meter_ns:
@@ -49,6 +52,7 @@ class Gap:
         lost_samples: int,
         reason: str,
         mean_current_a: float | None = None,
+        clipped_samples: int = 0,
     ) -> Gap:
         """The gap between two good samples that lost `lost_samples` evenly spaced conversions.
 
@@ -59,7 +63,7 @@ class Gap:
         half_period_ns = (next_good_ns - last_good_ns) // (2 * (lost_samples + 1))
         start_ns, end_ns = last_good_ns + half_period_ns, next_good_ns - half_period_ns
         charge_c = None if mean_current_a is None else mean_current_a * (end_ns - start_ns) * 1e-9
-        return cls(start_ns, end_ns, lost_samples, charge_c, reason)
+        return cls(start_ns, end_ns, lost_samples, charge_c, reason, clipped_samples)
 
     def lost_centres_ns(self) -> Int64Array:
         """Interpolated centres of the lost conversions [meter_ns], shape (lost_samples,)."""
@@ -82,9 +86,15 @@ class PowerTrace:
     """Supply voltage [V], float64, shape (n,); NaN where the conversion was lost."""
     gaps: tuple[Gap, ...] = field(default=())
     """Stretches without samples, in order of time, not overlapping."""
+    clipped: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """True where current or voltage stood at the end of the meter's range: the true power was that or more. bool,
+    shape (n,); all False if it is not given."""
 
     def __post_init__(self) -> None:
-        if not self.meter_ns.shape == self.current_a.shape == self.voltage_v.shape or self.meter_ns.ndim != 1:
+        if not self.clipped.size:
+            object.__setattr__(self, "clipped", np.zeros(self.meter_ns.shape, np.bool_))
+        shapes = {column.shape for column in (self.meter_ns, self.current_a, self.voltage_v, self.clipped)}
+        if len(shapes) > 1 or self.meter_ns.ndim != 1:
             raise ValueError("trace columns differ in length")
         if self.meter_ns.dtype != np.int64:
             raise ValueError(f"meter_ns is {self.meter_ns.dtype}, not int64")
@@ -101,6 +111,7 @@ class PowerTrace:
         current_a: npt.ArrayLike,
         voltage_v: npt.ArrayLike,
         gaps: Iterable[Gap] = (),
+        clipped: npt.ArrayLike = (),
     ) -> PowerTrace:
         """A trace from anything array-like."""
         return cls(
@@ -108,6 +119,7 @@ class PowerTrace:
             np.ascontiguousarray(current_a, dtype=np.float64),
             np.ascontiguousarray(voltage_v, dtype=np.float64),
             tuple(gaps),
+            np.ascontiguousarray(clipped, dtype=np.bool_),
         )
 
     def __len__(self) -> int:
@@ -127,6 +139,11 @@ class PowerTrace:
     def lost_samples(self) -> int:
         """Conversions known to be lost."""
         return sum(gap.lost_samples for gap in self.gaps)
+
+    @property
+    def clipped_samples(self) -> int:
+        """Samples at the end of the meter's range, the lost ones that are known to have been among them."""
+        return int(np.count_nonzero(self.clipped)) + sum(gap.clipped_samples for gap in self.gaps)
 
     def period_ns(self) -> int:
         """Median distance of two samples [ns]; 0 for fewer than two."""

@@ -38,14 +38,21 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     return version
 
 
-POWER_VERSION = 1
+POWER_VERSION = 2
 POWER = with_version(
-    pa.schema([("meter_ns", pa.int64()), ("current_a", pa.float64()), ("voltage_v", pa.float64())]),
+    pa.schema(
+        [
+            ("meter_ns", pa.int64()),
+            ("current_a", pa.float64()),
+            ("voltage_v", pa.float64()),
+            ("clipped", pa.bool_()),
+        ]
+    ),
     "power",
     POWER_VERSION,
 )
 
-GAPS_VERSION = 1
+GAPS_VERSION = 2
 GAPS = with_version(
     pa.schema(
         [
@@ -54,13 +61,27 @@ GAPS = with_version(
             ("lost_samples", pa.int64()),
             ("charge_c", pa.float64()),
             ("reason", pa.string()),
+            ("clipped_samples", pa.int64()),
         ]
     ),
     "gaps",
     GAPS_VERSION,
 )
 
+ABSENT: Mapping[str, object] = {"clipped": False, "clipped_samples": 0}
+"""What stands in a column that files of version 1 do not have: they do not tell what was clipped."""
+
 EDGES_VERSION = 1
 EDGES = with_version(
     pa.schema([("meter_ns", pa.int64()), ("level", pa.int8()), ("index", pa.int64())]), "edges", EDGES_VERSION
 )
+
+
+def completed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of an older version with the columns of `schema` that were not there yet."""
+    missing = [name for name in schema.names if name in ABSENT and name not in batch.schema.names]
+    if not missing:
+        return batch
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    columns |= {name: pa.array([ABSENT[name]] * batch.num_rows, schema.field(name).type) for name in missing}
+    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -39,6 +39,7 @@ bool SampleFramer::append(const Sample& sample, const SampleFormat& format, Tota
   last_end_ticks_ = sample.end_ticks;
   ++count_;
   ++totals.conversions;
+  if (sample.flags & kOverflow) totals.clipped = static_cast<uint16_t>(totals.clipped + 1);
   totals.shunt_sum.add(sample.shunt);
   if (pairs || format.wide) totals.bus_sum.add(static_cast<int32_t>(bus));
   if (count_ >= format.samples_per_frame) close();
@@ -61,13 +62,18 @@ void SampleFramer::begin(const Sample& sample, const SampleFormat& format, const
                    totals.conversions,
                    sample.end_ticks,
                    whole(totals.shunt_sum),
-                   whole(totals.bus_sum)}
+                   whole(totals.bus_sum),
+                   totals.clipped}
         .write(encoder_);
   } else if (format.mode == Mode::pairs) {
     encoder_.begin(protocol::Pairs::kType, seq_++);
-    protocol::Pairs{
-        sensor_,           flags_, totals.conversions, sample.end_ticks, totals.shunt_sum.low,
-        totals.bus_sum.low}
+    protocol::Pairs{sensor_,
+                    flags_,
+                    totals.conversions,
+                    sample.end_ticks,
+                    totals.shunt_sum.low,
+                    totals.bus_sum.low,
+                    totals.clipped}
         .write(encoder_);
   } else {
     encoder_.begin(protocol::Shunts::kType, seq_++);
@@ -76,6 +82,7 @@ void SampleFramer::begin(const Sample& sample, const SampleFormat& format, const
                      totals.conversions,
                      sample.end_ticks,
                      totals.shunt_sum.low,
+                     totals.clipped,
                      static_cast<uint16_t>(totals.bus),
                      sample.end_ticks - totals.bus_end_ticks}
         .write(encoder_);

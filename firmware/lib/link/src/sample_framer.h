@@ -6,7 +6,6 @@
 
 #include <stdint.h>
 
-#include "even_queue.h"
 #include "frame_encoder.h"
 #include "messages.h"
 #include "sample_queue.h"
@@ -23,6 +22,7 @@ struct Totals {
   Sum bus_sum;
   uint32_t bus_end_ticks;  // shunt modes: of the latest bus reading
   uint32_t bus;
+  uint16_t clipped;  // conversions with Flag::overflow, modulo 2^16
 };
 
 // How one sensor's samples are sent.
@@ -43,11 +43,6 @@ class SampleFramer {
 
   // One conversion of a sensor. False: no room in the ring now, try again.
   bool append(const Sample& sample, const SampleFormat& format, Totals& totals);
-
-  // `count` conversions of a block, the first of which is number `taken` of it, as one frame of
-  // their own; `codes` gives them by place. False: no room in the ring now, try again.
-  bool append_even(const EvenBlock& block, uint16_t taken, uint8_t count, const EvenQueue& codes,
-                   int16_t full_scale, Totals& totals);
 
   bool open() const { return count_ != 0; }
   void close();

@@ -21,7 +21,6 @@ constexpr uint8_t kStatusBytes =
 // By the longest frame: 253 bytes of content.
 constexpr uint8_t kMaxSamplesPerFrame = 32;
 static_assert(kMaxSamplesPerFrame <= protocol::max_items<protocol::Pairs>(), "too long a frame");
-constexpr uint8_t kMaxEvenPerFrame = EvenQueue::kCapacity / 2;
 constexpr uint16_t kLeastStackBytes = 32;
 constexpr uint8_t kStatusTurns = 31;  // 1.016 s
 }  // namespace
@@ -119,9 +118,7 @@ OPJOULE_NOINLINE void Meter::configure() {
   if (source_.running()) return acknowledge(Result::wrong_state);
   if (wanted.sensor >= sensor_count_) return acknowledge(Result::no_sensor);
   const FoundSensor& sensor = sensors_[wanted.sensor];
-  const bool even = wanted.mode == static_cast<uint8_t>(Mode::shunts_even);
-  const uint8_t most = even ? kMaxEvenPerFrame : kMaxSamplesPerFrame;
-  if (wanted.samples_per_frame == 0 || wanted.samples_per_frame > most) {
+  if (wanted.samples_per_frame == 0 || wanted.samples_per_frame > kMaxSamplesPerFrame) {
     return acknowledge(Result::bad_value, configure_field::kSamplesPerFrame);
   }
   SensorPlan plan;
@@ -232,8 +229,9 @@ OPJOULE_NOINLINE void Meter::send_status() {
   status.write(encoder_);
   for (uint8_t i = 0; i < sensor_count_; ++i) {
     const Totals& totals = carrier_.totals(i);
-    protocol::StatusItem{totals.conversions, totals.shunt_sum.low, totals.bus_sum.low}.write(
-        encoder_);
+    protocol::StatusItem{totals.conversions, totals.shunt_sum.low, totals.bus_sum.low,
+                         totals.clipped}
+        .write(encoder_);
   }
   encoder_.end();
   board_.start_transmit();

@@ -13,23 +13,13 @@ void SampleCarrier::restart() {
   for (Totals& totals : totals_) totals = Totals{};
 }
 
-void SampleCarrier::run() {
-  if (source_.even()) {
-    carry_even();
-  } else {
-    carry_polled();
-  }
-}
+bool SampleCarrier::behind() { return source_.queue().size() >= kBehind; }
 
-bool SampleCarrier::behind() { return !source_.even() && source_.queue().size() >= kBehind; }
-
-bool SampleCarrier::empty() {
-  return source_.even() ? source_.even_queue().empty() : source_.queue().size() == 0;
-}
+bool SampleCarrier::empty() { return source_.queue().size() == 0; }
 
 // With several sensors, whose samples alternate, it waits until half the queue is filled and then
 // takes one sensor's samples after the other's: each would close the other's frame.
-void SampleCarrier::carry_polled() {
+void SampleCarrier::run() {
   SampleQueue& queue = source_.queue();
   const bool alternating = source_.active_count() > 1 && source_.running();
   if (alternating && queue.size() != 0 && queue.size() < SampleQueue::kCapacity / 2) return;
@@ -71,32 +61,11 @@ bool SampleCarrier::carry_sensor(uint8_t sensor) {
   return true;
 }
 
-// A frame of even conversions is written whole: its span must be known at its beginning.
-void SampleCarrier::carry_even() {
-  EvenQueue& queue = source_.even_queue();
-  const uint8_t sensor = source_.even_sensor();
-  const uint8_t wanted = samples_per_frame_[sensor];
-  Totals& totals = totals_[sensor];
-  EvenBlock block;
-  uint16_t taken;
-  uint8_t available;
-  bool complete;
-  while (queue.front(&block, &taken, &available, &complete)) {
-    if (available < wanted && !complete && source_.running()) break;
-    const uint8_t count = available < wanted ? available : wanted;
-    const int16_t full_scale = static_cast<int16_t>(source_.plan(sensor).shunt_full_scale);
-    if (!framer_.append_even(block, taken, count, queue, full_scale, totals)) return;
-    queue.take(count);
-    board_.start_transmit();
-  }
-  Tally tally;
-  if (queue.take_tally(&tally)) add(sensor, tally);
-}
-
 // Conversions that did not fit into the queue: counted, their charge in the sums, no stamps.
 void SampleCarrier::add(uint8_t sensor, const Tally& tally) {
   framer_.close();
   totals_[sensor].conversions += tally.count;
+  totals_[sensor].clipped = static_cast<uint16_t>(totals_[sensor].clipped + tally.clipped);
   totals_[sensor].shunt_sum.add(tally.shunt_sum);
   totals_[sensor].bus_sum.add(tally.bus_sum);
 }

@@ -26,7 +26,6 @@ class SampleCarrier {
   void run();
 
   // So much waits that it goes before an answer, which may wait for an idle line (5 ms at most).
-  // Never in even rows, whose frames are written whole.
   bool behind();
 
   // Nothing is left in the queues.
@@ -35,9 +34,7 @@ class SampleCarrier {
   const Totals& totals(uint8_t sensor) const { return totals_[sensor]; }
 
  private:
-  void carry_polled();
   bool carry_sensor(uint8_t sensor);
-  void carry_even();
   void add(uint8_t sensor, const Tally& tally);
 
   SampleSource& source_;

@@ -11,7 +11,7 @@
 namespace opjoule {
 namespace protocol {
 
-constexpr uint16_t kVersion = 1;
+constexpr uint16_t kVersion = 2;
 constexpr uint32_t kBaud = 500000UL;
 constexpr uint32_t kTickHz = 2000000UL;
 constexpr uint8_t kMaxFrameBytes = 253;  // type to CRC, before COBS
@@ -49,7 +49,6 @@ enum class Mode : uint8_t {
   off = 0,  // not sampled
   pairs = 1,  // shunt, then bus, in turn; message pairs (wide for a 20-bit sensor)
   shunts = 2,  // shunt only, a bus reading each bus_every conversions; message shunts (wide for a 20-bit sensor)
-  shunts_even = 3,  // as shunts, but back-to-back conversions without stamps of their own; message shunts_even
 };
 
 // What the meter is doing.
@@ -65,7 +64,7 @@ enum class Fault : uint8_t {
   i2c_bus_error = 2,  // illegal START or STOP, or arbitration lost
   conversion_missed = 3,  // a result was overwritten before it was read
   conversion_repeated = 4,  // a read returned a result read before; it was thrown away
-  shunt_overflow = 5,  // a conversion at the end of its range
+  shunt_overflow = 5,  // a conversion at the end of its range, the shunt's or the bus voltage's
   transmit_full = 6,  // a frame was thrown away because the line did not keep up
   receive_overrun = 7,  // a byte from the host was lost
   receive_bad_frame = 8,  // a frame from the host with bad COBS, CRC or length
@@ -89,7 +88,7 @@ enum class Result : uint8_t {
 
 // Bits of a samples message.
 enum class Flag : uint8_t {
-  overflow = 1,  // at least one conversion of the frame is at the end of its range or has the chip's overflow bit
+  overflow = 1,  // at least one conversion of the frame is at the end of a range or has the chip's overflow bit
   gap_before = 2,  // the converter did something else just before the first conversion (a bus reading, the start)
   missed_before = 4,  // conversions not read before the first one: neither in first_index nor in the sums
 };
@@ -103,7 +102,6 @@ enum class Type : uint8_t {
   status = 0x06,
   fault = 0x07,
   ack = 0x08,
-  shunts_even = 0x09,
   wide = 0x0a,
   identify = 0x81,
   configure = 0x82,
@@ -177,7 +175,7 @@ struct IdentityItem {
 // conversion).
 struct Pairs {
   static constexpr uint8_t kType = 0x02;
-  static constexpr uint8_t kBytes = 18;
+  static constexpr uint8_t kBytes = 20;
   static constexpr uint8_t kItemBytes = 6;
   // place in the identity's list, from 0
   uint8_t sensor;
@@ -191,6 +189,8 @@ struct Pairs {
   uint32_t shunt_sum;
   // sum of all bus codes since start before this frame, modulo 2^32
   uint32_t bus_sum;
+  // conversions at the end of a range since start before this frame, modulo 2^16
+  uint16_t clipped;
   template <typename Writer>
   void write(Writer& out) const {
     out.put8(static_cast<uint8_t>(sensor));
@@ -199,6 +199,7 @@ struct Pairs {
     out.put32(static_cast<uint32_t>(first_end_ticks));
     out.put32(static_cast<uint32_t>(shunt_sum));
     out.put32(static_cast<uint32_t>(bus_sum));
+    out.put16(static_cast<uint16_t>(clipped));
   }
   template <typename Reader>
   void read(Reader& in) {
@@ -208,6 +209,7 @@ struct Pairs {
     first_end_ticks = static_cast<uint32_t>(in.get32());
     shunt_sum = static_cast<uint32_t>(in.get32());
     bus_sum = static_cast<uint32_t>(in.get32());
+    clipped = static_cast<uint16_t>(in.get16());
   }
 };
 
@@ -238,7 +240,7 @@ struct PairsItem {
 // conversion.
 struct Shunts {
   static constexpr uint8_t kType = 0x03;
-  static constexpr uint8_t kBytes = 20;
+  static constexpr uint8_t kBytes = 22;
   static constexpr uint8_t kItemBytes = 4;
   // place in the identity's list, from 0
   uint8_t sensor;
@@ -250,6 +252,8 @@ struct Shunts {
   uint32_t first_end_ticks;
   // sum of all shunt codes since start before this frame, modulo 2^32
   uint32_t shunt_sum;
+  // conversions at the end of a range since start before this frame, modulo 2^16
+  uint16_t clipped;
   // latest bus voltage in steps of the chip (INA219: register >> 3)
   uint16_t bus;
   // from the end of that bus conversion to first_end_ticks
@@ -261,6 +265,7 @@ struct Shunts {
     out.put32(static_cast<uint32_t>(first_index));
     out.put32(static_cast<uint32_t>(first_end_ticks));
     out.put32(static_cast<uint32_t>(shunt_sum));
+    out.put16(static_cast<uint16_t>(clipped));
     out.put16(static_cast<uint16_t>(bus));
     out.put32(static_cast<uint32_t>(bus_age_ticks));
   }
@@ -271,6 +276,7 @@ struct Shunts {
     first_index = static_cast<uint32_t>(in.get32());
     first_end_ticks = static_cast<uint32_t>(in.get32());
     shunt_sum = static_cast<uint32_t>(in.get32());
+    clipped = static_cast<uint16_t>(in.get16());
     bus = static_cast<uint16_t>(in.get16());
     bus_age_ticks = static_cast<uint32_t>(in.get32());
   }
@@ -359,7 +365,7 @@ struct ClockReply {
 struct Status {
   static constexpr uint8_t kType = 0x06;
   static constexpr uint8_t kBytes = 40;
-  static constexpr uint8_t kItemBytes = 12;
+  static constexpr uint8_t kItemBytes = 14;
   // enum state
   uint8_t state;
   // bits of reset_cause
@@ -398,24 +404,28 @@ struct Status {
 
 // Repeated after Status to the end of the frame.
 struct StatusItem {
-  static constexpr uint8_t kBytes = 12;
+  static constexpr uint8_t kBytes = 14;
   // of this sensor since start, modulo 2^32
   uint32_t conversions;
   // of all its shunt codes since start, modulo 2^32
   uint32_t shunt_sum;
   // of all its bus codes since start, modulo 2^32 (message pairs; else 0)
   uint32_t bus_sum;
+  // of its conversions at the end of a range since start, modulo 2^16
+  uint16_t clipped;
   template <typename Writer>
   void write(Writer& out) const {
     out.put32(static_cast<uint32_t>(conversions));
     out.put32(static_cast<uint32_t>(shunt_sum));
     out.put32(static_cast<uint32_t>(bus_sum));
+    out.put16(static_cast<uint16_t>(clipped));
   }
   template <typename Reader>
   void read(Reader& in) {
     conversions = static_cast<uint32_t>(in.get32());
     shunt_sum = static_cast<uint32_t>(in.get32());
     bus_sum = static_cast<uint32_t>(in.get32());
+    clipped = static_cast<uint16_t>(in.get16());
   }
 };
 
@@ -475,71 +485,10 @@ struct Ack {
   }
 };
 
-// Back-to-back conversions of the shunt voltage without stamps of their own: ends are evenly
-// spaced. A frame never spans a gap.
-struct ShuntsEven {
-  static constexpr uint8_t kType = 0x09;
-  static constexpr uint8_t kBytes = 24;
-  static constexpr uint8_t kItemBytes = 2;
-  // place in the identity's list, from 0
-  uint8_t sensor;
-  // bits of flag
-  uint8_t flags;
-  // number of conversions since start before this frame, modulo 2^32
-  uint32_t first_index;
-  // end of the first conversion
-  uint32_t first_end_ticks;
-  // from the end of the first to the end of the last conversion
-  uint32_t span_ticks;
-  // sum of all shunt codes since start before this frame, modulo 2^32
-  uint32_t shunt_sum;
-  // latest bus voltage in steps of the chip (INA219: register >> 3)
-  uint16_t bus;
-  // from the end of that bus conversion to first_end_ticks
-  uint32_t bus_age_ticks;
-  template <typename Writer>
-  void write(Writer& out) const {
-    out.put8(static_cast<uint8_t>(sensor));
-    out.put8(static_cast<uint8_t>(flags));
-    out.put32(static_cast<uint32_t>(first_index));
-    out.put32(static_cast<uint32_t>(first_end_ticks));
-    out.put32(static_cast<uint32_t>(span_ticks));
-    out.put32(static_cast<uint32_t>(shunt_sum));
-    out.put16(static_cast<uint16_t>(bus));
-    out.put32(static_cast<uint32_t>(bus_age_ticks));
-  }
-  template <typename Reader>
-  void read(Reader& in) {
-    sensor = static_cast<uint8_t>(in.get8());
-    flags = static_cast<uint8_t>(in.get8());
-    first_index = static_cast<uint32_t>(in.get32());
-    first_end_ticks = static_cast<uint32_t>(in.get32());
-    span_ticks = static_cast<uint32_t>(in.get32());
-    shunt_sum = static_cast<uint32_t>(in.get32());
-    bus = static_cast<uint16_t>(in.get16());
-    bus_age_ticks = static_cast<uint32_t>(in.get32());
-  }
-};
-
-// Repeated after ShuntsEven to the end of the frame.
-struct ShuntsEvenItem {
-  static constexpr uint8_t kBytes = 2;
-  // shunt voltage register
-  int16_t shunt;
-  template <typename Writer>
-  void write(Writer& out) const {
-    out.put16(static_cast<uint16_t>(shunt));
-  }
-  template <typename Reader>
-  void read(Reader& in) {
-    shunt = static_cast<int16_t>(in.get16());
-  }
-};
-
 // Conversions of a 20-bit sensor (INA228), shunt and bus; sums of 64 bits.
 struct Wide {
   static constexpr uint8_t kType = 0x0a;
-  static constexpr uint8_t kBytes = 26;
+  static constexpr uint8_t kBytes = 28;
   static constexpr uint8_t kItemBytes = 10;
   // place in the identity's list, from 0
   uint8_t sensor;
@@ -553,6 +502,8 @@ struct Wide {
   uint64_t shunt_sum;
   // sum of all bus codes since start before this frame, modulo 2^64
   uint64_t bus_sum;
+  // conversions at the end of a range since start before this frame, modulo 2^16
+  uint16_t clipped;
   template <typename Writer>
   void write(Writer& out) const {
     out.put8(static_cast<uint8_t>(sensor));
@@ -561,6 +512,7 @@ struct Wide {
     out.put32(static_cast<uint32_t>(first_end_ticks));
     out.put64(static_cast<uint64_t>(shunt_sum));
     out.put64(static_cast<uint64_t>(bus_sum));
+    out.put16(static_cast<uint16_t>(clipped));
   }
   template <typename Reader>
   void read(Reader& in) {
@@ -570,6 +522,7 @@ struct Wide {
     first_end_ticks = static_cast<uint32_t>(in.get32());
     shunt_sum = static_cast<uint64_t>(in.get64());
     bus_sum = static_cast<uint64_t>(in.get64());
+    clipped = static_cast<uint16_t>(in.get16());
   }
 };
 

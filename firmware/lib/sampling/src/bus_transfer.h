@@ -10,14 +10,12 @@
 namespace opjoule {
 
 constexpr uint8_t kMaxReads = 3;
-// Flag: registers[0] is read over and over, as the sampler's PacedRead says.
-constexpr uint8_t kPaced = 0x80;
 
 struct BusTransfer {
   uint8_t address;  // 7 bit
   uint8_t reads;    // registers to read, 0: write `value` to registers[0]
   uint8_t registers[kMaxReads];
-  uint8_t flags;   // bit i: registers[i] has 3 bytes instead of 2; kPaced
+  uint8_t flags;   // bit i: registers[i] has 3 bytes instead of 2
   uint16_t value;  // to write
 
   uint8_t last_register() const { return registers[reads == 0 ? 0 : reads - 1]; }

@@ -29,7 +29,7 @@ void Channel::start(const SensorPlan& plan, uint8_t sensor, bool alone, uint32_t
   lead_ticks_[1] = kFirstLeadTicks[1];
   pointer_ = kNoRegister;
   flags_ = bit(Flag::gap_before);
-  overdue_ = placed_ = alerted_ = alerts_ = sample_waits_ = false;
+  overdue_ = placed_ = alerted_ = alerts_ = sample_waits_ = bus_clipped_ = false;
   late_polls_ = 0;
   until_bus_ = plan_->bus_every;
   until_check_ = kConversionsPerCheck;
@@ -200,14 +200,20 @@ void Channel::digest(const BusResult& result, SampleQueue& queue, FaultCounters&
     case Step::read_sample:
       return digest_sample(result, queue, faults);
     case Step::read_bus:
-      queue.push({bus_end_ticks_, 0, bus_code(result, 0), kBusOnly, sensor_});
-      flags_ |= bit(Flag::gap_before);
-      return;
+      return digest_bus(result, queue);
     case Step::check_configuration:
       return digest_configuration(result, faults);
     default:
       return;
   }
+}
+
+// The samples until the next bus reading are multiplied by this one.
+void Channel::digest_bus(const BusResult& result, SampleQueue& queue) {
+  const uint32_t code = bus_code(result, 0);
+  bus_clipped_ = code >= plan_->bus_full_scale;
+  queue.push({bus_end_ticks_, 0, code, kBusOnly, sensor_});
+  flags_ |= bit(Flag::gap_before);
 }
 
 void Channel::digest_poll(const BusResult& result, FaultCounters& faults) {
@@ -237,9 +243,11 @@ void Channel::digest_sample(const BusResult& result, SampleQueue& queue, FaultCo
     uint8_t from = plan_->map->wide ? 3 : 2;
     if (plan_->map->clear != kNoRegister) from = static_cast<uint8_t>(from + 2);
     sample.bus = bus_code(result, from);
-    if (result.value16(from) & plan_->map->overflow_mask) sample.flags |= bit(Flag::overflow);
+    bus_clipped_ = sample.bus >= plan_->bus_full_scale ||
+                   (result.value16(from) & plan_->map->overflow_mask) != 0;
   }
-  if (sample.shunt >= plan_->shunt_full_scale || sample.shunt <= -plan_->shunt_full_scale) {
+  if (bus_clipped_ || sample.shunt >= plan_->shunt_full_scale ||
+      sample.shunt <= -plan_->shunt_full_scale) {
     sample.flags |= bit(Flag::overflow);
   }
   if (sample.flags & bit(Flag::overflow)) {

@@ -8,8 +8,7 @@
 // Values are read after the flag was seen, never in the same transfer: a poll is aimed at the very
 // moment of the update. Failures start the sensor afresh after a pause.
 //
-// Runs in the bus interrupt; start() with the bus idle. Without a constructor, as it shares its
-// memory (sampler.h): start() comes first.
+// Runs in the bus interrupt; start(), which comes first, with the bus idle.
 #ifndef OPJOULE_SAMPLING_CHANNEL_H_
 #define OPJOULE_SAMPLING_CHANNEL_H_
 
@@ -66,6 +65,7 @@ class Channel {
   bool after_sample();
   bool after_bus_poll(const BusResult& result);
   bool is_ready(const BusResult& result) const;
+  void digest_bus(const BusResult& result, SampleQueue& queue);
   void digest_poll(const BusResult& result, FaultCounters& faults);
   void digest_sample(const BusResult& result, SampleQueue& queue, FaultCounters& faults);
   void digest_configuration(const BusResult& result, FaultCounters& faults);
@@ -107,6 +107,7 @@ class Channel {
   bool alerts_;        // the one before was
   bool sample_waits_;  // a conversion has ended, and the bus mode comes before its reading
   bool alone_;
+  bool bus_clipped_;          // the latest bus reading was at the end of its range
   bool overdue_;              // the flag has not come when it should have
   bool placed_;               // the poll under way was placed in time, not sent at once,
   bool placed_with_pointer_;  // and so

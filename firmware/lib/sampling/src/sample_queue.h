@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "interrupt_lock.h"
+#include "messages.h"
 
 namespace opjoule {
 
@@ -46,11 +47,11 @@ struct Sum {
 
 struct Tally {
   uint16_t count;
+  uint16_t clipped;  // of these, with Flag::overflow
   Sum shunt_sum;
   Sum bus_sum;
 };
 
-// Without a constructor, as it shares its memory (sampler.h): clear() comes first.
 class SampleQueue {
  public:
   static constexpr uint8_t kCapacity = 16;  // a power of two
@@ -61,6 +62,9 @@ class SampleQueue {
     if (tally.count != 0 || size() == kCapacity) {
       if (sample.flags & kBusOnly) return true;
       tally.count = static_cast<uint16_t>(tally.count + 1);
+      if (sample.flags & static_cast<uint8_t>(protocol::Flag::overflow)) {
+        tally.clipped = static_cast<uint16_t>(tally.clipped + 1);
+      }
       tally.shunt_sum.add(sample.shunt);
       tally.bus_sum.add(static_cast<int32_t>(sample.bus));
       overflowed_ = true;
@@ -108,10 +112,10 @@ class SampleQueue {
 
  private:
   Sample entries_[kCapacity];
-  Tally tallies_[kMaxSensors];
-  volatile uint8_t head_;
-  volatile uint8_t tail_;
-  volatile bool overflowed_;  // since clear()
+  Tally tallies_[kMaxSensors] = {};
+  volatile uint8_t head_ = 0;
+  volatile uint8_t tail_ = 0;
+  volatile bool overflowed_ = false;  // since clear()
 };
 
 }  // namespace opjoule

@@ -1,12 +1,11 @@
 // What the meter knows of whatever samples its sensors: how each is to be sampled, whether sampling
-// goes on, and the queues that the samples come in. Sampler (registers, by interrupt) is one,
+// goes on, and the queue that the samples come in. Sampler (registers, by interrupt) is one,
 // LibrarySampler (Arduino framework) another.
 #ifndef OPJOULE_SAMPLING_SAMPLE_SOURCE_H_
 #define OPJOULE_SAMPLING_SAMPLE_SOURCE_H_
 
 #include <stdint.h>
 
-#include "even_queue.h"
 #include "sample_queue.h"
 #include "sensor_plan.h"
 
@@ -22,18 +21,9 @@ class SampleSource {
   bool running() const { return running_; }
   uint8_t active_count() const { return active_count_; }
 
-  // Since the start: one sensor is sampled in even rows, and even_queue() takes what comes; else
-  // queue() does.
-  bool even() const { return is_even_; }
-  uint8_t even_sensor() const { return even_sensor_; }
   SampleQueue& queue() { return queue_; }
-  EvenQueue& even_queue() { return *even_queue_; }
 
  protected:
-  // `even_queue`: none if even() never holds.
-  SampleSource(SampleQueue& queue, EvenQueue* even_queue)
-      : queue_(queue), even_queue_(even_queue) {}
-
   // Counts the sensors that are to be sampled.
   void count_active() {
     active_count_ = 0;
@@ -42,12 +32,9 @@ class SampleSource {
     }
   }
 
-  SampleQueue& queue_;
-  EvenQueue* const even_queue_;
+  SampleQueue queue_;
   SensorPlan plans_[kMaxSensors] = {};
   uint8_t active_count_ = 0;
-  uint8_t even_sensor_ = 0;
-  bool is_even_ = false;
   volatile bool running_ = false;
 };
 

@@ -28,26 +28,14 @@ uint32_t busy_ticks(const SensorPlan& plan) {
 
 bool Sampler::start(uint32_t now_ticks) {
   count_active();
-  bool even = false;
-  for (const SensorPlan& plan : plans_) even |= plan.mode == Mode::shunts_even;
   if (active_count_ == 0) return false;
-  if (active_count_ > 1 && (even || !bus_carries_all())) return false;
-  is_even_ = even;
-  if (even) {
-    even_.queue.clear();
-  } else {
-    polled_.queue.clear();
-  }
+  if (active_count_ > 1 && !bus_carries_all()) return false;
+  queue_.clear();
   for (uint8_t sensor = 0; sensor < kMaxSensors; ++sensor) {
     if (plans_[sensor].mode == Mode::off) continue;
-    if (even) {
-      even_sensor_ = sensor;
-      even_.channel.start(plans_[sensor], sensor, now_ticks);
-    } else {
-      polled_.channels[sensor].start(plans_[sensor], sensor, active_count_ == 1, now_ticks);
-    }
+    channels_[sensor].start(plans_[sensor], sensor, active_count_ == 1, now_ticks);
   }
-  if (!even) choose();
+  choose();
   running_ = true;
   return true;
 }
@@ -71,28 +59,24 @@ bool Sampler::bus_carries_all() const {
 }
 
 bool Sampler::alert(uint32_t ticks) {
-  return running_ && !is_even_ && active_count_ == 1 && current_->alert(ticks);
+  return running_ && active_count_ == 1 && current_->alert(ticks);
 }
 
 bool Sampler::advance(const BusResult& result) {
-  if (is_even_) return even_.channel.advance(result, even_.queue);
   done_ = current_;
   if (current_->advance(result)) return true;
   if (active_count_ > 1) choose();
   return false;
 }
 
-void Sampler::digest(const BusResult& result) {
-  if (is_even_) return even_.channel.digest(result, even_.queue, faults_);
-  done_->digest(result, polled_.queue, faults_);
-}
+void Sampler::digest(const BusResult& result) { done_->digest(result, queue_, faults_); }
 
 // The sensor whose transfer is due first.
 void Sampler::choose() {
   Channel* best = nullptr;
   for (uint8_t sensor = 0; sensor < kMaxSensors; ++sensor) {
     if (plans_[sensor].mode == Mode::off) continue;
-    Channel& channel = polled_.channels[sensor];
+    Channel& channel = channels_[sensor];
     if (best == nullptr || ticks_between(channel.start_ticks(), best->start_ticks()) > 0) {
       best = &channel;
     }

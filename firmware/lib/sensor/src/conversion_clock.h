@@ -46,7 +46,6 @@ class ConversionClock {
   bool overdue(uint32_t look_ticks) const;
 
   uint32_t period_ticks() const { return period_q8_ >> 8; }
-  uint32_t period_q8() const { return period_q8_; }  // 1/256 tick
 
  private:
   int32_t from_middle_q8(uint32_t look_ticks) const;

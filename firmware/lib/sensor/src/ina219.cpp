@@ -25,14 +25,6 @@ const RegisterMap kRegisters = {kConfiguration,   kBusVoltage,  kPower, kShuntVo
                                 kBusVoltage,      false,        0,      kBusShift,
                                 kConversionReady, kMathOverflow};
 
-// Even rows: the bus conversion's end is what tracks the oscillator, to about 4 ticks of its
-// length.
-constexpr uint32_t kLeastEvenBusTicks = 532 * kTicksPerUs;
-constexpr uint32_t kMostEvenTicks = 8512 * kTicksPerUs;
-// A row drifts by what the oscillator's tracking is off, 0.3 %: of a half conversion's room it may
-// use three quarters.
-constexpr uint16_t kMostEvenRow = 128;
-
 uint16_t config_word(const Configure& wanted, uint16_t mode) {
   return static_cast<uint16_t>(kBusRange32V | (wanted.range << 11) | (wanted.bus_adc << 7) |
                                (wanted.shunt_adc << 3) | mode);
@@ -45,8 +37,6 @@ bool carries(Mode mode, uint32_t shunt_ticks, uint32_t bus_ticks) {
       return shunt_ticks >= kLeastShuntOfPairTicks && shunt_ticks + bus_ticks >= kLeastPairTicks;
     case Mode::shunts:
       return shunt_ticks >= kLeastShuntTicks;
-    case Mode::shunts_even:
-      return shunt_ticks <= kMostEvenTicks;
     default:
       return true;
   }
@@ -67,18 +57,13 @@ Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t
   const Mode mode = static_cast<Mode>(wanted.mode);
   const bool pairs = mode == Mode::pairs;
   *detail = configure_field::kMode;
-  if (wanted.mode > static_cast<uint8_t>(Mode::shunts_even)) return Result::bad_value;
+  if (wanted.mode > static_cast<uint8_t>(Mode::shunts)) return Result::bad_value;
   *detail = configure_field::kShuntAdc;
   if (shunt_ticks == 0 || !carries(mode, shunt_ticks, 136192)) return Result::bad_value;
   *detail = configure_field::kBusAdc;
   if (bus_ticks == 0 || !carries(mode, shunt_ticks, bus_ticks)) return Result::bad_value;
-  if (mode == Mode::shunts_even && bus_ticks < kLeastEvenBusTicks) return Result::bad_value;
   *detail = configure_field::kRange;
   if (wanted.range > 3) return Result::bad_value;
-  *detail = configure_field::kBusEvery;
-  if (mode == Mode::shunts_even && (wanted.bus_every == 0 || wanted.bus_every > kMostEvenRow)) {
-    return Result::bad_value;
-  }
 
   *plan = SensorPlan{};
   plan->map = &kRegisters;
@@ -86,10 +71,8 @@ Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t
   plan->address = address;
   plan->sample_mode = config_word(wanted, pairs ? kShuntAndBusContinuous : kShuntContinuous);
   plan->bus_mode = config_word(wanted, kBusContinuous);
-  plan->calibration_mode =
-      static_cast<uint16_t>((plan->sample_mode & ~kShuntAdcMask) | kShuntAdc12Bit);
-  plan->calibration_ticks = static_cast<uint16_t>(conversion_ticks(3));
   plan->shunt_full_scale = static_cast<int16_t>(4000 << wanted.range);  // 8.6.3.1: 40 mV << PGA
+  plan->bus_full_scale = kBusFullScale32V;
   plan->bus_every = wanted.bus_every;
   plan->sample_ticks = pairs ? shunt_ticks + bus_ticks : shunt_ticks;
   plan->shunt_share_q8 = static_cast<uint16_t>((shunt_ticks << 8) / plan->sample_ticks);

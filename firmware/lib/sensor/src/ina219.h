@@ -21,8 +21,6 @@ constexpr uint8_t kPower = 0x03;
 constexpr uint16_t kConfigurationDefault = 0x399F;
 constexpr uint16_t kReset = 0x8000;
 constexpr uint16_t kBusRange32V = 0x2000;
-constexpr uint16_t kShuntAdcMask = 0x0078;
-constexpr uint16_t kShuntAdc12Bit = 0x0018;
 // 8.6.2.1, table 6: operating modes.
 constexpr uint16_t kShuntContinuous = 5;
 constexpr uint16_t kBusContinuous = 6;
@@ -33,6 +31,9 @@ constexpr uint16_t kShuntAndBusContinuous = 7;
 constexpr uint16_t kConversionReady = 0x0002;
 constexpr uint16_t kMathOverflow = 0x0001;
 constexpr uint8_t kBusShift = 3;
+// 8.6.3.2: 4 mV a step; 32 V (or, with BRNG = 0, 16 V) is the end of the range.
+constexpr uint16_t kBusFullScale32V = 8000;
+constexpr uint16_t kBusFullScale16V = 4000;
 
 // Time of one conversion by ADC code (BADC or SADC, 8.6.2.1 table 5) in ticks; 0: no such code.
 // Typical values; the chip's may be 10 % longer (7.5, ADC conversion time).

@@ -84,6 +84,7 @@ Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t
       static_cast<uint16_t>(times | (pairs ? kShuntAndBusContinuous : kShuntContinuous));
   plan->bus_mode = static_cast<uint16_t>(times | kBusContinuous);
   plan->shunt_full_scale = 32767;  // 7.6.2: 81.92 mV
+  plan->bus_full_scale = 32767;    // 7.6.3: 40.96 V
   plan->bus_every = wanted.bus_every;
   plan->sample_ticks = pairs ? shunts_ticks + bus_ticks : shunts_ticks;
   plan->shunt_share_q8 = static_cast<uint16_t>((shunt_ticks << 8) / plan->sample_ticks);

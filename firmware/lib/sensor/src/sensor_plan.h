@@ -42,12 +42,11 @@ struct SensorPlan {
   uint16_t sample_mode;      // configuration: converts what the mode samples, continuously
   uint16_t bus_mode;         // configuration: converts the bus voltage alone
   int32_t shunt_full_scale;  // codes at or beyond +- this are at the end of the range
+  uint32_t bus_full_scale;   // bus codes from here on are, too
   uint16_t bus_every;        // shunt modes: conversions between bus readings, 0: at the start only
   uint32_t sample_ticks;     // nominal time of one conversion (pair) of sample_mode
   uint16_t shunt_share_q8;  // of that time, how long a shunt result stays in the register, in 1/256
-  uint16_t calibration_mode;   // configuration: even rows: shunt conversions slow enough to poll
-  uint16_t calibration_ticks;  // nominal time of one of them
-  uint32_t bus_ticks;          // nominal time of one conversion of bus_mode
+  uint32_t bus_ticks;       // nominal time of one conversion of bus_mode
 };
 
 }  // namespace opjoule

@@ -104,8 +104,7 @@ class MonsoonAssembler:
         if self._last is not None and run.first > self._last + 1:
             events.append(self._gap(int(centre_ns[0]), run.first - self._last - 1, run.calibrations))
         amperes, volts = self._calibration.current_a(run.raw), self._calibration.voltage_v(run.raw)
-        shunt, bus = run.raw[:, 0].astype(np.int64), run.raw[:, 6].astype(np.int64)
-        events.append(Samples(0, run.first, centre_ns, amperes, volts, shunt, bus))
+        events.append(Samples(0, centre_ns, amperes, volts, self._calibration.clipped(run.raw)))
         self._last = int(number[-1])
         return events
 

@@ -60,6 +60,14 @@ class Calibration:
         """Voltages [V] of measurements, shape (n,)."""
         return np.asarray(raw[:, self._volts] * self._step_v, np.float64)
 
+    def clipped(self, raw: npt.NDArray[np.uint16]) -> npt.NDArray[np.bool_]:
+        """True where the coarse range is used and stands at its converter's end, or the voltage does, shape (n,)."""
+        end = np.iinfo(self._type).max
+        beyond_fine = raw[:, self._fine].view(self._type) >= self._fine_limit
+        coarse = raw[:, self._coarse].view(self._type)
+        volts_end = raw[:, self._volts] == np.iinfo(np.uint16).max
+        return np.asarray((beyond_fine & (coarse >= end)) | volts_end, np.bool_)
+
     def _converted(
         self,
         raw: npt.NDArray[Any],

@@ -1,0 +1,129 @@
+"""Stretches of four edges, by which two recordings of one line are found to show the same edges.
+
+Where the two inner edges lie between the outer ones does not depend on a clock's rate, and intervals are
+pseudo-random: two stretches that agree in both, within the lateness of an edge, are seldom two places of the line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.clocks.clock_map import Float64Array, Int64Array
+
+IndexArray = npt.NDArray[np.intp]
+
+TOLERANCE_NS: Final = 200_000
+"""Two edges this close on one clock can be the same edge (a toggle in user space may be late)."""
+RATE_MAX: Final = 9e-3
+"""Rates farther from 1 are no clock's: a ceramic resonator has 0.5 % as made, 0.3 % more with temperature and age
+(Murata CERALOCK CSTCE-V53, catalogue P16E)."""
+SKIP_MAX: Final = 3
+"""A stretch may pass over edges, at most two between neighbours, which the other clock has missed or invented."""
+LENGTH_MIN_NS: Final = 200_000_000
+"""In shorter stretches the lateness of an edge leaves too little to tell them by."""
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Edges in order of time, each once; arrays of shape (n,)."""
+
+    ns: Int64Array
+    level: npt.NDArray[np.int8]
+    index: IndexArray
+    """Places in the list as it was given."""
+
+    @classmethod
+    def of(cls, ns: Int64Array, level: npt.NDArray[np.int8]) -> Edges:
+        """Sorts, and drops what stands there twice."""
+        order = np.argsort(ns, kind="stable")
+        ordered_ns, ordered_level = ns[order], level[order]
+        new = np.ones(ns.size, np.bool_)
+        new[1:] = (ordered_ns[1:] != ordered_ns[:-1]) | (ordered_level[1:] != ordered_level[:-1])
+        return cls(ordered_ns[new], ordered_level[new], order[new])
+
+
+Places = tuple[int, int, int, int]
+
+
+class Likeness(NamedTuple):
+    """Two stretches that may be the same edges."""
+
+    source: Places
+    target: Places
+    rate: float
+    inverted: bool
+
+
+@dataclass(frozen=True)
+class _Stretches:
+    place: IndexArray
+    """The four edges, shape (n, 4)."""
+    length_ns: Float64Array
+    inner: Float64Array
+    """Where the second and third edge lie, as parts of the length, shape (n, 2)."""
+    turns: npt.NDArray[np.int8]
+    """Which of the later edges have another level than the first: three bits."""
+    level: npt.NDArray[np.int8]
+    """Of the first edge."""
+
+    @classmethod
+    def of(cls, edges: Edges, first: int, last: int, begins: IndexArray | None = None) -> _Stretches:
+        """All stretches of the edges first to last - 1, or of those that begin at some of them."""
+        if begins is None:
+            begins = np.arange(first, last)
+        reach = [np.array(steps).cumsum() for steps in product(range(1, SKIP_MAX + 1), repeat=3)]
+        place = np.concatenate([begins[:, None] + np.array([0, *ends]) for ends in reach])
+        place = place[place[:, 3] < last]
+        ns, level = edges.ns[place], edges.level[place]
+        length_ns = (ns[:, 3] - ns[:, 0]).astype(np.float64)
+        long = length_ns >= LENGTH_MIN_NS
+        place, ns, level, length_ns = place[long], ns[long], level[long], length_ns[long]
+        inner = (ns[:, 1:3] - ns[:, :1]) / length_ns[:, None]
+        other = level[:, 1:] != level[:, :1]
+        turns = (other[:, 0] + 2 * other[:, 1] + 4 * other[:, 2]).astype(np.int8)
+        return cls(place, length_ns, inner, turns, level[:, 0])
+
+
+class StretchIndex:
+    """The stretches of one recording, to look those of another up in."""
+
+    def __init__(self, edges: Edges, first: int = 0, last: int | None = None) -> None:
+        """Of the edges first to last - 1."""
+        made = _Stretches.of(edges, first, edges.ns.size if last is None else last)
+        order = np.argsort(made.inner[:, 0])
+        self._stretches = _Stretches(
+            made.place[order], made.length_ns[order], made.inner[order], made.turns[order], made.level[order]
+        )
+
+    def like(self, source: Edges, begins: IndexArray, last: int) -> list[Likeness]:
+        """Stretches like those of the source that begin at some edges and end before `last`; neighbours first."""
+        mine, theirs = _Stretches.of(source, 0, last, begins), self._stretches
+        slack = 2 * TOLERANCE_NS / np.maximum(mine.length_ns, 1.0)
+        low = np.searchsorted(theirs.inner[:, 0], mine.inner[:, 0] - slack)
+        high = np.searchsorted(theirs.inner[:, 0], mine.inner[:, 0] + slack)
+        count = high - low
+        row = np.repeat(np.arange(mine.length_ns.size), count)
+        column = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
+        rate = theirs.length_ns[column] / mine.length_ns[row]
+        alike = (
+            (np.abs(rate - 1.0) <= RATE_MAX + slack[row])
+            & (np.abs(theirs.inner[column, 1] - mine.inner[row, 1]) <= slack[row])
+            & (theirs.turns[column] == mine.turns[row])
+        )
+        row, column, rate = row[alike], column[alike], rate[alike]
+        inverted = mine.level[row] != theirs.level[column]
+        return [
+            Likeness(tuple(ours), tuple(others), ratio, flipped)
+            for ours, others, ratio, flipped in zip(
+                mine.place[row].tolist(),
+                theirs.place[column].tolist(),
+                rate.tolist(),
+                inverted.tolist(),
+                strict=True,
+            )
+        ]

@@ -1,0 +1,227 @@
+"""From one stretch that two recordings share to all of their edges: outward with the rate of the edges just matched.
+
+A clock that wanders keeps its rate from one edge to the next: where the next ones must lie is foretold from the last
+half minute. After a gap, where they may lie grows with its length, and the shift that fits most of them decides.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from opjoule.clocks.clock_map import Float64Array, Int64Array
+from opjoule.clocks.edge_stretches import (
+    TOLERANCE_NS,
+    Edges,
+    IndexArray,
+    Likeness,
+    Places,
+    StretchIndex,
+)
+
+BLOCK: Final = 8
+"""Edges that are foretold together."""
+MEMORY: Final = 32
+"""Edges that the local rate is taken from."""
+RATE_SLACK: Final = 1e-6
+DRIFT_PER_S: Final = 2e-7
+"""The rate may change by so much in a second: twice that of 30 ppm of warm-up in its first minutes."""
+SHIFT_MAX_NS: Final = 100_000_000
+"""Edges are not looked for farther from where they are foretold."""
+SLEW_MAX: Final = 1.1e-3
+"""A clock that is slewed changes its rate at once by up to this: 500 ppm by adjtimex, 1000 by some daemons."""
+TRUSTED: Final = 12
+"""A track of so many pairs that finds no more is looked for nearby; a shorter one was an accident."""
+LOST_MAX: Final = 24
+"""A track that matches fewer than a quarter of so many edges at its start was an accident."""
+
+
+class Track(NamedTuple):
+    """Edges that belong together, in order of time."""
+
+    source: IndexArray
+    target: IndexArray
+    possible: int
+    """Edges of the shorter list inside the stretch that both lists cover."""
+
+
+class _Line(NamedTuple):
+    """Where an edge of the source is foretold on the target clock, from the edges before it."""
+
+    source_ns: int
+    target_ns: int
+    rate: float
+    u_rate: float
+    """Bound of its error."""
+
+    def foretold_ns(self, source_ns: Int64Array) -> Int64Array:
+        distance = source_ns - self.source_ns
+        return np.asarray(self.target_ns + distance + np.rint(distance * (self.rate - 1.0)), np.int64)
+
+    def slack_ns(self, source_ns: Int64Array) -> Float64Array:
+        distance = np.abs(source_ns - self.source_ns).astype(np.float64)
+        slack = TOLERANCE_NS + self.u_rate * distance + 0.5e-9 * DRIFT_PER_S * distance**2
+        return np.asarray(np.minimum(slack, SHIFT_MAX_NS), np.float64)
+
+
+def track(source: Edges, target: Edges, start: Likeness) -> Track | None:
+    """All edges that belong together if those of `start` do; None if too few of those around it fit."""
+    later = _Way(source, target, start)
+    if not later.follow():
+        return None
+    earlier = _Way(_mirrored(source), _mirrored(target), _mirrored_start(source, target, start))
+    if not earlier.follow():
+        return None
+    back = [(source.ns.size - 1 - row, target.ns.size - 1 - column) for row, column in earlier.pairs]
+    pairs = sorted({*later.pairs, *back})
+    rows, columns = (np.array(side, np.intp) for side in zip(*pairs, strict=True))
+    sources = later.covered + earlier.covered + len(start.source)
+    targets = later.passed + earlier.passed + start.target[-1] - start.target[0] + 1
+    return Track(rows, columns, min(sources, targets))
+
+
+def _mirrored(edges: Edges) -> Edges:
+    """Time runs the other way."""
+    return Edges(-edges.ns[::-1], edges.level[::-1], edges.index[::-1])
+
+
+def _mirrored_start(source: Edges, target: Edges, start: Likeness) -> Likeness:
+    def turned(places: Places, edges: Edges) -> Places:
+        first, second, third, fourth = places
+        last = edges.ns.size - 1
+        return last - fourth, last - third, last - second, last - first
+
+    return Likeness(turned(start.source, source), turned(start.target, target), start.rate, start.inverted)
+
+
+class _Way:
+    """The edges matched from a start on, forward in time."""
+
+    def __init__(self, source: Edges, target: Edges, start: Likeness) -> None:
+        self._source, self._target = source, target
+        self._wanted = source.level ^ 1 if start.inverted else source.level
+        self._inverted = start.inverted
+        self.pairs = list(zip(start.source, start.target, strict=True))
+        self.covered = 0
+        """Edges of the source after the start that lie inside the target's list."""
+
+    @property
+    def passed(self) -> int:
+        """Edges of the target after the start, up to the last that a covered edge of the source can be."""
+        return self._last_target - self.pairs[3][1]
+
+    def follow(self) -> bool:
+        """Matches block after block to the end of either list; False if the start was an accident."""
+        at, found = self.pairs[-1][0] + 1, 0
+        self._last_target = self.pairs[-1][1]
+        while at < self._source.ns.size:
+            line = self._line()
+            block = self._inside(np.arange(at, min(at + BLOCK, self._source.ns.size)), line)
+            if block.size == 0:
+                break
+            fitting = self._vote(block, line)
+            if 2 * len(fitting) < block.size and len(self.pairs) >= TRUSTED:
+                fitting = self._found_again(at, line) or fitting
+            next_at = max(int(block[-1]), fitting[-1][0] if fitting else 0) + 1
+            self.covered += next_at - at
+            at, found = next_at, found + len(fitting)
+            self.pairs += fitting
+            if found < self.covered / 4 and LOST_MAX <= self.covered < 2 * LOST_MAX:
+                return False
+        return True
+
+    def _line(self) -> _Line:
+        """Through the last pairs, those that are off left out."""
+        rows, columns = np.array(self.pairs[-MEMORY:], np.intp).T
+        source, target = self._source.ns[rows], self._target.ns[columns]
+        time = (source - source[-1]).astype(np.float64)
+        beyond = ((target - target[-1]) - (source - source[-1])).astype(np.float64)
+        slope, height = _straight(time, beyond)
+        off = np.abs(beyond - height - slope * time)
+        near = off <= max(TOLERANCE_NS / 2, 3 * float(np.median(off)))
+        if near.sum() >= 2 and not near.all():
+            slope, height = _straight(time[near], beyond[near])
+        u_rate = 2 * TOLERANCE_NS / max(-float(time[0]), 1.0) + RATE_SLACK
+        return _Line(int(source[-1]), int(target[-1]) + round(height), 1.0 + slope, u_rate)
+
+    def _inside(self, block: IndexArray, line: _Line) -> IndexArray:
+        """Those of the next edges that the target's list may hold."""
+        source_ns = self._source.ns[block]
+        foretold_ns = line.foretold_ns(source_ns)
+        inside: IndexArray = block[foretold_ns <= self._target.ns[-1] + line.slack_ns(source_ns)]
+        if inside.size:
+            end_ns = min(int(foretold_ns[inside.size - 1]) + TOLERANCE_NS, int(self._target.ns[-1]))
+            last = int(np.searchsorted(self._target.ns, end_ns, side="right")) - 1
+            self._last_target = max(self._last_target, last)
+        return inside
+
+    def _vote(self, block: IndexArray, line: _Line) -> list[tuple[int, int]]:
+        """The pairs of the shift that most edges of the block agree on."""
+        source_ns, wanted = self._source.ns[block], self._wanted[block]
+        foretold_ns, slack_ns = line.foretold_ns(source_ns), line.slack_ns(source_ns)
+        low = np.searchsorted(self._target.ns, foretold_ns - slack_ns.astype(np.int64))
+        high = np.searchsorted(self._target.ns, foretold_ns + slack_ns.astype(np.int64), side="right")
+        rows = np.repeat(np.arange(block.size), high - low)
+        columns = np.concatenate([np.arange(*ends) for ends in zip(low, high, strict=True)]).astype(np.intp)
+        level = self._target.level[columns] == wanted[rows]
+        # An edge belongs to one pair: those matched already are taken.
+        rows, columns = rows[level], columns[level]
+        new = columns > self.pairs[-1][1]
+        rows, columns = rows[new], columns[new]
+        if rows.size == 0:
+            return []
+        shift = (self._target.ns[columns] - foretold_ns[rows]).astype(np.float64)
+        apart = np.abs(source_ns[rows][:, None] - source_ns[rows][None, :])
+        alike = np.abs(shift[:, None] - shift[None, :]) <= TOLERANCE_NS + line.u_rate * apart
+        best = alike[int(np.argmax(_rows_that_agree(alike, rows)))]
+        middle = float(np.median(shift[best]))
+        return _one_to_one(block[rows[best]], columns[best], np.abs(shift[best] - middle))
+
+    def _found_again(self, at: int, line: _Line) -> list[tuple[int, int]]:
+        """The next stretch alike, if the clock has changed its rate at once."""
+        end = min(at + 2 * BLOCK, self._source.ns.size)
+        source_ns = self._source.ns[[at, end - 1]]
+        room_ns = line.slack_ns(source_ns) + SLEW_MAX * (source_ns - line.source_ns)
+        foretold_ns = line.foretold_ns(source_ns)
+        first = int(np.searchsorted(self._target.ns, foretold_ns[0] - int(room_ns[0])))
+        first = max(first, self.pairs[-1][1] + 1)
+        last = int(np.searchsorted(self._target.ns, foretold_ns[1] + int(room_ns[1]), side="right"))
+        if last - first < 4 or end - at < 4:
+            return []
+        index = StretchIndex(self._target, first, last)
+        for like in index.like(self._source, np.arange(at, end - 3), end):
+            begin_ns = self._source.ns[[like.source[0]]]
+            shift_ns = abs(int(self._target.ns[like.target[0]] - line.foretold_ns(begin_ns)[0]))
+            near = shift_ns <= line.slack_ns(begin_ns)[0] + SLEW_MAX * float(begin_ns[0] - line.source_ns)
+            if near and abs(like.rate - line.rate) <= 2 * SLEW_MAX and like.inverted == self._inverted:
+                return list(zip(like.source, like.target, strict=True))
+        return []
+
+
+def _straight(time: Float64Array, value: Float64Array) -> tuple[float, float]:
+    """Slope, and value at time 0, by least squares."""
+    centred = time - time.mean()
+    slope = float(centred @ value) / max(float(centred @ centred), 1.0)
+    return slope, float(value.mean()) - slope * float(time.mean())
+
+
+def _rows_that_agree(alike: np.ndarray, rows: IndexArray) -> Float64Array:
+    """For each pair, how many edges of the block have a pair with about its shift."""
+    starts = np.flatnonzero(np.diff(rows, prepend=-1))
+    return np.asarray(np.logical_or.reduceat(alike, starts, axis=1).sum(axis=1), np.float64)
+
+
+def _one_to_one(rows: IndexArray, columns: IndexArray, off_ns: Float64Array) -> list[tuple[int, int]]:
+    """Each edge in one pair, the nearest first, in order on both sides."""
+    pairs: list[tuple[int, int]] = []
+    taken: set[int] = set()
+    given: set[int] = set()
+    for at in np.argsort(off_ns, kind="stable").tolist():
+        row, column = int(rows[at]), int(columns[at])
+        if row not in given and column not in taken:
+            given.add(row)
+            taken.add(column)
+            pairs.append((row, column))
+    pairs.sort()
+    return [pair for number, pair in enumerate(pairs) if number == 0 or pair[1] > pairs[number - 1][1]]
