@@ -99,7 +99,7 @@ def test_what_was_lost_is_counted_and_every_sample_keeps_its_time(chunk, kind):
 def test_with_5_percent_lost_the_truth_is_inside_the_stated_interval(kind):
     sensor = HVPM.sensor_model("main")
     ideal = type(sensor)(
-        **{**vars(sensor), "gain_error_max": 0.0, "offset_v_max": 0.0, "bus_gain_error_max": 0.0}
+        **{**vars(sensor), "gain_error_max": 0.0, "current_offset_max_a": 0.0, "bus_gain_error_max": 0.0}
     )
     inside = 0
     for seed in range(100):

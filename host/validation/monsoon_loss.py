@@ -55,7 +55,7 @@ def recorded(made: Stream) -> PowerTrace:
 def ideal(sensor: SensorModel) -> SensorModel:
     """The sensor without gain and offset errors."""
     return SensorModel(
-        **{**vars(sensor), "gain_error_max": 0.0, "offset_v_max": 0.0, "bus_gain_error_max": 0.0}
+        **{**vars(sensor), "gain_error_max": 0.0, "current_offset_max_a": 0.0, "bus_gain_error_max": 0.0}
     )
 
 

@@ -29,7 +29,8 @@ class SensorModel:
     of gain and offset by its own standard uncertainties.
     """
 
-    shunt_ohm: float
+    shunt_ohm: float | None
+    """None for a meter that states the errors of its current itself: see `without_shunt`."""
     shunt_tolerance: float
     """Relative bound of the shunt's value, for example 0.01."""
     gain_error_max: float
@@ -48,12 +49,45 @@ class SensorModel:
     """Part of the time in which the current is converted: 0.5 in shunt+bus mode, 1 in shunt-only mode."""
     clock_error_max: float = RESONATOR_ERROR_MAX
     """Relative bound of the meter's own oscillator; it counts where no better clock gives the seconds."""
+    current_offset_max_a: float | None = None
+    """Bound of the current's offset [A], of a meter without a shunt."""
+    current_step_a: float | None = None
+    """One step of the current [A], of a meter without a shunt."""
     calibration: str | None = None
     """Identity of the calibration that was applied to the trace; None for spec-sheet values."""
     calibrated_power_gain_u: float | None = None
     """Relative standard uncertainty of power after calibration."""
     calibrated_offset_u_a: float | None = None
     """Standard uncertainty of the current's offset after calibration [A]."""
+
+    @classmethod
+    def without_shunt(
+        cls,
+        *,
+        current_gain_error_max: float,
+        current_offset_max_a: float,
+        current_step_a: float,
+        voltage_gain_error_max: float,
+        voltage_step_v: float,
+        current_max_a: float,
+        seen_fraction: float,
+        clock_error_max: float,
+    ) -> SensorModel:
+        """A meter that states bounds of its current as a whole, whatever it measures it with."""
+        return cls(
+            shunt_ohm=None,
+            shunt_tolerance=0.0,
+            gain_error_max=current_gain_error_max,
+            offset_v_max=0.0,
+            shunt_lsb_v=0.0,
+            bus_lsb_v=voltage_step_v,
+            bus_gain_error_max=voltage_gain_error_max,
+            current_max_a=current_max_a,
+            seen_fraction=seen_fraction,
+            clock_error_max=clock_error_max,
+            current_offset_max_a=current_offset_max_a,
+            current_step_a=current_step_a,
+        )
 
     @property
     def power_gain_u(self) -> float:
@@ -67,11 +101,20 @@ class SensorModel:
         """Standard uncertainty of the current's offset [A]."""
         if self.calibrated_offset_u_a is not None:
             return self.calibrated_offset_u_a
-        return self.offset_v_max / self.shunt_ohm / SQRT3
+        return self.current_offset_bound_a / SQRT3
+
+    @property
+    def current_offset_bound_a(self) -> float:
+        """Bound of the current's offset [A], uncalibrated."""
+        if self.shunt_ohm is None:
+            return self.current_offset_max_a or 0.0
+        return self.offset_v_max / self.shunt_ohm
 
     @property
     def current_lsb_a(self) -> float:
         """One step of the current [A]."""
+        if self.shunt_ohm is None:
+            return self.current_step_a or 0.0
         return self.shunt_lsb_v / self.shunt_ohm
 
     def to_json(self) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def _edges(record: RunRecord) -> SyncEdges:
 
 def _operations(record: RunRecord, logged: LoggedOperations) -> None:
     """operations.parquet, of logs that hold what the loader did and nothing else."""
-    if not logged.faults:
+    if not logged.withheld:
         write_operations(record.path("operations.parquet"), logged.table)
 
 
@@ -234,8 +234,8 @@ def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged:
         logged.table,
         evidence.cores,
     )
-    if logged.faults:
-        entries = without_operations(entries, logged.faults[0])
+    if logged.withheld:
+        entries = without_operations(entries, logged.withheld)
     recorded = further_numbers(record.directory)
     if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:
         entries["by_sensor"] = {

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from opjoule.errors import RecordFault
 from opjoule.operations.operation_table import KINDS, OperationTable
-from opjoule.operations.oplog import read_operation_log
+from opjoule.operations.oplog import FILE_HEADER, read_operation_log
 from opjoule.record.result import GROUPS, UNITS
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Missing
@@ -36,7 +36,9 @@ class LoggedOperations:
     table: OperationTable
     """Of all sound logs, sorted by start."""
     faults: tuple[str, ...]
-    """Why no figure per operation can be given, a line for each log that cannot be relied on."""
+    """A line for each log that cannot be relied on."""
+    withheld: str
+    """Why no figure per operation can be given: the fault of a run's log; empty where all of them are sound."""
     torn_bytes: int
     """Cut off at the end of a log whose loader did not come to its end."""
 
@@ -49,18 +51,24 @@ def read_logs(record: RunRecord) -> LoggedOperations:
     """
     summaries: Mapping[str, Any] = record.contents.get("loader") or {}
     found = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
-    tables, faults, torn_bytes = [], [], 0
+    tables, faults, withheld, torn_bytes = [], [], "", 0
     for tag in sorted(tag for tag in found | summaries.keys() if _TAG.fullmatch(tag)):
+        path, summary = record.path(f"raw/{tag}.oplog"), summaries.get(tag)
+        if summary is None and path.stat().st_size < FILE_HEADER.size:
+            continue  # killed before its first block
         try:
             log = read_operation_log(record.intact(f"raw/{tag}.oplog"))
-            if (summary := summaries.get(tag)) is not None:
-                _check_against(log.operations, log.torn_bytes, summary, record.path(f"raw/{tag}.oplog"))
+            if summary is not None:
+                _check_against(log.operations, log.torn_bytes, summary, path)
         except RecordFault as fault:
-            faults.append(f"no figure per operation: {fault}")
+            counts = tag.startswith("run-") and summary is not None
+            faults.append(f"no figure per operation: {fault}" if counts else str(fault))
+            withheld = withheld or (faults[-1] if counts else "")
             continue
         tables.append(log.operations)
         torn_bytes += log.torn_bytes
-    return LoggedOperations(OperationTable.concatenate(tables).sorted(), tuple(faults), torn_bytes)
+    table = OperationTable.concatenate(tables).sorted()
+    return LoggedOperations(table, tuple(faults), withheld, torn_bytes)
 
 
 def _check_against(logged: OperationTable, torn_bytes: int, summary: Mapping[str, Any], path: Path) -> None:

@@ -87,10 +87,11 @@ class HwmonSource:
 
     def sensor_model(self) -> SensorModel:
         """The INA219 breakout's bounds, with the driver's steps and what one reading a period sees."""
-        model = vars(ina219_breakout())
+        chip = ina219_breakout()
+        model = vars(chip)
         step_a = self._files.current_a if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
-        seen = {"shunt_lsb_v": max(model["shunt_lsb_v"], step_a * model["shunt_ohm"])}
+        seen = {"shunt_lsb_v": max(model["shunt_lsb_v"], step_a * (chip.shunt_ohm or 0.0))}
         return SensorModel(
             **{
                 **model,

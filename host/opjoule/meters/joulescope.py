@@ -270,14 +270,12 @@ class JoulescopeMeter:
 
 def joulescope_sensor() -> SensorModel:
     """Error bounds that are taken for both models."""
-    return SensorModel(
-        shunt_ohm=1.0,
-        shunt_tolerance=0.0,
-        gain_error_max=GAIN_ERROR_MAX,
-        offset_v_max=OFFSET_MAX_A,
-        shunt_lsb_v=1e-6,
-        bus_lsb_v=1e-6,
-        bus_gain_error_max=GAIN_ERROR_MAX,
+    return SensorModel.without_shunt(
+        current_gain_error_max=GAIN_ERROR_MAX,
+        current_offset_max_a=OFFSET_MAX_A,
+        current_step_a=1e-6,
+        voltage_gain_error_max=GAIN_ERROR_MAX,
+        voltage_step_v=1e-6,
         current_max_a=CURRENT_MAX_A,
         seen_fraction=1.0,
         clock_error_max=CRYSTAL_ERROR_MAX,

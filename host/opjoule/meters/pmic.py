@@ -67,14 +67,12 @@ class PmicSource:
 
     def sensor_model(self) -> SensorModel:
         """Bounds that are taken, not stated by the vendor."""
-        return SensorModel(
-            shunt_ohm=1.0,
-            shunt_tolerance=0.0,
-            gain_error_max=GAIN_ERROR_MAX,
-            offset_v_max=5e-3,
-            shunt_lsb_v=1e-3,
-            bus_lsb_v=5e-3,
-            bus_gain_error_max=0.01,
+        return SensorModel.without_shunt(
+            current_gain_error_max=GAIN_ERROR_MAX,
+            current_offset_max_a=5e-3,
+            current_step_a=1e-3,
+            voltage_gain_error_max=0.01,
+            voltage_step_v=5e-3,
             current_max_a=5.0,
             seen_fraction=0.01,
             clock_error_max=CRYSTAL_ERROR_MAX,

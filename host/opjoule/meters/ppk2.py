@@ -46,6 +46,9 @@ _GONE = (OSError, termios.error)
 """What a port that has disappeared raises; pyserial's own exception is an OSError."""
 _ADC_V: Final = 1.8 / 163840
 _ADC_END: Final = 0x3FFF
+_COARSE_OHM: Final = 0.043
+"""Of its greatest range."""
+OFFSET_MAX_A: Final = 1e-3
 _RANGES: Final = 5
 _GET_META, _POWER_MODE, _DEVICE_POWER, _START, _STOP, _REGULATOR = 0x19, 0x11, 0x0C, 0x06, 0x07, 0x0D
 _AMPERE_METER: Final = 1
@@ -67,7 +70,7 @@ class Modifiers:
     @classmethod
     def parse(cls, text: str) -> "Modifiers":
         """From the kit's answer, one 'KEY: VALUE' a line. Raises: MeterFault: a value that is no number."""
-        nominal = [1031.64, 101.65, 10.15, 0.94, 0.043]
+        nominal = [1031.64, 101.65, 10.15, 0.94, _COARSE_OHM]
         rows: dict[str, str] = {}
         for line in text.splitlines():
             key, colon, value = line.partition(":")
@@ -321,14 +324,12 @@ class Ppk2Meter:
 
 def ppk2_sensor() -> SensorModel:
     """Error bounds of a PPK2 with a supply that is stated, not measured."""
-    return SensorModel(
-        shunt_ohm=0.043,
-        shunt_tolerance=0.0,
-        gain_error_max=GAIN_ERROR_MAX,
-        offset_v_max=1e-3 * 0.043,
-        shunt_lsb_v=4 * _ADC_V,
-        bus_lsb_v=0.0,
-        bus_gain_error_max=SUPPLY_ERROR_MAX,
+    return SensorModel.without_shunt(
+        current_gain_error_max=GAIN_ERROR_MAX,
+        current_offset_max_a=OFFSET_MAX_A,
+        current_step_a=4 * _ADC_V / _COARSE_OHM,
+        voltage_gain_error_max=SUPPLY_ERROR_MAX,
+        voltage_step_v=0.0,
         current_max_a=CURRENT_MAX_A,
         seen_fraction=1.0,
         clock_error_max=CRYSTAL_ERROR_MAX,

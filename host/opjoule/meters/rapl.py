@@ -98,15 +98,13 @@ class RaplSource:
         return Reading(energy_uj * 1e3 / (now_ns - last_ns), 1.0)
 
     def sensor_model(self) -> SensorModel:
-        """A power sensor of 1 ohm at 1 V; its step is a millisecond's worth of counting."""
-        return SensorModel(
-            shunt_ohm=1.0,
-            shunt_tolerance=0.0,
-            gain_error_max=GAIN_ERROR_MAX,
-            offset_v_max=0.0,
-            shunt_lsb_v=1e-6 / PERIOD_S,
-            bus_lsb_v=0.0,
-            bus_gain_error_max=0.0,
+        """Power as a current at 1 V; its step is a millisecond's worth of counting."""
+        return SensorModel.without_shunt(
+            current_gain_error_max=GAIN_ERROR_MAX,
+            current_offset_max_a=0.0,
+            current_step_a=1e-6 / PERIOD_S,
+            voltage_gain_error_max=0.0,
+            voltage_step_v=0.0,
             current_max_a=POWER_MAX_W,
             seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,

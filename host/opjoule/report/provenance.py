@@ -62,6 +62,7 @@ def essentials(run: Mapping[str, Any]) -> Element:
         "firmware": (meter.get("firmware_version"),),
         "sensor": tuple(f"{each.get('model')} at {int(each.get('address', 0)):#04x}" for each in sensors),
         "shunt": (_shunt(sensor),),
+        "meter's own bounds": (_own_bounds(sensor),),
         "calibration": (
             sensor.get("calibration") or ("none: bounds from the data sheets" if sensor else None),
         ),
@@ -73,12 +74,23 @@ def essentials(run: Mapping[str, Any]) -> Element:
 
 
 def _shunt(sensor: Mapping[str, Any]) -> str | None:
-    if "shunt_ohm" not in sensor:
+    if sensor.get("shunt_ohm") is None:
         return None
     parts = [f"{sensor['shunt_ohm']:g} \N{GREEK CAPITAL LETTER OMEGA}"]
     parts += [f"tolerance {percent(sensor['shunt_tolerance'])}"] if "shunt_tolerance" in sensor else []
     parts += [f"gain error at most {percent(sensor['gain_error_max'])}"] if "gain_error_max" in sensor else []
     return ", ".join(parts)
+
+
+def _own_bounds(sensor: Mapping[str, Any]) -> str | None:
+    """What a meter without a shunt states of itself."""
+    if not sensor or sensor.get("shunt_ohm") is not None:
+        return None
+    offset = rounded(float(sensor.get("current_offset_max_a") or 0.0), None, "A", 2)
+    return (
+        f"current within {percent(sensor['gain_error_max'])} and {offset}, "
+        f"voltage within {percent(sensor['bus_gain_error_max'])}"
+    )
 
 
 def faults(answer: Answer) -> list[Element]:

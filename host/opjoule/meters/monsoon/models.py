@@ -159,14 +159,12 @@ class Model:
     def sensor_model(self, channel: str) -> SensorModel:
         """Error bounds of the device as delivered, uncalibrated."""
         scale = self.main_voltage_scale if channel == "main" else self.usb_voltage_scale
-        return SensorModel(
-            shunt_ohm=_NOMINAL_SHUNT_OHM,
-            shunt_tolerance=0.0,  # within the gain error
-            gain_error_max=GAIN_ERROR_MAX,
-            offset_v_max=OFFSET_MAX_A * _NOMINAL_SHUNT_OHM,
-            shunt_lsb_v=self.coarse_step_a * _NOMINAL_SHUNT_OHM,
-            bus_lsb_v=ADC_STEP_V * scale,
-            bus_gain_error_max=VOLTAGE_ERROR_MAX,
+        return SensorModel.without_shunt(
+            current_gain_error_max=GAIN_ERROR_MAX,
+            current_offset_max_a=OFFSET_MAX_A,
+            current_step_a=self.coarse_step_a,
+            voltage_gain_error_max=VOLTAGE_ERROR_MAX,
+            voltage_step_v=ADC_STEP_V * scale,
             current_max_a=self.current_max_a,
             seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,
