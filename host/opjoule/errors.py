@@ -15,6 +15,9 @@
     │   └── AlignmentError             two clocks that cannot be matched, or not uniquely
     └── Interrupted          exit 130  Ctrl-C or a termination signal
 
+A measurement that came to its end with a fault is no error: its record and its figures are there, without those that
+the fault makes wrong. It ends with exit status 6 (FAULTY_EXIT), and a trace that is shorter than asked, too.
+
 A message names the thing, its value, the limit it broke and what to do next. `causes` holds the
 errors underneath, for example one for each device that failed.
 """
@@ -23,7 +26,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
+
+FAULTY_EXIT: Final = 6
+"""A measurement came to its end, with a fault that its record names."""
 
 
 class OpJouleError(Exception):

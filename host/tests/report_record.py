@@ -223,16 +223,19 @@ FOUND: dict[str, Any] = {
 }
 _LATER = "not separated yet: needs more than one run"
 RESULT: dict[str, Any] = {
-    "schema": {"name": "result", "version": 1},
+    "schema": {"name": "result", "version": 2},
+    "repeats": 1,
+    "warnings": [],
     "energy_per_operation_j": _m(0.002874, 0.000043, "J"),
     "marginal_energy_per_operation_j": _m(0.000861, 0.000052, "J"),
+    "run_energy_j": _m(44.215, 0.66, "J"),
+    "write_back_energy_j": _m(1.04, 0.05, "J"),
     "energy_j": _m(57.48, 0.86, "J"),
     "marginal_energy_j": _m(17.2, 1.04, "J"),
     "power_w": _m(4.4215, 0.066, "W"),
     "idle_power_w": _m(3.0934, 0.046, "W"),
     "duration_s": _m(10.0, 0.000002, "s"),
     "settle_s": _m(3.0, 0.000002, "s"),
-    "settle_energy_j": _m(10.32, 0.15, "J"),
     "harness_energy_j": _none("not measured: --no-harness"),
     "operations": _m(20000, 0, "1"),
     "throughput_per_s": _m(2000.0, 0.0004, "1/s"),

@@ -89,7 +89,8 @@ def test_a_loader_run_is_followed_and_its_files_come_back(device, tmp_path):
     raw.mkdir()
     run = device.start_loader(["idle", "--seconds", "0.3"], raw, "idle-1")
     phases = [line["phase"] for line in run.lines() if "phase" in line]
-    assert run.finish() == 0
+    assert run.wait() == 0
+    run.fetch()
     assert phases[:2] == ["idle-start", "idle-end"]
     assert (raw / "idle-1.system.csv").read_text().startswith("board_ns,")
     assert not list(raw.glob("*.part"))
@@ -103,7 +104,8 @@ def test_an_interrupt_ends_the_loader_in_order(device, tmp_path):
     assert next(lines)["phase"] == "idle-start"
     run.interrupt()
     rest = list(lines)
-    assert run.finish() == 130
+    assert run.wait() == 130
+    run.fetch()
     assert [line["summary"]["interrupted"] for line in rest if "summary" in line] == [True]
     assert (raw / "idle-1.events.jsonl").exists()
 
@@ -210,7 +212,7 @@ def test_a_cut_link_ends_the_run_and_its_files_are_fetched_when_it_is_back(sshd,
         list(lines)
         threading.Timer(1.0, link.heal).start()
         with pytest.raises(LinkFault, match=r"lost .* its files were fetched"):
-            run.finish()
+            run.wait()
         assert (raw / "idle-1.system.csv").read_text().count("\n") > 2
         assert device.clock_exchange().round_trip_ns > 0
     finally:
@@ -303,7 +305,7 @@ def test_few_sessions_lead_to_the_first_operation(sshd, tmp_path):
         run = device.start_loader(["run", *common], tmp_path / "raw", "run-1")
         assert len(sessions) <= 11
         assert any(line.get("phase") == "run-start" for line in run.lines())
-        assert run.finish() == 0
+        assert run.wait() == 0
         watch.stop()
     finally:
         device.close()

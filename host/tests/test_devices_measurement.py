@@ -84,7 +84,7 @@ class LoopbackRig:
             "--idle",
             "0.5",
         ]
-        command += ["--settle-limit", "0.5", "--no-harness", "--no-signature", *options]
+        command += ["--repeats", "1", "--settle-limit", "60", "--no-harness", "--no-signature", *options]
         return subprocess.Popen(
             command,
             env={**os.environ, "PYTHONPATH": str(ROOT / "host")},

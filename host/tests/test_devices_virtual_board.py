@@ -209,7 +209,9 @@ try:
     run = device.start_loader(["idle", "--seconds", "3", "--sync", "gpio:/dev/gpiochip0:0"], Path(raw), "idle-1")
     for line in run.lines():
         pass
-    print("status", run.finish(), flush=True)
+    status = run.wait()
+    run.fetch()
+    print("status", status, flush=True)
 finally:
     print("left", device.restore(), flush=True)
     device.close()
@@ -294,7 +296,7 @@ def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monk
         device.shell.run(["sudo", "systemctl", "reboot"])
     list(lines)
     with pytest.raises(LinkFault, match="has restarted and kept no files"):
-        run.finish()
+        run.wait()
     assert device.restore() == []
     device.close()
     as_root(machine, STAND_IN)
@@ -332,7 +334,7 @@ def without_boot(lines: list[str]) -> list[str]:
 def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) -> Path:
     asked = arguments.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "2",
-         "--no-harness", "--settle-limit", "20", *options]
+         "--no-harness", "--repeats", "1", *options]
     )  # fmt: skip
     plan = make_plan(asked.options)
     out = tmp_path / "record"
@@ -388,8 +390,8 @@ OWN_RUN = """
 set -e
 cd /home/rig/opjoule
 PYTHONPATH=host python3 -m opjoule.cli.measure --db leveldb --device generic-linux --storage disk \\
-  --rig /home/rig/rig.toml --out /home/rig/record --records 200 --operations 300 --idle 2 --no-harness \\
-  --no-signature --settle-limit 20 --json
+  --rig /home/rig/rig.toml --out /home/rig/record --records 200 --operations 300 --idle 2 --no-harness --repeats 1 \\
+  --no-signature --json
 """
 
 

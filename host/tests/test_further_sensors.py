@@ -41,11 +41,12 @@ def found():
 
 
 def test_every_number_is_there(found):
-    assert tuple(found) == SENSOR_KEYS
+    assert tuple(found) == (*SENSOR_KEYS, "lost_samples")
 
 
-def test_energy_covers_run_and_settle_and_marginal_energy_leaves_idle_out(found):
-    assert found["energy_j"].value == pytest.approx(11 * RUN_W, rel=1e-3)
+def test_energy_is_that_of_the_run_and_of_settle_above_idle_and_marginal_energy_leaves_idle_out(found):
+    assert found["run_energy_j"].value == pytest.approx(10 * RUN_W, rel=1e-3)
+    assert found["energy_j"].value == pytest.approx(10 * RUN_W + (RUN_W - IDLE_W), rel=1e-3)
     assert found["marginal_energy_j"].value == pytest.approx(11 * (RUN_W - IDLE_W), rel=1e-3)
     assert found["power_w"].value == pytest.approx(RUN_W, rel=1e-3)
     assert found["idle_power_w"].value == pytest.approx(IDLE_W, rel=1e-3)

@@ -30,7 +30,19 @@ def ycsb(tmp_path_factory):
 
 def measure(out, *options, path=None):
     command = [sys.executable, "-m", "opjoule.cli.measure", "--generator", "ycsb", "--db", "leveldb"]
-    command += ["--device", "rpi4", "--simulate", "--out", str(out), "--records", "500", "--idle", "0.5"]
+    command += [
+        "--device",
+        "rpi4",
+        "--simulate",
+        "--out",
+        str(out),
+        "--records",
+        "500",
+        "--idle",
+        "0.5",
+        "--repeats",
+        "1",
+    ]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host"), "COLUMNS": "200"}
     if path is not None:
         environment["PATH"] = path

@@ -60,7 +60,7 @@ def test_a_property_setting_wins_over_the_named_option():
 
 
 def test_a_core_workload_s_example_counts_are_replaced_and_another_file_s_are_kept():
-    assert plan_of().properties["recordcount"] == "50000"
+    assert plan_of().properties["recordcount"] == "20000"
     study = ROOT / "ycsb-workloads" / "s1" / "zipfian-read-64b.properties"
     counts = dict(line.split("=", 1) for line in study.read_text().splitlines() if "count=" in line)
     assert plan_of("--workload", "s1/zipfian-read-64b").properties["recordcount"] == counts["recordcount"]

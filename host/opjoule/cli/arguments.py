@@ -19,6 +19,8 @@ examples:
       the whole path on this computer, with a simulated board and meter
   host/measure.py --db sqlite --device rpi4 --storage ssd-usb3 --workload b --repeats 5
       a real board, as described in rig.toml
+  host/measure.py --db leveldb --device rpi4 --seconds 30 --until-u 3%
+      runs of 30 s, as many as it takes to know the energy above idle to 3 %
   host/measure.py --db leveldb --device rpi4 --simulate --dry-run
       the plan: phases, durations, settings; nothing is run
 
@@ -93,6 +95,19 @@ def _positive(text: str) -> int:
     return value
 
 
+def _percent(text: str) -> float:
+    """A share from per cent: 0.03 from "3%" or "3"."""
+    try:
+        value = float(text.removesuffix("%")) / 100
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a percentage above 0 and below 100, for example 3%"
+        )
+    return value
+
+
 def _seconds(text: str) -> float:
     try:
         value = float(text)
@@ -142,8 +157,11 @@ def _workload(parser: argparse.ArgumentParser) -> None:
     work.add_argument(
         "--distribution", metavar="NAME", help="zipfian, latest, uniform, ... (default: the workload's)"
     )
-    work.add_argument("--records", type=_positive, metavar="N", help="records loaded first (default: 50000)")
+    work.add_argument("--records", type=_positive, metavar="N", help="records loaded first (default: 20000)")
     work.add_argument("--operations", type=_positive, metavar="N", help="operations run (default: 100000)")
+    work.add_argument(
+        "--seconds", type=_positive, metavar="S", help="run as many operations as fit into S seconds instead"
+    )
     work.add_argument(
         "--value-size",
         type=_positive,
@@ -218,21 +236,37 @@ def _rig(parser: argparse.ArgumentParser) -> None:
 def _how(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how it is measured")
     how.add_argument(
-        "--idle", type=_seconds, default=5.0, metavar="S", help="idle before and after each run (default: 5)"
+        "--idle",
+        type=_seconds,
+        metavar="S",
+        help="idle before and after each run; its first third, at most 10 s, is left out (default: 30, simulated 3)",
     )
     how.add_argument(
         "--repeats",
         type=_positive,
-        default=1,
+        default=3,
         metavar="N",
-        help="whole cycles: load, idle, run, settle, idle (default: 1)",
+        help="whole cycles: load, idle, run, settle, idle; their spread is in every interval (default: 3)",
+    )
+    how.add_argument(
+        "--until-u",
+        type=_percent,
+        metavar="P%",
+        help="repeat until the energy above idle per operation is known to this, for example 3%%",
+    )
+    how.add_argument(
+        "--repeats-limit",
+        type=_positive,
+        default=30,
+        metavar="N",
+        help="most repeats with --until-u (default: 30)",
     )
     how.add_argument(
         "--settle-limit",
         type=_seconds,
         default=60.0,
         metavar="S",
-        help="longest wait for pending writes (default: 60)",
+        help="longest wait for writes and for the power to be back at rest (default: 60)",
     )
     how.add_argument(
         "--signature",

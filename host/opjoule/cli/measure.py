@@ -22,7 +22,7 @@ from opjoule.devices.interface import Device
 from opjoule.devices.rig_board import open_board, preview
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.devices.state_settings import StateSettings
-from opjoule.errors import BadInput, Interrupted, OpJouleError
+from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
 from opjoule.measurement.collection import Evidence, collect
 from opjoule.measurement.plan import Plan, parse_properties
 from opjoule.measurement.progress import PhaseProgress
@@ -73,7 +73,14 @@ def run_measure(options: argparse.Namespace) -> int:
     else:
         print_summary(directory)
     _tell_truth(plan, options, directory)
-    return 0 if record.status == "complete" else 1
+    return exit_status(record)
+
+
+def exit_status(record: RunRecord) -> int:
+    """0 for a run without a fault, 6 for one that came to its end with faults, 1 for one that did not."""
+    if record.status == "partial":
+        return 1
+    return FAULTY_EXIT if record.faults or record.withheld else 0
 
 
 def _rig_seed(options: argparse.Namespace) -> int:

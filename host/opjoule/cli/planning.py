@@ -12,7 +12,14 @@ from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig
 from opjoule.errors import BadInput
-from opjoule.measurement.plan import Plan, find_workload, workload_properties
+from opjoule.measurement.plan import (
+    FASTEST_PER_S,
+    IDLE_S,
+    SIMULATED_IDLE_S,
+    Plan,
+    find_workload,
+    workload_properties,
+)
 from opjoule.measurement.ycsb_core import YcsbCore, check_settings, file_properties
 
 SEED = 1
@@ -27,6 +34,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     """
     profile = find_profile(options.device)
     workload = find_workload(options.workload, ROOT / "ycsb-workloads")
+    simulated = options.simulate or profile.name == "virtual"
     plan = Plan(
         database=find_database(options.db),
         profile=profile,
@@ -37,16 +45,19 @@ def make_plan(options: argparse.Namespace) -> Plan:
             workload,
             distribution=options.distribution,
             records=options.records,
-            operations=options.operations,
+            operations=options.seconds * FASTEST_PER_S if options.seconds else options.operations,
             value_size=options.value_size,
         ),
         threads=options.threads,
         seed=SEED if options.seed is None else options.seed,
-        idle_s=options.idle,
+        idle_s=(SIMULATED_IDLE_S if simulated else IDLE_S) if options.idle is None else options.idle,
         repeats=options.repeats,
+        run_s=options.seconds,
+        until_u=options.until_u,
+        repeats_limit=max(options.repeats, options.repeats_limit),
         settle_limit_s=options.settle_limit,
         harness=not options.no_harness,
-        simulated=options.simulate or profile.name == "virtual",
+        simulated=simulated,
         signature=options.signature,
         generator=_generator(options.generator),
         asked={key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
@@ -54,6 +65,11 @@ def make_plan(options: argparse.Namespace) -> Plan:
     for key in ("recordcount", "operationcount"):
         if not plan.properties[key].isdigit():
             raise BadInput(f"property {key}={plan.properties[key]!r} is not a whole number of at least 0")
+    if plan.run_s and (plan.generator or options.operations):
+        other = "--generator" if plan.generator else "--operations"
+        raise BadInput(f"--seconds {plan.run_s} and {other} both say when a run ends: give one of them")
+    if plan.until_u and not plan.idle_s:
+        raise BadInput("--until-u needs idle power, which --idle 0 leaves out")
     if plan.generator:
         check_settings({**file_properties(workload), **plan.properties}, plan.threads)
     return plan
@@ -85,7 +101,8 @@ def show_plan(plan: Plan, meter: str, clocks: str, directory: str, preparation: 
     console.print(f"  meter      {meter}")
     console.print(f"  clocks     {clocks}")
     console.print(f"  record     {directory}")
-    table = Table("phase", "what happens", title=f"{plan.repeats} repeat(s) of", title_justify="left")
+    more = f", more until the interval is ±{100 * plan.until_u:g} %" if plan.until_u else ""
+    table = Table("phase", "what happens", title=f"{plan.repeats} repeat(s){more} of", title_justify="left")
     for name, about in plan.phases():
         table.add_row(name, about)
     console.print(table)

@@ -103,20 +103,23 @@ class BoardLoader(LoaderProcess):
                 with contextlib.suppress(OSError):  # the connection is gone; finish() says so
                     self._process.stdin.close()
 
-    def finish(self) -> int:
-        """Waits for the end and fetches the files, after a lost link as soon as the board is back.
+    def wait(self) -> int:
+        """Waits for the end; after a lost link fetches the files as soon as the board is back.
 
         Raises: LinkFault: the link was lost; says whether the files were fetched.
         """
-        status = super().finish()
+        status = super().wait()
         self.interrupt()
-        if self._shell.is_up() and status != _SSH_LOST:
-            stop_and_fetch(self._shell, self._folder, self._raw)
-            return status
-        if self._shell.is_still_up():
-            stop_and_fetch(self._shell, self._folder, self._raw)
+        if (self._shell.is_up() and status != _SSH_LOST) or self._shell.is_still_up():
             return status
         raise LinkFault(self._after_lost_link())
+
+    def fetch(self) -> None:
+        """Copies its files to the host and removes them from the board.
+
+        Raises: LinkFault, DeviceFault: the files did not arrive.
+        """
+        stop_and_fetch(self._shell, self._folder, self._raw)
 
     def _after_lost_link(self) -> str:
         why = f"the link to {self._shell.target} was lost ({self._shell.why_down()})"

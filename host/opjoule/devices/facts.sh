@@ -15,6 +15,7 @@ say model "$(first /proc/device-tree/model || echo unknown)"
 say serial "$(first /proc/device-tree/serial-number || echo unknown)"
 # shellcheck disable=SC1091 # the board's file
 say system "$(. /etc/os-release 2>/dev/null; echo "${PRETTY_NAME-unknown}")"
+say cpu "$(sed -n 's/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1)"
 say processors "$(getconf _NPROCESSORS_ONLN)"
 say memory_kb "$(sed -n 's/^MemTotal: *\([0-9]*\).*/\1/p' /proc/meminfo)"
 say clock_source "$(first /sys/devices/system/clocksource/clocksource0/current_clocksource)"

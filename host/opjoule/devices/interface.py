@@ -17,8 +17,12 @@ class LoaderRun(Protocol):
         """Its JSON lines as they come, phases and progress alike, until it ends."""
         ...
 
-    def finish(self) -> int:
-        """Waits for its end, fetches its files and returns its exit status."""
+    def wait(self) -> int:
+        """Waits for its end and returns its exit status; nothing else is done on the board."""
+        ...
+
+    def fetch(self) -> None:
+        """Brings its files to the host, where they are on the board: work for the board, kept out of all windows."""
         ...
 
     def interrupt(self) -> None:

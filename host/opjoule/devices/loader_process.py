@@ -81,14 +81,17 @@ class LoaderProcess:
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)
 
-    def finish(self) -> int:
-        """Waits for the end; the exit status, negative for a signal."""
+    def wait(self) -> int:
+        """Waits for the end; the exit status, negative for a signal. Nothing is done on the board."""
         for reader in self._readers:
             reader.join()
         status = self._process.wait()
         if self._stream:
             self._stream.stop()
         return status
+
+    def fetch(self) -> None:
+        """Its files are here already."""
 
     def complaint(self) -> str:
         """The last plain line on stderr, without the program's name."""

@@ -37,6 +37,21 @@ def file_options(command: str, files: dict[str, Path]) -> list[str]:
     ]
 
 
+def _system() -> str | None:
+    """Name and version of the operating system, as os-release has it."""
+    try:
+        return platform.freedesktop_os_release().get("PRETTY_NAME")
+    except OSError:
+        return None
+
+
+def _cpu() -> str | None:
+    """The processor's own name; ARM kernels give none."""
+    with Path("/proc/cpuinfo").open(errors="replace") as lines:
+        names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+        return next(names, None)
+
+
 def start_stream(stream: list[str] | None, raw: Path, tag: str) -> OperationStream | None:
     """Starts the program that makes the operations, if one is to; its own words go to raw/TAG.generator.log."""
     return OperationStream(stream, raw / f"{tag}.generator.log") if stream else None
@@ -61,6 +76,8 @@ class LocalDevice:
             "connection": "local",
             "kernel": f"{names.sysname} {names.release}",
             "machine": names.machine,
+            "system": _system(),
+            "cpu": _cpu(),
             "processors": os.cpu_count(),
             "python": platform.python_version(),
             "loader_sha256": hashlib.sha256(self._loader.read_bytes()).hexdigest(),

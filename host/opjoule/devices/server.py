@@ -114,7 +114,7 @@ class MongoServer:
         if listens.status != 0:
             why = "ended" if listens.status == 3 else f"does not listen after {START_LIMIT_S:g} s"
             self._process.end_input()
-            self._process.finish()
+            self._process.wait()
             raise DeviceFault(
                 f"'{mongod}' on {self._shell.target} {why}: {self._process.complaint() or 'it said nothing'}; "
                 "give its path as mongod in rig.toml (docs/how-to/measure-mongodb.md)"
@@ -144,7 +144,7 @@ class MongoServer:
             thread.join()  # its last answer comes, or is given up by the dialogue
         self._dialogue.close()
         self._process.end_input()
-        self._process.finish()
+        self._process.wait()
         if self._shell.is_up():
             remove_sessions(self._shell, [self._data, self._folder])
 

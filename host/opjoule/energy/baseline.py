@@ -42,7 +42,7 @@ class IdlePower:
 
 @dataclass(frozen=True)
 class MarginalEnergy:
-    """Energy of a window beyond idle power times its duration."""
+    """Energy of a window beyond idle power times its duration, or times a part of it."""
 
     energy: Measured | Unstated
     """[J], k = 2; without an uncertainty if samples of the window or of idle are clipped."""
@@ -79,12 +79,15 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Sen
     )
 
 
-def marginal_energy(run: EnergyResult, idle: IdlePower, sensor: SensorModel) -> MarginalEnergy:
-    """Energy of the run less idle power times the run's duration.
+def marginal_energy(
+    run: EnergyResult, idle: IdlePower, sensor: SensorModel, idle_s: float | None = None
+) -> MarginalEnergy:
+    """Energy of a window less idle power times `idle_s`: the window's whole duration, or a part of it.
 
-    Gain errors scale the difference; the current's offset cancels up to the change of the supply voltage.
+    Gain errors scale the difference; the current's offset cancels up to the change of the supply voltage, as far as
+    idle power is taken away.
     """
-    duration_s = run.window.duration_s
+    duration_s = run.window.duration_s if idle_s is None else idle_s
     value_j = run.energy.value - idle.power.value * duration_s
     voltage_change_vs = run.voltage_time_vs - idle.voltage_v * duration_s
     parts = run.budget.parts

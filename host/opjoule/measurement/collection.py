@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -25,15 +25,17 @@ from opjoule.measurement.alignment import (
     align,
 )
 from opjoule.measurement.execution import SIGNATURE
-from opjoule.measurement.logged import LoggedOperations, read_logs, without_operations
+from opjoule.measurement.logged import LoggedOperations, read_logs
 from opjoule.measurement.phases import Phase, phase_from_json, whole_repeats
 from opjoule.measurement.summary import build_result, sensor_energies
+from opjoule.measurement.trace_faults import TraceFault
 from opjoule.meters.sensors import ARDUINO_BOARDS
 from opjoule.operations import schemas
 from opjoule.operations.loader_files import LoaderFile, load_changes, read_events, read_system, sync_edges
 from opjoule.operations.tables import write_operations, write_parquet
 from opjoule.record.result import write_result
 from opjoule.record.run_record import RunRecord
+from opjoule.record.withheld import ENERGY, PER_OPERATION, withhold
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.power_trace import PowerTrace
 
@@ -82,7 +84,7 @@ def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
 def collect(record: RunRecord, evidence: Evidence) -> None:
     """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
 
-    The status is "complete" if nothing was missing, "failed" if the clocks contradict each other, else "partial".
+    The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial".
     """
     attempt = _Attempt(record)
     attempt(lambda: _trace_files(record))
@@ -91,19 +93,19 @@ def collect(record: RunRecord, evidence: Evidence) -> None:
     attempt(lambda: _tables(record, "events.jsonl", "events.parquet", schemas.EVENTS, read_events))
     attempt(lambda: _tables(record, "system.csv", "system.parquet", schemas.SYSTEM, read_system))
     alignment = attempt(lambda: _align(record, evidence)) if evidence.phases else None
-    if alignment is not None:
-        attempt(lambda: _result(record, evidence, alignment, logged))
-    contradiction = alignment is not None and not alignment.passed
-    if contradiction:
+    if alignment is not None and not alignment.passed:
         record.add_fault(
-            "clock evidence disagrees beyond its stated uncertainty: per-operation results do not hold"
+            "clock evidence disagrees beyond its stated uncertainty: energies cannot be placed",
+            withholds=(ENERGY, PER_OPERATION),
         )
     for line in logged.faults:
-        record.add_fault(line)
+        record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
+    if alignment is not None:
+        attempt(lambda: _result(record, evidence, alignment, logged))
     if evidence.ended_early or attempt.failed or logged.faults:
         record.finish("partial")
     else:
-        record.finish("failed" if contradiction else "complete")
+        record.finish("failed" if record.withheld else "complete")
 
 
 T = TypeVar("T")
@@ -123,6 +125,16 @@ class _Attempt:
             self.failed = True
             self._record.add_fault(str(error))
             return None
+
+
+def interim_result(record: RunRecord) -> Mapping[str, Any]:
+    """The numbers of the whole repeats that a measurement under way has on disk.
+
+    Raises: OpJouleError: there is none yet, or the clocks cannot be matched yet.
+    """
+    evidence = Evidence.of(record, ended_early=True)
+    entries, _ = _entries(record, evidence, _align(record, evidence), read_logs(record))
+    return withhold(entries, record.withheld)
 
 
 def _trace_files(record: RunRecord) -> None:
@@ -220,12 +232,22 @@ def _load_u_ns(record: RunRecord) -> float:
 
 
 def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged: LoggedOperations) -> None:
+    entries, faults = _entries(record, evidence, alignment, logged)
+    for fault in faults:
+        record.add_fault(fault.line, withholds=fault.withholds)
+    write_result(record.directory, withhold(entries, record.withheld), simulated=record.simulated)
+
+
+def _entries(
+    record: RunRecord, evidence: Evidence, alignment: Alignment, logged: LoggedOperations
+) -> tuple[dict[str, Any], list[TraceFault]]:
+    """All numbers of the whole repeats, nothing withheld, and the faults of the trace under them."""
     trace = _trace(record)
     phases = evidence.phases
     if evidence.ended_early:
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
         phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
-    entries = build_result(
+    entries, faults = build_result(
         record,
         phases,
         trace,
@@ -234,12 +256,10 @@ def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged:
         logged.table,
         evidence.cores,
     )
-    if logged.withheld:
-        entries = without_operations(entries, logged.withheld)
     recorded = further_numbers(record.directory)
     if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:
         entries["by_sensor"] = {
             str(key): sensor_energies(phases, _trace(record, key), model, alignment)
             for key, model in further.items()
         }
-    write_result(record.directory, entries, simulated=record.simulated)
+    return entries, faults

@@ -15,17 +15,8 @@ from typing import Any, Final
 from opjoule.errors import RecordFault
 from opjoule.operations.operation_table import KINDS, OperationTable
 from opjoule.operations.oplog import FILE_HEADER, read_operation_log
-from opjoule.record.result import GROUPS, UNITS
 from opjoule.record.run_record import RunRecord
-from opjoule.units import Missing
 
-PER_OPERATION: Final = frozenset(
-    {
-        *("energy_per_operation_j", "marginal_energy_per_operation_j", "harness_energy_j", "operations"),
-        *("throughput_per_s", "bandwidth_bytes_per_s", "latency_s", "by_operation"),
-    }
-)
-"""Keys of result.json that rest on which operations were done."""
 _TAG: Final = re.compile(r"(load|run)-([0-9]+)")
 
 
@@ -90,18 +81,3 @@ def _check_against(logged: OperationTable, torn_bytes: int, summary: Mapping[str
 def _compare(path: Path, what: str, logged: int, counted: object) -> None:
     if logged != counted:
         raise RecordFault(f"operation log {path}: holds {logged} {what}, the loader counted {counted}")
-
-
-def without_operations(entries: Mapping[str, Any], reason: str) -> dict[str, Any]:
-    """Entries of result.json without the figures that rest on the operations, at any depth."""
-
-    def withheld(key: str, value: Any) -> Any:
-        if key in PER_OPERATION:
-            return Missing(reason, UNITS.get(key) or (GROUPS[key][1] if key in GROUPS else ""))
-        if isinstance(value, Mapping):
-            return {inner: withheld(inner, each) for inner, each in value.items()}
-        if isinstance(value, list):
-            return [withheld("", each) for each in value]
-        return value
-
-    return {key: withheld(key, value) for key, value in entries.items()}

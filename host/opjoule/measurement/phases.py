@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 
@@ -16,6 +16,13 @@ class Phase:
     start_board_ns: int
     end_board_ns: int
     operations: int = 0
+    lead_in_s: float = 0.0
+    """At its start, left out where the phase's power is taken: a board comes to rest first [s]."""
+
+    @property
+    def steady(self) -> Phase:
+        """The phase without its lead-in."""
+        return replace(self, start_board_ns=self.start_board_ns + round(self.lead_in_s * 1e9), lead_in_s=0.0)
 
     @property
     def duration_s(self) -> float:
@@ -51,18 +58,23 @@ class PhaseMarks:
 
     def __init__(self) -> None:
         self._marks: dict[str, tuple[int, int]] = {}
+        self.settled = False
+        """The loader itself has seen to it that its engine is done and its writes are on the medium."""
 
     def add(self, line: dict[str, Any]) -> None:
         """Takes one JSON line of the loader; lines without a phase are left alone."""
         if "phase" in line:
             self._marks[str(line["phase"])] = (int(line["board_ns"]), int(line.get("operations", 0)))
+            self.settled = bool(line.get("settled", self.settled))
 
-    def phase(self, name: str, repeat: int, *, called: str | None = None) -> Phase | None:
+    def phase(
+        self, name: str, repeat: int, *, called: str | None = None, lead_in_s: float = 0.0
+    ) -> Phase | None:
         """The phase between NAME-start and NAME-end, or None if either is missing."""
         start, end = self._marks.get(f"{name}-start"), self._marks.get(f"{name}-end")
         if start is None or end is None:
             return None
-        return Phase(called or name, repeat, start[0], end[0], end[1])
+        return Phase(called or name, repeat, start[0], end[0], end[1], lead_in_s)
 
 
 def of_name(phases: Iterable[Phase], name: str, repeat: int) -> list[Phase]:

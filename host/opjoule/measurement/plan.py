@@ -12,9 +12,16 @@ from opjoule.devices.profiles import Profile
 from opjoule.errors import BadInput
 from opjoule.measurement.ycsb_core import YcsbCore, file_properties
 
-DEFAULT_RECORDS = 50_000
+DEFAULT_RECORDS = 20_000
 DEFAULT_OPERATIONS = 100_000
 HARNESS_S = 2.0
+IDLE_S = 30.0
+"""Idle before and after each run on a board."""
+SIMULATED_IDLE_S = 3.0
+"""The same on the simulated rig, whose board comes to rest at once."""
+LEAD_IN_MAX_S = 10.0
+FASTEST_PER_S = 1_000_000
+"""More operations a second than any engine makes: --seconds sets the operation count by it."""
 DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
 
 
@@ -31,20 +38,34 @@ class Plan:
     threads: int
     seed: int
     idle_s: float
+    """Length of an idle phase, its lead-in included."""
     repeats: int
+    """The fewest; `until_u` may ask for more."""
     settle_limit_s: float
     harness: bool
     simulated: bool
     signature: bool | None = None
     """Play the load signature before and after; None: where there is no sync line."""
+    run_s: int | None = None
+    """Run for so long instead of for a number of operations."""
+    until_u: float | None = None
+    """Repeat until the headline's relative interval (k = 2) is no wider, at most repeats_limit times."""
+    repeats_limit: int = 30
     generator: YcsbCore | None = None
     """What makes the operations on this computer; None: the loader makes its own."""
     asked: dict[str, Any] = field(default_factory=dict)
     """The user's own words, for run.json."""
 
+    @property
+    def lead_in_s(self) -> float:
+        """Start of an idle phase that is left out: a third of it, at most 10 s."""
+        return min(self.idle_s / 3.0, LEAD_IN_MAX_S)
+
     def loader_arguments(self, command: str, database: str, path: str, workload: str) -> list[str]:
         """The loader's command line for `load` or `run`, files and sync line aside."""
-        settings = [part for key, value in self.properties.items() for part in ("-p", f"{key}={value}")]
+        limit = {"maxexecutiontime": str(self.run_s)} if self.run_s and command == "run" else {}
+        chosen = {**self.properties, **limit}
+        settings = [part for key, value in chosen.items() for part in ("-p", f"{key}={value}")]
         return [
             *(command, "--db", database, "--path", path, "--workload", workload),
             *("--threads", str(self.threads), "--seed", str(self.seed)),
@@ -65,17 +86,25 @@ class Plan:
                 f"{self.properties.get('recordcount', 'the workload')} records into {self.database.title}",
             ),
             ("settle", f"until the load's writes are on the medium, at most {self.settle_limit_s:g} s"),
-            ("idle", f"{self.idle_s:g} s of idle power"),
+            ("idle", self._idle_words()),
+            ("run", f"{self._run_words()}, {self.threads} thread(s)"),
             (
-                "run",
-                f"{self.properties.get('operationcount', 'the workload')} operations, {self.threads} thread(s)",
+                "settle",
+                f"until writes are done and the power is back at rest, at most {self.settle_limit_s:g} s",
             ),
-            ("settle", f"until the run's writes are on the medium, at most {self.settle_limit_s:g} s"),
-            ("idle", f"{self.idle_s:g} s of idle power"),
+            ("idle", self._idle_words()),
         ]
         if self.harness:
             steps.append(("harness", f"{HARNESS_S:g} s of the same workload without a database"))
         return steps
+
+    def _run_words(self) -> str:
+        if self.run_s:
+            return f"as many operations as fit into {self.run_s} s"
+        return f"{self.properties.get('operationcount', 'the workload')} operations"
+
+    def _idle_words(self) -> str:
+        return f"{self.idle_s:g} s of idle power, the first {self.lead_in_s:.3g} s left out"
 
 
 def find_workload(name: str, folder: Path) -> Path:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
+import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +18,17 @@ from opjoule.devices.interface import Device
 from opjoule.devices.state_gate import StateReport
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.measurement.clock_watch import ClockWatch
-from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES, Evidence, collect
+from opjoule.measurement.collection import (
+    BOARD_EXCHANGES,
+    METER_EXCHANGES,
+    Evidence,
+    collect,
+    interim_result,
+)
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.until import Until
 from opjoule.meters import Meter, open_meter
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import sensor_entries
@@ -58,6 +66,7 @@ def measure(
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
     meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v)
+    record: RunRecord | None = None
     try:
         _check_plan(plan, device)
         identity = meter.open()
@@ -72,10 +81,9 @@ def measure(
             with record.held():
                 _run(plan, device, meter, record, progress)
         finally:
-            left = device.restore()
-            if (directory / "run.json").exists():
-                for line in left:
-                    RunRecord.open(directory).add_fault(line)
+            for line in device.restore():
+                if record:
+                    record.add_fault(line)
     finally:
         meter.close()
     return record
@@ -98,7 +106,7 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
             state.start()
         capture.start()
         watch.start()
-        execution.run()
+        execution.run(_enough(plan, record))
         ended_early = False
     except (OpJouleError, KeyboardInterrupt) as error:
         record.add_fault(str(error) or "interrupted by the user (Ctrl-C)")
@@ -117,6 +125,13 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
         record.update(capture=captured.to_json())
         collect(record, Evidence.of(record, ended_early=ended_early))
         write_report(record.directory)
+
+
+def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
+    """Whether a number of repeats will do."""
+    if plan.until_u is None:
+        return lambda repeats: True
+    return Until(record, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
 
 
 def _keep_state(record: RunRecord, state: StateReport) -> None:
@@ -144,9 +159,23 @@ def generator_facts(plan: Plan) -> dict[str, str]:
     return {"name": plan.generator.name, "version": plan.generator.version, "runs_on": "host"}
 
 
+def _commit() -> str | None:
+    """The checked-out commit, "+" behind it where files differ from it; None outside a git checkout."""
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        head = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], capture_output=True, check=False)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip() + ("+" if changed.returncode else "")
+
+
 def _host_facts() -> dict[str, Any]:
     return {
         "opjoule": opjoule.__version__,
+        "commit": _commit(),
         "host": {
             "python": platform.python_version(),
             "kernel": platform.release(),

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
-
-import numpy as np
 
 from opjoule.devices.server_samples import server_usage
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
+from opjoule.measurement.figures import Figure, Figures, by_repeat, mean_budget, over_repeats
 from opjoule.measurement.phases import Phase, of_name
-from opjoule.measurement.result import Placed, RepeatEnergy, energies, harness_energy, repeat_energy
+from opjoule.measurement.result import NO_IDLE, Placed, RepeatEnergy, harness_energy, repeat_energy
+from opjoule.measurement.short_runs import short_run_warnings
+from opjoule.measurement.trace_faults import TraceFault, trace_faults
+from opjoule.measurement.until import until_warnings
 from opjoule.measurement.usage import Usage, run_usage
-from opjoule.operations.latency import latency_s
+from opjoule.measurement.work import LATENCIES, NO_SAMPLES, operations_in, usage_figures, work_figures
 from opjoule.operations.operation_table import KINDS, OperationTable
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import Measured, Missing, Quantity, Unstated, exact
+from opjoule.units import Missing, Quantity, exact
 
 _NO_ATTRIBUTION = "energy is not attributed to kinds of operation or to background activity yet"
 _LATER = "not identified from one run"
+_NO_OPERATION = "no operation ended"
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One repeat, measured."""
+
+    run: Phase
+    energy: RepeatEnergy
+    operations: OperationTable
+    figures: Figures
 
 
 def build_result(
@@ -34,48 +48,127 @@ def build_result(
     alignment: Alignment,
     operations: OperationTable,
     cores: int,
-) -> dict[str, Any]:
-    """All entries of result.json.
+) -> tuple[dict[str, Any], list[TraceFault]]:
+    """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
 
     Raises: DataFault: no repeat has a whole run inside the trace.
     """
-    repeats = sorted({phase.repeat for phase in phases if phase.name == "run"})
-    if not repeats:
+    numbers = sorted({phase.repeat for phase in phases if phase.name == "run"})
+    if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
-    measured = [repeat_energy(placed, phases, repeat) for repeat in repeats]
-    runs = [of_name(phases, "run", repeat)[0] for repeat in repeats]
-    counted = _run_operations(operations, runs)
-    mean_operations = len(counted) / len(runs) if len(counted) else fmean(run.operations for run in runs)
-    entries: dict[str, Any] = energies(measured, mean_operations)
-    entries |= _rates(runs, phases, counted, mean_operations, measured)
-    entries |= _usage(record, runs, cores)
-    entries["harness_energy_j"] = harness_energy(placed, phases, measured[0].idle, mean_operations)
-    entries["alignment"] = alignment.to_json()
-    entries["timebase"] = measured[0].run.timebase.to_json()
-    entries["by_operation"] = _by_operation(counted, len(runs))
-    entries["by_activity"] = {
-        name: Missing(_NO_ATTRIBUTION, "J") for name in ("flush", "compaction", "sync", "checkpoint")
+    repeats = [_repeat(record, placed, phases, number, operations, cores) for number in numbers]
+    entries = combined([each.figures for each in repeats])
+    mean_operations = entries["operations"].value
+    found = record.contents["found"]
+    result = {
+        "repeats": len(repeats),
+        **entries,
+        **budgets([each.energy for each in repeats]),
+        "by_repeat": by_repeat([each.figures for each in repeats]),
+        "lost_samples": exact(sum(each.energy.whole.lost_samples for each in repeats), "1"),
+        "harness_energy_j": harness_energy(placed, phases, repeats[0].energy.idle, mean_operations),
+        "alignment": alignment.to_json(),
+        "timebase": repeats[0].energy.run.timebase.to_json(),
+        "by_operation": _by_operation([each.operations for each in repeats]),
+        "by_activity": {
+            name: Missing(_NO_ATTRIBUTION, "J") for name in ("flush", "compaction", "sync", "checkpoint")
+        },
+        "warnings": short_run_warnings(
+            [each.run for each in repeats],
+            trace.period_ns(),
+            mean_operations,
+            record.contents["asked"].get("seconds"),
+        )
+        + until_warnings(record.contents),
+        **({"disturbed": told} if (told := found.get("device", {}).get("disturbance")) else {}),
+        **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
+        "generator": _generator(record),
     }
-    if disturbance := record.contents["found"].get("device", {}).get("disturbance"):
-        entries["disturbed"] = disturbance
-    if servers := record.raw_files("server-*.csv"):
-        entries["server"] = server_usage(servers)
-    entries["generator"] = _generator(record)
-    return {"repeats": len(runs), **entries}
+    return result, [fault for each in repeats for fault in trace_faults(each.run.repeat, each.energy)]
 
 
-SENSOR_KEYS = ("energy_j", "marginal_energy_j", "power_w", "idle_power_w", "lost_samples")
+def _repeat(
+    record: RunRecord,
+    placed: Placed,
+    phases: Sequence[Phase],
+    number: int,
+    operations: OperationTable,
+    cores: int,
+) -> Repeat:
+    energy = repeat_energy(placed, phases, number)
+    run = of_name(phases, "run", number)[0]
+    settle = next(iter(of_name(phases, "settle", number)), None)
+    logged = operations_in(operations, run)
+    clock_u = energy.run.timebase.relative_u
+    usage = _usage(record, run, cores)
+    figures = {
+        **energy.figures(),
+        **work_figures(run, settle, logged, clock_u),
+        **usage_figures(usage, simulated=record.simulated),
+    }
+    return Repeat(run, energy, logged, figures | _per_operation(figures))
+
+
+def _usage(record: RunRecord, run: Phase, cores: int) -> Usage | Missing:
+    """Use of the board in one run; a file that was changed is a fault of the record."""
+    try:
+        samples = record.intact(f"raw/run-{run.repeat}.system.csv")
+        return run_usage(samples, run, cores, simulated=record.simulated) or Missing(NO_SAMPLES)
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return Missing(str(fault))
+
+
+def _per_operation(figures: Figures) -> dict[str, Figure | Missing]:
+    count = figures["operations"]
+    made: dict[str, Figure | Missing] = {}
+    for key, of in (
+        ("energy_per_operation_j", figures["energy_j"]),
+        ("marginal_energy_per_operation_j", figures["marginal_energy_j"]),
+    ):
+        if isinstance(of, Missing):
+            made[key] = of
+        elif isinstance(count, Missing) or not count.value:
+            made[key] = Missing(_NO_OPERATION, "J")
+        else:
+            made[key] = of.scale(1.0 / count.value)
+    return made
+
+
+def combined(repeats: Sequence[Figures]) -> dict[str, Any]:
+    """Each figure over all repeats, under its key of result.json; latencies in a group of their own."""
+    found: dict[str, Any] = {path: over_repeats([each[path] for each in repeats]) for path in repeats[0]}
+    count = fmean(each.value for one in repeats if isinstance(each := one["operations"], Figure))
+    latencies = {name: found.pop(f"latency_s.{name}") for name in LATENCIES}
+    return {**found, "operations": exact(count, "1"), "latency_s": latencies}
+
+
+def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
+    """The budgets of energy_j and marginal_energy_j."""
+    made: dict[str, Any] = {}
+    for key, name in (("budget", "energy"), ("marginal_budget", "marginal")):
+        each = [energy for repeat in repeats if (energy := getattr(repeat, name))]
+        values_j = [energy.energy.value for energy in each]
+        made[key] = mean_budget([energy.budget for energy in each], values_j) if each else None
+    return made | ({} if made["budget"] else {"budget": Missing(NO_IDLE, "J")})
+
+
+SENSOR_KEYS = ("run_energy_j", "energy_j", "marginal_energy_j", "power_w", "idle_power_w")
 
 
 def sensor_energies(
     phases: Sequence[Phase], trace: PowerTrace, sensor: SensorModel, alignment: Alignment
-) -> dict[str, Quantity]:
+) -> Mapping[str, Quantity]:
     """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
-    repeats = sorted({phase.repeat for phase in phases if phase.name == "run"})
-    entries = energies([repeat_energy(placed, phases, repeat) for repeat in repeats], 0.0)
-    return {key: entries[key] for key in SENSOR_KEYS}
+    numbers = sorted({phase.repeat for phase in phases if phase.name == "run"})
+    repeats = [repeat_energy(placed, phases, number) for number in numbers]
+    lost = exact(sum(each.whole.lost_samples for each in repeats), "1")
+    figures = [each.figures() for each in repeats]
+    return {key: over_repeats([each[key] for each in figures]) for key in SENSOR_KEYS} | {
+        "lost_samples": lost
+    }
 
 
 def _generator(record: RunRecord) -> dict[str, Any]:
@@ -86,87 +179,15 @@ def _generator(record: RunRecord) -> dict[str, Any]:
     return {"name": found["name"], "version": found.get("version", loader)}
 
 
-def _run_operations(operations: OperationTable, runs: Sequence[Phase]) -> OperationTable:
-    """The operations that started inside a run."""
-    chosen = np.zeros(len(operations), np.bool_)
-    for run in runs:
-        chosen |= (operations.board_ns >= run.start_board_ns) & (operations.board_ns < run.end_board_ns)
-    return operations.select(chosen)
-
-
-def _rates(
-    runs: Sequence[Phase],
-    phases: Sequence[Phase],
-    counted: OperationTable,
-    mean_operations: float,
-    measured: Sequence[RepeatEnergy],
-) -> dict[str, Any]:
-    run_s = fmean(run.duration_s for run in runs)
-    settles = [phase.duration_s for phase in phases if phase.name == "settle"]
-    rate_u = 2 * measured[0].run.timebase.relative_u
-    moved = float(counted.bytes.sum()) / len(runs)
-    latency = latency_s(counted.duration_ns)
-    reason = "a property of the distribution in this run; the board clock resolves 1 ns"
-    return {
-        "duration_s": Measured(run_s, rate_u * run_s, "s"),
-        "settle_s": Measured(fmean(settles), rate_u * fmean(settles), "s")
-        if settles
-        else Missing("no settle phase", "s"),
-        "operations": exact(mean_operations, "1"),
-        "throughput_per_s": Measured(mean_operations / run_s, rate_u * mean_operations / run_s, "1/s"),
-        "bandwidth_bytes_per_s": Measured(moved / run_s, rate_u * moved / run_s, "B/s"),
-        "latency_s": {
-            name: Unstated(value, "s", reason)
-            for name, value in (latency.to_json() if latency else {}).items()
-        }
-        or Missing("no operation was logged", "s"),
-    }
-
-
-_USAGE_UNITS = {
-    "cpu_fraction": "1",
-    "disk_read_bytes": "B",
-    "disk_written_bytes": "B",
-    "peak_memory_bytes": "B",
-}
-
-
-def _usage(record: RunRecord, runs: Sequence[Phase], cores: int) -> dict[str, Quantity]:
-    names = [f"raw/run-{run.repeat}.system.csv" for run in runs]
-    try:
-        found = [
-            run_usage(record.intact(name), run, cores, simulated=record.simulated)
-            for name, run in zip(names, runs, strict=True)
-        ]
-    except RecordFault as fault:
-        record.add_fault(str(fault))
-        return {key: Missing(str(fault), unit) for key, unit in _USAGE_UNITS.items()}
-    used = [usage for usage in found if usage is not None]
-    source = "of the loader process on this computer" if record.simulated else "of the board"
-    return {
-        "cpu_fraction": _mean(used, "cpu_fraction", "1", source),
-        "disk_read_bytes": _mean(used, "read_bytes", "B", source),
-        "disk_written_bytes": _mean(used, "written_bytes", "B", source),
-        "peak_memory_bytes": _mean(used, "peak_memory_bytes", "B", source),
-    }
-
-
-def _mean(used: Sequence[Usage], name: str, unit: str, source: str) -> Quantity:
-    if not used:
-        return Missing("no system samples of the run", unit)
-    return Unstated(
-        fmean(getattr(usage, name) for usage in used), unit, f"counter {source}, mean over repeats"
-    )
-
-
-def _by_operation(counted: OperationTable, repeats: int) -> dict[str, Any]:
-    """Counts by kind. With one kind alone its energy is the whole's; the reader finds it there."""
+def _by_operation(repeats: Sequence[OperationTable]) -> dict[str, Any]:
+    """Counts by kind, mean over repeats. With one kind alone its energy is the whole's; the reader finds it there."""
+    counts = OperationTable.concatenate(repeats).counts()
     return {
         name: {
-            "count": exact(count / repeats, "1"),
+            "count": exact(count / len(repeats), "1"),
             "energy_per_operation_j": Missing(_NO_ATTRIBUTION, "J"),
             "identifiable": Missing(_LATER),
         }
-        for name, count in counted.counts().items()
+        for name, count in counts.items()
         if name in KINDS
     }

@@ -12,6 +12,7 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.errors import MeterFault, OpJouleError
 from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Losses, Meter, MeterEvent, Samples
 from opjoule.trace.journal import TraceJournal
+from opjoule.trace.power_history import PowerHistory
 
 EXCHANGE_PERIOD_S = 0.2
 READ_TIMEOUT_S = 0.1
@@ -96,6 +97,8 @@ class Capture:
         self._error: BaseException | None = None
         self._latest: Latest | None = None
         self._first_meter_ns: int | None = None
+        self.history = PowerHistory()
+        """power of the board's supply so far"""
         self._thread = threading.Thread(target=self._run, name="capture", daemon=True)
 
     def start(self) -> None:
@@ -205,6 +208,7 @@ class Capture:
             self._first_meter_ns = int(event.meter_ns[0])
         self._summary.samples += int(event.meter_ns.size)
         self._summary.clipped_samples += int(np.count_nonzero(event.clipped))
+        self.history.add(event.meter_ns, event.current_a * event.voltage_v)
         self._latest = Latest(
             int(event.meter_ns[-1]),
             float(event.current_a[-1]),

@@ -15,12 +15,14 @@ from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.run_record import read_json, write_json
 from opjoule.units import Measured, Missing, Unstated
 
-RESULT_VERSION: Final = 1
+RESULT_VERSION: Final = 2
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
 
 UNITS: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "run_energy_j": "J",
+        "write_back_energy_j": "J",
         "energy_j": "J",
         "marginal_energy_j": "J",
         "energy_per_operation_j": "J",
@@ -29,7 +31,6 @@ UNITS: Final[Mapping[str, str]] = MappingProxyType(
         "idle_power_w": "W",
         "duration_s": "s",
         "settle_s": "s",
-        "settle_energy_j": "J",
         "harness_energy_j": "J",
         "operations": "1",
         "throughput_per_s": "1/s",

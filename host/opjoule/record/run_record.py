@@ -12,7 +12,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
@@ -120,10 +120,21 @@ class RunRecord:
             self._contents[key] = {**old, **value} if merge else value  # type: ignore[dict-item]
         self._write()
 
-    def add_fault(self, line: str) -> None:
-        """Adds one line to the list of what went wrong."""
+    def add_fault(self, line: str, withholds: Sequence[str] = ()) -> None:
+        """Adds one line to the list of what went wrong.
+
+        Args:
+            withholds: groups of figures (record/withheld.py) that it makes wrong.
+        """
         self._contents["faults"] = [*self.faults, line]
+        for group in withholds:
+            self._contents.setdefault("withheld", {}).setdefault(group, line)
         self._write()
+
+    @property
+    def withheld(self) -> dict[str, str]:
+        """Group of figures -> the first fault that makes them wrong."""
+        return dict(self._contents.get("withheld", {}))
 
     def finish(self, status: Status) -> None:
         """The last word on the run: final status and the SHA-256 of every file; none of them changes from then on."""

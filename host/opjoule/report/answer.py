@@ -11,18 +11,29 @@ from opjoule.databases import known_databases
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
+from opjoule.report.head import workload_words
 from opjoule.report.quantities import quantity, rounded_quantity
 from opjoule.report.rounding import with_unit
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 PER_OPERATION = "energy_per_operation_j"
-TRACE_ONLY = "no workload was run, so there is no energy per operation."
 MARGINAL_PER_OPERATION = "marginal_energy_per_operation_j"
+WRITE_BACK = "write_back_energy_j"
+HEADLINE = {
+    MARGINAL_PER_OPERATION: "above idle per operation",
+    PER_OPERATION: "in all per operation",
+    WRITE_BACK: "of it after the last operation",
+}
+"""The answer in order of reading, and the words for each."""
+TRACE_ONLY = "no workload was run, so there is no energy per operation."
 
 
 @dataclass(frozen=True)
 class Banner:
-    """Something the reader must see before any number; `kind` is simulated, partial, failed or altered."""
+    """Something the reader must see before any number.
+
+    `kind` is simulated, partial, failed, faulty, altered or warning.
+    """
 
     kind: str
     title: str
@@ -92,18 +103,27 @@ class Answer:
 
     @property
     def sentence(self) -> str:
-        """One sentence: what it costs, with uncertainty; without a result, why there is none."""
+        """What it costs, with uncertainty: above idle, in all, after the last operation; or why that is not known."""
         if self.trace_only:
             return f"{self.title}: {TRACE_ONLY}"
-        per_operation = self.quantity(PER_OPERATION)
-        if isinstance(per_operation, Missing):
-            why = self.problem or per_operation.reason
-            return f"{self.subject.title}: no energy per operation: {why}"
-        sentence = f"{self.subject.title}: {in_words(per_operation)}"
-        marginal = self.quantity(MARGINAL_PER_OPERATION)
-        if isinstance(marginal, Missing):
-            return f"{sentence}."
-        return f"{sentence}; {in_words(marginal, 'above idle')}."
+        parts = [
+            in_words(found, what)
+            for path, what in HEADLINE.items()
+            if not isinstance(found := self.quantity(path), Missing)
+        ]
+        if parts:
+            return f"{self.subject.title}: {'; '.join(parts)} ({self.covers})."
+        lacking = self.quantity(PER_OPERATION)
+        why = self.problem or (lacking.reason if isinstance(lacking, Missing) else "")
+        return f"{self.subject.title}: no energy per operation: {why}"
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, for beside them."""
+        runs = self.result.get("repeats")
+        if runs == 1:
+            return "k = 2; one run: the spread between runs is not in this"
+        return f"k = 2, {runs} runs" if runs else "k = 2"
 
     @property
     def banners(self) -> list[Banner]:
@@ -111,14 +131,19 @@ class Answer:
         banners = []
         if self.record.simulated:
             banners.append(Banner("simulated", "SIMULATED", _SIMULATED))
-        why = " ".join(_sentence(fault) for fault in self.record.faults)
+        faults = " ".join(_sentence(fault) for fault in self.record.faults)
         if self.record.status == "partial":
-            banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {why}".strip()))
+            banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {faults}".strip()))
         elif self.record.status == "failed":
-            banners.append(Banner("failed", "FAILED", why or "The run failed; its record does not say why."))
+            banners.append(
+                Banner("failed", "FAILED", faults or "The run failed; its record does not say why.")
+            )
+        elif faults:
+            banners.append(Banner("faulty", "WITH FAULTS", faults))
         if altered := self.record.verify():
             banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
-        return banners
+        warnings = self.result.get("warnings") or []
+        return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in warnings]
 
 
 _SIMULATED = (
@@ -146,31 +171,12 @@ def open_answer(record_dir: Path) -> Answer:
     return Answer(record, {}, record.faults[0] if record.faults else "the run wrote no result.json")
 
 
-def in_words(of: Measured | Unstated, what: str = "per operation") -> str:
-    """For example "1.235 mJ per operation ± 0.051 (k = 2)"."""
+def in_words(of: Measured | Unstated, what: str) -> str:
+    """For example "1.235 mJ ± 0.051 per operation"."""
     shown = rounded_quantity(of)
     assert shown is not None
-    number = f"{with_unit(shown.value, shown.unit.removesuffix('/operation'))} {what}"
-    return number if shown.u is None else f"{number} ± {shown.u} (k = 2)"
-
-
-def workload_words(run: Mapping[str, Any]) -> str:
-    """For example "workload a, zipfian, 100,000 records, 500,000 operations, 4 threads": as run, else as asked."""
-    asked: Mapping[str, Any] = run.get("asked", {})
-    loader = (run.get("loader") or {}).get("run-1") or (run.get("loader") or {}).get("load-1") or {}
-    effective: Mapping[str, Any] = loader.get("workload") or {}
-    words = [f"workload {asked['workload']}"] if asked.get("workload") else []
-    distribution = effective.get("requestdistribution") or asked.get("distribution")
-    words += [str(distribution)] if distribution else []
-    for name, key in (("records", "recordcount"), ("operations", "operationcount")):
-        number = effective.get(key) or asked.get(name)
-        words += [f"{int(number):,} {name}"] if number else []
-    threads = asked.get("threads")
-    words += [f"{threads} thread{'s' if threads != 1 else ''}"] if threads else []
-    made_by = (run.get("found") or {}).get("generator") or {}
-    if made_by.get("runs_on") == "host":
-        words += [f"operations made by {made_by['name'].upper()} {made_by['version']}"]
-    return ", ".join(words)
+    number = with_unit(shown.value, shown.unit.removesuffix("/operation"))
+    return f"{number} {what}" if shown.u is None else f"{number} ± {shown.u} {what}"
 
 
 def _sentence(line: str) -> str:

@@ -15,6 +15,7 @@ from opjoule.report.markup import Element, element, embedded_json, text_of
 from opjoule.report.packing import Floats, pack_times
 from opjoule.report.panels import panels
 from opjoule.report.provenance import losses, provenance
+from opjoule.report.repeats import repeats_table
 from opjoule.report.timeline import Timeline, phase_kind, read_timeline
 
 _HERE = Path(__file__).parent
@@ -161,6 +162,7 @@ _CHART_NOTE = (
 def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
     """All tables of numbers."""
     return [
+        *repeats_table(answer.result),
         *sections.latency(answer, timeline.latency),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
         *sections.breakdown(answer.result, "by_activity", "By activity of the engine", "activity"),

@@ -15,22 +15,29 @@ from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_jso
 NONE = "\N{EM DASH}"
 
 WORDS: dict[str, tuple[str, str]] = {
-    "energy_per_operation_j": ("energy per operation", "energy of run and settle, over the operations"),
     "marginal_energy_per_operation_j": (
-        "… above idle",
-        "the same without what the idle board would have drawn",
+        "energy above idle per operation",
+        "marginal_energy_j over the operations: what the idle board would not have drawn",
     ),
-    "energy_j": ("energy", "supply voltage times current, integrated over run and settle"),
-    "marginal_energy_j": ("… above idle", "energy minus idle power times the time of run and settle"),
-    "settle_energy_j": ("… in settle", "drawn after the last operation, until all writes were on the medium"),
+    "energy_per_operation_j": ("energy per operation", "energy_j over the operations"),
+    "marginal_energy_j": ("energy above idle", "energy_j less idle power times the run's duration"),
+    "energy_j": ("energy", "the run's window, and what settle drew above idle"),
+    "run_energy_j": (
+        "… of the run alone",
+        "supply voltage times current, from the first operation to the last",
+    ),
+    "write_back_energy_j": (
+        "… after the last operation",
+        "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
+    ),
     "harness_energy_j": (
         "… of the loader",
         "what the loader itself costs: the same workload without a database",
     ),
-    "power_w": ("power", "mean over run and settle"),
+    "power_w": ("power", "mean of the run"),
     "idle_power_w": ("idle power", "mean before and after, in the same state"),
     "duration_s": ("run", "first operation to last"),
-    "settle_s": ("settle", "last operation until dirty pages are written and background work is done"),
+    "settle_s": ("settle", "last operation until writes were done and the power was at rest for 5 s"),
     "operations": ("operations", "completed in the run"),
     "throughput_per_s": ("throughput", "operations over the run's duration"),
     "bandwidth_bytes_per_s": ("bandwidth", "bytes of values over the run's duration"),
@@ -48,6 +55,13 @@ WORDS: dict[str, tuple[str, str]] = {
     "lost_samples": ("lost samples", "conversions that were made and did not arrive"),
 }
 """By path in result.json: the label and what it means. The order is the order of reading."""
+WORDS_OF_VERSION_1: dict[str, tuple[str, str]] = {
+    "energy_j": ("energy", "run and settle, idle power in it (result of schema version 1)"),
+    "energy_per_operation_j": ("energy per operation", "run and settle with idle power, over the operations"),
+    "settle_energy_j": ("… in settle", "drawn after the last operation, idle power in it"),
+    "settle_s": ("settle", "last operation until dirty pages were written"),
+}
+"""What the same keys meant in results of schema version 1."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +126,7 @@ def rows(result: Mapping[str, Any]) -> list[Row]:
     """Every quantity of result.json: the known ones in reading order, then the rest in the file's order."""
     found = list(_walk(result, ""))
     order = [path for path in WORDS if path in found] + [path for path in found if path not in WORDS]
-    return [Row(path, *_words(path), quantity(result, path)) for path in order]
+    return [Row(path, *words(result, path), quantity(result, path)) for path in order]
 
 
 def quantity_text(of: Quantity) -> str:
@@ -144,5 +158,8 @@ def _walk(entry: Mapping[str, Any], path: str) -> Iterator[str]:
             yield from _walk(value, here)
 
 
-def _words(path: str) -> tuple[str, str]:
-    return WORDS.get(path, (path.replace("_", " ").replace(".", ", "), ""))
+def words(result: Mapping[str, Any], path: str) -> tuple[str, str]:
+    """Label and meaning of a path, as of the result's schema version."""
+    version = (result.get("schema") or {}).get("version")
+    known = WORDS_OF_VERSION_1 if version == 1 and path in WORDS_OF_VERSION_1 else WORDS
+    return known.get(path, (path.replace("_", " ").replace(".", ", "), ""))

@@ -7,16 +7,17 @@ from typing import Any
 
 from opjoule.operations.latency import Latency
 from opjoule.report.advice import shares
-from opjoule.report.answer import MARGINAL_PER_OPERATION, PER_OPERATION, TRACE_ONLY, Answer, in_words
+from opjoule.report.answer import HEADLINE, TRACE_ONLY, WRITE_BACK, Answer, in_words
+from opjoule.report.head import head_lines
 from opjoule.report.markup import Child, Element, element, row, table
-from opjoule.report.quantities import NONE, WORDS, Row, is_quantity, quantity_text, rounded_quantity, rows
+from opjoule.report.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows, words
 from opjoule.report.rounding import percent, rounded
 from opjoule.units import Missing, from_json
 
 TILES = {
-    "energy_j": "energy, run and settle",
-    "settle_energy_j": "of it after the last operation",
-    "power_w": "mean power",
+    "energy_j": "energy in all",
+    "run_energy_j": "of the run alone",
+    "power_w": "power of the run",
     "idle_power_w": "idle power",
     "throughput_per_s": "throughput, operations",
     "latency_s.p99": "latency, 99 %",
@@ -49,14 +50,15 @@ def headline(answer: Answer) -> Element:
             "header", kicker, title, element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
         )
     answers = [
-        _big(answer, PER_OPERATION, "per operation"),
-        _big(answer, MARGINAL_PER_OPERATION, "per operation above idle"),
+        _big(answer, path, what)
+        for path, what in HEADLINE.items()
+        if path in answer.result or path != WRITE_BACK
     ]
     return element(
         "header",
         kicker,
         title,
-        element("p", answer.subject.workload, class_="workload"),
+        *(element("p", line, class_="workload") for line in head_lines(answer.run)),
         element("div", *answers, class_="answers"),
         element("dl", *(_tile(answer, path) for path in TILES), class_="tiles"),
     )
@@ -78,7 +80,7 @@ def _big(answer: Answer, path: str, what: str) -> Element:
         number.append(element("span", f" ± {shown.u}", class_="u"))
     number.append(element("span", f" {shown.unit.removesuffix('/operation')}", class_="unit"))
     simulated = "SIMULATED, " if answer.record.simulated else ""
-    covers = "k = 2" if shown.u is not None else "uncertainty not stated"
+    covers = answer.covers if shown.u is not None else "uncertainty not stated"
     return element(
         "div",
         number,
@@ -88,7 +90,7 @@ def _big(answer: Answer, path: str, what: str) -> Element:
 
 
 def _tile(answer: Answer, path: str) -> Element:
-    line = Row(path, TILES[path], WORDS[path][1], answer.quantity(path))
+    line = Row(path, TILES[path], words(answer.result, path)[1], answer.quantity(path))
     return element(
         "div", element("dt", line.label), element("dd", line.brief), title=line.reason or line.meaning
     )

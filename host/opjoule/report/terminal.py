@@ -12,7 +12,8 @@ from rich.text import Text
 
 from opjoule.report.advice import largest_part, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
-from opjoule.report.quantities import NONE, WORDS, Row
+from opjoule.report.head import head_lines
+from opjoule.report.quantities import NONE, Row, words
 from opjoule.units import Missing
 
 BANNER_STYLES = {
@@ -20,6 +21,8 @@ BANNER_STYLES = {
     "partial": "bold white on red",
     "failed": "bold white on red",
     "altered": "bold white on red",
+    "faulty": "bold white on red",
+    "warning": "bold black on yellow",
 }
 SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]
@@ -37,8 +40,8 @@ def print_summary(record_dir: Path, console: Console | None = None) -> None:
     answer = open_answer(record_dir)
     console.print()
     console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
-    if answer.subject.workload:
-        console.print(Text(answer.subject.workload, style="dim"))
+    for line in head_lines(answer.run):
+        console.print(Text(line, style="dim"))
     for banner in answer.banners:
         console.print(_banner(banner))
     if answer.result:
@@ -68,29 +71,29 @@ def lines(answer: Answer) -> Iterator[Line]:
     """The table: name, value, and what else belongs on the line."""
 
     def shown(path: str) -> str:
-        return Row(path, *WORDS[path], answer.quantity(path)).brief
+        return Row(path, *words(answer.result, path), answer.quantity(path)).brief
 
     def reason(path: str) -> str:
         found = answer.quantity(path)
         return found.reason if isinstance(found, Missing) else ""
 
-    yield "energy", shown("energy_j"), reason("energy_j") or "run and settle"
-    yield (
-        "above idle",
-        shown("marginal_energy_j"),
-        reason("marginal_energy_j") or "energy less idle power times time",
-    )
-    yield (
-        "settle",
-        shown("settle_energy_j"),
-        reason("settle_energy_j") or f"{shown('settle_s')} after the last operation",
-    )
-    yield (
-        "loader alone",
-        shown("harness_energy_j"),
-        reason("harness_energy_j") or "above idle, the work without a database",
-    )
-    yield "power", shown("power_w"), f"run of {shown('duration_s')}; idle {shown('idle_power_w')}"
+    def energy(path: str, name: str, note: str) -> Line:
+        return name, shown(path), reason(path) or note
+
+    yield energy("marginal_energy_j", "above idle", "energy less idle power times the run's time")
+    if "settle_energy_j" in answer.result:  # schema version 1
+        yield energy("energy_j", "energy", "run and settle, idle power in it")
+        yield energy("settle_energy_j", "settle", f"{shown('settle_s')} after the last operation")
+    else:
+        yield energy("energy_j", "energy", "run, and settle above idle")
+        yield energy("run_energy_j", "run alone", f"{shown('duration_s')}, idle power in it")
+        yield energy(
+            "write_back_energy_j",
+            "write-back",
+            f"above idle, {shown('settle_s')} from the last operation to rest",
+        )
+    yield energy("harness_energy_j", "loader alone", "above idle, the work without a database")
+    yield "power", shown("power_w"), f"mean of the run; idle {shown('idle_power_w')}"
     yield "throughput", shown("throughput_per_s"), f"operations; {shown('bandwidth_bytes_per_s')} of values"
     yield "latency", shown("latency_s.mean"), _percentiles(answer, shown)
     yield "CPU", shown("cpu_fraction"), f"of all cores; peak memory {shown('peak_memory_bytes')}"

@@ -78,8 +78,8 @@ class _FedLoader(LoaderProcess):
         self._feed = feed
         super().__init__(command, stream=stream)
 
-    def finish(self) -> int:
-        status = super().finish()
+    def wait(self) -> int:
+        status = super().wait()
         self._feed.loader_ended()
         return status
 

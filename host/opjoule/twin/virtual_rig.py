@@ -147,13 +147,18 @@ class VirtualLoader(BoardLoader):
         self._activity = ActivityWire(command_line, feed.system.path, ahead_ns, device.edges)
         super().__init__(device.shell, command, folder, raw)
 
-    def finish(self) -> int:
-        """As BoardLoader; the rest of the activity is carried, then the board is idle."""
+    def wait(self) -> int:
+        """As BoardLoader; its files come at once, for the rest of the activity: the power model sees no transfer."""
         try:
-            return super().finish()
+            status = super().wait()
+            super().fetch()
+            return status
         finally:
             self._activity.close(self._fetched)
             self._feed.loader_ended()
+
+    def fetch(self) -> None:
+        """They have come already."""
 
 
 class VirtualDevice(BoardDevice):

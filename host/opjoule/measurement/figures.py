@@ -1,0 +1,84 @@
+"""One figure of each repeat, and what all repeats together say of it: mean, spread, interval.
+
+The repeats share their systematic errors (one sensor, one clock), which therefore do not average out; how much the
+repeats differ is a part of its own. The interval of every figure holds both.
+Source: JCGM 100:2008, 4.2.3 (spread of repeats), G.3 (Student's t), 5.1.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from opjoule.energy.budget import Budget
+from opjoule.energy.repeats import repeat_standard_u
+from opjoule.units import Measured, Missing, Quantity, Unstated
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that one repeat gave."""
+
+    value: float
+    unit: str
+    standard_u: float | None
+    """Standard uncertainty from what all repeats share; None where it is not stated."""
+    reason: str = ""
+    """Why the uncertainty is not stated."""
+
+    @classmethod
+    def energy(cls, value_j: float, budget: Budget) -> Figure:
+        """An energy [J] with its budget's combined uncertainty."""
+        return cls(value_j, "J", budget.standard_u)
+
+    def scale(self, factor: float, unit: str | None = None) -> Figure:
+        """The figure times an exact factor."""
+        u = None if self.standard_u is None else self.standard_u * abs(factor)
+        return Figure(self.value * factor, unit or self.unit, u, self.reason)
+
+
+Figures = Mapping[str, Figure | Missing]
+"""Figures of one repeat by their dotted path in result.json."""
+
+
+def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
+    """The mean of one figure over all repeats, missing as soon as one repeat lacks it."""
+    absent = [(number, each) for number, each in enumerate(repeats, 1) if isinstance(each, Missing)]
+    if absent:
+        number, lacking = absent[0]
+        whose = f"repeat {number}: " if 0 < len(absent) < len(repeats) else ""
+        return Missing(whose + lacking.reason, lacking.unit)
+    figures = [each for each in repeats if isinstance(each, Figure)]
+    values = [each.value for each in figures]
+    shared = [each.standard_u for each in figures if each.standard_u is not None]
+    if len(figures) == 1:
+        (one,) = figures
+        if one.standard_u is None:
+            return Unstated(one.value, one.unit, one.reason)
+        return Measured.from_standard(one.value, one.standard_u, one.unit)
+    standard_u = math.hypot(fmean(shared) if shared else 0.0, repeat_standard_u(values))
+    return Measured.from_standard(fmean(values), standard_u, figures[0].unit)
+
+
+def by_repeat(repeats: Sequence[Figures]) -> dict[str, Any]:
+    """Each figure's values repeat by repeat and their standard deviation, as it stands in result.json."""
+    listed: dict[str, Any] = {}
+    for path in repeats[0]:
+        values = [figure.value for each in repeats if isinstance(figure := each[path], Figure)]
+        if len(values) < len(repeats):
+            continue
+        unit = next(each[path].unit for each in repeats)
+        spread = stdev(values) if len(values) > 1 else None
+        listed[path] = {"n": len(values), "unit": unit, "values": values, "standard_deviation": spread}
+    return listed
+
+
+def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
+    """The budget of a mean: each part's mean, for the repeats share it, and the spread of their values."""
+    budget = budgets[0]
+    for name in budget.parts:
+        budget = budget.with_part(name, fmean(each.parts.get(name, 0.0) for each in budgets))
+    return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget

@@ -1,0 +1,81 @@
+"""`--until-u`: repeats go on until the headline is known well enough, or more of them could not help."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from opjoule.energy.budget import Budget
+from opjoule.errors import OpJouleError
+from opjoule.record.run_record import RunRecord
+from opjoule.units import COVERAGE_FACTOR, Measured
+
+HEADLINE: Final = "marginal_energy_per_operation_j"
+_FLUSHED_S: Final = 1.5
+"""By then the trace of the repeat that has just ended is on disk (trace/journal.py flushes once a second)."""
+
+
+class Until:
+    """Decides after each repeat; why it ended stands in run.json under `until_u`."""
+
+    def __init__(
+        self, record: RunRecord, wanted: float, limit: int, result: Callable[[], Mapping[str, Any]]
+    ) -> None:
+        """Keeps what it decides on.
+
+        Args:
+            wanted: relative expanded uncertainty (k = 2) of the headline.
+            limit: most repeats.
+            result: the numbers of all repeats so far, as build_result() gives them.
+        """
+        self._record = record
+        self._wanted = wanted
+        self._limit = limit
+        self._result = result
+
+    def __call__(self, repeats: int) -> bool:
+        """Whether `repeats` are enough."""
+        time.sleep(_FLUSHED_S)
+        try:
+            result = self._result()
+        except OpJouleError:
+            return self._ended(repeats, None, "the limit of repeats") if repeats >= self._limit else False
+        headline, budget = result.get(HEADLINE), result.get("marginal_budget")
+        if not isinstance(headline, Measured):
+            return self._ended(repeats, None, str(getattr(headline, "reason", "there is no such figure")))
+        reached = headline.relative_u
+        if reached <= self._wanted:
+            return self._ended(repeats, reached, "")
+        shared = shared_u(budget) if isinstance(budget, Budget) else 0.0
+        if shared > self._wanted * abs(result["marginal_energy_j"].value):
+            share = 100 * shared / abs(result["marginal_energy_j"].value)
+            why = (
+                f"what all repeats share is ±{share:.2g} % alone; calibrate the sensor, or measure more work"
+            )
+            return self._ended(repeats, reached, why)
+        return self._ended(repeats, reached, "the limit of repeats") if repeats >= self._limit else False
+
+    def _ended(self, repeats: int, reached: float | None, why: str) -> bool:
+        self._record.update(
+            until_u={"asked": self._wanted, "reached": reached, "repeats": repeats, "not_reached": why}
+        )
+        return True
+
+
+def shared_u(budget: Budget) -> float:
+    """Expanded uncertainty [J] of what more repeats do not make smaller."""
+    return COVERAGE_FACTOR * math.hypot(*(u for name, u in budget.parts.items() if name != "repeats"))
+
+
+def until_warnings(run: Mapping[str, Any]) -> list[str]:
+    """One line where --until-u was asked for and not reached."""
+    told = run.get("until_u") or {}
+    if not told.get("not_reached"):
+        return []
+    reached = "no interval" if told["reached"] is None else f"±{100 * told['reached']:.2g} %"
+    return [
+        f"--until-u {100 * told['asked']:g}% was not reached: {reached} after {told['repeats']} repeats: "
+        f"{told['not_reached']}"
+    ]

@@ -1,0 +1,84 @@
+"""What was asked, found and run, in a few lines for the head of every output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}
+"""Properties that have words of their own."""
+
+
+def head_lines(run: Mapping[str, Any]) -> list[str]:
+    """Workload, settings that differ from its file, engine and durability, board and system, program and commit."""
+    lines = [workload_words(run), _settings(run), _engine(run), _board(run), _program(run)]
+    return [line for line in lines if line]
+
+
+def workload_words(run: Mapping[str, Any]) -> str:
+    """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
+    asked: Mapping[str, Any] = run.get("asked", {})
+    effective: Mapping[str, Any] = _loader(run).get("workload") or {}
+    words = [f"workload {asked['workload']}"] if asked.get("workload") else []
+    distribution = effective.get("requestdistribution") or asked.get("distribution")
+    words += [str(distribution)] if distribution else []
+    records = effective.get("recordcount") or asked.get("records")
+    words += [f"{int(records):,} records{_size(effective)}"] if records else []
+    operations = effective.get("operationcount") or asked.get("operations")
+    if asked.get("seconds"):
+        words += [f"operations for {asked['seconds']} s"]
+    elif operations:
+        words += [f"{int(operations):,} operations"]
+    threads = asked.get("threads")
+    words += [f"{threads} thread{'s' if threads != 1 else ''}"] if threads else []
+    made_by = (run.get("found") or {}).get("generator") or {}
+    if made_by.get("runs_on") == "host":
+        words += [f"operations made by {made_by['name'].upper()} {made_by['version']}"]
+    return ", ".join(words)
+
+
+def _loader(run: Mapping[str, Any]) -> Mapping[str, Any]:
+    summaries = run.get("loader") or {}
+    return summaries.get("run-1") or summaries.get("load-1") or {}
+
+
+def _size(effective: Mapping[str, Any]) -> str:
+    if "fieldlength" not in effective:
+        return ""
+    if effective.get("fieldlengthdistribution", "constant") != "constant":
+        return f" of {effective['fieldcount']} fields of up to {effective['fieldlength']} B"
+    return f" of {effective['fieldcount']} x {effective['fieldlength']} B"
+
+
+def _settings(run: Mapping[str, Any]) -> str:
+    asked = (run.get("asked") or {}).get("properties") or []
+    changed = [str(one) for one in asked if str(one).partition("=")[0].strip() not in _NAMED]
+    return f"changed from the workload: {' '.join(changed)}" if changed else ""
+
+
+def _engine(run: Mapping[str, Any]) -> str:
+    loader = _loader(run)
+    parts = (
+        [f"{loader['database']} {loader.get('database_version', '')}".strip()] if "database" in loader else []
+    )
+    durability = (loader.get("settings") or {}).get("durability")
+    parts += [f"durability {durability}"] if durability else []
+    disturbed = ((run.get("found") or {}).get("device") or {}).get("disturbance")
+    parts += ["DISTURBED on purpose"] if disturbed else []
+    return ", ".join(parts)
+
+
+def _board(run: Mapping[str, Any]) -> str:
+    device = (run.get("found") or {}).get("device") or {}
+    model = device.get("model") if device.get("model") not in {None, "unknown"} else None
+    parts = [part for part in (model, device.get("cpu"), device.get("system"), device.get("kernel")) if part]
+    where = "ran on" if device.get("connection") == "simulated" else "board"
+    return f"{where}: {', '.join(str(part) for part in parts)}" if parts else ""
+
+
+def _program(run: Mapping[str, Any]) -> str:
+    found = run.get("found") or {}
+    if not found.get("opjoule"):
+        return ""
+    commit = found.get("commit")
+    return f"OpJoule {found['opjoule']}" + (f", commit {commit}" if commit else "")

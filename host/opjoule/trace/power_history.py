@@ -1,0 +1,60 @@
+"""Mean power of the trace so far in blocks of a tenth of a second, for decisions while it is being recorded."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from opjoule.trace.power_trace import Float64Array, Int64Array
+
+BLOCK_NS: Final = 100_000_000
+
+
+class PowerHistory:
+    """Block means of the power, kept while samples come in.
+
+    One thread adds, any other may read: only blocks that are complete are given out.
+    """
+
+    def __init__(self) -> None:
+        self._first_block = 0
+        self._mean_w: list[float] = []
+        self._block = -1
+        self._sum_w = 0.0
+        self._count = 0
+
+    def add(self, meter_ns: Int64Array, power_w: Float64Array) -> None:
+        """Takes samples in order of time: meter_ns and power [W], shape (n,)."""
+        if meter_ns.size == 0:
+            return
+        blocks = meter_ns // BLOCK_NS
+        starts = np.flatnonzero(np.diff(blocks, prepend=blocks[0] - 1))
+        sums_w = np.add.reduceat(power_w, starts)
+        for start, end, sum_w in zip(starts, [*starts[1:], blocks.size], sums_w, strict=True):
+            self._to_block(int(blocks[start]))
+            self._sum_w += float(sum_w)
+            self._count += int(end - start)
+
+    def _to_block(self, block: int) -> None:
+        """Closes the block before; blocks without a sample are NaN."""
+        if block == self._block:
+            return
+        if self._block < 0:
+            self._first_block = block
+        else:
+            mean_w = self._sum_w / self._count if self._count else float("nan")
+            self._mean_w += [mean_w, *[float("nan")] * (block - self._block - 1)]
+        self._block, self._sum_w, self._count = block, 0.0, 0
+
+    @property
+    def end_ns(self) -> int:
+        """End of the newest complete block [meter_ns]; 0 before the first."""
+        return (self._first_block + len(self._mean_w)) * BLOCK_NS if self._mean_w else 0
+
+    def blocks_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
+        """Means [W] of the complete blocks inside a stretch, those without a sample left out; shape (m,)."""
+        first = max(-(-start_meter_ns // BLOCK_NS) - self._first_block, 0)
+        last = max(end_meter_ns // BLOCK_NS - self._first_block, 0)
+        found = np.array(self._mean_w[first:last], np.float64)
+        return found[np.isfinite(found)]
