@@ -277,7 +277,7 @@ def test_doctor_examines_a_board_behind_ssh(sshd, tmp_path):
     assert not wells["rpi4 emmc"]
     assert not wells["rpi4 ssd"]
     assert not wells["rpi4 sync"]
-    assert "gpiodetect" in found["rpi4 sync"].remedy
+    assert "loader gpio" in found["rpi4 sync"].remedy
 
 
 def test_doctor_shows_sshs_own_line_for_a_board_that_lets_nobody_in(sshd):

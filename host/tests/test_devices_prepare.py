@@ -65,7 +65,14 @@ def on_medium(number: str, name: str, *, features: str = "") -> BoardState:
 
 
 def plan(
-    board: BoardState, *, medium: Medium | None = None, rights="root", interface="eth0", remote=True, **wanted
+    board: BoardState,
+    *,
+    medium: Medium | None = None,
+    rights="root",
+    interface="eth0",
+    remote=True,
+    gpio_denied=False,
+    **wanted,
 ):
     settings = StateSettings().changed(wanted, "test")
     return plan_preparation(
@@ -76,6 +83,7 @@ def plan(
         user="pi",
         interface=interface,
         remote=remote,
+        gpio_denied=gpio_denied,
     )
 
 

@@ -112,5 +112,4 @@ def test_every_profile_is_complete(name):
     profile = find_profile(name)
     assert profile.media
     assert profile.supply_voltage_v[0] < profile.supply_voltage_v[1]
-    assert profile.sync == "none" or profile.sync.startswith("gpio:/dev/gpiochip")
     assert profile.cpu_khz is None or profile.cpu_khz[0] < profile.cpu_khz[1]

@@ -1,7 +1,4 @@
 // The sync line: the wire to the meter by which both clocks see the same instants.
-//
-// A carrier sets a level and says when: `gpio:/dev/gpiochip0:17` drives a pin through the Linux
-// GPIO character device, `virtual:PATH` writes "board_ns level" lines for the simulated rig.
 #pragma once
 
 #include <condition_variable>
@@ -12,26 +9,11 @@
 #include <thread>
 
 #include "board/event_file.h"
+#include "board/sync_carrier.h"
 #include "loader/status.h"
 #include "workload/random.h"
 
 namespace opjoule {
-
-struct SyncEdge {
-  int64_t board_ns = 0;
-  double u_ns = 0;  // standard uncertainty
-  int level = 0;
-};
-
-// Thread safety: none; SyncLine takes care of it.
-class SyncCarrier {
- public:
-  virtual ~SyncCarrier() = default;
-  // Sets the line; `edge` says when it changed.
-  virtual Status set(int level, SyncEdge* edge) = 0;
-  // kBadInput names what is wrong with the carrier's text, or the device.
-  static Status open(const std::string& text, std::unique_ptr<SyncCarrier>* out);
-};
 
 // Toggles the line at phase boundaries, and at pseudo-random intervals of 0.5 to 1.5 s in between,
 // which no other series of edges matches by chance. Starts at level 0. Thread safety: toggle() from

@@ -17,9 +17,8 @@ void add_instrument_options(CLI::App* command, CommandOptions& options) {
       ->check(CLI::Range(1, 3'600'000))
       ->capture_default_str();
   command->add_option("--sync", options.sync,
-                      "sync line: gpio:/dev/gpiochip0:17 or virtual:PATH; toggles at every phase "
-                      "boundary and every "
-                      "0.5 to 1.5 s");
+                      "sync line: gpio:NAME, gpio:CHIP:LINE, gpio:sysfs:NUMBER or virtual:PATH; "
+                      "toggles at every phase boundary and every 0.5 to 1.5 s");
   command->add_option("--seed", options.seed, "of every random draw (property seed)");
   command->add_flag("--progress", options.progress, "a JSON line on stderr twice a second");
 }
@@ -115,6 +114,12 @@ int execute(int argc, char** argv) {
       });
   add_instrument_options(sync, options);
   app.add_subcommand("clock", "Answer each line on stdin with the board clock [ns], at once");
+  CLI::App* gpio = app.add_subcommand(
+      "gpio", "List the board's GPIO lines, or request the one of --sync and show it");
+  gpio->add_option("--sync", options.sync, "gpio:NAME, gpio:CHIP:LINE or gpio:sysfs:NUMBER");
+  gpio->add_option("--pulses", options.pulses,
+                   "drive it: so many pulses of half a second; without, its level stays as it is")
+      ->check(CLI::Range(0, 3600));
   CLI::App* trace = app.add_subcommand(
       "trace", "Write the workload's operations as text, in the form of YCSB's basic binding");
   add_workload_options(trace, options);
@@ -143,6 +148,7 @@ int execute(int argc, char** argv) {
   if (command == "idle") return idle_command(options);
   if (command == "sync") return sync_command(options);
   if (command == "clock") return clock_command();
+  if (command == "gpio") return gpio_command(options);
   if (command == "trace") return trace_command(options);
   if (command == "databases") return databases_command();
   return properties_command(options);

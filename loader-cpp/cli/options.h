@@ -27,6 +27,7 @@ struct CommandOptions {
   double seconds = 0;         // idle
   std::string phase = "run";  // trace
   std::string out;            // trace
+  uint32_t pulses = 0;        // gpio
   uint32_t bits = 63;         // sync
   uint32_t bit_ms = 100;      // sync
   std::string pattern;        // sync: zeros and ones; empty: a sequence of `bits`

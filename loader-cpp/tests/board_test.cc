@@ -123,7 +123,7 @@ TEST_CASE("a carrier that is not one is named, and so is a chip that is not ther
        {"", "gpio", "gpio:", "gpio:/dev/gpiochip0", "gpio:/dev/gpiochip0:x", "serial:1"}) {
     const Status status = SyncCarrier::open(text, &carrier);
     CHECK(status.code() == StatusCode::kBadInput);
-    CHECK(status.message().find("expected gpio:CHIP:LINE") != std::string::npos);
+    CHECK(status.message().find("expected gpio:") != std::string::npos);
   }
   CHECK(SyncCarrier::open("gpio:/dev/no-such-chip:17", &carrier)
             .message()

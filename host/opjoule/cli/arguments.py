@@ -204,7 +204,9 @@ def _rig(parser: argparse.ArgumentParser) -> None:
         help="serial:/dev/ttyACM0, monsoon:voltage=5.1, rapl, ... (default: rig.toml's)",
     )
     rig.add_argument(
-        "--sync", metavar="CARRIER", help="gpio:/dev/gpiochip0:17, or none (default: rig.toml's)"
+        "--sync",
+        metavar="CARRIER",
+        help="gpio:GPIO17, gpio:/dev/gpiochip0:17, gpio:sysfs:249, or none (default: rig.toml's)",
     )
     rig.add_argument(
         "--rig",
@@ -399,6 +401,13 @@ def _doctor() -> argparse.ArgumentParser:
         help="the rig's description (default: rig.toml)",
     )
     parser.add_argument("--simulate", action="store_true", help="check the simulated rig too")
+    parser.add_argument(
+        "--pulses",
+        type=_positive,
+        default=0,
+        metavar="N",
+        help="drive each board's sync line: N pulses of half a second; without, it is only asked for and shown",
+    )
     return parser
 
 

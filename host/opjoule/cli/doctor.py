@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -38,7 +37,8 @@ def run_doctor(options: argparse.Namespace) -> int:
     """Prints every finding; 0 if all is well, 1 if something needs mending."""
     console = Console(highlight=False, soft_wrap=True)
     bad = 0
-    for finding in examine(options.rig, simulate=options.simulate or not options.rig.exists()):
+    simulate = options.simulate or not options.rig.exists()
+    for finding in examine(options.rig, simulate=simulate, pulses=options.pulses):
         mark = "[green]ok  [/green]" if finding.well else "[red]MEND[/red]"
         console.print(f"{mark} {finding.about}: {finding.detail}")
         if not finding.well:
@@ -48,13 +48,13 @@ def run_doctor(options: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def examine(rig_path: Path, *, simulate: bool) -> Iterator[Finding]:
-    """Every check, in the order in which a measurement would meet them."""
+def examine(rig_path: Path, *, simulate: bool, pulses: int = 0) -> Iterator[Finding]:
+    """Every check, in the order in which a measurement would meet them; `pulses` are played on each sync line."""
     yield _loader()
     yield _free_space()
     if simulate:
         yield from _simulated_rig()
-    yield from _guarded("rig", lambda: _rig(rig_path))
+    yield from _guarded("rig", lambda: _rig(rig_path, pulses))
 
 
 def _guarded(about: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
@@ -113,12 +113,12 @@ def _simulated_rig() -> Iterator[Finding]:
         )
 
 
-def _rig(path: Path) -> Iterator[Finding]:
+def _rig(path: Path, pulses: int) -> Iterator[Finding]:
     rig = read_rig(path)
     yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
     yield from _guarded("meter", lambda: _meter(rig))
     for name, device in sorted(rig.devices.items()):
-        yield from _guarded(name, lambda name=name, device=device: _board(name, device))  # type: ignore[misc]
+        yield from _guarded(name, lambda name=name, device=device: _board(name, device, pulses))  # type: ignore[misc]
 
 
 def _meter(rig: Rig) -> Iterator[Finding]:
@@ -139,25 +139,12 @@ def _sensor(kind: str, sensor: SensorIdentity) -> str:
     return f"{sensor.model} at 0x{sensor.address:02x}" if kind == "serial" else sensor.model
 
 
-def _board(name: str, device: RigDevice) -> Iterator[Finding]:
+def _board(name: str, device: RigDevice, pulses: int) -> Iterator[Finding]:
     profile = find_profile(name)
     yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
-    if device.ssh_target is not None:
-        for check in examine_board(name, device, ROOT / "build"):
-            yield Finding(check.about, check.well, check.detail, check.remedy)
-        return
-    for medium, place in device.storage.items():
-        folder = place.path
+    for medium in device.storage:
         if medium not in profile.media:
-            yield Finding(
-                f"{name} {medium}",
-                False,
-                "the board has no such medium",
-                f"use one of {', '.join(profile.media)}",
-            )
-            continue
-        exists = Path(folder).is_dir() and os.access(folder, os.W_OK)
-        remedy = f"mount the medium and make {folder} writable for you"
-        yield Finding(
-            f"{name} {medium}", exists, folder if exists else f"{folder} is not a writable directory", remedy
-        )
+            remedy = f"use one of {', '.join(profile.media)}"
+            yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
+    for check in examine_board(name, device, ROOT / "build", pulses=pulses):
+        yield Finding(check.about, check.well, check.detail, check.remedy)

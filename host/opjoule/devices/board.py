@@ -43,7 +43,12 @@ done
 
 
 def plan_for(
-    shell: Shell, board: BoardFacts, medium: Medium, wanted: StateSettings, cpufreq: str
+    shell: Shell,
+    board: BoardFacts,
+    medium: Medium,
+    wanted: StateSettings,
+    cpufreq: str,
+    sync: str | None = None,
 ) -> tuple[PreparePlan, BlockDevices]:
     """Reads the board's settings and plans how to bring it into the wanted state; the plan and the block devices.
 
@@ -58,6 +63,7 @@ def plan_for(
         user=board.values.get("user", ""),
         interface=board.connection_interface,
         remote=not isinstance(shell, LocalShell),
+        gpio_denied=bool(sync) and board.values.get("gpio") == "denied",
     )
     return plan, state.blocks
 
@@ -143,7 +149,9 @@ class BoardDevice:
 
         Raises: BadInput: the medium may not be written to as asked, or a setting that the board cannot take.
         """
-        plan, self._blocks = plan_for(self.shell, self.board, self._medium, self._wanted, self._cpufreq)
+        plan, self._blocks = plan_for(
+            self.shell, self.board, self._medium, self._wanted, self._cpufreq, self._sync
+        )
         return plan
 
     def prepare(self) -> list[str]:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from opjoule.devices.board import plan_for
 from opjoule.devices.facts import BoardFacts, read_facts
-from opjoule.devices.loader_binary import find_loader
+from opjoule.devices.loader_binary import find_loader, install_loader
+from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_board import open_shell
 from opjoule.devices.rig_file import RigDevice
 from opjoule.devices.shell import Shell
-from opjoule.devices.steps import JOURNAL
+from opjoule.devices.steps import JOURNAL, as_root
+from opjoule.devices.sync_pin import PULSE_S, look_at_pin
 from opjoule.errors import OpJouleError
 
 
@@ -26,8 +28,12 @@ class Check:
     remedy: str = ""
 
 
-def examine_board(name: str, described: RigDevice, builds: Path) -> Iterator[Check]:
-    """Connection, rights, loader, left-over changes, sync line and each medium of one board."""
+def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int = 0) -> Iterator[Check]:
+    """Connection, rights, loader, left-over changes, sync line and each medium of one board.
+
+    Args:
+        pulses: played on the sync line; 0 only asks the kernel for it, and leaves its level alone.
+    """
     try:
         shell = open_shell(described)
     except OpJouleError as error:
@@ -38,7 +44,7 @@ def examine_board(name: str, described: RigDevice, builds: Path) -> Iterator[Che
         board = read_facts(shell, journal=JOURNAL)
         yield Check(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
         yield from _board(name, board, builds)
-        yield from _sync(name, shell, described.sync)
+        yield from _sync(name, shell, board, builds, described.sync or find_profile(name).sync, pulses)
         for medium in described.storage:
             yield _medium(name, shell, board, described, medium)
     except OpJouleError as error:
@@ -63,13 +69,34 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Check]:
         yield Check(f"{name} state", False, "an earlier measurement has not been undone", remedy)
 
 
-def _sync(name: str, shell: Shell, sync: str | None) -> Iterator[Check]:
-    if not sync or not sync.startswith("gpio:"):
+def _sync(
+    name: str, shell: Shell, board: BoardFacts, builds: Path, sync: str, pulses: int
+) -> Iterator[Check]:
+    if not sync.startswith("gpio:"):
         return
-    chip = sync.split(":")[1]
-    usable = shell.run(["test", "-w", chip]).status == 0
-    remedy = "add the user to the gpio group, or name another chip (gpiodetect lists them)"
-    yield Check(f"{name} sync", usable, f"{chip} {'can' if usable else 'cannot'} be used", remedy)
+    try:
+        program, _ = install_loader(shell, find_loader(builds, board.machine), board.cache)
+        pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
+    except OpJouleError as error:
+        yield Check(
+            f"{name} sync",
+            False,
+            str(error),
+            "'loader gpio' on the board lists its lines; or sync = \"none\"",
+        )
+        return
+    if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":
+        remedy = "connect as root, or name the line where the kernel has a GPIO character device"
+        yield Check(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
+        return
+    about = pin.about() if pin else f"{sync}, of which the kernel tells nothing"
+    played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses else ""
+    yield Check(f"{name} sync", True, about + played)
+    if "denied" in board.values.get("gpio", "") and board.rights == "none":
+        remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
+        yield Check(
+            f"{name} sync", False, f"user {board.values.get('user')} may not open the GPIO chips", remedy
+        )
 
 
 def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Check:

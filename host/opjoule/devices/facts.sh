@@ -36,6 +36,12 @@ for folder in "$cache" "$work" ${session:+"$work/$session" "$work/$session/files
 done
 say cache "$cache"
 say work "$work"
+gpio=none
+for chip in /dev/gpiochip*; do
+  [ -e "$chip" ] || continue
+  if [ -w "$chip" ]; then gpio=usable; else gpio=denied; break; fi
+done
+say gpio "$gpio"
 if [ -d "$journal" ]; then say journal left; else say journal none; fi
 # SSH_CONNECTION: client address, client port, server address, server port (ssh(1)).
 # shellcheck disable=SC2086 # four words

@@ -52,6 +52,7 @@ def plan_preparation(
     user: str,
     interface: str,
     remote: bool,
+    gpio_denied: bool = False,
 ) -> PreparePlan:
     """What has to be done to bring the board from `state` to what is wanted.
 
@@ -60,6 +61,7 @@ def plan_preparation(
         user: owner of the database directory on the board.
         interface: network interface that the connection runs over; empty if it is not known.
         remote: False if this computer is the board.
+        gpio_denied: the user may not open the GPIO chips that the sync line needs.
     Raises: BadInput: the medium may not be written to as asked.
     """
     plan = PreparePlan()
@@ -77,6 +79,11 @@ def plan_preparation(
     plan.steps += _lights(state, wanted)
     plan.steps += _sleepers(state, wanted)
     plan.steps += _memory(state, wanted)
+    if gpio_denied and rights == "sudo":
+        plan.steps += [
+            Step(f"{chip} given to {user}", ("chown", user, chip), ("chown", owner, chip))
+            for chip, owner in state.of("gpio")
+        ]
     plan.steps += medium_steps
     if wanted.page_cache == "drop":
         plan.steps.append(Step("page cache dropped, here and before each run", ("drop_page_cache",)))

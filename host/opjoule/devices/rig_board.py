@@ -14,6 +14,7 @@ from opjoule.devices.shell import LocalShell, Shell
 from opjoule.devices.ssh import SshConnection
 from opjoule.devices.state_settings import StateSettings
 from opjoule.devices.steps import JOURNAL
+from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
 
 
@@ -37,7 +38,7 @@ def open_board(
     Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
     """
     described, place = _described(rig, profile, medium)
-    carrier = sync or described.sync or profile.sync
+    carrier = check_sync(sync or described.sync or profile.sync)
     shell = open_shell(described)
     try:
         device = BoardDevice(
@@ -64,11 +65,13 @@ def preview(rig: Rig, profile: Profile, medium: str, state: StateSettings | None
     Raises: as open_board().
     """
     described, place = _described(rig, profile, medium)
+    carrier = described.sync or profile.sync
     shell = open_shell(described)
     try:
-        return plan_for(
-            shell, read_facts(shell, journal=JOURNAL), place, state or described.state, described.cpufreq
-        )[0].lines()
+        board = read_facts(shell, journal=JOURNAL)
+        sync = None if carrier == "none" else carrier
+        plan, _ = plan_for(shell, board, place, state or described.state, described.cpufreq, sync)
+        return plan.lines()
     finally:
         shell.close()
 

@@ -6,7 +6,7 @@ port = "serial:/dev/ttyACM0"
 [device.rpi4]
 connection = "ssh:pi@raspberrypi"   # or "local": this computer is the board
 ssh_options = ["-p", "2222"]        # further options for ssh, an argument each
-sync = "gpio:/dev/gpiochip0:17"     # or "none"
+sync = "gpio:GPIO17"                # a line's name, gpio:CHIP:LINE, gpio:sysfs:NUMBER, or "none"
 cpufreq = "/sys/devices/system/cpu" # where this kernel has its CPU settings
 mongod = "/opt/mongodb/bin/mongod"  # the server program on the board, where it is not on the PATH
 
@@ -29,6 +29,7 @@ from typing import Any
 from opjoule.databases.registry import unknown
 from opjoule.devices.medium import Medium
 from opjoule.devices.state_settings import StateSettings
+from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
 
 CPUFREQ = "/sys/devices/system/cpu"
@@ -129,6 +130,11 @@ def _device(path: Path, name: str, table: Any) -> RigDevice:
         raise BadInput(
             f'{path}: [device.{name}] ssh_options must be a list of texts, for example ["-p", "2222"]'
         )
+    if "sync" in table:
+        try:
+            check_sync(table["sync"])
+        except BadInput as error:
+            raise BadInput(f"{path}: [device.{name}] {error}") from None
     storage, state = table.get("storage", {}), table.get("state", {})
     if not isinstance(storage, dict):
         raise BadInput(f'{path}: [device.{name}.storage] needs lines like sd = "/mnt/sd/opjoule"')

@@ -48,6 +48,10 @@ while read -r name size _; do
   [ "$name" = MemTotal: ] && line memory_kb "$size"
 done < /proc/meminfo
 
+for chip in /dev/gpiochip*; do
+  [ -c "$chip" ] && [ ! -h "$chip" ] && line gpio "$chip" "$(stat -c %u -- "$chip")"
+done
+
 # Block devices: what each one is made of, and what is in use.
 for block in /sys/class/block/*; do
   name=${block##*/}

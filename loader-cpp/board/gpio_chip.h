@@ -1,0 +1,60 @@
+// GPIO lines of this kernel: found by name or number, shown, requested.
+//
+// Source: Linux user-space API, linux/gpio.h: version 2 (since 5.10), version 1 (since 4.8; a
+// kernel may be built without it). An older kernel has neither, and numbers in /sys/class/gpio
+// alone. Thread safety: none.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "board/sync_carrier.h"
+#include "loader/status.h"
+
+namespace opjoule {
+
+// Where the chips are and how the kernel is asked; tests put their own in.
+struct GpioKernel {
+  std::string devices = "/dev";
+  std::string sysfs = "/sys/class/gpio";
+  int (*control)(int fd, unsigned long request, void* argument) = nullptr;  // nullptr: ioctl(2)
+};
+
+struct GpioLine {
+  std::string chip;   // device file
+  std::string label;  // of the chip's driver
+  unsigned offset = 0;
+  std::string name;      // empty: the kernel knows none
+  std::string consumer;  // who has it now; empty: nobody, or unknown
+  bool used = false;
+  bool output = false;
+};
+
+// Every line of every chip that can be opened; `denied` gets the chips that cannot, with the
+// reason.
+std::vector<GpioLine> gpio_lines(const GpioKernel& kernel, std::vector<std::string>* denied);
+
+// True for a name that a board's maker gives to a pin of the header: GPIO17, PIN_27, J2 Header
+// Pin29. A line without a name may be one; "Eth MDIO" or "UART TX" is none.
+bool is_header_name(const std::string& name);
+
+// What a --sync text after "gpio:" names: "/dev/gpiochip0:17" or a line's name.
+// kBadInput: no such line, several of that name, or a number whose name is no header pin's: to take
+// that one all the same, it has to be named.
+Status find_gpio_line(const GpioKernel& kernel, const std::string& text, GpioLine* out);
+
+enum class GpioUse {
+  kOutput,  // driven low at once
+  kAsItIs,  // only held, to see that it can be had
+};
+
+// `interface` says how: "v2" or "v1".
+Status request_gpio_line(const GpioKernel& kernel, const GpioLine& line, GpioUse use,
+                         std::unique_ptr<SyncCarrier>* out, std::string* interface);
+
+// Line `number` of /sys/class/gpio, driven low at once; given back when the carrier goes.
+Status open_sysfs_gpio(const GpioKernel& kernel, const std::string& number,
+                       std::unique_ptr<SyncCarrier>* out);
+
+}  // namespace opjoule

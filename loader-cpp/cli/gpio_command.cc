@@ -1,0 +1,72 @@
+// `loader gpio`: the board's GPIO lines; the one of --sync is requested, and driven if asked to.
+#include <nlohmann/json.hpp>
+
+#include "board/clock.h"
+#include "board/gpio_chip.h"
+#include "cli/commands.h"
+#include "cli/exit_code.h"
+#include "cli/output.h"
+
+namespace opjoule {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kPulseNs = 500'000'000;
+
+void print_gpio(const GpioLine& line, const std::string& interface) {
+  Json json = {{"chip", line.chip}, {"line", line.offset},
+               {"name", line.name}, {"consumer", line.consumer},
+               {"used", line.used}, {"direction", line.output ? "out" : "in"}};
+  json["header"] = line.name.empty() ? Json(nullptr) : Json(is_header_name(line.name));
+  if (!interface.empty()) json["interface"] = interface;
+  print_line(Json{{"gpio", json}}.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+Status play(SyncCarrier* carrier, uint32_t pulses) {
+  int64_t next_ns = board_ns();
+  for (uint32_t i = 0; i < 2 * pulses; ++i) {
+    SyncEdge made;
+    if (Status status = carrier->set(i % 2 == 0 ? 1 : 0, &made); !status.is_ok()) return status;
+    const Json edge = {{"board_ns", made.board_ns}, {"u_ns", made.u_ns}, {"level", made.level}};
+    print_line(Json{{"edge", edge}}.dump());
+    next_ns += kPulseNs;
+    sleep_until(next_ns);
+  }
+  return Status::ok();
+}
+
+Status show_one(const CommandOptions& options) {
+  const std::string text = options.sync.starts_with("gpio:") ? options.sync.substr(5) : "";
+  std::unique_ptr<SyncCarrier> carrier;
+  if (text.empty() || text.starts_with("sysfs:")) {
+    // There is nothing to see but that it can be had.
+    if (text.empty() || options.pulses == 0) return Status::ok();
+    if (Status status = SyncCarrier::open(options.sync, &carrier); !status.is_ok()) return status;
+    return play(carrier.get(), options.pulses);
+  }
+  GpioLine line;
+  if (Status status = find_gpio_line(GpioKernel{}, text, &line); !status.is_ok()) return status;
+  std::string interface;
+  const GpioUse use = options.pulses > 0 ? GpioUse::kOutput : GpioUse::kAsItIs;
+  if (Status status = request_gpio_line(GpioKernel{}, line, use, &carrier, &interface);
+      !status.is_ok())
+    return status;
+  print_gpio(line, interface);
+  return play(carrier.get(), options.pulses);
+}
+
+}  // namespace
+
+int gpio_command(const CommandOptions& options) {
+  if (!options.sync.empty()) {
+    const Status status = show_one(options);
+    return status.is_ok() ? kExitOk : report_failure(status);
+  }
+  std::vector<std::string> denied;
+  for (const GpioLine& line : gpio_lines(GpioKernel{}, &denied)) print_gpio(line, "");
+  for (const std::string& why : denied) print_line(Json{{"denied", why}}.dump());
+  return kExitOk;
+}
+
+}  // namespace opjoule
