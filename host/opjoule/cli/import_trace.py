@@ -11,13 +11,16 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.sensor import SensorModel, ina219_breakout
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, DataFault
+from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters.joulescope import joulescope_sensor
 from opjoule.meters.monsoon.models import HVPM, LVPM
 from opjoule.meters.ppk2 import ppk2_sensor
 from opjoule.record.run_record import RunRecord
+from opjoule.report.answer import open_answer
+from opjoule.report.trace_summary import print_trace
 from opjoule.trace.csv_import import ImportedTrace, import_csv
-from opjoule.trace.journal import TraceJournal, to_parquet
+from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import BoolArray, Gap
 
 SENSORS: Final[dict[str, Callable[[], SensorModel]]] = {
@@ -59,6 +62,7 @@ def run_import(options: argparse.Namespace) -> int:
         "format": trace.layout.kind,
         "columns": columns,
         "sensor": sensor,
+        "voltage_stated": trace.voltage_stated,
         "notes": trace.notes,
     }
     record.update(found={"imported": source})
@@ -73,12 +77,13 @@ def run_import(options: argparse.Namespace) -> int:
             "them are lower bounds"
         )
     samples, lost = _write(trace, clipped, options.out)
-    record.finish("complete")
+    record.finish("complete" if conclude_trace(record) else "partial")
     sources = ", ".join(f"{role} from {name}" for role, name in columns.items())
     print(f"{samples} samples in {options.out} ({trace.layout.kind}: {sources}); {lost} missing")
     for note in trace.notes:
         print(f"note: {note}")
-    return 0
+    print_trace(open_answer(options.out))
+    return 0 if record.status == "complete" else DataFault.exit_code
 
 
 def _write(trace: ImportedTrace, clipped: BoolArray, directory: Path) -> tuple[int, int]:
@@ -90,7 +95,6 @@ def _write(trace: ImportedTrace, clipped: BoolArray, directory: Path) -> tuple[i
             columns = trace.meter_ns[part], trace.current_a[part], trace.voltage_v[part]
             journal.append_samples(*columns, clipped=clipped[part])
     journal.close()
-    to_parquet(directory)
     return journal.samples, journal.lost_samples
 
 

@@ -27,6 +27,7 @@ from opjoule.measurement.collection import Evidence, collect
 from opjoule.measurement.plan import Plan, parse_properties
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.session import measure, new_directory
+from opjoule.measurement.trace_result import conclude_trace
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.report.terminal import print_summary
@@ -224,8 +225,13 @@ def run_report(options: argparse.Namespace) -> int:
         with record.held():
             record.add_fault("the measurement was killed; this is what it had recorded, analysed afterwards")
             record.close_raw()
-            evidence = Evidence.of(record, ended_early=True)
-            collect(record, evidence)
+            collect(record, Evidence.of(record, ended_early=True))
+    elif not record.is_finished and not record.contents["asked"].get("db"):
+        with record.held():
+            record.add_fault("the recording was killed; this is what it had recorded, analysed afterwards")
+            record.close_raw()
+            conclude_trace(record)
+            record.finish("partial")
     write_report(options.record)
     print_summary(options.record)
     return 0

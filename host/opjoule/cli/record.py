@@ -8,13 +8,19 @@ import math
 import sys
 from dataclasses import asdict
 
+from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.errors import BadInput, MeterFault
+from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters import open_meter
 from opjoule.meters.capture import Capture, CaptureSummary
-from opjoule.meters.interface import sensor_entries
+from opjoule.meters.interface import Meter, sensor_entries
 from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import TraceJournal, to_parquet
+from opjoule.record.seals import SealWatch
+from opjoule.report.answer import open_answer
+from opjoule.report.trace_summary import print_trace
+from opjoule.trace.journal import TraceJournal
 
 _POLL_S = 0.1
 
@@ -31,47 +37,62 @@ def run_record(options: argparse.Namespace) -> int:
         identity = meter.open()
         meter.configure()
         asked = {"meter": options.meter, "seconds": options.seconds}
-        record = RunRecord.create(options.out, asked, simulated=False)
+        record = RunRecord.create(options.out, asked, simulated=identity.simulated)
         record.update(found={"meter": asdict(identity)}, **sensor_entries(meter))
-        journal = TraceJournal(options.out)
-        with PhaseProgress(quiet=options.json) as progress:
-            captured, ended = _record(Capture(meter, journal), options.seconds, progress)
-        journal.close()
+        with record.held(), PhaseProgress(quiet=options.json) as progress:
+            captured, ended = _record(record, meter, options.seconds, progress)
     finally:
         meter.close()
     return _finish(record, captured, ended, options)
 
 
-def _record(capture: Capture, seconds: float | None, progress: PhaseProgress) -> tuple[CaptureSummary, str]:
+def _record(
+    record: RunRecord, meter: Meter, seconds: float | None, progress: PhaseProgress
+) -> tuple[CaptureSummary, str]:
     """Captures `seconds` of the meter's clock; returns what came and why it ended early, empty if it did not.
 
     A meter whose port closes has ended, as a file does: that is early only if a time was asked for and not reached.
     """
+    journal, seals = TraceJournal(record.directory), SealWatch(record.directory)
+    exchanges = ExchangeFile(record.directory / "raw" / METER_EXCHANGES)
+    capture = Capture(meter, journal, exchanges)
     progress.phase("record", seconds)
-    capture.start()
     ended = ""
     try:
+        seals.start()
+        capture.start()
         while capture.trace_s < (seconds or math.inf) and not capture.wait(_POLL_S):
             progress.advance_to(capture.trace_s)
     except KeyboardInterrupt:
         ended = "interrupted by the user (Ctrl-C)"
-    captured = capture.stop()
+    finally:
+        captured = capture.stop()
+        journal.close()
+        exchanges.close()
+        seals.stop()
     reached = seconds is not None and capture.trace_s >= seconds
     return captured, "" if reached else ended or captured.ended or ""
 
 
 def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: argparse.Namespace) -> int:
-    to_parquet(record.directory)
+    concluded = conclude_trace(record)
     if ended:
         record.add_fault(ended)
     for line in captured.fault_lines():
         record.add_fault(line)
     record.update(capture=captured.to_json())
-    whole = captured.samples > 0 and (not ended or options.seconds is None)
+    whole = concluded and captured.samples > 0 and (not ended or options.seconds is None)
     record.finish("complete" if whole else "partial")
     lost = captured.losses
     if options.json:
-        outcome = {"record": str(record.directory), "status": record.status, **captured.to_json()}
+        path = record.path("result.json")
+        result = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        outcome = {
+            "record": str(record.directory),
+            "status": record.status,
+            **captured.to_json(),
+            "result": result,
+        }
         sys.stdout.write(json.dumps(outcome) + "\n")
     else:
         print(
@@ -80,6 +101,8 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
         )
         if ended:
             print(f"ended: {ended}")
+        if captured.samples:
+            print_trace(open_answer(record.directory))
     if captured.samples == 0:
         raise MeterFault(
             f"{options.meter} sent no sample: check its sensor's wiring, then host/measure.py doctor"

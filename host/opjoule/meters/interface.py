@@ -42,6 +42,8 @@ class MeterIdentity:
     sensors: tuple[SensorIdentity, ...] = ()
     notes: tuple[str, ...] = ()
     """its limits and what it costs, a line each, for doctor and the run record"""
+    simulated: bool = False
+    """a program is at the other end, not a meter: what comes of it says SIMULATED"""
 
 
 @dataclass(frozen=True)

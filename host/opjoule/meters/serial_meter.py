@@ -44,6 +44,7 @@ from opjoule.meters.sensors import (
     read_times,
 )
 from opjoule.meters.serial_link import SerialLink, done
+from opjoule.meters.serial_port import is_pseudo_terminal
 
 IDENTIFY_LIMIT_S = 15.0
 """An Uno is reset when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
@@ -256,6 +257,7 @@ class SerialMeter:
             reset_cause=_causes(identity.reset_cause),
             tick_hz=identity.tick_hz,
             sensors=tuple(SensorIdentity(_name(SensorModel, int(m)), int(a)) for m, a in sensors),
+            simulated=is_pseudo_terminal(self._path),
         )
 
     def _expect_done(self, command: Configure | Start | Stop, ack: Ack) -> None:

@@ -63,6 +63,11 @@ def ports_present() -> list[str]:
     return [f"{port.device} ({port.description})" for port in sorted(found, key=lambda port: port.device)]
 
 
+def is_pseudo_terminal(path: str) -> bool:
+    """True where a program, not a meter, is at the other end: the name leads to /dev/pts."""
+    return Path(path).resolve().is_relative_to("/dev/pts")
+
+
 def _open(path: str, baud: int) -> serial.Serial:
     if not Path(path).exists():
         present = ports_present()

@@ -80,7 +80,9 @@ class Answer:
     def title(self) -> str:
         """What was measured; for a trace on its own, where it came from."""
         if self.trace_only:
-            return f"Power trace from {self.run.get('asked', {}).get('meter') or 'an unknown meter'}"
+            asked = self.run.get("asked", {})
+            mark = " (SIMULATED)" if self.record.simulated else ""
+            return f"Power trace from {asked.get('meter') or asked.get('import') or 'an unknown meter'}{mark}"
         return self.subject.title
 
     @property
@@ -105,7 +107,9 @@ class Answer:
     def sentence(self) -> str:
         """What it costs, with uncertainty: above idle, in all, after the last operation; or why that is not known."""
         if self.trace_only:
-            return f"{self.title}: {TRACE_ONLY}"
+            power = self.quantity("power_w")
+            mean = "" if isinstance(power, Missing) else f"{in_words(power, 'in the mean')} (k = 2); "
+            return f"{self.title}: {mean}{TRACE_ONLY}"
         parts = [
             in_words(found, what)
             for path, what in HEADLINE.items()
@@ -130,7 +134,8 @@ class Answer:
         """What must be said above all numbers."""
         banners = []
         if self.record.simulated:
-            banners.append(Banner("simulated", "SIMULATED", _SIMULATED))
+            text = _SIMULATED_TRACE if self.trace_only else _SIMULATED
+            banners.append(Banner("simulated", "SIMULATED", text))
         faults = " ".join(_sentence(fault) for fault in self.record.faults)
         if self.record.status == "partial":
             banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {faults}".strip()))
@@ -151,6 +156,10 @@ _SIMULATED = (
     "its storage turned its activity into the current that the simulated meter saw. These joules show how the rig "
     "works. "
     "They say nothing about the energy or speed of real hardware."
+)
+_SIMULATED_TRACE = (
+    "No meter was recorded: a program was at the other end of the port. "
+    "These joules say nothing about real hardware."
 )
 _PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
 

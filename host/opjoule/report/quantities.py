@@ -35,6 +35,7 @@ WORDS: dict[str, tuple[str, str]] = {
         "what the loader itself costs: the same workload without a database",
     ),
     "power_w": ("power", "mean of the run"),
+    "voltage_v": ("voltage", "mean of the supply's voltage, of a trace on its own"),
     "idle_power_w": ("idle power", "mean before and after, in the same state"),
     "duration_s": ("run", "first operation to last"),
     "settle_s": ("settle", "last operation until writes were done and the power was at rest for 5 s"),

@@ -14,6 +14,7 @@ from opjoule.report.advice import largest_part, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
 from opjoule.report.quantities import NONE, Row, words
+from opjoule.report.trace_summary import print_trace
 from opjoule.units import Missing
 
 BANNER_STYLES = {
@@ -44,7 +45,9 @@ def print_summary(record_dir: Path, console: Console | None = None) -> None:
         console.print(Text(line, style="dim"))
     for banner in answer.banners:
         console.print(_banner(banner))
-    if answer.result:
+    if answer.trace_only:
+        print_trace(answer, console)
+    elif answer.result:
         console.print()
         console.print(_table(answer))
         console.print()

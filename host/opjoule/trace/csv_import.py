@@ -37,6 +37,8 @@ class ImportedTrace:
     voltage_v: Float64Array
     notes: list[str] = field(default_factory=list)
     """what had to be assumed, for the record"""
+    voltage_stated: bool = False
+    """the voltage is what the user said, not what was measured"""
 
     def parts(self) -> Iterator[Gap | slice]:
         """Stretches of samples, and the gaps between them, in order."""
@@ -81,7 +83,8 @@ def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = 
         notes.append(f"voltage {supply_v:g} V as stated by the user, not measured")
     current_a = values["current"] if "current" in values else values["power"] / voltage_v
     meter_ns = np.rint((time_s - time_s[0]) * 1e9).astype(np.int64)
-    return ImportedTrace(layout, meter_ns, current_a, voltage_v, notes)
+    stated = "voltage" not in values and not {"current", "power"} <= values.keys()
+    return ImportedTrace(layout, meter_ns, current_a, voltage_v, notes, stated)
 
 
 def _read(path: Path, layout: Layout) -> dict[str, Float64Array]:

@@ -1,0 +1,134 @@
+"""What a power trace on its own says: mean power and voltage, energy, over its whole length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.exchange_file import read_exchanges
+from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.energy.cells import Cells
+from opjoule.energy.sensor import SQRT3, SensorModel
+from opjoule.energy.uncertainty import step_u
+from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.errors import AlignmentError, OpJouleError
+from opjoule.measurement.collection import METER_EXCHANGES
+from opjoule.record.result import RESULT_VERSION
+from opjoule.record.run_record import RunRecord, write_json
+from opjoule.trace.journal import read_trace, to_parquet
+from opjoule.units import Measured, Missing, Quantity, Unstated, exact
+
+NUMBERS = {"energy_j": "J", "power_w": "W", "voltage_v": "V", "duration_s": "s"}
+NO_BOUNDS = "the meter's error bounds are unknown: state it with --sensor"
+STATED_VOLTAGE = "the supply's voltage was stated by the user, not measured"
+
+
+def conclude_trace(record: RunRecord) -> bool:
+    """Writes the parquet files and result.json of a trace that was recorded or imported on its own.
+
+    Returns: False if something kept it from that; the record's faults say what.
+    """
+    try:
+        for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows"):
+            record.raw_files(pattern)
+        to_parquet(record.directory)
+        contents = {
+            "schema": {"name": "result", "version": RESULT_VERSION},
+            "simulated": record.simulated,
+            **{key: _plain(value) for key, value in trace_result(record).items()},
+        }
+    except OpJouleError as error:
+        record.add_fault(str(error))
+        return False
+    write_json(record.path("result.json"), contents)
+    return True
+
+
+def trace_result(record: RunRecord) -> dict[str, Any]:
+    """The entries of result.json, each a quantity; why there is no uncertainty where the record does not give one.
+
+    Raises: DataFault: fewer than two samples, or too many of them were lost. RecordFault: a file is damaged.
+    """
+    trace = read_trace(record.directory)
+    if len(trace) < 2:
+        missing = {
+            key: Missing("the trace holds fewer than two samples", unit) for key, unit in NUMBERS.items()
+        }
+        return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
+    cells = Cells.of(trace)
+    sensor = _sensor(record)
+    host = None if sensor is None else _meter_to_host(record)
+    window = Window.of_meter(cells.start_ns, cells.end_ns, host)
+    found = window_energy_j(cells, window, sensor or _unknown_sensor(float(cells.current_a.max())))
+    entries: dict[str, Any] = {
+        **_numbers(found, cells, sensor),
+        "lost_samples": exact(found.lost_samples, "1"),
+    }
+    if reason := _no_uncertainty(record, sensor):
+        return {key: _unstated(value, reason) for key, value in entries.items()}
+    return {**entries, "timebase": found.timebase.to_json(), "budget": found.budget.to_json()}
+
+
+def _unknown_sensor(current_max_a: float) -> SensorModel:
+    """Stands in where the meter is unknown; nothing is stated of its uncertainty then."""
+    return SensorModel.without_shunt(
+        current_gain_error_max=0.0,
+        current_offset_max_a=0.0,
+        current_step_a=0.0,
+        voltage_gain_error_max=0.0,
+        voltage_step_v=0.0,
+        current_max_a=current_max_a,
+        seen_fraction=1.0,
+        clock_error_max=0.0,
+    )
+
+
+def _numbers(found: EnergyResult, cells: Cells, sensor: SensorModel | None) -> dict[str, Quantity]:
+    duration_s = found.window.duration_s
+    voltage_v = found.voltage_time_vs / duration_s
+    inside = cells.voltage_v[cells.inside(cells.start_ns, cells.end_ns)]
+    gain_u, step_v = (sensor.bus_gain_error_max / SQRT3, sensor.bus_lsb_v) if sensor else (0.0, 0.0)
+    voltage_u_v = math.hypot(abs(voltage_v) * gain_u, step_u(inside, step_v))
+    energy = found.energy
+    return {
+        "energy_j": energy,
+        "power_w": found.power
+        if isinstance(energy, Measured)
+        else Unstated(found.mean_power_w, "W", energy.reason),
+        "voltage_v": Measured.from_standard(voltage_v, voltage_u_v, "V"),
+        "duration_s": Measured.from_standard(duration_s, duration_s * found.timebase.relative_u, "s"),
+    }
+
+
+def _no_uncertainty(record: RunRecord, sensor: SensorModel | None) -> str:
+    if sensor is None:
+        return NO_BOUNDS
+    imported: Mapping[str, Any] = record.contents["found"].get("imported") or {}
+    return STATED_VOLTAGE if imported.get("voltage_stated") else ""
+
+
+def _unstated(value: Any, reason: str) -> Any:
+    """The value without its uncertainty; a count keeps its own."""
+    if isinstance(value, Measured) and value.unit != "1":
+        return Unstated(value.value, value.unit, reason)
+    return value
+
+
+def _sensor(record: RunRecord) -> SensorModel | None:
+    found = record.contents.get("sensor")
+    return SensorModel.from_json(found) if found else None
+
+
+def _meter_to_host(record: RunRecord) -> ClockMap | None:
+    """Round trips tie the meter to this computer's clock, whose seconds are better; None without enough of them."""
+    exchanges = read_exchanges(record.intact(f"raw/{METER_EXCHANGES}"))
+    try:
+        return fit_exchanges(exchanges, "host", "meter").inverse()
+    except AlignmentError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    return value.to_json() if isinstance(value, Measured | Unstated | Missing) else value
