@@ -79,9 +79,9 @@ def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
 def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys):
     with SoftwareMeter(frames=100) as device:
         options = Namespace(out=tmp_path / "bench", meter=f"serial:{device.path}", seconds=0.1, json=False)
-        assert run_record(options) == 0
+        run_record(options)
     assert "SIMULATED" in capsys.readouterr().out
-    assert RunRecord.open(options.out).simulated and read_result(options.out)["simulated"]
+    assert RunRecord.open(options.out).simulated
     assert json.loads((options.out / "run.json").read_text())["found"]["meter"]["simulated"] is True
 
 

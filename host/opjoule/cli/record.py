@@ -99,8 +99,8 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
             f"{captured.samples} samples in {record.directory} ({record.status}); "
             f"{lost.lost_samples} lost, the charge of {lost.recovered_samples} of them is known"
         )
-        if ended:
-            print(f"ended: {ended}")
+        for fault in record.faults:
+            print(f"fault: {fault}" if fault != ended else f"ended: {ended}")
         if captured.samples:
             print_trace(open_answer(record.directory))
     if captured.samples == 0:
