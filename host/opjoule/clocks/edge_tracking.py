@@ -44,6 +44,8 @@ class Track(NamedTuple):
     target: IndexArray
     possible: int
     """Edges of the shorter list inside the stretch that both lists cover."""
+    changes: int
+    """How often one clock changed its rate at once, as one that is slewed does."""
 
 
 class _Line(NamedTuple):
@@ -73,12 +75,37 @@ def track(source: Edges, target: Edges, start: Likeness) -> Track | None:
     earlier = _Way(_mirrored(source), _mirrored(target), _mirrored_start(source, target, start))
     if not earlier.follow():
         return None
-    back = [(source.ns.size - 1 - row, target.ns.size - 1 - column) for row, column in earlier.pairs]
-    pairs = sorted({*later.pairs, *back})
+    pairs = sorted({*later.pairs, *_unmirrored(source, target, earlier.pairs)})
+    changes = later.changes + earlier.changes
+    if changes:
+        pairs = _with_the_way_back(source, target, pairs, inverted=start.inverted)
     rows, columns = (np.array(side, np.intp) for side in zip(*pairs, strict=True))
     sources = later.covered + earlier.covered + len(start.source)
     targets = later.passed + earlier.passed + start.target[-1] - start.target[0] + 1
-    return Track(rows, columns, min(sources, targets))
+    return Track(rows, columns, min(sources, targets), changes)
+
+
+def _with_the_way_back(
+    source: Edges, target: Edges, pairs: list[tuple[int, int]], *, inverted: bool
+) -> list[tuple[int, int]]:
+    """Where the rate changes at once the next edges are lost; who comes the other way loses those before."""
+    rows, columns = zip(*pairs, strict=True)
+    first = Likeness(rows[:4], columns[:4], 1.0, inverted)
+    last = Likeness(rows[-4:], columns[-4:], 1.0, inverted)
+    out = _Way(source, target, first)
+    home = _Way(_mirrored(source), _mirrored(target), _mirrored_start(source, target, last))
+    out.follow()
+    home.follow()
+    both = dict([*_unmirrored(source, target, home.pairs), *out.pairs, *pairs])
+    joined: list[tuple[int, int]] = []
+    for row, column in sorted(both.items()):
+        if not joined or column > joined[-1][1]:
+            joined.append((row, column))
+    return joined
+
+
+def _unmirrored(source: Edges, target: Edges, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [(source.ns.size - 1 - row, target.ns.size - 1 - column) for row, column in pairs]
 
 
 def _mirrored(edges: Edges) -> Edges:
@@ -103,6 +130,10 @@ class _Way:
         self._wanted = source.level ^ 1 if start.inverted else source.level
         self._inverted = start.inverted
         self.pairs = list(zip(start.source, start.target, strict=True))
+        self.changes = 0
+        """How often the rate has changed at once."""
+        self._oldest = 0
+        """The first pair since the clock changed its rate at once."""
         self.covered = 0
         """Edges of the source after the start that lie inside the target's list."""
 
@@ -122,7 +153,10 @@ class _Way:
                 break
             fitting = self._vote(block, line)
             if 2 * len(fitting) < block.size and len(self.pairs) >= TRUSTED:
-                fitting = self._found_again(at, line) or fitting
+                again = self._found_again(at, line)
+                if again:
+                    fitting, self._oldest = again, len(self.pairs)
+                    self.changes += 1
             next_at = max(int(block[-1]), fitting[-1][0] if fitting else 0) + 1
             self.covered += next_at - at
             at, found = next_at, found + len(fitting)
@@ -133,7 +167,7 @@ class _Way:
 
     def _line(self) -> _Line:
         """Through the last pairs, those that are off left out."""
-        rows, columns = np.array(self.pairs[-MEMORY:], np.intp).T
+        rows, columns = np.array(self.pairs[max(self._oldest, len(self.pairs) - MEMORY) :], np.intp).T
         source, target = self._source.ns[rows], self._target.ns[columns]
         time = (source - source[-1]).astype(np.float64)
         beyond = ((target - target[-1]) - (source - source[-1])).astype(np.float64)
@@ -191,10 +225,14 @@ class _Way:
             return []
         index = StretchIndex(self._target, first, last)
         for like in index.like(self._source, np.arange(at, end - 3), end):
-            begin_ns = self._source.ns[[like.source[0]]]
-            shift_ns = abs(int(self._target.ns[like.target[0]] - line.foretold_ns(begin_ns)[0]))
-            near = shift_ns <= line.slack_ns(begin_ns)[0] + SLEW_MAX * float(begin_ns[0] - line.source_ns)
-            if near and abs(like.rate - line.rate) <= 2 * SLEW_MAX and like.inverted == self._inverted:
+            ends = [like.source[0], like.source[3]], [like.target[0], like.target[3]]
+            source_ns = self._source.ns[ends[0]]
+            shift_ns = np.abs(self._target.ns[ends[1]] - line.foretold_ns(source_ns)).astype(np.float64)
+            slack_ns = line.slack_ns(source_ns)
+            near = shift_ns[0] <= slack_ns[0] + SLEW_MAX * float(source_ns[0] - line.source_ns)
+            # What the line can explain the vote has seen.
+            changed = shift_ns[1] > slack_ns[1] and abs(like.rate - line.rate) <= 2 * SLEW_MAX
+            if near and changed and like.inverted == self._inverted:
                 return list(zip(like.source, like.target, strict=True))
         return []
 

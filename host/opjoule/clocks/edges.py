@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
+from opjoule.clocks.edge_outliers import near_their_neighbours
 from opjoule.clocks.edge_stretches import (
     TOLERANCE_NS,
     Edges,
@@ -36,13 +37,6 @@ RIVAL_BEGINS: Final = 20
 """Places from which another match is looked for, once there is one."""
 ACCIDENTS_MAX: Final = 1e-3
 """A match of which so many are to be expected between two unrelated lists is none."""
-OUTLIER: Final = 5.0
-"""Pairs farther from their neighbours than so many typical distances are left out."""
-NEIGHBOURS: Final = 4
-"""Pairs on either side that a pair is compared with."""
-END_SLACK: Final = 3.0
-CURVE_PER_S: Final = 2e-7
-"""What a clock's rate may change by in a second: no reason to leave a pair out."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +53,8 @@ class EdgePairs:
     """Edges of the source list without a partner (missed by the target)."""
     unmatched_target: int
     """Edges of the target list without a partner (spurious or duplicated)."""
+    rate_changes: int
+    """How often one clock changed its rate at once, as one that is slewed does."""
 
 
 def match_edges(
@@ -92,6 +88,7 @@ def match_edges(
         target.index[best.target],
         int(source_ns.size) - best.source.size,
         int(target_ns.size) - best.target.size,
+        best.changes,
     )
 
 
@@ -115,7 +112,7 @@ def fit_edges(
             f"{source} to {target} clock: {count} pairs of sync edges, at least 3 are needed"
         )
     u_ns = np.maximum(np.broadcast_to(np.asarray(u_edge_ns, np.float64), (count,)), 1.0)
-    near = _near_their_neighbours(pairs.source_ns, pairs.target_ns, u_ns)
+    near = near_their_neighbours(pairs.source_ns, pairs.target_ns, u_ns, bends=pairs.rate_changes > 0)
     course = follow(pairs.source_ns[near], pairs.target_ns[near], u_ns[near])
     return course.clock_map(source, target, "sync-edges", u_delay_ns)
 
@@ -182,43 +179,3 @@ def _refuse_rivals(found: list[Track]) -> None:
             f"sync edges fit in more than one place ({best} and {others[0]} pairs): "
             "the intervals are too regular or too few edges were recorded"
         )
-
-
-def _near_their_neighbours(
-    source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array
-) -> npt.NDArray[np.bool_]:
-    """False for pairs that are off from what most pairs of their neighbours say, for example late toggles."""
-    size = source_ns.size
-    if size < 3 * NEIGHBOURS:
-        return np.ones(size, np.bool_)
-    time = (source_ns - source_ns[0]).astype(np.float64)
-    beyond = ((target_ns - target_ns[0]) - (source_ns - source_ns[0])).astype(np.float64)
-    off, curve = np.empty(size), np.empty(size)
-    ways = range(1, NEIGHBOURS + 1)
-    inner = np.arange(NEIGHBOURS, size - NEIGHBOURS)
-    first, last = np.arange(NEIGHBOURS), np.arange(size - NEIGHBOURS, size)
-    for places, neighbours in (
-        (inner, [(-before, after) for before in ways for after in ways]),
-        (first, [(near, near + far) for near in ways for far in ways]),
-        (last, [(-near - far, -near) for near in ways for far in ways]),
-    ):
-        off[places], curve[places] = _off(time, beyond, places, neighbours)
-    typical = np.hypot(u_ns, 1.4826 * float(np.median(off[inner])))
-    # At the ends neighbours lie on one side: what they say is several times as uncertain.
-    typical[:NEIGHBOURS] *= END_SLACK
-    typical[-NEIGHBOURS:] *= END_SLACK
-    return np.asarray(off <= OUTLIER * typical + curve, np.bool_)
-
-
-def _off(
-    time: Float64Array, beyond: Float64Array, places: IndexArray, neighbours: list[tuple[int, int]]
-) -> tuple[Float64Array, Float64Array]:
-    """How far pairs are from the lines through two of their neighbours, and what a curved course explains of it."""
-    said, curve = [], []
-    for one, other in neighbours:
-        low, high = places + one, places + other
-        part = (time[places] - time[low]) / np.maximum(time[high] - time[low], 1.0)
-        said.append(beyond[low] + part * (beyond[high] - beyond[low]))
-        curve.append(np.abs((time[places] - time[low]) * (time[high] - time[places])))
-    off = np.abs(beyond[places] - np.median(said, axis=0))
-    return off, 0.5e-9 * CURVE_PER_S * np.median(curve, axis=0)

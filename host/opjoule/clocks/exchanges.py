@@ -79,7 +79,8 @@ def _midpoints(exchanges: Sequence[Exchange]) -> tuple[Int64Array, Int64Array, I
     stamps = np.array(
         [(e.sent_ns, e.far_received_ns, e.far_sent_ns, e.received_ns) for e in exchanges], np.int64
     )
-    stamps = stamps[np.argsort(stamps[:, 0], kind="stable")]
+    # By the middle: an exchange may begin before another and end after it.
+    stamps = stamps[np.argsort(stamps[:, 0] + (stamps[:, 3] - stamps[:, 0]) // 2, kind="stable")]
     sent, far_received, far_sent, received = stamps.T
     near_ns = sent + (received - sent) // 2
     far_ns = far_received + (far_sent - far_received) // 2

@@ -12,16 +12,16 @@ smoother; Wahba, J. R. Stat. Soc. B 45, 133 (1983) for what such intervals cover
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.clocks.clock_filter import Filtered, Series, filter_forward, mixture, smooth_backward
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array, Knot
 
-RATE_PRIOR_U: Final = 3e-3
-"""Standard uncertainty of "the rate is 1" before any evidence: a ceramic resonator's 0.5 %, rectangular."""
 WANDERS: Final = 10.0 ** np.arange(-20.0, -6.9, 0.5)
 """Strengths of the walk that are tried, variance of the rate in a second [1/s]: 1e-14 is 6 ppm in an hour."""
 USUAL_WANDER: Final = 1e-14
@@ -32,11 +32,15 @@ WEIGHT_MIN: Final = 0.005
 GAP: Final = 4.0
 """Comparisons farther apart than so many typical distances leave a gap, in which knots may lie."""
 GAP_POINTS: Final = 7
+LAG_MIN_S: Final = 16.0
+"""Gaps from here on are told by the changes of rate that were seen over times up to as long."""
+LAGS_IN_SPAN: Final = 4.0
+"""Longer lags than this part of the whole are too few to tell."""
 KNOT_TOLERANCE: Final = 0.25
 """Between knots the map is off from the smoothed course by at most this part of its uncertainty."""
+KNOT_U_TOLERANCE: Final = 0.1
+"""And its uncertainty from that of the course."""
 NS2_PER_S2: Final = 1e18
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -108,34 +112,89 @@ def follow(
     times_ns, place = _with_gap_points(source_ns)
     distance = (source_ns - source_ref_ns).astype(np.float64)
     away_ns = ((target_ns - target_ref_ns) - (source_ns - source_ref_ns)) - distance * (rate - 1.0)
+    seen, variance = np.zeros(times_ns.size), np.full(times_ns.size, np.inf)
+    seen[place], variance[place] = away_ns, u_ns**2
     steps_s = np.diff(times_ns) * 1e-9
-    seen = np.full(times_ns.size, np.nan)
-    seen[place] = away_ns
-    variance = np.full(times_ns.size, np.inf)
-    variance[place] = u_ns**2
     walks = WANDERS[min(wander_min_per_s, WANDERS[-1]) <= WANDERS] * NS2_PER_S2
-    # The scatter is a factor on the stated variances: walks that are tried relative to it stay on the grid.
-    filtered = _filter(steps_s, seen, variance, walks)
-    scatter = np.maximum((filtered.squares + PRIOR_SCATTER) / (filtered.degrees + PRIOR_SCATTER), 1.0)
-    weights = _weights(filtered, scatter, walks)
-    chosen = weights > WEIGHT_MIN * weights.max()
-    weights = weights[chosen] / weights[chosen].sum()
-    smooth = _smooth(steps_s, filtered.only(chosen), scatter[chosen])
-    offset, u_offset = _mixture(smooth.offset, smooth.u2_offset, weights)
-    ppb, u_ppb = _mixture(smooth.rate, smooth.u2_rate, weights)
+    solved = _solve(Series(steps_s, seen, variance, np.zeros(steps_s.size)), walks)
+    slow = _slow_walks(distance * 1e-9, solved.rate[place], solved.u_rate[place])
+    walk_min = _in_gaps(slow, times_ns, source_ns)
+    if np.any(walk_min > solved.walk):
+        solved = _solve(Series(steps_s, seen, variance, walk_min / solved.scatter), walks)
+    walk = max([solved.walk, *slow.values()])
     return Course(
         source_ns=times_ns,
         source_ref_ns=source_ref_ns,
         target_ref_ns=target_ref_ns,
         rate=rate,
-        away_ns=offset,
-        u_ns=u_offset,
-        local_rate=rate + ppb * 1e-9,
-        u_rate=u_ppb * 1e-9,
-        wander_per_s=float(weights @ (walks * scatter)[chosen]) / NS2_PER_S2,
-        residual_ns=math.sqrt(float(np.mean((offset[place] - away_ns) ** 2))),
+        away_ns=solved.offset,
+        u_ns=solved.u_offset,
+        local_rate=rate + solved.rate * 1e-9,
+        u_rate=solved.u_rate * 1e-9,
+        wander_per_s=walk / NS2_PER_S2,
+        residual_ns=math.sqrt(float(np.mean((solved.offset[place] - away_ns) ** 2))),
         n=int(source_ns.size),
     )
+
+
+class _Solved(NamedTuple):
+    """Offsets [ns] and rates [ns/s] with their standard uncertainties, shape (m,), and the mean walk [ns^2/s^3]."""
+
+    offset: Float64Array
+    u_offset: Float64Array
+    rate: Float64Array
+    u_rate: Float64Array
+    walk: float
+    scatter: float
+    """Mean factor on the stated variances."""
+
+
+def _solve(series: Series, walks: Float64Array) -> _Solved:
+    """Mean over the walks by their weight.
+
+    That the comparisons scatter is a factor on their variances, and on everything else that follows from them: each
+    walk is tried relative to it.
+    """
+    filtered = filter_forward(series, walks)
+    scatter = np.maximum((filtered.squares + PRIOR_SCATTER) / (filtered.degrees + PRIOR_SCATTER), 1.0)
+    weights = _weights(filtered, scatter, walks)
+    chosen = weights > WEIGHT_MIN * weights.max()
+    weights = weights[chosen] / weights[chosen].sum()
+    smooth = smooth_backward(series.steps_s, filtered.only(chosen), scatter[chosen])
+    return _Solved(
+        *mixture(smooth.offset, smooth.u2_offset, weights),
+        *mixture(smooth.rate, smooth.u2_rate, weights),
+        walk=float(weights @ (walks * scatter)[chosen]),
+        scatter=float(weights @ scatter[chosen]),
+    )
+
+
+def _slow_walks(time_s: Float64Array, rate: Float64Array, u_rate: Float64Array) -> dict[float, float]:
+    """Lag [s] -> the walk that the rates at such a distance show [ns^2/s^3].
+
+    What a clock does from second to second foretells little of what it does in minutes: air that is conditioned, a
+    board that warms up. Where nothing is seen for long the changes seen over times up to as long count.
+    """
+    found: dict[float, float] = {}
+    lag_s, span_s = LAG_MIN_S, float(time_s[-1] - time_s[0])
+    while lag_s <= span_s / LAGS_IN_SPAN:
+        first = time_s <= time_s[-1] - lag_s
+        change = np.interp(time_s[first] + lag_s, time_s, rate) - rate[first]
+        own = 2.0 * float(np.mean(u_rate**2))
+        found[lag_s] = max(float(np.mean(change**2)) - own, 0.0) / lag_s
+        lag_s *= 2.0
+    return found
+
+
+def _in_gaps(slow: Mapping[float, float], times_ns: Int64Array, source_ns: Int64Array) -> Float64Array:
+    """For each step between the times, what the walk is at least, by the gap of the comparisons that it is in."""
+    after = np.searchsorted(source_ns, times_ns[:-1], side="right")
+    gap_s = (source_ns[after] - source_ns[after - 1]) * 1e-9
+    walk_min = np.zeros(gap_s.size)
+    for lag_s, walk in slow.items():
+        # Also shorter ones: a swing whose period is the gap's is back where it was.
+        walk_min = np.where(gap_s >= lag_s / math.sqrt(2.0), np.maximum(walk_min, walk), walk_min)
+    return walk_min
 
 
 def _mean_rate(source_ns: Int64Array, target_ns: Int64Array) -> float:
@@ -159,74 +218,7 @@ def _with_gap_points(source_ns: Int64Array) -> tuple[Int64Array, npt.NDArray[np.
     return times_ns, np.searchsorted(times_ns, source_ns)
 
 
-@dataclass(frozen=True)
-class _Filtered:
-    """State after each time, for each walk: arrays of shape (m, walks); the likelihood's parts of shape (walks,)."""
-
-    states: tuple[Float64Array, ...]
-    """offset, rate, and their variances: offset, both, rate."""
-    gain: tuple[Float64Array, Float64Array]
-    inverse: Float64Array
-    """One over the variance of what was foretold; 0 where nothing was seen."""
-    surprise: Float64Array
-    """Seen less foretold."""
-    squares: Float64Array
-    logs: Float64Array
-    degrees: float
-
-    def only(self, chosen: BoolArray) -> _Filtered:
-        """Some of the walks."""
-        return _Filtered(
-            tuple(each[:, chosen] for each in self.states),
-            (self.gain[0][:, chosen], self.gain[1][:, chosen]),
-            self.inverse[:, chosen],
-            self.surprise[:, chosen],
-            self.squares[chosen],
-            self.logs[chosen],
-            self.degrees,
-        )
-
-
-def _filter(
-    steps_s: Float64Array, seen: Float64Array, variance: Float64Array, walks: Float64Array
-) -> _Filtered:
-    """Forward in time, from the first comparison and a rate that is hardly known."""
-    shape = (seen.size, walks.size)
-    states = tuple(np.empty(shape) for _ in range(5))
-    gains = np.zeros(shape), np.zeros(shape)
-    inverse, surprise = np.zeros(shape), np.zeros(shape)
-    offset, rate = np.full(walks.size, seen[0]), np.zeros(walks.size)
-    p00, p01, p11 = (
-        np.full(walks.size, variance[0]),
-        np.zeros(walks.size),
-        np.full(walks.size, 1e18 * RATE_PRIOR_U**2),
-    )
-    for number, (step, value, noise) in enumerate(
-        zip([0.0, *steps_s.tolist()], seen.tolist(), variance.tolist(), strict=True)
-    ):
-        if number:
-            offset = offset + step * rate
-            p00 = p00 + step * (2 * p01 + step * p11) + walks * (step**3 / 3)
-            p01 = p01 + step * p11 + walks * (step**2 / 2)
-            p11 = p11 + walks * step
-            if noise < math.inf:
-                inverse[number] = precision = 1.0 / (p00 + noise)
-                surprise[number] = error = value - offset
-                gains[0][number] = gain = p00 * precision
-                gains[1][number] = turn = p01 * precision
-                offset, rate = offset + gain * error, rate + turn * error
-                p11 = p11 - turn * p01
-                p00, p01 = p00 * (1.0 - gain), p01 * (1.0 - gain)
-        for kept, value_now in zip(states, (offset, rate, p00, p01, p11), strict=True):
-            kept[number] = value_now
-    # The first comparison is the start, the second has a rate to find: neither says anything of the scatter.
-    told = np.flatnonzero(np.isfinite(variance))[2:]
-    squares = (surprise[told] ** 2 * inverse[told]).sum(axis=0)
-    logs = -np.log(inverse[told]).sum(axis=0)
-    return _Filtered(states, gains, inverse, surprise, squares, logs, float(told.size))
-
-
-def _weights(filtered: _Filtered, scatter: Float64Array, walks: Float64Array) -> Float64Array:
+def _weights(filtered: Filtered, scatter: Float64Array, walks: Float64Array) -> Float64Array:
     """How much each walk counts: likelihood of the comparisons times the prior, the greatest 1."""
     degrees, squares = filtered.degrees + PRIOR_SCATTER, filtered.squares + PRIOR_SCATTER
     likelihood = -0.5 * (filtered.logs + degrees * np.log(scatter) + squares / scatter)
@@ -235,63 +227,10 @@ def _weights(filtered: _Filtered, scatter: Float64Array, walks: Float64Array) ->
     return np.asarray(np.exp(logarithm - logarithm.max()))
 
 
-@dataclass(frozen=True)
-class _Smoothed:
-    offset: Float64Array
-    rate: Float64Array
-    u2_offset: Float64Array
-    u2_rate: Float64Array
-
-
-def _smooth(steps_s: Float64Array, filtered: _Filtered, scatter: Float64Array) -> _Smoothed:
-    """Backward in time: what the later comparisons add (modified Bryson-Frazier, no matrix is inverted)."""
-    offset, rate, p00, p01, p11 = (each.copy() for each in filtered.states)
-    size, walks = offset.shape
-    f00, f01, f11 = (each.copy() for each in (p00, p01, p11))
-    l0, l1, m00, m01, m11 = (np.zeros(walks) for _ in range(5))
-    for number in range(size - 1, -1, -1):
-        a, b, c = f00[number], f01[number], f11[number]
-        offset[number] -= a * l0 + b * l1
-        rate[number] -= b * l0 + c * l1
-        ma, mb = a * m00 + b * m01, a * m01 + b * m11
-        mc, md = b * m00 + c * m01, b * m01 + c * m11
-        p00[number] = a - (ma * a + mb * b)
-        p11[number] = c - (mc * b + md * c)
-        if number == 0:
-            break
-        step = float(steps_s[number - 1])
-        precision, kept, turn = (
-            filtered.inverse[number],
-            1.0 - filtered.gain[0][number],
-            filtered.gain[1][number],
-        )
-        l0 = kept * l0 - turn * l1 - precision * filtered.surprise[number]
-        n01 = kept * m01 - turn * m11
-        m00 = kept * (kept * m00 - turn * m01) - turn * n01 + precision
-        m01 = n01
-        l1 = l1 + step * l0
-        m11 = m11 + step * (2 * m01 + step * m00)
-        m01 = m01 + step * m00
-    if size > 1:
-        # At the start the filter knew nothing of the rate: the difference of two huge numbers is lost.
-        rate[0], p11[0] = rate[1], p11[1]
-    floor = np.finfo(np.float64).tiny
-    return _Smoothed(offset, rate, np.maximum(p00, floor) * scatter, np.maximum(p11, floor) * scatter)
-
-
-def _mixture(
-    value: Float64Array, variance: Float64Array, weights: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Mean and standard uncertainty over the walks, what they disagree about included."""
-    mean = value @ weights
-    spread = ((value - mean[:, None]) ** 2) @ weights
-    return mean, np.sqrt(variance @ weights + spread)
-
-
 def _needed(course: Course, u_shared_ns: float) -> list[int]:
     """The points between which straight lines follow both the course and its uncertainty (Douglas and Peucker)."""
     time = (course.source_ns - course.source_ns[0]).astype(np.float64)
-    allowed_ns = KNOT_TOLERANCE * np.hypot(course.u_ns, u_shared_ns)
+    u_ns = np.hypot(course.u_ns, u_shared_ns)
     kept, open_stretches = {0, time.size - 1}, [(0, time.size - 1)]
     while open_stretches:
         first, last = open_stretches.pop()
@@ -299,9 +238,9 @@ def _needed(course: Course, u_shared_ns: float) -> list[int]:
             continue
         inner, ends = slice(first + 1, last), [first, last]
         off_ns = np.zeros(last - first - 1)
-        for column in (course.away_ns, course.u_ns):
+        for column, part in ((course.away_ns, KNOT_TOLERANCE), (course.u_ns, KNOT_U_TOLERANCE)):
             straight = np.interp(time[inner], time[ends], column[ends])
-            off_ns = np.maximum(off_ns, np.abs(column[inner] - straight) / allowed_ns[inner])
+            off_ns = np.maximum(off_ns, np.abs(column[inner] - straight) / (part * u_ns[inner]))
         worst = int(np.argmax(off_ns))
         if off_ns[worst] > 1.0:
             middle = first + 1 + worst

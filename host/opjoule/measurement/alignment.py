@@ -43,15 +43,19 @@ class EdgeCounts:
     """Seen by the meter, not found in the board's list."""
     longest_gap_s: float
     """Longest time between two matched edges, on the board's clock."""
+    rate_changes: int
+    """How often one clock changed its rate at once, as one that is slewed does."""
 
     @classmethod
     def of(cls, pairs: EdgePairs) -> EdgeCounts:
         """Counts of a match."""
         gap_s = float(np.diff(pairs.source_ns).max(initial=0)) * 1e-9
-        return cls(pairs.source_ns.size, pairs.unmatched_source, pairs.unmatched_target, gap_s)
+        return cls(
+            pairs.source_ns.size, pairs.unmatched_source, pairs.unmatched_target, gap_s, pairs.rate_changes
+        )
 
     def faults(self) -> tuple[str, ...]:
-        """What the user should know of a line that loses or invents edges."""
+        """What the user should know of a line that loses or invents edges, and of a clock that is slewed."""
         found = []
         for count, clock, meaning in (
             (self.board_unmatched, "board", "was not seen by the meter: check the sync wire and its ground"),
@@ -63,6 +67,11 @@ class EdgeCounts:
                     f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
                     f"{100 * UNMATCHED_MAX:.0f} %): what they mark {meaning}"
                 )
+        if self.rate_changes:
+            found.append(
+                f"sync line: a clock changed its rate {self.rate_changes} times at once by 100 ppm or more, which no "
+                "oscillator does: stop what sets the board's clock (chrony, ntpd, systemd-timesyncd) during a run"
+            )
         return tuple(found)
 
 
