@@ -3,7 +3,8 @@
 SIMULATED clocks and edges (synthetic_clocks.py): oscillators up to 6000 ppm off whose rate drifts, warms up, swings,
 walks or steps, over 2 minutes to 1 hour; edges as the loader makes them, with pauses; some lost, some invented, some
 late. Each trial matches the edges and compares the map with the truth all along the run, in its pauses and just beyond
-its last edge. Then runs with a long pause of the edges, and resonators of a steady rate: none may be refused, none matched wrongly. Exit 1 if a limit is broken.
+its last edge. Then runs with a long pause of the edges, and resonators of a steady rate: none may be refused, none
+matched wrongly. Exit 1 if a limit is broken.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def pauses(shape: str, pause_s: float, trials: int, first_seed: int) -> None:
         error_us[number] = np.abs(fitted.to_target(board_ns) - line.on_meter_ns(moments_s)) * 1e-3
         u_us[number] = fitted.u_ns(board_ns) * 1e-3
     print(
-        f"| {shape} | {pause_s:g} | {100 * np.mean(error_us <= 2 * u_us):.1f} | {np.median(error_us.max(axis=1)):.1f} | "
-        f"{error_us.max():.1f} | {np.median(2 * u_us.max(axis=1)):.1f} |",
+        f"| {shape} | {pause_s:g} | {100 * np.mean(error_us <= 2 * u_us):.1f} | "
+        f"{np.median(error_us.max(axis=1)):.1f} | {error_us.max():.1f} | {np.median(2 * u_us.max(axis=1)):.1f} |",
         flush=True,
     )
 
