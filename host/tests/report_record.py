@@ -274,6 +274,7 @@ RESULT: dict[str, Any] = {
         "gain": {**_m(0.81, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.887},
         "offset": {**_m(0.26, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.091},
         "quantisation": {**_m(0.02, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0005},
+        "voltage": {**_m(0.01, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0001},
         "timebase": {**_m(0.01, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0001},
         "alignment": {**_m(0.00001, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0},
         "loss": {**_m(0.09, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.011},

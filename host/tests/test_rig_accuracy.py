@@ -5,12 +5,13 @@ therefore sampled, not integrated: over one second that leaves up to 0.2 %, whic
 """
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from opjoule.meters.messages import Mode
 from opjoule.meters.sensors import SensorSettings
-from rig_session import record
+from rig_session import PERFECT_SENSOR, record
 
 pytestmark = pytest.mark.rig
 
@@ -130,6 +131,18 @@ def test_a_sensor_whose_own_clock_is_off_loses_no_conversion_and_no_energy(tmp_p
 def test_a_voltage_that_follows_the_load_is_followed_between_bus_readings(tmp_path, name):
     recorded = record(tmp_path, PROFILES[name](), EDGES_S, source_ohm=0.1)
     assert abs(recorded.total_error) < 1.5e-3
+
+
+def test_bursts_of_40_ms_on_0_3_ohm_are_within_0_1_percent_and_the_time_that_is_seen_is_stated(tmp_path):
+    """Held voltages were 3 % wrong here. 128 conversions, then a bus reading with its switching: 98.6 % is seen."""
+    rows = [row for n in range(58) for row in ((n * 0.1, 1.2), (n * 0.1 + 0.04, 0.3))]
+    rig = record(tmp_path, rows, [0.5, 5.5], source_ohm=0.3, end_s=6.0)
+    ((found, true_j),) = rig.interval_energies(replace(PERFECT_SENSOR, seen_fraction=1.0))
+    assert rig.trace.supply.resistance_ohm == pytest.approx(0.3, abs=0.01)
+    assert found.energy.value == pytest.approx(true_j, rel=1e-3)
+    assert found.energy.covers(true_j)
+    assert found.energy.relative_u < 2e-3
+    assert found.seen_share == pytest.approx(0.986, abs=1e-3)
 
 
 def test_gain_and_offset_show_in_the_energy_as_large_as_they_are(tmp_path):

@@ -2,7 +2,8 @@
 
 import pytest
 from opjoule.errors import BadInput
-from opjoule.meters.messages import Mode
+from opjoule.meters.messages import Mode, SensorModel
+from opjoule.meters.sensors import SensorSettings, conversion_times
 from opjoule.meters.serial_options import setting_changes, split_options
 
 
@@ -26,6 +27,13 @@ def test_every_option_reaches_the_settings():
 def test_the_code_of_another_chip_is_passed_on():
     _, options = split_options("/dev/x,adc_code=42")
     assert setting_changes(options) == {"shunt_adc": 42, "bus_adc": 42}
+
+
+@pytest.mark.parametrize("mode", ["shunts", "shunts-even"])
+def test_a_voltage_that_would_never_be_read_again_is_refused(mode):
+    settings = SensorSettings(**setting_changes(split_options(f"/dev/x,mode={mode},bus_every=0")[1]))
+    with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read once"):
+        conversion_times(SensorModel.INA219, settings)
 
 
 @pytest.mark.parametrize(

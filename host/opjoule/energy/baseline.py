@@ -8,17 +8,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from opjoule.energy.block_error import standard_error
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
-from opjoule.energy.uncertainty import SQRT12
+from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
-from opjoule.trace.power_trace import Float64Array, PowerTrace
+from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Unstated
-
-BLOCKS_MIN = 16
-"""Fewest block averages from which a standard error is taken."""
 
 
 @dataclass(frozen=True)
@@ -28,13 +26,17 @@ class IdlePower:
     power: Measured
     """[W], k = 2, every source of uncertainty."""
     standard_u_w: float
-    """Standard uncertainty from noise, lost samples and drift alone [W]."""
-    quantisation_u_w: float
+    """Standard uncertainty from noise, ripple, lost samples and drift alone [W]."""
+    steps_u_w: float
     """Standard uncertainty from the converter's steps [W]."""
     drift_w: float
     """Power after minus power before [W]."""
     voltage_v: float
     """Mean voltage while idle [V]."""
+    current_a: float
+    """Mean current while idle [A]."""
+    watt_per_ohm: float
+    """Change of the power with the supply's resistance [W/ohm]; an error of it is common with the run's."""
     windows: tuple[Window, ...]
     clipped_samples: int = 0
     """Samples of the windows at the end of the meter's range: the power is then a lower bound."""
@@ -61,19 +63,32 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Sen
         raise WindowError(f"idle power needs one or two windows, got {len(windows)}")
     cells = trace if isinstance(trace, Cells) else Cells.of(trace)
     results = [window_energy_j(cells, window, sensor) for window in windows]
+    count = len(results)
     powers_w = [result.mean_power_w for result in results]
-    power_w, voltage_v = float(np.mean(powers_w)), _mean_voltage_v(results)
+    power_w, voltage_v = float(np.mean(powers_w)), _mean(results, "voltage_time_vs")
+    current_a = _mean(results, "charge_c")
     drift_w = powers_w[-1] - powers_w[0]
-    errors_w = [_mean_u_w(cells, result) for result in results]
-    standard_u_w = math.hypot(math.hypot(*errors_w) / len(errors_w), drift_w / SQRT12)
-    quantisation_u_w = max(r.budget.parts["quantisation"] / r.window.duration_s for r in results)
-    systematic_w = math.hypot(power_w * sensor.power_gain_u, voltage_v * sensor.current_offset_u_a)
+    standard_u_w = math.hypot(
+        *(_mean_u_w(cells, result) / count for result in results),
+        *(result.voltage.spread_u_j / result.window.duration_s / count for result in results),
+        drift_w / SQRT12,
+    )
+    steps_w = steps_u_w(cells, [(window.start_ns, window.end_ns) for window in windows], sensor)
+    watt_per_ohm = float(np.mean([r.voltage.joule_per_ohm / r.window.duration_s for r in results]))
+    systematic_w = math.hypot(
+        power_w * sensor.power_gain_u,
+        current_a * sensor.bus_rounding_u_v,
+        voltage_v * sensor.current_offset_u_a,
+        watt_per_ohm * results[0].voltage.resistance_u_ohm,
+    )
     return IdlePower(
-        power=Measured.from_standard(power_w, math.hypot(systematic_w, standard_u_w, quantisation_u_w), "W"),
+        power=Measured.from_standard(power_w, math.hypot(systematic_w, standard_u_w, steps_w), "W"),
         standard_u_w=standard_u_w,
-        quantisation_u_w=quantisation_u_w,
+        steps_u_w=steps_w,
         drift_w=drift_w,
         voltage_v=voltage_v,
+        current_a=current_a,
+        watt_per_ohm=watt_per_ohm,
         windows=tuple(windows),
         clipped_samples=sum(result.clipped_samples for result in results),
     )
@@ -84,20 +99,24 @@ def marginal_energy(
 ) -> MarginalEnergy:
     """Energy of a window less idle power times `idle_s`: the window's whole duration, or a part of it.
 
-    Gain errors scale the difference; the current's offset cancels up to the change of the supply voltage, as far as
-    idle power is taken away.
+    Errors that run and idle share act on the difference alone, as far as idle power is taken away: gain on the energy,
+    an offset of the current on the change of the supply voltage, cut codes of the voltage on the change of the current,
+    the supply's resistance.
     """
     duration_s = run.window.duration_s if idle_s is None else idle_s
     value_j = run.energy.value - idle.power.value * duration_s
     voltage_change_vs = run.voltage_time_vs - idle.voltage_v * duration_s
+    charge_change_c = run.charge_c - idle.current_a * duration_s
+    shift_j = (run.voltage.joule_per_ohm - idle.watt_per_ohm * duration_s) * run.voltage.resistance_u_ohm
     parts = run.budget.parts
     budget = Budget(
         {
             **parts,
-            "gain": abs(value_j) * sensor.power_gain_u,
-            "timebase": abs(value_j) * run.timebase.relative_u,
+            "gain": math.hypot(value_j * sensor.power_gain_u, charge_change_c * sensor.bus_rounding_u_v),
             "offset": abs(voltage_change_vs) * sensor.current_offset_u_a,
-            "quantisation": math.hypot(parts["quantisation"], idle.quantisation_u_w * duration_s),
+            "quantisation": math.hypot(parts["quantisation"], idle.steps_u_w * duration_s),
+            "voltage": math.hypot(run.voltage.spread_u_j, shift_j),
+            "timebase": abs(value_j) * run.timebase.relative_u,
             "baseline": idle.standard_u_w * duration_s,
         },
         {name: reason for name, reason in run.budget.absent.items() if name != "baseline"},
@@ -108,27 +127,15 @@ def marginal_energy(
     return MarginalEnergy(stated_energy(budget, value_j, run.clipped_samples), budget)
 
 
-def standard_error(values: Float64Array) -> float:
-    """Standard error of the mean of autocorrelated values: the greatest over block lengths 1, 2, 4, ...
-
-    Blocks longer than the correlation are independent; of every block length that leaves 16 blocks or more
-    the greatest error counts. 0 for fewer than 16 values.
-    Source: Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989).
-    """
-    error, blocks = 0.0, values
-    while blocks.size >= BLOCKS_MIN:
-        error = max(error, float(blocks.std(ddof=1)) / math.sqrt(blocks.size))
-        even = blocks[: blocks.size // 2 * 2]
-        blocks = (even[0::2] + even[1::2]) / 2
-    return error
-
-
 def _mean_u_w(cells: Cells, result: EnergyResult) -> float:
     """Standard error of a window's mean power [W]: noise, and what was lost."""
     window = result.window
-    power_w = cells.sample_power_w(cells.inside(window.start_ns, window.end_ns))
-    return math.hypot(standard_error(power_w), result.budget.parts["loss"] / window.duration_s)
+    inside = cells.inside(window.start_ns, window.end_ns)
+    current_a = cells.current_a[inside][cells.is_sample[inside]]
+    noise_w = standard_error(current_a) * abs(result.voltage_time_vs) / window.duration_s
+    return math.hypot(noise_w, result.budget.parts["loss"] / window.duration_s)
 
 
-def _mean_voltage_v(results: Sequence[EnergyResult]) -> float:
-    return float(np.mean([result.voltage_time_vs / result.window.duration_s for result in results]))
+def _mean(results: Sequence[EnergyResult], name: str) -> float:
+    """Mean over windows of an integral over each window's duration."""
+    return float(np.mean([getattr(result, name) / result.window.duration_s for result in results]))

@@ -10,7 +10,7 @@ from typing import Any
 
 from opjoule.units import COVERAGE_FACTOR, Measured
 
-PARTS = ("gain", "offset", "quantisation", "timebase", "alignment", "loss", "baseline", "repeats")
+PARTS = ("gain", "offset", "quantisation", "voltage", "timebase", "alignment", "loss", "baseline", "repeats")
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 from typing import Final
@@ -14,11 +15,16 @@ import numpy.typing as npt
 from opjoule.energy.step_integral import NS, StepIntegral
 from opjoule.errors import WindowError
 from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array, PowerTrace
+from opjoule.trace.supply_line import SupplyLine
 
 AROUND_SAMPLES: Final = 32
 """Samples on either side of a gap that bound what can have flowed in it, at least."""
 AROUND_FACTOR: Final = 4
 """... or this many times the gap's own length, if that is more."""
+STRETCH: Final = 4
+QUIETEST: Final = 0.05
+QUIETEST_OF_NOISE: Final = 0.117
+"""Variance in the quietest twentieth of stretches of 4, of white noise of variance 1 (chi squared, 3 degrees)."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Cells:
     period_ns: int
     clipped: BoolArray
     """shape (m,); True where the meter stood at the end of its range, in a gap: for one of its samples at least"""
+    supply: SupplyLine | None = None
+    """The load line that the voltages lie on; None where each current has a voltage of its own."""
 
     @classmethod
     def of(cls, trace: PowerTrace) -> Cells:
@@ -68,12 +76,12 @@ class Cells:
             trace.clipped[good],
         )
         gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, good, samples)}
-        return _tile(samples, gaps)
+        return replace(_tile(samples, gaps), supply=trace.supply)
 
     @cached_property
     def power(self) -> StepIntegral:
         """Integral of the power [J]."""
-        return StepIntegral(self.bounds_ns, self.current_a * self.voltage_v)
+        return StepIntegral(self.bounds_ns, self.current_a * self.voltage_v - self._moving_w)
 
     @cached_property
     def voltage(self) -> StepIntegral:
@@ -101,6 +109,43 @@ class Cells:
         return arrived + sum(gap.clipped_samples for gap in gaps)
 
     @cached_property
+    def line_shift(self) -> StepIntegral:
+        """Integral of the change of power with the supply's resistance [J/ohm]."""
+        if self.supply is None:
+            return StepIntegral(self.bounds_ns, self.moving_a2)
+        centre_ns = self.bounds_ns[:-1] + np.diff(self.bounds_ns) // 2
+        shift_a = self.supply.reading_current_a(centre_ns) - self.current_a
+        return StepIntegral(self.bounds_ns, self.current_a * shift_a - self.moving_a2)
+
+    @cached_property
+    def moving_a2(self) -> Float64Array:
+        """Variance of the current within each conversion [A^2], shape (m,); 0 where voltages are not on a load line.
+
+        The voltage falls while the current rises, so that mean current times mean voltage has R times this too much. A
+        current between two levels has (upper - mean) (mean - lower). Levels: the extremes of the samples around.
+        """
+        if self.supply is None:
+            return np.zeros(self.current_a.size)
+        above_a = _greatest_around(self.current_a) - self.current_a
+        below_a = self.current_a + _greatest_around(-self.current_a)
+        return above_a * below_a
+
+    @property
+    def _moving_w(self) -> Float64Array | float:
+        return self.moving_a2 * self.supply.resistance_ohm if self.supply else 0.0
+
+    @cached_property
+    def noise_a(self) -> float:
+        """Noise of the sensor [A], r.m.s. of a sample: what the quietest stretches of the whole trace show."""
+        current_a = self.current_a[self.is_sample]
+        count = current_a.size // STRETCH
+        if count == 0:
+            return 0.0
+        stretches = current_a[: count * STRETCH].reshape(count, STRETCH)
+        quietest_a2, usual_a2 = np.quantile(stretches.var(axis=1, ddof=1), [QUIETEST, 0.5])
+        return math.sqrt(min(float(quietest_a2) / QUIETEST_OF_NOISE, float(usual_a2)))
+
+    @cached_property
     def is_sample(self) -> npt.NDArray[np.bool_]:
         """False for the cells of gaps, shape (m,)."""
         mask = np.ones(self.current_a.size, np.bool_)
@@ -125,6 +170,17 @@ class Cells:
     def end_ns(self) -> int:
         """End of the last cell [meter_ns]."""
         return int(self.bounds_ns[-1])
+
+
+def _greatest_around(values: Float64Array) -> Float64Array:
+    """The greatest of each value and the 8 on either side of it."""
+    greatest = values.copy()
+    for distance in (1, 1, 2, 4):
+        widened = greatest.copy()
+        np.maximum(widened[distance:], greatest[:-distance], out=widened[distance:])
+        np.maximum(widened[:-distance], greatest[distance:], out=widened[:-distance])
+        greatest = widened
+    return greatest
 
 
 @dataclass(frozen=True)

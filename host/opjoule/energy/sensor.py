@@ -19,6 +19,9 @@ Synchronization, 2006, chapter 15). Time that is being slewed right now can be 5
 RESONATOR_ERROR_MAX = 8e-3
 """Relative bound of a ceramic resonator, which an Arduino Uno's controller runs on: 0.5 % as made, 0.2 % with
 temperature, 0.1 % in ten years (Murata CERALOCK CSTCE-V53, catalogue P16E)."""
+CUT_OR_ROUNDED_U = 0.5 / math.sqrt(2.0)
+"""Standard uncertainty, in steps, of codes that may be cut (half a step too low in the mean) or rounded, each as
+likely: neither the data sheets of the INA219, INA226 and INA228 nor their drivers say which."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +101,11 @@ class SensorModel:
 
     @property
     def current_offset_u_a(self) -> float:
-        """Standard uncertainty of the current's offset [A]."""
+        """Standard uncertainty of the current's offset [A]; that the codes may be cut, not rounded, is one."""
         if self.calibrated_offset_u_a is not None:
             return self.calibrated_offset_u_a
-        return self.current_offset_bound_a / SQRT3
+        cut_u_a = 0.0 if self.calibration else self.current_lsb_a * CUT_OR_ROUNDED_U
+        return math.hypot(self.current_offset_bound_a / SQRT3, cut_u_a)
 
     @property
     def current_offset_bound_a(self) -> float:
@@ -109,6 +113,11 @@ class SensorModel:
         if self.shunt_ohm is None:
             return self.current_offset_max_a or 0.0
         return self.offset_v_max / self.shunt_ohm
+
+    @property
+    def bus_rounding_u_v(self) -> float:
+        """Standard uncertainty of the voltage [V] because its codes may be cut, not rounded; a calibration has it."""
+        return 0.0 if self.calibration else self.bus_lsb_v * CUT_OR_ROUNDED_U
 
     @property
     def current_lsb_a(self) -> float:

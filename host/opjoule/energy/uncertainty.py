@@ -1,8 +1,9 @@
-"""Parts of the budget that come from the samples themselves: their steps, their spacing, the window's edges."""
+"""Parts of the budget that come from the samples: their steps, what they leave unseen, the window's edges."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -10,65 +11,121 @@ import numpy as np
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.energy.step_integral import NS
+from opjoule.energy.supply_voltage import SURE_WEIGHT
 from opjoule.trace.power_trace import Float64Array
 
 BLOCK_SAMPLES: Final = 64
 """Errors of neighbouring samples are summed over blocks of this length before they count as independent."""
 NOISE_SAMPLES: Final = 16
-"""Length of the stretches whose quietest quarter gives the noise of a constant current."""
+"""Length of the stretches that tell the noise of a constant current or voltage."""
 SAMPLES_MIN: Final = 4 * BLOCK_SAMPLES
 """A shorter window takes its statistics from so many samples around it."""
+SLOT_PERIODS: Final = 1.3
+"""Two samples farther apart than this have a stretch between them that was not converted."""
 SQRT12: Final = math.sqrt(12.0)
+HARMONICS: Final = 32
+ROUNDING_2: Final = 0.25
+"""Most that rounding alone can show as variance of a constant value, in squared steps: it rests between two codes."""
+
+Spans = Sequence[tuple[int, int]]
 
 
-def quantisation_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> float:
-    """Standard uncertainty [J] from the converter's steps and from sampling instead of integrating.
+def steps_u_w(cells: Cells, spans: Spans, sensor: SensorModel) -> float:
+    """Standard uncertainty [W] of the mean power of windows together, from the steps of both converters."""
+    some = [_around(cells, *span) for span in spans]
+    current_a = np.concatenate([cells.current_a[each] for each in some])
+    converted = [_converted(cells, span, each) for span, each in zip(spans, some, strict=True)]
+    voltage_v, share_a, noise_v2 = (np.concatenate(parts) for parts in zip(*converted, strict=True))
+    current_u_a = step_u(current_a, sensor.current_lsb_a, cells.noise_a**2)
+    voltage_u_v = step_u(voltage_v, sensor.bus_lsb_v, float(noise_v2.min()), np.abs(share_a))
+    return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
 
-    Steps: a quiet signal stays on one side of a step, so that the error of all samples is one and the same
-    (LSB / sqrt(12)); noise of more than half a step spreads it out and it vanishes in the mean.
-    Sampling: see `sampling_u_j`.
+
+def _converted(
+    cells: Cells, span: tuple[int, int], some: slice
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Voltages as they were converted, of the bus readings or of every sample; currents there; their noise [V^2]."""
+    if cells.supply is None:
+        voltage_v = cells.voltage_v[some]
+        return voltage_v, cells.current_a[some], np.array([_quiet_variance(voltage_v)])
+    first, last = np.searchsorted(cells.supply.meter_ns, span).tolist()
+    missing = max(NOISE_SAMPLES - (last - first), 0)
+    near = slice(max(first - missing, 0), last + missing)
+    stray_v = cells.supply.source_v[near][cells.supply.weight[near] >= SURE_WEIGHT]
+    noise_v2 = np.array([_quiet_variance(stray_v)])
+    return cells.supply.reading_v[near], cells.supply.current_a[near], noise_v2
+
+
+def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array | None = None) -> float:
+    """Standard uncertainty of the mean of values that came in steps of `lsb`.
+
+    Gaussian noise of sigma before the rounding leaves of the error of a value that could lie anywhere within a step
+    lsb / pi sqrt(1/2 sum_k exp(-(2 pi k sigma / lsb)^2) / k^2); without noise that is lsb / sqrt(12).
+    Values that rest on several levels have an error of its own on each.
+
+    Args:
+        noise_2: variance of the values about what they would be without noise, the rounding's own in it.
+        share: weight of each value, shape as `values`; None: the same for all.
+    Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (the moment's error series).
     """
-    around = _around(cells, start_ns, end_ns)
-    duration_s = (end_ns - start_ns) * NS
-    current_a, voltage_v = cells.current_a[around], cells.voltage_v[around]
-    current_u_a = step_u(current_a, sensor.current_lsb_a)
-    voltage_u_v = step_u(voltage_v, sensor.bus_lsb_v)
-    power_u_w = math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
-    return math.hypot(power_u_w * duration_s, sampling_u_j(cells, start_ns, end_ns, sensor.seen_fraction))
-
-
-def step_u(values: Float64Array, lsb: float) -> float:
-    """Standard uncertainty of the mean of values that were rounded to steps of `lsb`.
-
-    Gaussian noise of sigma before the rounding leaves a bias of at most lsb / pi * exp(-2 (pi sigma / lsb)^2).
-    Sigma is that of the quietest quarter of the trace, less what the rounding alone can show (1/4 lsb^2).
-    Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (first term of the moment's error series).
-    """
-    if lsb <= 0:
+    if lsb <= 0 or values.size == 0:
         return 0.0
-    variance = max(_quiet_variance(values) / lsb**2 - 0.25, 0.0)
-    bias = lsb / math.pi / math.sqrt(2.0) * math.exp(-2.0 * math.pi**2 * variance)
-    return min(lsb / SQRT12, math.hypot(bias, lsb / SQRT12 / math.sqrt(values.size)))
+    variance = max(noise_2 / lsb**2 - ROUNDING_2, 0.0)
+    k = np.arange(1, HARMONICS + 1)
+    series = float(np.sum(np.exp(-((2 * math.pi * k) ** 2) * variance) / k**2))
+    bias = min(lsb / math.pi * math.sqrt(series / 2), lsb / SQRT12) if variance > 0 else lsb / SQRT12
+    shared = bias * math.sqrt(_same_level(values, lsb * (1 + math.ceil(4 * math.sqrt(variance))), share))
+    return min(lsb / SQRT12, math.hypot(shared, lsb / SQRT12 / math.sqrt(values.size)))
 
 
-def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, seen_fraction: float) -> float:
-    """Standard uncertainty [J] of an integral that is made of samples.
+def _same_level(values: Float64Array, width: float, share: Float64Array | None) -> float:
+    """Probability that two of the values lie on the same level of this width."""
+    _, level = np.unique(np.floor(values / width + 0.5), return_inverse=True)
+    counts = np.bincount(level, share)
+    total = float(counts.sum())
+    return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
 
-    In shunt+bus mode the current is converted half of the time. How wrong that is shows in the trace itself:
-    energies from even and from odd samples alone differ as two such halves would. Their differences are
-    summed over blocks of 64 samples before they count as independent, so that errors of one sign add up.
+
+def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> float:
+    """Standard uncertainty [J] of an integral that is made of samples: what they did not see, and the sensor's noise.
+
+    Within the period of a sample (shunt+bus mode: half of it) what was not seen shows in the trace itself: energies
+    from even and from odd samples alone differ as two such halves would. Their differences are summed over blocks of
+    64 samples before they count as independent, so that errors of one sign add up. Between periods (the slots of bus
+    readings) it shows in how well each sample is foretold by its neighbours.
     A load in step with the converter escapes this estimate: docs/method/energy.md, "What is not covered".
     """
-    around = _around(cells, start_ns, end_ns)
-    power_w = cells.sample_power_w(around)
+    power_w = cells.sample_power_w(_around(cells, start_ns, end_ns))
     if power_w.size < 3:
         return 0.0
     cell_s = cells.period_ns * NS
     count = (end_ns - start_ns) / max(cells.period_ns, 1)
-    halves_w2 = _halves_variance(power_w)
-    unseen = 2.0 * (1.0 - seen_fraction)
-    per_sample_w2 = 0.5 * unseen**2 * halves_w2 + _quiet_variance(power_w)
-    return math.sqrt(count * per_sample_w2) * cell_s
+    unseen = 2.0 * (1.0 - sensor.seen_fraction)
+    noise_w = cells.noise_a * float(np.mean(cells.voltage_v[_around(cells, start_ns, end_ns)]))
+    per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * _halves_variance(power_w) if unseen > 0 else 0.0)
+    foretold_w = float(np.sqrt(np.mean((power_w[1:-1] - (power_w[:-2] + power_w[2:]) / 2) ** 2)))
+    return math.hypot(
+        math.sqrt(count * per_sample_w2) * cell_s, foretold_w * _slots_s(cells, start_ns, end_ns)
+    )
+
+
+def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> float:
+    """Part of a window in which the current was converted, by the samples that came."""
+    first, last = cells.inside(start_ns, end_ns).start, cells.inside(start_ns, end_ns).stop
+    bounds_ns = cells.bounds_ns[first : last + 1]
+    samples = int(np.count_nonzero(cells.is_sample[first:last]))
+    length_ns = float(bounds_ns[-1] - bounds_ns[0])
+    return min(sensor.seen_fraction * samples * cells.period_ns / length_ns, sensor.seen_fraction)
+
+
+def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
+    """Root of the summed squares of the lengths that were not converted between two samples [s]."""
+    inside = cells.inside(start_ns, end_ns)
+    lengths_ns = np.diff(cells.bounds_ns[inside.start : inside.stop + 1])[cells.is_sample[inside]]
+    # a slot widens the cells on both sides of it by half of what it is too long
+    beyond_ns = np.maximum(lengths_ns - cells.period_ns, 0.0)
+    wide_ns = beyond_ns[beyond_ns > (SLOT_PERIODS - 1) / 2 * cells.period_ns]
+    return float(np.sqrt(2 * np.sum(wide_ns.astype(np.float64) ** 2))) * NS
 
 
 def _halves_variance(power_w: Float64Array) -> float:
@@ -83,7 +140,7 @@ def _halves_variance(power_w: Float64Array) -> float:
 
 
 def _quiet_variance(values: Float64Array) -> float:
-    """Variance within the quietest quarter of all stretches of 16 samples."""
+    """Variance within the quietest quarter of all stretches of 16 values."""
     count = values.size // NOISE_SAMPLES
     if count == 0:
         return 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from opjoule.clocks.clock_map import ClockMap
@@ -9,8 +10,9 @@ from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.loss import Loss, loss_in
 from opjoule.energy.sensor import SensorModel
+from opjoule.energy.supply_voltage import VoltageDoubt, voltage_doubt
 from opjoule.energy.timebase import Timebase
-from opjoule.energy.uncertainty import alignment_u_j, quantisation_u_j
+from opjoule.energy.uncertainty import alignment_u_j, sampling_u_j, seen_share, steps_u_w
 from opjoule.errors import GapError, WindowError
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Unstated
@@ -74,6 +76,12 @@ class EnergyResult:
     """Where its seconds come from."""
     voltage_time_vs: float
     """Integral of the voltage over the window [V s]: what an offset of the current multiplies."""
+    charge_c: float
+    """Integral of the current over the window [A s]: what an offset of the voltage multiplies."""
+    voltage: VoltageDoubt
+    """What is not known of the voltage between its readings; its resistance is common to all windows of a trace."""
+    seen_share: float
+    """Part of the window in which the current was converted."""
     lost_s: float
     """Part of the window that lies in gaps without a known charge [s]."""
     lost_samples: int
@@ -126,10 +134,14 @@ def window_energy_j(
     energy_j = float(cells.power.between(window.start_ns, window.end_ns)) * rate
     voltage_time_vs = float(cells.voltage.between(window.start_ns, window.end_ns)) * rate
     span = window.start_ns, window.end_ns
+    charge_c = float(cells.current.between(*span)) * rate
+    steps_u_j = steps_u_w(cells, [span], sensor) * window.duration_s
+    doubt = voltage_doubt(cells, *span)
     parts = {
-        "gain": abs(energy_j) * sensor.power_gain_u,
+        "gain": math.hypot(energy_j * sensor.power_gain_u, charge_c * sensor.bus_rounding_u_v),
         "offset": abs(voltage_time_vs) * sensor.current_offset_u_a,
-        "quantisation": quantisation_u_j(cells, *span, sensor) * rate,
+        "quantisation": math.hypot(steps_u_j, sampling_u_j(cells, *span, sensor) * rate),
+        "voltage": doubt.standard_u_j * rate,
         "timebase": abs(energy_j) * timebase.relative_u,
         "alignment": alignment_u_j(cells, *span, window.u_ns, window.u_duration_ns) * rate,
         "loss": loss.standard_u_j * rate,
@@ -142,6 +154,9 @@ def window_energy_j(
         window=window,
         timebase=timebase,
         voltage_time_vs=voltage_time_vs,
+        charge_c=charge_c,
+        voltage=VoltageDoubt(doubt.spread_u_j * rate, doubt.joule_per_ohm * rate, doubt.resistance_u_ohm),
+        seen_share=seen_share(cells, *span, sensor),
         lost_s=loss.unknown_s * rate,
         lost_samples=loss.lost_samples,
         lost_bounds_j=(loss.bounds_j[0] * rate, loss.bounds_j[1] * rate),

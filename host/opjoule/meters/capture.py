@@ -10,7 +10,16 @@ import numpy as np
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
 from opjoule.errors import MeterFault, OpJouleError
-from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Losses, Meter, MeterEvent, Samples
+from opjoule.meters.interface import (
+    BusReading,
+    EdgeEvent,
+    FaultEvent,
+    GapEvent,
+    Losses,
+    Meter,
+    MeterEvent,
+    Samples,
+)
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_history import PowerHistory
 
@@ -186,6 +195,8 @@ class Capture:
                 self._journal.append_gap(event.gap, event.sensor)
                 self._summary.gaps += 1
                 self._summary.clipped_samples += 0 if event.sensor else event.gap.clipped_samples
+            elif isinstance(event, BusReading):
+                self._journal.append_bus(event.meter_ns, event.voltage_v, event.sensor)
             elif isinstance(event, EdgeEvent):
                 self._journal.append_edge(event.meter_ns, event.level, event.index)
                 self._summary.edges += 1

@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.meters.interface import FaultEvent, GapEvent, MeterEvent, Samples
-from opjoule.meters.load_line import LoadLine
+from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
 from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
 from opjoule.meters.sensors import CodeEnds, ConversionTimes, Scale, current_a, voltage_v
 from opjoule.trace.power_trace import Gap
@@ -60,9 +59,8 @@ class ConversionAssembler:
         self._last_end_ticks: int | None = None
         self._last_centre_ns: int | None = None
         self._largest_code = 1 << 15
-        self._load_line = LoadLine()
+        self._reads_bus_apart = times.bus_us == 0.0
         self._bus_end_ticks: int | None = None
-        self._last_shunt = 0
         self.lost_samples = 0
         self.recovered_samples = 0
         self.refused_frames = 0
@@ -90,8 +88,8 @@ class ConversionAssembler:
             return [self._fault("frame_refused", self.refused_frames, first_end_ticks)]
         first_index = self._next_index + lost
         centre_ns = self._centres_ns(block.end_ticks)
-        self._read_bus(message, block)
-        events = self._before(message, int(block.end_ticks[0]), int(centre_ns[0]), lost)
+        events = self._bus_reading(message, int(block.end_ticks[0]))
+        events += self._before(message, int(block.end_ticks[0]), int(centre_ns[0]), lost)
         clipped = self._ends.reached(block.shunt, block.bus)
         if message.flags & Flag.OVERFLOW and not clipped.any():
             clipped[:] = True  # the chip's own overflow bit, which the codes do not show
@@ -100,22 +98,28 @@ class ConversionAssembler:
         self._shunt_sum = message.shunt_sum + int(block.shunt.sum())
         self._clipped = message.clipped + int(np.count_nonzero(clipped))
         self._last_end_ticks, self._last_centre_ns = int(block.end_ticks[-1]), int(centre_ns[-1])
-        self._last_shunt = int(block.shunt[-1])
         return events
 
-    def _read_bus(self, message: SamplesMessage, block: _Block) -> None:
-        """Gives the load line the bus reading of a frame that brings a new one, just before its first conversion."""
-        if not isinstance(message, Shunts):
-            return
-        end_ticks = int(block.end_ticks[0]) - message.bus_age_ticks
-        if self._bus_end_ticks is not None and abs(end_ticks - self._bus_end_ticks) < self._period_ticks / 2:
-            return
-        fresh = message.bus_age_ticks < 2 * self._period_ticks
-        before = self._last_shunt if fresh and self._bus_end_ticks is not None else int(block.shunt[0])
-        around_a = current_a(np.array([before, block.shunt[0]]), self._scale)
-        reading_v = float(voltage_v(np.array([message.bus]), self._scale)[0])
-        self._load_line.read(reading_v, float(around_a[0]), float(around_a[1]))
-        self._bus_end_ticks = end_ticks
+    def _bus_reading(self, message: SamplesMessage, end_ticks: int) -> list[MeterEvent]:
+        """The bus reading of a frame that brings a new one, made before its first conversion.
+
+        Args:
+            end_ticks: end of the frame's first conversion, unwrapped.
+        """
+        if isinstance(message, Pairs) or (isinstance(message, Wide) and not self._reads_bus_apart):
+            return []
+        if isinstance(message, Wide):
+            if not message.flags & Flag.GAP_BEFORE:
+                return []
+            code, age_ticks = int(message.items["bus"][0]), round(self._period_ticks)
+        else:
+            code, age_ticks = message.bus, message.bus_age_ticks
+        bus_end_ticks = end_ticks - age_ticks
+        if self._bus_end_ticks is not None and bus_end_ticks - self._bus_end_ticks < self._period_ticks / 2:
+            return []
+        self._bus_end_ticks = bus_end_ticks
+        reading_v = float(voltage_v(np.array([code]), self._scale)[0])
+        return [BusReading(self._sensor, bus_end_ticks * self._ns_per_tick, reading_v)]
 
     def finish(self, conversions: int, shunt_sum: int, clipped: int) -> list[MeterEvent]:
         """The gap at the end, from the final sums that the meter states after stop (modulo 2^32)."""
@@ -202,7 +206,7 @@ class ConversionAssembler:
                 around = int(centre_ns[start - 1]), int(centre_ns[start])
                 events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
             amperes = current_a(block.shunt[part], self._scale)
-            volts = self._load_line.voltage_v(amperes, voltage_v(block.bus[part], self._scale))
+            volts = voltage_v(block.bus[part], self._scale)
             events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part]))
             start = cut
         self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])

@@ -73,6 +73,16 @@ class GapEvent:
 
 
 @dataclass(frozen=True)
+class BusReading:
+    """A conversion of the voltage between two samples, of a meter that does not convert it with each current."""
+
+    sensor: int
+    meter_ns: int
+    """its end"""
+    voltage_v: float
+
+
+@dataclass(frozen=True)
 class EdgeEvent:
     """One edge of the sync line; each index comes once, in order."""
 
@@ -92,7 +102,7 @@ class FaultEvent:
     sensor: int | None = None
 
 
-MeterEvent = Samples | GapEvent | EdgeEvent | FaultEvent | Exchange
+MeterEvent = Samples | GapEvent | BusReading | EdgeEvent | FaultEvent | Exchange
 """What `read` gives; an Exchange has the host as its near clock and the meter as its far one."""
 
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from opjoule.energy.sensor import SensorModel as ErrorBounds
 from opjoule.energy.sensor import ina219_breakout
-from opjoule.meters.messages import Mode, SensorModel
+from opjoule.meters.messages import SensorModel
 from opjoule.meters.sensors import SHUNT_OHM_DEFAULT, STEPS_V, ConversionTimes, SensorSettings
 
 SHUNT_TOLERANCE: Final = 0.01
@@ -31,7 +31,7 @@ _CHIPS: Final = {
 
 def error_bounds(model: SensorModel, settings: SensorSettings, times: ConversionTimes) -> ErrorBounds:
     """Bounds for an uncalibrated chip on the common breakout (0.1 ohm, 1 %), with these settings read so often."""
-    seen = seen_fraction(settings, times)
+    seen = times.seen_fraction
     if model not in _CHIPS:
         return ina219_breakout(seen_fraction=seen, pga=1 << settings.shunt_range)
     chip = _CHIPS[model]
@@ -47,10 +47,3 @@ def error_bounds(model: SensorModel, settings: SensorSettings, times: Conversion
         current_max_a=chip.shunt_max_v / SHUNT_OHM_DEFAULT,
         seen_fraction=seen,
     )
-
-
-def seen_fraction(settings: SensorSettings, times: ConversionTimes) -> float:
-    """Part of the time in which the current is converted."""
-    if settings.mode is Mode.PAIRS:
-        return times.seen_fraction
-    return settings.bus_every / (settings.bus_every + 1) if settings.bus_every else 1.0

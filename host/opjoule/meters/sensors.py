@@ -141,7 +141,7 @@ class ConversionTimes:
 
     @property
     def seen_fraction(self) -> float:
-        """Part of the time in which the current of these samples is converted."""
+        """Part of a sample's period in which the current is converted; bus readings between samples are not in it."""
         return self.shunt_us / self.period_us
 
 
@@ -169,8 +169,13 @@ def read_times(board: int, model: SensorModel, settings: SensorSettings) -> Conv
 def conversion_times(model: SensorModel, settings: SensorSettings) -> ConversionTimes:
     """Nominal conversion times of a chip with these settings.
 
-    Raises: BadInput: an ADC code the chip does not have. MeterFault: a chip without conversions.
+    Raises: BadInput: an ADC code the chip does not have, or a voltage that would never be read again.
+        MeterFault: a chip without conversions.
     """
+    if settings.mode in {Mode.SHUNTS, Mode.SHUNTS_EVEN} and settings.bus_every == 0:
+        raise BadInput(
+            "bus_every=0: the supply's voltage would be read once and never again; 1 to 255, 128 is usual"
+        )
     if model is SensorModel.NONE:
         raise MeterFault("the meter found no sensor at this address: check its wiring (VCC, GND, SDA, SCL)")
     shunt_us = _conversion_us(model, settings.shunt_adc, averages=1)

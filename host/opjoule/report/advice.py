@@ -14,6 +14,7 @@ REMEDIES = {
     "gain": "calibrate the sensor: shunt tolerance and gain error are taken from the data sheets",
     "offset": "calibrate the sensor's zero: its offset is taken from the data sheet",
     "quantisation": "measure longer (--operations) or use a smaller sensor range",
+    "voltage": "a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
     "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
     "alignment": "wire the sync line, or measure longer (--operations)",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",

@@ -3,6 +3,9 @@
     raw/power.arrows  raw/gaps.arrows  raw/edges.arrows     appended about once a second, never rewritten
     power.parquet     gaps.parquet     edges.parquet        made from them at the end: tmp, fsync, rename
 
+A meter that converts the voltage only now and then has bus.arrows and bus.parquet too. The voltages of its power.arrows
+are held from reading to reading; those of power.parquet, and of `read_trace`, follow the supply's load line.
+
 Sensors besides the one of the board's supply, which has number 0, have files of their own: power-1, gaps-1.
 `read_trace` takes the parquet files where they exist and the streams otherwise.
 """
@@ -12,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ import pyarrow.parquet as pq
 from opjoule.errors import RecordFault
 from opjoule.trace import schemas
 from opjoule.trace.power_trace import Gap, PowerTrace
+from opjoule.trace.supply_line import BusReadings
 
 FLUSH_PERIOD_S = 1.0
 ROW_GROUP_ROWS = 1 << 20
@@ -31,7 +35,10 @@ TABLES = {
     "power": (schemas.POWER, schemas.POWER_VERSION),
     "gaps": (schemas.GAPS, schemas.GAPS_VERSION),
     "edges": (schemas.EDGES, schemas.EDGES_VERSION),
+    "bus": (schemas.BUS, schemas.BUS_VERSION),
 }
+ALWAYS = ("power", "gaps", "edges")
+"""Tables that every trace has, empty ones too."""
 
 
 def _file_name(name: str, sensor: int) -> str:
@@ -81,9 +88,7 @@ class TraceJournal:
     def __init__(self, directory: Path) -> None:
         self._raw = directory / "raw"
         self._raw.mkdir(parents=True, exist_ok=True)
-        self._streams = {
-            (name, 0): _Stream(self._raw / f"{name}.arrows", schema) for name, (schema, _) in TABLES.items()
-        }
+        self._streams = {(name, 0): _Stream(self._raw / f"{name}.arrows", TABLES[name][0]) for name in ALWAYS}
         self._flushed_s = time.monotonic()
         self._last_meter_ns: dict[int, int] = {}
         self.samples = 0
@@ -121,6 +126,11 @@ class TraceJournal:
         self._stream("power", sensor).append([lost_ns, nothing, nothing, np.zeros(lost_ns.size, np.bool_)])
         self._stream("gaps", sensor).append([[value] for value in astuple(gap)])
         self.lost_samples += gap.lost_samples
+        self._flush_when_due()
+
+    def append_bus(self, meter_ns: int, voltage_v: float, sensor: int = 0) -> None:
+        """A reading of the voltage between two samples, its end on the meter's clock."""
+        self._stream("bus", sensor).append([[meter_ns], [voltage_v]])
         self._flush_when_due()
 
     def append_edge(self, meter_ns: int, level: int, index: int) -> None:
@@ -180,7 +190,12 @@ def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
         gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
         columns = [power.column(name).to_numpy() for name in schemas.POWER.names]
         meter_ns, current_a, voltage_v, clipped = columns
-        return PowerTrace.of(meter_ns, current_a, voltage_v, gaps, clipped)
+        bus = _table(directory, "bus", sensor)
+        readings = (
+            BusReadings(*(bus.column(name).to_numpy() for name in schemas.BUS.names)) if len(bus) else None
+        )
+        trace = PowerTrace.of(meter_ns, current_a, voltage_v, gaps, clipped)
+        return replace(trace, bus=readings).on_supply_line()
     except ValueError as fault:
         raise RecordFault(f"power trace in {directory}: {fault}") from None
 
@@ -235,10 +250,13 @@ def _convert(directory: Path, name: str, sensor: int) -> Path:
     file_name = _file_name(name, sensor)
     target = directory / f"{file_name}.parquet"
     temporary = target.with_suffix(".parquet.tmp")
+    batches = read_stream(directory / "raw" / f"{file_name}.arrows", name)
+    if name == "power" and (directory / "raw" / f"{_file_name('bus', sensor)}.arrows").exists():
+        batches = _on_supply_line(batches, read_trace(directory, sensor).voltage_v)
     with temporary.open("wb") as file:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
             waiting: list[pa.RecordBatch] = []
-            for batch in read_stream(directory / "raw" / f"{file_name}.arrows", name):
+            for batch in batches:
                 waiting.append(batch)
                 if sum(part.num_rows for part in waiting) >= ROW_GROUP_ROWS:
                     writer.write_table(pa.Table.from_batches(waiting, schema))
@@ -248,6 +266,17 @@ def _convert(directory: Path, name: str, sensor: int) -> Path:
         os.fsync(file.fileno())
     temporary.replace(target)
     return target
+
+
+def _on_supply_line(
+    batches: Iterator[pa.RecordBatch], voltage_v: npt.NDArray[np.float64]
+) -> Iterator[pa.RecordBatch]:
+    """The samples with their voltages on the load line, in place of held ones."""
+    first = 0
+    for batch in batches:
+        column = pa.array(voltage_v[first : first + batch.num_rows])
+        first += batch.num_rows
+        yield batch.set_column(batch.schema.get_field_index("voltage_v"), "voltage_v", column)
 
 
 def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:

@@ -7,10 +7,13 @@ NaN at its interpolated time, and lies inside a `Gap`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
+
+from opjoule.trace.supply_line import BusReadings, SupplyLine, fit_supply_line
 
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
@@ -89,6 +92,8 @@ class PowerTrace:
     clipped: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
     """True where current or voltage stood at the end of the meter's range: the true power was that or more. bool,
     shape (n,); all False if it is not given."""
+    bus: BusReadings | None = None
+    """Readings of the voltage, where it is not converted with each current."""
 
     def __post_init__(self) -> None:
         if not self.clipped.size:
@@ -134,6 +139,17 @@ class PowerTrace:
     def power_w(self) -> Float64Array:
         """Current times voltage [W], shape (n,); NaN where lost."""
         return self.current_a * self.voltage_v
+
+    @cached_property
+    def supply(self) -> SupplyLine | None:
+        """The supply's load line; None where each current has a voltage of its own, or no reading tells."""
+        return fit_supply_line(self.bus, self.meter_ns, self.current_a) if self.bus else None
+
+    def on_supply_line(self) -> PowerTrace:
+        """The trace with the voltages of its load line in place of held ones; itself if it has none."""
+        if self.supply is None:
+            return self
+        return replace(self, voltage_v=self.supply.voltage_v(self.meter_ns, self.current_a))
 
     @property
     def lost_samples(self) -> int:

@@ -68,6 +68,9 @@ GAPS = with_version(
     GAPS_VERSION,
 )
 
+BUS_VERSION = 1
+BUS = with_version(pa.schema([("meter_ns", pa.int64()), ("voltage_v", pa.float64())]), "bus", BUS_VERSION)
+
 ABSENT: Mapping[str, object] = {"clipped": False, "clipped_samples": 0}
 """What stands in a column that files of version 1 do not have: they do not tell what was clipped."""
 

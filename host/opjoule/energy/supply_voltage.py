@@ -1,0 +1,92 @@
+"""What is not known of the voltage between two of its readings, in joules of a window.
+
+Three things: how far the readings stray from the load line (ripple, a current that changed while it was converted), the
+line's resistance, and current that moves within one conversion, which the line cannot follow: what is taken off for it
+(`Cells.moving_a2`) is as uncertain as it is large, rectangular. A meter that converts the voltage with every current
+has none of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.energy.block_error import BLOCKS_MIN, standard_error
+from opjoule.energy.cells import Cells
+from opjoule.energy.sensor import SQRT3
+from opjoule.energy.step_integral import NS
+from opjoule.trace.power_trace import Float64Array
+from opjoule.trace.supply_line import SupplyLine
+
+READINGS_MIN: Final = 64
+"""A window with fewer readings takes their spread from so many around it."""
+SURE_WEIGHT: Final = 0.25
+"""A reading whose current is known worse than this carries nothing in the line, nor here."""
+RIPPLE_U_V: Final = 0.018
+"""Taken where fewer than 4 readings tell: 50 mV from crest to crest, what USB supplies may show at most."""
+
+
+@dataclass(frozen=True)
+class VoltageDoubt:
+    """Of one window; independent parts but for the resistance, which all windows of a trace share."""
+
+    spread_u_j: float
+    """Standard uncertainty [J] from the readings' spread about the line, and from currents that moved too fast."""
+    joule_per_ohm: float
+    """Change of the energy with the resistance, signed [J/ohm]."""
+    resistance_u_ohm: float
+
+    @property
+    def standard_u_j(self) -> float:
+        """All of it [J]."""
+        return math.hypot(self.spread_u_j, self.joule_per_ohm * self.resistance_u_ohm)
+
+
+NO_DOUBT: Final = VoltageDoubt(0.0, 0.0, 0.0)
+
+
+def voltage_doubt(cells: Cells, start_ns: int, end_ns: int) -> VoltageDoubt:
+    """The doubt about the voltage in one window [meter_ns]; in seconds of the meter."""
+    supply = cells.supply
+    if supply is None:
+        return NO_DOUBT
+    charge_c = abs(float(cells.current.between(start_ns, end_ns)))
+    spread_u_j = charge_c * _mean_u_v(supply, start_ns, end_ns)
+    moving_w = float(np.mean(cells.moving_a2[cells.inside(start_ns, end_ns)])) * supply.resistance_ohm
+    moving_u_j = moving_w / SQRT3 * (end_ns - start_ns) * NS
+    sensitivity = float(cells.line_shift.between(start_ns, end_ns))
+    return VoltageDoubt(math.hypot(spread_u_j, moving_u_j), sensitivity, supply.resistance_u_ohm)
+
+
+def _mean_u_v(supply: SupplyLine, start_ns: int, end_ns: int) -> float:
+    """Standard uncertainty [V] of the mean of V0 over a window, by charge; block averages, for ripple that beats."""
+    first, last = np.searchsorted(supply.meter_ns, [start_ns, end_ns]).tolist()
+    inside = last - first
+    missing = max(READINGS_MIN - inside, 0)
+    some = slice(max(first - (missing + 1) // 2, 0), last + (missing + 1) // 2)
+    sure = supply.weight[some] >= SURE_WEIGHT
+    stray_v = supply.source_v[some][sure]
+    if stray_v.size < 4:
+        return RIPPLE_U_V
+    share = np.abs(supply.current_a[some][sure])
+    mean_a = float(share.mean())
+    products_v = _without_trend(stray_v) * (share / mean_a if mean_a > 0 else 1.0)
+    of_all_v = _error_of_mean(products_v)
+    counted = max(inside * float(sure.mean()), 0.5)
+    return of_all_v * math.sqrt(products_v.size / counted)
+
+
+def _error_of_mean(values: Float64Array) -> float:
+    if values.size >= BLOCKS_MIN:
+        return standard_error(values)
+    return float(values.std(ddof=2)) / math.sqrt(values.size)
+
+
+def _without_trend(values: Float64Array) -> Float64Array:
+    """Less the straight line through them: a source that warms up is followed by the line."""
+    place = np.arange(values.size) - (values.size - 1) / 2
+    slope = float(place @ values) / float(place @ place)
+    return np.asarray(values - values.mean() - slope * place, np.float64)
