@@ -138,14 +138,14 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
 
 
 def _trace_files(record: RunRecord) -> None:
-    for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows"):
+    for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
         record.raw_files(pattern)
     to_parquet(record.directory)
 
 
 def _trace(record: RunRecord, sensor: int = 0) -> PowerTrace:
     """The trace of one sensor. Raises: RecordFault: it was changed since it was recorded."""
-    for name in ("power", "gaps"):
+    for name in ("power", "gaps", "bus"):
         record.intact(f"raw/{name}-{sensor}.arrows" if sensor else f"raw/{name}.arrows")
     return read_trace(record.directory, sensor)
 

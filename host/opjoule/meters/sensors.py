@@ -172,7 +172,7 @@ def conversion_times(model: SensorModel, settings: SensorSettings) -> Conversion
     Raises: BadInput: an ADC code the chip does not have, or a voltage that would never be read again.
         MeterFault: a chip without conversions.
     """
-    if settings.mode in {Mode.SHUNTS, Mode.SHUNTS_EVEN} and settings.bus_every == 0:
+    if settings.mode is Mode.SHUNTS and settings.bus_every == 0:
         raise BadInput(
             "bus_every=0: the supply's voltage would be read once and never again; 1 to 255, 128 is usual"
         )

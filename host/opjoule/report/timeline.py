@@ -178,8 +178,9 @@ def _table(record: RunRecord, name: str, newest: int) -> pa.Table:
 
 
 def _trace(record: RunRecord) -> PowerTrace:
-    for name in ("power.parquet", "gaps.parquet", "raw/power.arrows", "raw/gaps.arrows"):
-        record.intact(name)
+    for name in ("power", "gaps", "bus"):
+        record.intact(f"{name}.parquet")
+        record.intact(f"raw/{name}.arrows")
     return read_trace(record.directory)
 
 

@@ -95,7 +95,8 @@ class SupplyLine:
 
     def _between(self, meter_ns: Int64Array, values: Float64Array) -> Float64Array:
         since_ns = (meter_ns - self.meter_ns[0]).astype(np.float64)
-        return np.interp(since_ns, (self.meter_ns - self.meter_ns[0]).astype(np.float64), values)
+        knots_ns = (self.meter_ns - self.meter_ns[0]).astype(np.float64)
+        return np.asarray(np.interp(since_ns, knots_ns, values), np.float64)
 
 
 def fit_supply_line(bus: BusReadings, meter_ns: Int64Array, current_a: Float64Array) -> SupplyLine | None:
