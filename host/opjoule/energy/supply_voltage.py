@@ -54,15 +54,17 @@ def voltage_doubt(cells: Cells, start_ns: int, end_ns: int) -> VoltageDoubt:
     if supply is None:
         return NO_DOUBT
     charge_c = abs(float(cells.current.between(start_ns, end_ns)))
-    spread_u_j = charge_c * _mean_u_v(supply, start_ns, end_ns)
+    spread_u_j = charge_c * mean_spread_u_v(supply, start_ns, end_ns)
     moving_w = float(np.mean(cells.moving_a2[cells.inside(start_ns, end_ns)])) * supply.resistance_ohm
     moving_u_j = moving_w / SQRT3 * (end_ns - start_ns) * NS
     sensitivity = float(cells.line_shift.between(start_ns, end_ns))
     return VoltageDoubt(math.hypot(spread_u_j, moving_u_j), sensitivity, supply.resistance_u_ohm)
 
 
-def _mean_u_v(supply: SupplyLine, start_ns: int, end_ns: int) -> float:
+def mean_spread_u_v(supply: SupplyLine | None, start_ns: int, end_ns: int) -> float:
     """Standard uncertainty [V] of the mean of V0 over a window, by charge; block averages, for ripple that beats."""
+    if supply is None:
+        return 0.0
     first, last = np.searchsorted(supply.meter_ns, [start_ns, end_ns]).tolist()
     inside = last - first
     missing = max(READINGS_MIN - inside, 0)

@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.sensor import SQRT3, SensorModel
 from opjoule.energy.step_integral import NS
-from opjoule.energy.supply_voltage import SURE_WEIGHT
+from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
 
 BLOCK_SAMPLES: Final = 64
@@ -39,6 +39,15 @@ def steps_u_w(cells: Cells, spans: Spans, sensor: SensorModel) -> float:
     current_u_a = step_u(current_a, sensor.current_lsb_a, cells.noise_a**2)
     voltage_u_v = step_u(voltage_v, sensor.bus_lsb_v, float(noise_v2.min()), np.abs(share_a))
     return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
+
+
+def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> float:
+    """Standard uncertainty [V] of a window's mean voltage: gain, cut or rounded codes, steps, the readings' spread."""
+    span = start_ns, end_ns
+    voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
+    step_u_v = step_u(voltage_v, sensor.bus_lsb_v, float(noise_v2[0]), np.abs(share_a))
+    gain_u_v = float(np.mean(np.abs(voltage_v))) * sensor.bus_gain_error_max / SQRT3
+    return math.hypot(gain_u_v, sensor.bus_rounding_u_v, step_u_v, mean_spread_u_v(cells.supply, *span))
 
 
 def _converted(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +9,8 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchange_file import read_exchanges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SQRT3, SensorModel
-from opjoule.energy.uncertainty import step_u
+from opjoule.energy.sensor import SensorModel
+from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.measurement.collection import METER_EXCHANGES
@@ -31,7 +30,7 @@ def conclude_trace(record: RunRecord) -> bool:
     Returns: False if something kept it from that; the record's faults say what.
     """
     try:
-        for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows"):
+        for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
             record.raw_files(pattern)
         to_parquet(record.directory)
         contents = {
@@ -88,9 +87,7 @@ def _unknown_sensor(current_max_a: float) -> SensorModel:
 def _numbers(found: EnergyResult, cells: Cells, sensor: SensorModel | None) -> dict[str, Quantity]:
     duration_s = found.window.duration_s
     voltage_v = found.voltage_time_vs / duration_s
-    inside = cells.voltage_v[cells.inside(cells.start_ns, cells.end_ns)]
-    gain_u, step_v = (sensor.bus_gain_error_max / SQRT3, sensor.bus_lsb_v) if sensor else (0.0, 0.0)
-    voltage_u_v = math.hypot(abs(voltage_v) * gain_u, step_u(inside, step_v))
+    voltage_u_v = mean_voltage_u_v(cells, cells.start_ns, cells.end_ns, sensor) if sensor else 0.0
     energy = found.energy
     return {
         "energy_j": energy,
