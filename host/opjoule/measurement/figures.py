@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -28,16 +28,20 @@ class Figure:
     """Standard uncertainty from what all repeats share; None where it is not stated."""
     reason: str = ""
     """Why the uncertainty is not stated."""
+    lower_bound: bool = False
+    """The true value may be larger, nobody knows how much: samples were at the end of the meter's range."""
 
     @classmethod
-    def energy(cls, value_j: float, budget: Budget) -> Figure:
-        """An energy [J] with its budget's combined uncertainty."""
-        return cls(value_j, "J", budget.standard_u)
+    def energy(cls, energy: Measured | Unstated) -> Figure:
+        """An energy [J]; one without an uncertainty is a lower bound."""
+        if isinstance(energy, Measured):
+            return cls(energy.value, energy.unit, energy.standard_u)
+        return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
 
     def scale(self, factor: float, unit: str | None = None) -> Figure:
         """The figure times an exact factor."""
         u = None if self.standard_u is None else self.standard_u * abs(factor)
-        return Figure(self.value * factor, unit or self.unit, u, self.reason)
+        return replace(self, value=self.value * factor, unit=unit or self.unit, standard_u=u)
 
 
 Figures = Mapping[str, Figure | Missing]
@@ -53,6 +57,8 @@ def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
         return Missing(whose + lacking.reason, lacking.unit)
     figures = [each for each in repeats if isinstance(each, Figure)]
     values = [each.value for each in figures]
+    if bound := next((each for each in figures if each.lower_bound), None):
+        return Unstated(fmean(values), bound.unit, bound.reason)
     shared = [each.standard_u for each in figures if each.standard_u is not None]
     if len(figures) == 1:
         (one,) = figures

@@ -7,7 +7,7 @@ operation. `energy_j` is the sum of both; `marginal_energy_j` takes away idle po
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy, idle_power, marginal_energy
@@ -63,14 +63,12 @@ class RepeatEnergy:
             "write_back_energy_j": self.write_back,
         }
         lacking = Missing(NO_IDLE if self.idle is None else NO_SETTLE, "J")
-        power = self.run.power
+        run = Figure.energy(self.run.energy)
+        power_u = None if run.lower_bound else self.run.power.standard_u
         return {
-            "run_energy_j": Figure.energy(self.run.energy.value, self.run.budget),
-            **{
-                key: Figure.energy(each.energy.value, each.budget) if each else lacking
-                for key, each in above.items()
-            },
-            "power_w": Figure(power.value, "W", power.standard_u),
+            "run_energy_j": run,
+            **{key: Figure.energy(each.energy) if each else lacking for key, each in above.items()},
+            "power_w": replace(run.scale(1.0 / self.run.window.duration_s, "W"), standard_u=power_u),
             "idle_power_w": Figure(self.idle.power.value, "W", self.idle.power.standard_u)
             if self.idle
             else Missing(NO_IDLE, "W"),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from opjoule.energy.baseline import IdlePower
 from opjoule.energy.window import EnergyResult
 from opjoule.measurement.result import RepeatEnergy
+from opjoule.record.withheld import ABOVE_IDLE
 
 LOST_MAX: Final = 0.01
 """Share of a window's time whose samples may be lost without a word above the figures."""
@@ -22,11 +24,29 @@ class TraceFault:
 
 def trace_faults(repeat: int, energy: RepeatEnergy) -> list[TraceFault]:
     """The faults of one repeat's windows."""
-    lost = [
-        _lost(repeat, name, window)
-        for name, window in (("run", energy.run), ("run and settle", energy.whole))
-    ]
-    return [fault for fault in lost if fault][:1]
+    windows = {"run": energy.run, "run and settle": energy.whole}
+    lost = [_lost(repeat, name, window) for name, window in windows.items()]
+    clipped = [_clipped(repeat, name, window) for name, window in windows.items()]
+    first = [next((fault for fault in each if fault), None) for each in (lost, clipped)]
+    return [fault for fault in [*first, _idle_clipped(repeat, energy.idle)] if fault]
+
+
+def _clipped(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:
+    if not window.clipped_samples:
+        return None
+    return TraceFault(
+        f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end of the meter's "
+        "range: energies are lower bounds; take a smaller shunt or a larger range"
+    )
+
+
+def _idle_clipped(repeat: int, idle: IdlePower | None) -> TraceFault | None:
+    if idle is None or not idle.clipped_samples:
+        return None
+    return TraceFault(
+        f"repeat {repeat}, idle: {idle.clipped_samples} samples at the end of the meter's range: no idle power is known",
+        (ABOVE_IDLE,),
+    )
 
 
 def _lost(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:

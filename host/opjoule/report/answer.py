@@ -181,11 +181,11 @@ def open_answer(record_dir: Path) -> Answer:
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:
-    """For example "1.235 mJ ± 0.051 per operation"."""
+    """For example "1.235 mJ ± 0.051 per operation"; an energy without an uncertainty is a lower bound."""
     shown = rounded_quantity(of)
     assert shown is not None
     number = with_unit(shown.value, shown.unit.removesuffix("/operation"))
-    return f"{number} {what}" if shown.u is None else f"{number} ± {shown.u} {what}"
+    return f"at least {number} {what}" if shown.u is None else f"{number} ± {shown.u} {what}"
 
 
 def _sentence(line: str) -> str:
