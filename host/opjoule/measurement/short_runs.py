@@ -10,6 +10,7 @@ from opjoule.measurement.phases import Phase
 
 SHORTEST_S: Final = 1.0
 FEWEST_SAMPLES: Final = 500
+_COMFORTABLE_S: Final = 30
 _SPARE: Final = 1.5
 """Runs differ: what is advised lies this much above what would just do."""
 
@@ -29,12 +30,13 @@ def short_run_warnings(
     if shortest_s >= SHORTEST_S and samples >= FEWEST_SAMPLES:
         return []
     longer = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
-    remedy = f"--operations {_rounded_up(operations * longer)}"
-    if run_s:
-        remedy = f"--seconds {math.ceil(run_s * longer)}"
+    seconds = max(math.ceil(shortest_s * longer), _COMFORTABLE_S)
+    remedy = f"--seconds {seconds}" + (
+        "" if run_s else f", or --operations {_rounded_up(operations * longer)}"
+    )
     return [
         f"the run took {shortest_s:.3g} s with {samples:.0f} samples: too short to stand for more than itself; at "
-        f"least {SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {remedy}, or --seconds 30"
+        f"least {SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {remedy}"
     ]
 
 

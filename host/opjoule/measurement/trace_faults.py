@@ -35,8 +35,8 @@ def _clipped(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:
     if not window.clipped_samples:
         return None
     return TraceFault(
-        f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end of the meter's "
-        "range: energies are lower bounds; take a smaller shunt or a larger range"
+        f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end of the "
+        "meter's range: energies are lower bounds; take a smaller shunt or a larger range"
     )
 
 
@@ -44,7 +44,7 @@ def _idle_clipped(repeat: int, idle: IdlePower | None) -> TraceFault | None:
     if idle is None or not idle.clipped_samples:
         return None
     return TraceFault(
-        f"repeat {repeat}, idle: {idle.clipped_samples} samples at the end of the meter's range: no idle power is known",
+        f"repeat {repeat}, idle: {idle.clipped_samples} samples at the end of the meter's range: idle is unknown",
         (ABOVE_IDLE,),
     )
 

@@ -1,0 +1,107 @@
+"""Settle ends when writes are done and the power is at rest; what was not over is said, and what it spoils."""
+
+import itertools
+
+import numpy as np
+import pytest
+from opjoule.measurement import settling
+from opjoule.measurement.quiet import Rest
+from opjoule.measurement.settling import Left, Settling
+from opjoule.trace.power_history import PowerHistory
+
+REST = Rest(3.0, 0.01, 0.003)
+WRITTEN = Left(True, 0)
+
+
+class Desk:
+    """A board and a meter in a time of their own, which passes while the measurement sleeps."""
+
+    def __init__(self, monkeypatch, power_w, pending=lambda now_s: 0):
+        self.now_s, self.asked = 0.0, []
+        self.history = PowerHistory()
+        self._power_w, self._pending = power_w, pending
+        monkeypatch.setattr(settling.time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(settling.time, "sleep", self._pass)
+        self._pass(1.0)
+        self.started_s = self.now_s
+
+    def _pass(self, seconds):
+        meter_ns = np.arange(round(self.now_s * 1e9), round((self.now_s + seconds) * 1e9), 1_000_000)
+        self.now_s += seconds
+        self.history.add(meter_ns, np.array([self._power_w(at * 1e-9) for at in meter_ns]))
+
+    def pending_write_bytes(self):
+        self.asked.append(self.now_s)
+        return self._pending(self.now_s)
+
+    def wait(self, writes=WRITTEN, rest=REST, limit_s=60.0):
+        waiting = Settling(self, self.history, limit_s, check=lambda: None, show=lambda seconds: None)
+        found = waiting.wait(writes, rest)
+        return found, self.now_s - self.started_s
+
+
+def test_a_tail_of_0_8_w_and_12_s_is_waited_for(monkeypatch):
+    desk = Desk(monkeypatch, lambda at_s: 3.8 if at_s < 13.0 else 3.0)
+    found, waited_s = desk.wait()
+    assert found is None
+    assert waited_s == pytest.approx(17.0, abs=0.5)  # the tail's end, and five seconds at rest
+
+
+def test_a_board_at_rest_is_waited_for_no_longer_than_it_takes_to_see(monkeypatch):
+    found, waited_s = Desk(monkeypatch, lambda at_s: 3.0).wait()
+    assert found is None
+    assert waited_s == pytest.approx(5.0, abs=0.3)
+
+
+def test_the_board_is_not_asked_for_pending_writes_where_the_loader_saw_to_them(monkeypatch):
+    desk = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: 1 << 30)
+    assert desk.wait()[0] is None
+    assert desk.asked == []
+
+
+def test_pending_writes_come_back_to_their_level_before_the_run_and_no_further(monkeypatch):
+    """A log on the root medium keeps some megabytes dirty for ever."""
+    desk = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: 8 << 20 if now_s > 4 else 100 << 20)
+    found, waited_s = desk.wait(Left(False, 8 << 20))
+    assert found is None
+    assert waited_s == pytest.approx(3.5 + 5.0, abs=0.5)
+    assert (
+        max(b - a for a, b in itertools.pairwise(desk.asked)) >= 0.5
+    )  # seldom: each question costs the board
+
+
+def test_writes_that_do_not_end_are_told_and_spoil_idle(monkeypatch):
+    found, waited_s = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: 9 << 20).wait(
+        Left(False, 0), limit_s=2.0
+    )
+    assert found is not None
+    assert found.pollutes_idle
+    assert "9437184 bytes still to be written after 2 s" in found.line
+    assert waited_s == pytest.approx(2.0, abs=0.6)
+
+
+def test_a_limit_in_mid_tail_is_told_and_spoils_idle(monkeypatch):
+    found, _ = Desk(monkeypatch, lambda at_s: 3.8 if at_s < 13.0 else 3.0).wait(limit_s=8.0)
+    assert found is not None
+    assert found.pollutes_idle
+    assert "+800 mW from idle" in found.line
+
+
+def test_a_limit_before_anything_could_be_seen_spoils_idle(monkeypatch):
+    found, _ = Desk(monkeypatch, lambda at_s: 3.0).wait(limit_s=2.0)
+    assert found is not None
+    assert found.pollutes_idle
+    assert "--settle-limit" in found.line
+
+
+def test_a_board_that_stays_a_little_warmer_is_told_and_spoils_nothing(monkeypatch):
+    found, _ = Desk(monkeypatch, lambda at_s: 3.05).wait(limit_s=10.0)
+    assert found is not None
+    assert not found.pollutes_idle
+    assert "even temperature" in found.line
+
+
+def test_without_idle_power_only_the_writes_are_waited_for(monkeypatch):
+    found, waited_s = Desk(monkeypatch, lambda at_s: 9.0).wait(rest=None)
+    assert found is None
+    assert waited_s == 0
