@@ -46,7 +46,9 @@ class Sshd:
             "PermitRootLogin": "yes",
             "MaxSessions": 40,
             # SHLVL keeps bash from the account's own start-up files, which may take long.
-            "SetEnv": f"SHLVL=2 OPJOULE_WORK={folder}/work XDG_CACHE_HOME={folder}/cache",
+            # Programs in bin/ come before the system's: a test can put a slow or old one there.
+            "SetEnv": f"SHLVL=2 OPJOULE_WORK={folder}/work XDG_CACHE_HOME={folder}/cache "
+            f"PATH={folder}/bin:{os.environ['PATH']}",
         }
         self._log = (folder / "sshd.log").open("wb")
         for _ in range(10):  # somebody else may take the port before sshd does

@@ -86,7 +86,7 @@ def test_over_ssh_the_operations_arrive_and_no_java_runs_on_the_board(rig):  # n
     assert 2000 < result["operations"]["value"] < 4000
     assert record["loader"]["load-1"]["operations"] == 2000
     assert list(rig.storage.iterdir()) == []
-    assert list((rig.folder / "sshd/work").glob("*/run-1")) == []
+    assert list((rig.folder / "sshd/work").glob("*/*/run-1")) == []
 
 
 def children_of(pid):

@@ -24,6 +24,7 @@ DEVIATIONS: Final = 3.0
 FLOOR: Final = 5e-4
 """Share of the power below which a difference is not told from the steps of a 12-bit sensor."""
 _PER_SECOND: Final = 1_000_000_000 // BLOCK_NS
+_BLOCKS_MIN: Final = 3
 _GROUPS_MIN: Final = 3
 
 
@@ -39,11 +40,12 @@ class Rest:
 
     @classmethod
     def of(cls, blocks_w: Float64Array) -> Rest | None:
-        """The rest that some block means show, shape (m,); None for less than half a second."""
-        if blocks_w.size < _PER_SECOND // 2:
+        """The rest that some block means show, shape (m,); None for fewer than three."""
+        if blocks_w.size < _BLOCKS_MIN:
             return None
         seconds = _seconds(blocks_w)
-        noise_w = float(blocks_w.std(ddof=1)) / math.sqrt(_PER_SECOND)
+        widened = student_t(blocks_w.size - 1) / COVERAGE_FACTOR
+        noise_w = widened * float(blocks_w.std(ddof=1)) / math.sqrt(_PER_SECOND)
         if seconds.size >= _GROUPS_MIN:
             widened = student_t(seconds.size - 1) / COVERAGE_FACTOR
             noise_w = max(noise_w, float(seconds.std(ddof=1)) * widened)
