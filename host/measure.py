@@ -13,19 +13,26 @@ exec python3 "$0" "$@"
 # Measures what one database operation costs in joules: set-up first, then opjoule.cli.measure in .venv.
 
 import os
+import signal
 import sys
 from pathlib import Path
 
+# A Ctrl-C waits until there is someone to answer it: here, and again in opjoule.cli.start.
+HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import bootstrap
-from opjoule.cli import arguments
+import bootstrap  # noqa: E402  # the path is set above
+from opjoule.cli import arguments  # noqa: E402
+from opjoule.cli.failures import of_system  # noqa: E402
 
 
 def main() -> int:
     """Parses, sets up what the command needs, and hands over to the environment's Python."""
-    asked = arguments.parse(sys.argv[1:])
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+        asked = arguments.parse(sys.argv[1:])
         bootstrap.set_up(
             bootstrap.Needs(
                 loader=asked.loader,
@@ -35,15 +42,19 @@ def main() -> int:
                 board=asked.board,
             )
         )
+        os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")
+        python = str(bootstrap.VENV_PYTHON)
+        signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+        return os.execv(python, [python, "-m", "opjoule.cli.start", *sys.argv[1:]])
     except bootstrap.SetupError as error:
         print(f"measure.py: {error}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"measure.py: set-up: {of_system(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("measure.py: interrupted during set-up; start again to go on", file=sys.stderr)
         return 130
-    os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")
-    python = str(bootstrap.VENV_PYTHON)
-    return os.execv(python, [python, "-m", "opjoule.cli.measure", *sys.argv[1:]])
 
 
 if __name__ == "__main__":

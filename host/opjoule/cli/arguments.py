@@ -6,10 +6,15 @@ It is read twice: before set-up (so that --help and a mistyped option need no se
 from __future__ import annotations
 
 import argparse
+import difflib
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
+import opjoule
 from opjoule.cli.board_build import board_architecture
+from opjoule.cli.failures import one_line
 
 COMMANDS = ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board")
 
@@ -71,6 +76,8 @@ def parse(argv: list[str]) -> Asked:
             virtual=argv[0] == "virtual-board",
             options=options,
         )
+    if argv and not argv[0].startswith("-"):
+        _unknown(argv[0])
     options = _measure().parse_args(argv)
     if options.dry_run:
         return Asked("measure", loader=False, options=options)
@@ -108,6 +115,44 @@ def _percent(text: str) -> float:
     return value
 
 
+def _voltage(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1000:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a voltage above 0 and up to 1000 V, for example 5.1"
+        )
+    return value
+
+
+def _directory(text: str) -> Path:
+    """A name for a directory or file; the empty one would be the folder one stands in."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty: give a name, for example runs/bench")
+    return Path(text)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A mistake is one line, as everywhere in this program."""
+
+    def error(self, message: str) -> NoReturn:
+        """Names the mistake and where to read on; exit status 2."""
+        self.exit(2, f"measure.py: {one_line(message)} ('{self.prog} --help' explains)\n")
+
+
+def _unknown(word: str) -> NoReturn:
+    near = difflib.get_close_matches(word, COMMANDS, 1)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    print(
+        f"measure.py: unknown command '{one_line(word)}': {hint}there are {', '.join(COMMANDS)}; without one it "
+        "measures: --db NAME --device NAME",
+        file=sys.stderr,
+    )
+    sys.exit(2)
+
+
 def _seconds(text: str) -> float:
     try:
         value = float(text)
@@ -119,13 +164,14 @@ def _seconds(text: str) -> float:
 
 
 def _measure() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py",
         description="Measures what one database operation costs in joules on a single-board computer.",
         epilog=_MEASURE_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    parser.add_argument("--version", action="version", version=f"OpJoule {opjoule.__version__}")
     _what(parser)
     _workload(parser)
     _rig(parser)
@@ -210,7 +256,7 @@ def _rig(parser: argparse.ArgumentParser) -> None:
     )
     rig.add_argument(
         "--rig",
-        type=Path,
+        type=_directory,
         default=Path("rig.toml"),
         metavar="FILE",
         help="the rig's description (default: rig.toml)",
@@ -278,13 +324,16 @@ def _how(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--no-harness", action="store_true", help="skip measuring the loader's own cost")
     how.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     how.add_argument(
-        "--out", type=Path, metavar="DIR", help="the record's directory (default: a new one under runs/)"
+        "--out",
+        type=_directory,
+        metavar="DIR",
+        help="the record's directory (default: a new one under runs/)",
     )
     how.add_argument("--json", action="store_true", help="print result.json on stdout instead of the summary")
 
 
 def _record() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py record",
         description="Records a meter's power trace, no board involved: power.parquet, gaps.parquet, run.json.",
         epilog="example:\n  host/measure.py record --meter serial:/dev/ttyACM0 --out runs/bench --seconds 60",
@@ -299,7 +348,7 @@ def _record() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=_directory,
         required=True,
         metavar="DIR",
         help="the record's directory; must not hold a record yet",
@@ -316,15 +365,17 @@ def _record() -> argparse.ArgumentParser:
 
 
 def _import() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py import",
         description="Makes a run record of a trace that another program recorded (PowerTool, PPK2, any CSV).",
         epilog="example:\n  host/measure.py import trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a CSV file; units are read from its header")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="the record's directory")
+    parser.add_argument(
+        "file", type=_directory, metavar="FILE", help="a CSV file; units are read from its header"
+    )
+    parser.add_argument("--out", type=_directory, required=True, metavar="DIR", help="the record's directory")
     parser.add_argument(
         "--columns",
         action="append",
@@ -332,7 +383,9 @@ def _import() -> argparse.ArgumentParser:
         metavar="ROLE=NAME:UNIT",
         help="time, current, voltage or power, where the header does not say",
     )
-    parser.add_argument("--voltage", type=float, metavar="V", help="of the supply, where the file has none")
+    parser.add_argument(
+        "--voltage", type=_voltage, metavar="V", help="of the supply, where the file has none"
+    )
     parser.add_argument(
         "--sensor", metavar="NAME", help="whose error bounds to use: monsoon-hvpm, ppk2, ina219, ..."
     )
@@ -340,19 +393,23 @@ def _import() -> argparse.ArgumentParser:
 
 
 def _init() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py init",
         description="Writes rig.toml by asking: board, address, meter, media, sync pin.",
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--rig", type=Path, default=Path("rig.toml"), metavar="FILE", help="file to write (default: rig.toml)"
+        "--rig",
+        type=_directory,
+        default=Path("rig.toml"),
+        metavar="FILE",
+        help="file to write (default: rig.toml)",
     )
     return parser
 
 
 def _virtual_board() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py virtual-board",
         description="A whole aarch64 Linux board under qemu, for trying the remote path without hardware.",
         epilog="measure on it with:\n  host/measure.py --db leveldb --device virtual --records 500 --operations 500",
@@ -366,7 +423,7 @@ def _virtual_board() -> argparse.ArgumentParser:
 
 
 def _restore() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py restore",
         description="Puts a board back after a measurement that was cut off: a killed host, a lost link, a power cut.",
         epilog="example:\n  host/measure.py restore --device rpi4",
@@ -376,26 +433,26 @@ def _restore() -> argparse.ArgumentParser:
     parser.add_argument("--device", required=True, metavar="NAME", help="the board, as rig.toml names it")
     parser.add_argument(
         "--rig",
-        type=Path,
+        type=_directory,
         default=Path("rig.toml"),
         metavar="FILE",
         help="the rig's description (default: rig.toml)",
     )
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="where its files go (default: runs/recovered)"
+        "--out", type=_directory, metavar="DIR", help="where its files go (default: runs/recovered)"
     )
     return parser
 
 
 def _doctor() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py doctor",
         description="Checks programs, builds, rig.toml, meter and board, and says how to mend what is wrong.",
         allow_abbrev=False,
     )
     parser.add_argument(
         "--rig",
-        type=Path,
+        type=_directory,
         default=Path("rig.toml"),
         metavar="FILE",
         help="the rig's description (default: rig.toml)",
@@ -412,18 +469,20 @@ def _doctor() -> argparse.ArgumentParser:
 
 
 def _report() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py report",
         description="Prints the summary of a run record and rewrites its report.html. "
         "What a killed run has recorded is analysed first.",
         allow_abbrev=False,
     )
-    parser.add_argument("record", type=Path, metavar="DIR", help="a run record, for example one under runs/")
+    parser.add_argument(
+        "record", type=_directory, metavar="DIR", help="a run record, for example one under runs/"
+    )
     return parser
 
 
 def _verify() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="measure.py verify",
         description="Compares every file of a record, raw and derived, with the checksum that its run left, and names "
         "those that were changed or are missing. Exit status 0 if all are as they were, 4 if not.",
@@ -431,6 +490,8 @@ def _verify() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("records", type=Path, nargs="+", metavar="RECORD", help="a run record under runs/")
+    parser.add_argument(
+        "records", type=_directory, nargs="+", metavar="RECORD", help="a run record under runs/"
+    )
     parser.add_argument("--json", action="store_true", help="print what was found as JSON on stdout")
     return parser

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
+from rich.text import Text
 
 from opjoule.cli.planning import ROOT
 from opjoule.databases import known_databases
@@ -35,12 +36,11 @@ class Finding:
 
 def run_doctor(options: argparse.Namespace) -> int:
     """Prints every finding; 0 if all is well, 1 if something needs mending."""
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
     bad = 0
-    simulate = options.simulate or not options.rig.exists()
-    for finding in examine(options.rig, simulate=simulate, pulses=options.pulses):
-        mark = "[green]ok  [/green]" if finding.well else "[red]MEND[/red]"
-        console.print(f"{mark} {finding.about}: {finding.detail}")
+    for finding in examine(options.rig, simulate=options.simulate, pulses=options.pulses):
+        mark = Text("ok  ", "green") if finding.well else Text("MEND", "red")
+        console.print(mark.append(f" {finding.about}: {finding.detail}", "default"))
         if not finding.well:
             bad += 1
             console.print(f"       -> {finding.remedy}")
@@ -49,12 +49,17 @@ def run_doctor(options: argparse.Namespace) -> int:
 
 
 def examine(rig_path: Path, *, simulate: bool, pulses: int = 0) -> Iterator[Finding]:
-    """Every check, in the order in which a measurement would meet them; `pulses` are played on each sync line."""
+    """Every check, in the order in which a measurement would meet them; `pulses` are played on each sync line.
+
+    The simulated rig needs no rig.toml.
+    """
     yield _loader()
     yield _free_space()
-    if simulate:
+    there = rig_path.exists()
+    if simulate or not there:
         yield from _simulated_rig()
-    yield from _guarded("rig", lambda: _rig(rig_path, pulses))
+    if there or not simulate:
+        yield from _guarded("rig", lambda: _rig(rig_path, pulses))
 
 
 def _guarded(about: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:

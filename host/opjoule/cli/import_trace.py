@@ -16,7 +16,7 @@ from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters.joulescope import joulescope_sensor
 from opjoule.meters.monsoon.models import HVPM, LVPM
 from opjoule.meters.ppk2 import ppk2_sensor
-from opjoule.record.run_record import RunRecord
+from opjoule.record.run_record import RunRecord, check_out
 from opjoule.report.answer import open_answer
 from opjoule.report.trace_summary import print_trace
 from opjoule.trace.csv_import import ImportedTrace, import_csv
@@ -44,8 +44,7 @@ def run_import(options: argparse.Namespace) -> int:
 
     Raises: BadInput: the file cannot be read without a guess, or the directory holds a record already.
     """
-    if (options.out / "run.json").exists():
-        raise BadInput(f"{options.out} already holds a run record: choose another --out")
+    check_out(options.out)
     if options.sensor is not None and options.sensor not in SENSORS:
         raise BadInput(f"--sensor {options.sensor}: there are {', '.join(SENSORS)}")
     trace = import_csv(options.file, _mapping(options.columns), options.voltage)

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 
 from rich.console import Console
 from rich.prompt import Confirm, Prompt
-from serial.tools import list_ports
+from rich.text import Text
 
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import read_rig
+from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
+from opjoule.meters.serial_port import ports_present
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
 
 
 def run_init(options: argparse.Namespace) -> int:
-    """Asks for meter, board, media and sync line; writes the file once everything is answered."""
-    console = Console(highlight=False)
+    """Asks for meter, board, media and sync line; writes the file once everything is answered and sound.
+
+    Raises: BadInput: the file cannot be written there, or nobody answers.
+    """
+    console = Console(highlight=False, markup=False)
     path: Path = options.rig
+    _check_place(path)
     try:
-        if path.exists() and not Confirm.ask(f"{path} exists; replace it?", default=False):
+        if path.exists() and not Confirm.ask(Text(f"{path} exists; replace it?"), default=False):
             console.print(f"{path} was left as it is.")
             return 0
         text = _HEAD + _ask_meter(console) + _ask_board(console)
@@ -30,31 +38,55 @@ def run_init(options: argparse.Namespace) -> int:
         raise BadInput(
             f"init asks questions: run it in a terminal, or write {path} by hand (docs/how-to/connect-a-board.md)"
         ) from None
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(text)
-    temporary.replace(path)
-    read_rig(path)
-    console.print(f"{path} written. Next: host/measure.py doctor")
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        temporary.write_text(text, encoding="utf-8")
+        read_rig(temporary)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+    console.print(f"{path} written. Next: host/measure.py doctor", soft_wrap=True)
     return 0
 
 
+def _check_place(path: Path) -> None:
+    """Before any question. Raises: BadInput: the file could not be written afterwards."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise BadInput(f"--rig {path}: there is no folder {folder}: make it, or give another place")
+    if path.is_dir():
+        raise BadInput(f"--rig {path} is a directory: give the name of a file, for example {path}/rig.toml")
+    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise BadInput(
+            f"--rig {path} cannot be written: {folder} is not writable for you: give another place"
+        )
+
+
+def _ask(question: str, check: Callable[[str], str], default: str | None) -> str:
+    """Asks until the answer is one; `check` says what is wrong with it, or nothing."""
+    while True:
+        answer = str(Prompt.ask(Text(question), default=default) or "").strip()
+        if not (wrong := check(answer)):
+            return answer
+        print(wrong)
+
+
 def _ask_meter(console: Console) -> str:
-    ports = sorted(port.device for port in list_ports.comports())
-    console.print(
-        "Serial ports here: "
-        + (", ".join(ports) or "none (plug the meter in, or type the port it will have)")
-    )
-    port = Prompt.ask("Port of the meter", default=ports[0] if ports else "/dev/ttyACM0")
-    return f"[meter]\nport = {_text('serial:' + port)}\n\n"
+    ports = ports_present()
+    listed = ", ".join(ports) or "none (plug the meter in, or type the port it will have)"
+    console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
+    first = ports[0].split(" ")[0] if ports else "/dev/ttyACM0"
+    port = _ask("Port of the meter", lambda answer: "" if answer else "the meter needs a port", first)
+    return f"[meter]\nport = {_text('serial:' + port.removeprefix('serial:'))}\n\n"
 
 
 def _ask_board(console: Console) -> str:
     name = Prompt.ask("Board", choices=known_profiles(), default="rpi4")
     profile = find_profile(name)
-    connection = Prompt.ask(
-        "Connection: 'local' if this computer is the board, or ssh:USER@ADDRESS", default="local"
+    connection = _ask(
+        "Connection: ssh:USER@ADDRESS, or 'local' if this computer is the board", _connection, None
     )
-    sync = Prompt.ask("Sync line on the board ('none' without a wire)", default=profile.sync)
+    sync = _ask("Sync line on the board ('none' without a wire)", _sync, profile.sync or "none")
     lines = [
         f"[device.{name}]",
         f"connection = {_text(connection)}",
@@ -63,10 +95,35 @@ def _ask_board(console: Console) -> str:
         f"[device.{name}.storage]",
     ]
     for medium in profile.media:
-        folder = Prompt.ask(f"Directory on {medium} for databases (empty if there is none)", default="")
+        folder = _ask(f"Directory on {medium} for databases (empty if there is none)", _folder, "")
         if folder:
             lines.append(f"{medium} = {_text(folder)}")
     return "\n".join(lines) + "\n"
+
+
+def _connection(answer: str) -> str:
+    sound = answer == "local" or (answer.startswith("ssh:") and len(answer) > len("ssh:"))
+    return (
+        ""
+        if sound
+        else f"'{answer}' is neither ssh:USER@ADDRESS nor local; for example ssh:pi@raspberrypi.local"
+    )
+
+
+def _sync(answer: str) -> str:
+    try:
+        check_sync(answer)
+    except BadInput as wrong:
+        return str(wrong)
+    return ""
+
+
+def _folder(answer: str) -> str:
+    return (
+        ""
+        if not answer or answer.startswith("/")
+        else f"'{answer}' is no absolute path; for example /mnt/ssd"
+    )
 
 
 def _text(value: str) -> str:

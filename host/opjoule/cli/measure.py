@@ -5,15 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import secrets
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from opjoule.cli import arguments
+from opjoule.cli.failures import told
+from opjoule.cli.leftovers import alone, sweep
 from opjoule.cli.media import each_medium, run_media
 from opjoule.cli.planning import ROOT, clock_evidence, make_plan, show_plan
 from opjoule.devices.board import BoardDevice
@@ -22,15 +22,31 @@ from opjoule.devices.interface import Device
 from opjoule.devices.rig_board import open_board, preview
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.devices.state_settings import StateSettings
-from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
+from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.measurement.collection import Evidence, collect
 from opjoule.measurement.plan import Plan, parse_properties
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.session import measure, new_directory
 from opjoule.measurement.trace_result import conclude_trace
-from opjoule.record.run_record import RunRecord
+from opjoule.record.run_record import RunRecord, check_out, reading
 from opjoule.report.html import write_report
 from opjoule.report.terminal import print_summary
+
+
+def run_alone(options: argparse.Namespace) -> int:
+    """Measures, after what killed measurements left is swept; warns where another one runs on this computer."""
+    if options.dry_run:
+        return run_measure(options)
+    for path in sweep(ROOT):
+        print(f"measure.py: removed {path}, left by a measurement that was killed", file=sys.stderr)
+    with alone() as only_one:
+        if not only_one:
+            print(
+                "measure.py: another measurement runs on this computer: they take each other's processor and disk, "
+                "and their figures are not those of one alone",
+                file=sys.stderr,
+            )
+        return run_measure(options)
 
 
 def run_measure(options: argparse.Namespace) -> int:
@@ -44,6 +60,8 @@ def run_measure(options: argparse.Namespace) -> int:
     plan = make_plan(options)
     if options.disturb and find_disturbance(options.disturb) and options.simulate:
         raise BadInput("--disturb needs a board: the simulated board's power model knows the loader alone")
+    if plan.simulated:
+        _check_simulated(plan, options)
     rig = None if plan.simulated else read_rig(options.rig)
     directory = options.out or new_directory(ROOT / "runs", plan)
     if options.dry_run:
@@ -55,8 +73,7 @@ def run_measure(options: argparse.Namespace) -> int:
             [] if rig is None else preview(rig, plan.profile, plan.medium, _state(rig, plan, options)),
         )
         return 0
-    if (directory / "run.json").exists():
-        raise BadInput(f"{directory} already holds a run record: choose another --out")
+    check_out(directory)
     if plan.generator:
         plan.generator.check(plan.workload, plan.properties, plan.threads)
     for attempt in range(options.again + 1):
@@ -75,6 +92,19 @@ def run_measure(options: argparse.Namespace) -> int:
         print_summary(directory)
     _tell_truth(plan, options, directory)
     return exit_status(record)
+
+
+def _check_simulated(plan: Plan, options: argparse.Namespace) -> None:
+    """Raises BadInput for an option that the simulated rig would pass over."""
+    own = {"--meter": options.meter}
+    if plan.profile.name != "virtual":
+        carrier = None if options.sync == "none" else options.sync
+        own |= {"--sync": carrier, "--state": " ".join(options.state)}
+    for name, value in own.items():
+        if value:
+            raise BadInput(
+                f"{name} {value} with a simulated rig, which has its own: leave out {name} or --simulate"
+            )
 
 
 def exit_status(record: RunRecord) -> int:
@@ -175,10 +205,6 @@ def _disturb(device: BoardDevice, options: argparse.Namespace) -> None:
     device.disturbance = find_disturbance(options.disturb) if options.disturb else None
 
 
-def _on_terminate(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
-
-
 def _run(asked: arguments.Asked) -> int:
     """Each command loads only what it needs."""
     # ruff: noqa: PLC0415
@@ -212,7 +238,7 @@ def _run(asked: arguments.Asked) -> int:
         return run_verify(asked.options)
     if asked.command == "report":
         return run_report(asked.options)
-    return run_measure(asked.options)
+    return run_alone(asked.options)
 
 
 def run_report(options: argparse.Namespace) -> int:
@@ -220,7 +246,13 @@ def run_report(options: argparse.Namespace) -> int:
 
     Raises: RecordFault: no readable record. BadInput: its measurement still runs.
     """
-    record = RunRecord.open(options.record)
+    with reading(options.record):
+        _report(options.record)
+    return 0
+
+
+def _report(directory: Path) -> None:
+    record = RunRecord.open(directory)
     if not record.is_finished and "cores" in record.contents["found"]:
         with record.held():
             record.add_fault("the measurement was killed; this is what it had recorded, analysed afterwards")
@@ -232,27 +264,17 @@ def run_report(options: argparse.Namespace) -> int:
             record.close_raw()
             conclude_trace(record)
             record.finish("partial")
-    write_report(options.record)
-    print_summary(options.record)
-    return 0
+    write_report(directory)
+    print_summary(directory)
 
 
 def main(argv: list[str]) -> int:
-    """One command line; every expected failure is one line on stderr and its exit status."""
+    """One command line; every failure is one line on stderr and its exit status."""
     asked = arguments.parse(argv)
-    signal.signal(signal.SIGTERM, _on_terminate)
-    try:
-        return _run(asked)
-    except OpJouleError as error:
-        print(f"measure.py: {error}", file=sys.stderr)
-        return error.exit_code
-    except KeyboardInterrupt:
-        print("measure.py: interrupted; what was recorded is kept and says partial", file=sys.stderr)
-        return Interrupted.exit_code
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
+    return told("measure.py", lambda: _run(asked))
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    from opjoule.cli.start import main as start
+
+    sys.exit(start(sys.argv[1:]))

@@ -122,9 +122,9 @@ def _print(summary: dict[str, Any], folder: Path) -> None:
     for key, title, unit in ROWS:
         cells = [_cell(numbers[key], unit) for numbers in summary["media"].values()]
         table.add_row(title, *cells)
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     console.print(table)
-    console.print(f"records    {folder}")
+    console.print(f"records    {folder}", soft_wrap=True)
 
 
 def _cell(number: dict[str, Any], unit: str) -> str:

@@ -91,9 +91,9 @@ def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
 
 def show_plan(plan: Plan, meter: str, clocks: str, directory: str, preparation: list[str]) -> None:
     """Prints what a run would do, on stdout; `preparation` is what would be changed on the board."""
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""
-    console.print(f"[bold]{plan.database.title} on {plan.profile.title}{mark}, {plan.medium}[/bold]")
+    console.print(f"{plan.database.title} on {plan.profile.title}{mark}, {plan.medium}", style="bold")
     console.print(f"  workload   {plan.workload}")
     console.print(f"  settings   {' '.join(f'{key}={value}' for key, value in plan.properties.items())}")
     if plan.generator:
@@ -107,5 +107,5 @@ def show_plan(plan: Plan, meter: str, clocks: str, directory: str, preparation: 
         table.add_row(name, about)
     console.print(table)
     for line in preparation:
-        console.print(f"  board      {line}", markup=False)
+        console.print(f"  board      {line}")
     console.print("Nothing was run (--dry-run).")

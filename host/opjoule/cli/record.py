@@ -9,14 +9,14 @@ import sys
 from dataclasses import asdict
 
 from opjoule.clocks.exchange_file import ExchangeFile
-from opjoule.errors import BadInput, MeterFault
+from opjoule.errors import MeterFault
 from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters import open_meter
 from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.interface import Meter, sensor_entries
-from opjoule.record.run_record import RunRecord
+from opjoule.record.run_record import RunRecord, check_out
 from opjoule.record.seals import SealWatch
 from opjoule.report.answer import open_answer
 from opjoule.report.trace_summary import print_trace
@@ -30,8 +30,7 @@ def run_record(options: argparse.Namespace) -> int:
 
     Raises: BadInput: the directory holds a record already. MeterFault: the meter does not do as asked.
     """
-    if (options.out / "run.json").exists():
-        raise BadInput(f"{options.out} already holds a run record: choose another --out")
+    check_out(options.out)
     meter = open_meter(options.meter)
     try:
         identity = meter.open()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.errors import RecordFault
-from opjoule.record.run_record import RunRecord
+from opjoule.record.run_record import RunRecord, reading
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -28,8 +28,9 @@ def run_verify(options: argparse.Namespace) -> int:
 
 def _verified(directory: Path) -> dict[str, Any]:
     try:
-        record = RunRecord.open(directory)
-        problems = record.verify()
+        with reading(directory):
+            record = RunRecord.open(directory)
+            problems = record.verify()
     except RecordFault as fault:
         return {"record": str(directory), "status": None, "said": "", "problems": [str(fault)]}
     return {

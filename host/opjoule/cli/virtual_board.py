@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 import tempfile
@@ -23,7 +24,7 @@ def run_virtual_board(options: argparse.Namespace) -> int:
     print(f"virtual board: {image.folder}")
     if options.action == "build":
         return 0
-    with tempfile.TemporaryDirectory(prefix="opjoule-board-") as place:
+    with tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-") as place:
         machine = Machine(image, Path(place) / "machine")
         try:
             ssh_options = image.ssh_options(machine.port, Path(place) / "known_hosts")

@@ -14,6 +14,9 @@ from opjoule.devices.operation_stream import OperationStream
 from opjoule.errors import RigFault
 
 _END_OF_STREAM = None
+LINE_MAX = 1 << 20
+"""Letters of a line; what comes without an end is taken apart there, and is no JSON then."""
+COMPLAINT_MAX = 500
 
 
 class LoaderProcess:
@@ -54,16 +57,16 @@ class LoaderProcess:
             reader.start()
 
     def _read(self, stream: IO[str]) -> None:
-        for line in stream:
+        while line := stream.readline(LINE_MAX):
             text = line.strip()
             try:
                 parsed = json.loads(text)
-            except json.JSONDecodeError:
+            except (ValueError, RecursionError):
                 parsed = None
             if isinstance(parsed, dict):
                 self._lines.put(parsed)
             elif text:
-                self._complaint = text
+                self._complaint = text[:COMPLAINT_MAX]
         self._lines.put(_END_OF_STREAM)
 
     def lines(self) -> Iterator[dict[str, Any]]:

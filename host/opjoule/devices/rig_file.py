@@ -33,6 +33,7 @@ from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
 
 CPUFREQ = "/sys/devices/system/cpu"
+RIG_BYTES_MAX = 1 << 20
 _DEVICE_KEYS = {
     "connection",
     "ssh_options",
@@ -93,15 +94,7 @@ def read_rig(path: Path) -> Rig:
 
     Raises: BadInput: no such file, not TOML, or a key that is missing, unknown or of the wrong type.
     """
-    if not path.exists():
-        raise BadInput(
-            f"{path} is not there: describe your rig with 'host/measure.py init', "
-            "or add --simulate to try everything without hardware"
-        )
-    try:
-        data = tomllib.loads(path.read_text())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-        raise BadInput(f"{path} cannot be read: {error}; 'host/measure.py init' writes a new one") from error
+    data = _read_toml(path)
     meter = data.get("meter", {}).get("port") if isinstance(data.get("meter"), dict) else None
     if not isinstance(meter, str):
         raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
@@ -109,6 +102,46 @@ def read_rig(path: Path) -> Rig:
     if not isinstance(devices, dict):
         raise BadInput(f"{path}: [device.NAME] must be a table")
     return Rig(path, meter, {name: _device(path, name, table) for name, table in devices.items()})
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    again = "'host/measure.py init' writes a new one"
+    try:
+        if not path.exists():
+            raise BadInput(
+                f"{path} is not there: describe your rig with 'host/measure.py init', "
+                "or add --simulate to try everything without hardware"
+            )
+        if not path.is_file():
+            raise BadInput(f"{path} is not a file: {again}")
+        if (size := path.stat().st_size) > RIG_BYTES_MAX:
+            raise BadInput(f"{path} has {size} bytes, a description of a rig a few hundred: {again}")
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}; {again}") from None
+    except RecursionError:
+        raise BadInput(f"{path} cannot be read: its tables are nested too deep; {again}") from None
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        raise BadInput(f"{path} cannot be read: {error}; {again}") from None
+    if (name := _with_control_character(data, "")) is not None:
+        raise BadInput(f"{path}: {name or 'a key'} holds a control character")
+    return data
+
+
+def _with_control_character(value: Any, name: str) -> str | None:
+    """Name of the first entry with a letter in it that no path or address has; None if there is none."""
+    if isinstance(value, str):
+        return name if any(ord(letter) < 32 or ord(letter) == 127 for letter in value) else None
+    parts: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        parts = [
+            *((name, key) for key in value),
+            *((f"{name}.{key}".lstrip("."), value[key]) for key in value),
+        ]
+    elif isinstance(value, list):
+        parts = [(name, each) for each in value]
+    found = (_with_control_character(each, inner) for inner, each in parts)
+    return next((where for where in found if where is not None), None)
 
 
 def _device(path: Path, name: str, table: Any) -> RigDevice:
@@ -125,11 +158,10 @@ def _device(path: Path, name: str, table: Any) -> RigDevice:
         raise BadInput(
             f'{path}: [device.{name}] connection = "{connection}" is neither "local" nor "ssh:user@host"'
         )
-    options = table.get("ssh_options", [])
-    if not (isinstance(options, list) and all(isinstance(option, str) for option in options)):
-        raise BadInput(
-            f'{path}: [device.{name}] ssh_options must be a list of texts, for example ["-p", "2222"]'
-        )
+    for key, example in (("ssh_options", '["-p", "2222"]'), ("mongod_options", '["--nojournal"]')):
+        options = table.get(key, [])
+        if not (isinstance(options, list) and all(isinstance(option, str) for option in options)):
+            raise BadInput(f"{path}: [device.{name}] {key} must be a list of texts, for example {example}")
     if "sync" in table:
         try:
             check_sync(table["sync"])

@@ -9,6 +9,7 @@ ends, and with it the remote side.
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
 import subprocess
 import sys
@@ -56,7 +57,7 @@ class SshConnection:
             raise BadInput(f"'{target}' is not an ssh destination; write connection = \"ssh:user@host\"")
         self.target = target
         self._options = list(options or [])
-        self._folder = tempfile.TemporaryDirectory(prefix="opjoule-ssh-")
+        self._folder = tempfile.TemporaryDirectory(prefix=f"opjoule-ssh-{os.getpid()}-")
         self._master: subprocess.Popen[bytes] | None = None
         self._words: list[str] = []
         try:

@@ -19,10 +19,10 @@ class PhaseProgress:
     """One bar a phase on stderr; on something that is no terminal, one plain line a phase."""
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._console = Console(stderr=True, quiet=quiet, highlight=False)
+        self._console = Console(stderr=True, quiet=quiet, highlight=False, markup=False)
         self._plain = not self._console.is_terminal
         self._progress = Progress(
-            TextColumn("{task.description:<28}"),
+            TextColumn("{task.description:<28}", markup=False),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
             TimeElapsedColumn(),
@@ -56,4 +56,4 @@ class PhaseProgress:
 
     def note(self, line: str) -> None:
         """One line above the bar."""
-        self._console.print(f"  {line}")
+        self._console.print(f"  {line}", soft_wrap=True)

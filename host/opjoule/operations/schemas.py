@@ -60,3 +60,5 @@ SYSTEM: Final = with_version(
     "system",
     SYSTEM_VERSION,
 )
+
+BY_NAME: Final = {"operations": OPERATIONS, "events": EVENTS, "system": SYSTEM}

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import KINDS, OperationTable
-from opjoule.trace.schemas import check_version
+from opjoule.trace.schemas import check_columns, check_version
 
 ROW_GROUP_ROWS: Final = 1 << 20
 
@@ -40,9 +40,10 @@ def read_parquet(path: Path, name: str, newest: int) -> pa.Table:
         table = pq.read_table(path)
     except FileNotFoundError:
         raise RecordFault(f"{path}: not in this record") from None
-    except (pa.ArrowInvalid, OSError) as fault:
+    except (pa.ArrowException, ValueError, OSError) as fault:
         raise RecordFault(f"{path}: not a readable parquet file: {str(fault).splitlines()[0]}") from None
     check_version(table.schema, name, newest, path)
+    check_columns(table.schema, schemas.BY_NAME[name], path)
     return table
 
 

@@ -220,6 +220,51 @@ class RunRecord:
         write_json(self.directory / "run.json", self._contents)
 
 
+def check_out(directory: Path) -> None:
+    """Is a directory fit for a new record: absent or empty, and not where nothing can be written?
+
+    Raises: BadInput: it is not; says why.
+    """
+    try:
+        if (directory / "run.json").exists():
+            raise BadInput(f"{directory} already holds a run record: choose another --out")
+        if directory.exists() and not directory.is_dir():
+            raise BadInput(f"{directory} is a file, a record is a directory: choose another --out")
+        if directory.is_dir() and any(directory.iterdir()):
+            raise BadInput(
+                f"{directory} is not empty, a record has a directory of its own: choose another --out"
+            )
+        there = next(
+            (each for each in (directory, *directory.absolute().parents) if each.exists()), directory
+        )
+    except OSError as fault:
+        raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
+    if not there.is_dir():
+        raise BadInput(f"{directory} cannot be made: {there} is a file: choose another --out")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise BadInput(
+            f"{directory} cannot be written: {there} is not writable for you: choose another --out"
+        )
+
+
+@contextmanager
+def reading(directory: Path) -> Iterator[None]:
+    """Around whatever reads a record: content that no run writes is one line, not a traceback.
+
+    Raises: RecordFault: in the place of what the content did to the reader.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as fault:
+        detail = next(iter(str(fault).splitlines()), "")
+        raise RecordFault(
+            f"{directory} is damaged: it holds what no run writes ({type(fault).__name__}: {detail:.120}); "
+            "'measure.py verify' names files that were changed"
+        ) from fault
+    except NotImplementedError as fault:
+        raise RecordFault(f"{directory} is damaged: {str(fault).splitlines()[0]:.120}") from fault
+
+
 def read_json(path: Path) -> Any:
     """What a JSON file holds.
 

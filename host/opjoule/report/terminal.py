@@ -37,7 +37,7 @@ def print_summary(record_dir: Path, console: Console | None = None) -> None:
         console: where to print; stdout if None.
     Raises: RecordFault: no readable run.json.
     """
-    console = console or Console(highlight=False)
+    console = console or Console(highlight=False, markup=False)
     answer = open_answer(record_dir)
     console.print()
     console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
@@ -132,11 +132,10 @@ def _print_limits(answer: Answer, console: Console) -> None:
 
 
 def _print_places(record_dir: Path, console: Console) -> None:
-    table = _plain_table()
-    _add(table, "record", str(record_dir))
+    """Never broken over two lines: they are there to be copied, and to be read by other programs."""
+    console.print(Text(f"record               {record_dir}"), soft_wrap=True)
     if (record_dir / "report.html").exists():
-        _add(table, "report", str(record_dir / "report.html"))
-    console.print(table)
+        console.print(Text(f"report               {record_dir / 'report.html'}"), soft_wrap=True)
 
 
 def _add(table: Table, *cells: str) -> None:

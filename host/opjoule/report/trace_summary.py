@@ -24,7 +24,7 @@ def print_trace(answer: Answer, console: Console | None = None) -> None:
         answer: of a record without a workload.
         console: where to print; stdout if None.
     """
-    console = console or Console(highlight=False)
+    console = console or Console(highlight=False, markup=False)
     if answer.record.simulated:
         console.print(Text(SIMULATED, style="bold black on yellow"))
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)

@@ -18,7 +18,10 @@ UNITS: Final[dict[str, dict[str, float]]] = {
 }
 """Role -> unit -> factor to the base unit."""
 HEAD_LINES: Final = 60
+LINE_MAX: Final = 1 << 16
+"""Letters of a line."""
 _BRACKETED: Final = re.compile(r"[(\[]\s*([^)\]]+?)\s*[)\]]\s*$")
+_DECIMAL_COMMA: Final = re.compile(r"(?:^|[;\t])\s*\"?(-?[0-9]+,[0-9]+)\"?\s*(?=[;\t]|$)")
 _SUFFIX: Final = re.compile(r"_([A-Za-zµμ]+)$")
 _JOULESCOPE: Final = {"time": "s", "current": "A", "voltage": "V", "power": "W"}
 """The Joulescope's own exports name no units: they are the base units."""
@@ -55,20 +58,39 @@ def find_layout(path: Path, mapping: Mapping[str, str]) -> Layout:
         mapping: role -> NAME or NAME:UNIT, for what the header does not say.
     Raises: BadInput: unreadable, no header, a column that is not there, or a unit that nobody names.
     """
-    try:
-        with path.open(encoding="utf-8-sig", errors="replace") as file:
-            lines = [line.rstrip("\r\n") for _, line in zip(range(HEAD_LINES), file, strict=False)]
-    except OSError as error:
-        raise BadInput(f"{path}: {error.strerror}") from None
+    lines = _head(path)
     for number, line in enumerate(lines):
         separator = max(",;\t", key=line.count)
         names = [cell.strip().strip('"') for cell in line.lstrip("#").split(separator)]
-        if len(names) < 2 or _is_number(names[0]) or number + 1 >= len(lines):
+        if len(names) < 2 or is_number(names[0]) or number + 1 >= len(lines):
             continue
-        if _is_number(lines[number + 1].split(separator)[0].strip().strip('"')):
+        if is_number(lines[number + 1].split(separator)[0].strip().strip('"')):
             columns = _columns(path, names, mapping, bare_units=line.startswith("#time"))
             return Layout(_kind(names, line), separator, number + 1, columns, len(names))
-    raise BadInput(f"{path}: no header line with columns above numbers in its first {HEAD_LINES} lines")
+    raise BadInput(_why_none(path, lines))
+
+
+def _why_none(path: Path, lines: list[str]) -> str:
+    """Words for a file without a header: a decimal comma is the usual reason."""
+    for number, line in enumerate(lines, start=1):
+        if (";" in line or "\t" in line) and (match := _DECIMAL_COMMA.search(line)):
+            return f"{path}: line {number}: '{match.group(1)}' has a decimal comma: export it with a decimal point"
+    return f"{path}: no header line with columns above numbers in its first {HEAD_LINES} lines"
+
+
+def _head(path: Path) -> list[str]:
+    """The first lines of the file. Raises: BadInput: it is none, cannot be read, or has a line without end."""
+    try:
+        if path.exists() and not path.is_file():
+            raise BadInput(f"{path}: not a file: give the CSV file that the other program wrote")
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            lines = [file.readline(LINE_MAX) for _ in range(HEAD_LINES)]
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror}") from None
+    for number, line in enumerate(lines, start=1):
+        if len(line) == LINE_MAX:
+            raise BadInput(f"{path}: line {number} is longer than {LINE_MAX} letters: not a CSV file")
+    return [line.rstrip("\r\n") for line in lines if line]
 
 
 def _columns(
@@ -139,7 +161,8 @@ def _kind(names: list[str], line: str) -> str:
     return "csv"
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Is this a number as programs write it, with a point?"""
     try:
         float(text)
     except ValueError:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from opjoule.errors import BadInput
-from opjoule.trace.csv_columns import Layout, find_layout
+from opjoule.trace.csv_columns import Layout, find_layout, is_number
 from opjoule.trace.power_trace import Float64Array, Gap, Int64Array
 
 GAP_STEPS: Final = 1.5
@@ -24,6 +24,12 @@ GAP_STEPS: Final = 1.5
 ROWS_MAX: Final = 1e9
 """Rows, missing ones among them, that a trace may have."""
 MISSING: Final = "missing in the imported file"
+LOST_ROWS_MAX: Final = 1_000_000
+"""Rows in a row that count as missing; a longer stretch is a pause of the recording."""
+PAUSE: Final = "pause in the imported file"
+VOLTAGE_MAX_V: Final = 1000.0
+CURRENT_MAX_A: Final = 1000.0
+"""No board's supply comes near these: a column of another unit does."""
 
 
 @dataclass
@@ -54,7 +60,15 @@ class ImportedTrace:
             first = cut + 1
             if first < good.size:
                 around = int(self.meter_ns[good[cut]]), int(self.meter_ns[good[first]])
-                yield Gap.between(*around, max(round((around[1] - around[0]) / period_ns) - 1, 1), MISSING)
+                yield _gap(*around, round(period_ns))
+
+
+def _gap(last_ns: int, next_ns: int, period_ns: int) -> Gap:
+    """What lies between two rows: rows that are not in the file, or a pause if it is too long for that."""
+    lost = max(round((next_ns - last_ns) / period_ns) - 1, 1)
+    if lost <= LOST_ROWS_MAX:
+        return Gap.between(last_ns, next_ns, lost, MISSING)
+    return Gap(last_ns + period_ns // 2, next_ns - period_ns // 2, 0, None, PAUSE)
 
 
 def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = None) -> ImportedTrace:
@@ -81,10 +95,46 @@ def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = 
             raise BadInput(f"{path}: has no voltage: state that of the supply with --voltage VOLTS")
         voltage_v = np.full(time_s.size, supply_v)
         notes.append(f"voltage {supply_v:g} V as stated by the user, not measured")
-    current_a = values["current"] if "current" in values else values["power"] / voltage_v
+    with np.errstate(divide="ignore", invalid="ignore"):
+        current_a = values["current"] if "current" in values else values["power"] / voltage_v
+    if "voltage" in values:
+        _check_range(path, layout, "voltage", voltage_v, 0.0, VOLTAGE_MAX_V)
+    _check_range(path, layout, "current", current_a, -CURRENT_MAX_A, CURRENT_MAX_A)
     meter_ns = np.rint((time_s - time_s[0]) * 1e9).astype(np.int64)
     stated = "voltage" not in values and not {"current", "power"} <= values.keys()
     return ImportedTrace(layout, meter_ns, current_a, voltage_v, notes, stated)
+
+
+def _check_range(
+    path: Path, layout: Layout, role: str, values: Float64Array, least: float, most: float
+) -> None:
+    """Raises BadInput for a number that no supply of a board has; names its line."""
+    wrong = (values < least) | (values > most)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        unit = "V" if role == "voltage" else "A"
+        raise BadInput(
+            f"{path}: line {row + layout.header_line + 1}: {role} of {values[row]:.6g} {unit}, expected {least:g} to "
+            f"{most:g}: is the unit right? state it with --columns {role}=NAME:UNIT"
+        )
+
+
+def _first_bad(path: Path, layout: Layout) -> str:
+    """Words for the first cell that is no number, with its line."""
+    wanted = {column.index: column.name for column in layout.columns.values()}
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        for number, line in enumerate(file, start=1):
+            cells = line.rstrip("\r\n").split(layout.separator)
+            if number <= layout.header_line or not line.strip():
+                continue
+            if len(cells) != layout.width:
+                return f"line {number} has {len(cells)} columns, the header {layout.width}"
+            for index, name in wanted.items():
+                cell = cells[index].strip().strip('"')
+                if cell and not is_number(cell):
+                    comma = ": write decimals with a point" if is_number(cell.replace(",", ".")) else ""
+                    return f"line {number}: {name} is '{cell:.40}', not a number{comma}"
+    return ""
 
 
 def _read(path: Path, layout: Layout) -> dict[str, Float64Array]:
@@ -102,8 +152,10 @@ def _read(path: Path, layout: Layout) -> dict[str, Float64Array]:
                 null_values=["", "nan", "NaN", "NAN"],
             ),
         )
-    except (pa.ArrowInvalid, OSError) as error:
-        raise BadInput(f"{path}: {str(error).splitlines()[0]}") from None
+    except (pa.ArrowException, ValueError) as error:
+        raise BadInput(f"{path}: {_first_bad(path, layout) or str(error).splitlines()[0]}") from None
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from None
     return {
         role: table.column(name).to_numpy() * layout.columns[role].factor for role, name in wanted.items()
     }

@@ -235,13 +235,15 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
     with pa.OSFile(str(path), "rb") as source:
         try:
             reader = pa.ipc.open_stream(source)
-        except (pa.ArrowInvalid, OSError) as fault:
+        except (pa.ArrowException, ValueError, OSError) as fault:
             raise RecordFault(f"{path}: not a readable Arrow stream: {_first_line(fault)}") from None
         schemas.check_version(reader.schema, name, TABLES[name][1], path)
         while True:
             try:
-                yield schemas.completed(reader.read_next_batch(), TABLES[name][0])
-            except (StopIteration, pa.ArrowInvalid, OSError):
+                batch = schemas.completed(reader.read_next_batch(), TABLES[name][0])
+                schemas.check_columns(batch.schema, TABLES[name][0], path)
+                yield batch
+            except (StopIteration, pa.ArrowException, ValueError, OSError):
                 return
 
 
@@ -289,7 +291,8 @@ def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:
             schemas.check_version(table.schema, name, newest, parquet)
             whole = [schemas.completed(batch, schema) for batch in table.to_batches()]
             table = pa.Table.from_batches(whole, whole[0].schema if whole else schema)
-        except (pa.ArrowInvalid, OSError) as fault:
+            schemas.check_columns(table.schema, schema, parquet)
+        except (pa.ArrowException, ValueError, OSError) as fault:
             raise RecordFault(f"{parquet}: not a readable parquet file: {_first_line(fault)}") from None
     elif stream.exists():
         table = pa.Table.from_batches(read_stream(stream, name), schema)

@@ -70,8 +70,10 @@ class Gap:
 
     def lost_centres_ns(self) -> Int64Array:
         """Interpolated centres of the lost conversions [meter_ns], shape (lost_samples,)."""
-        index = np.arange(self.lost_samples, dtype=np.int64)
-        return self.start_meter_ns + (2 * index + 1) * self.duration_ns // (2 * max(self.lost_samples, 1))
+        # In floating point, exact to 1 ns for 100 days: the integers' product leaves 64 bits after 40 min at 1 kHz.
+        middle = np.arange(self.lost_samples, dtype=np.float64) + 0.5
+        after_ns = np.floor(middle * (self.duration_ns / max(self.lost_samples, 1)))
+        return self.start_meter_ns + after_ns.astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,18 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     return version
 
 
+def check_columns(found: pa.Schema, wanted: pa.Schema, path: Path) -> None:
+    """Raises RecordFault for a table that lacks a column, or has one of another type."""
+    for field in wanted:
+        if field.name not in found.names:
+            raise RecordFault(f"{path}: damaged: there is no column '{field.name}'")
+        type_found = found.field(field.name).type
+        if type_found != field.type and not (
+            pa.types.is_dictionary(type_found) and pa.types.is_dictionary(field.type)
+        ):
+            raise RecordFault(f"{path}: damaged: column '{field.name}' is {found.field(field.name).type}")
+
+
 POWER_VERSION = 2
 POWER = with_version(
     pa.schema(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tempfile
@@ -106,7 +107,7 @@ class TwinRig:
             seed: of what is drawn of this rig.
             course: keep the true energy over time, which is on this computer's clock.
         """
-        self._folder = tempfile.TemporaryDirectory(prefix="opjoule-twin-")
+        self._folder = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-")
         folder = Path(self._folder.name)
         self._truth = truth
         try:

@@ -214,7 +214,7 @@ class VirtualRig(TwinRig):
     ) -> None:
         self._open = ExitStack()
         image = get_image(root / "build" / "virtual-board", say)
-        self._machine_folder = tempfile.TemporaryDirectory(prefix="opjoule-board-")
+        self._machine_folder = tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-")
         place = Path(self._machine_folder.name)
         super().__init__(
             profile, medium, root=root, storage=place / "unused", truth=truth, seed=seed, course=False
