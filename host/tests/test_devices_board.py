@@ -303,7 +303,7 @@ def test_few_sessions_lead_to_the_first_operation(sshd, tmp_path):
         watch = device.watch_state()
         watch.start()
         run = device.start_loader(["run", *common], tmp_path / "raw", "run-1")
-        assert len(sessions) <= 11
+        assert len(sessions) <= 12
         assert any(line.get("phase") == "run-start" for line in run.lines())
         assert run.wait() == 0
         watch.stop()

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from opjoule.devices.block_devices import BlockDevices, why_not_expendable
 from opjoule.devices.board_state import BoardState, read_state
+from opjoule.devices.clock_discipline import steered
 from opjoule.devices.medium import Medium
 from opjoule.devices.prepare import plan_preparation
 from opjoule.devices.shell import LocalShell
@@ -72,6 +73,7 @@ def plan(
     interface="eth0",
     remote=True,
     gpio_denied=False,
+    found_by_mdns=False,
     **wanted,
 ):
     settings = StateSettings().changed(wanted, "test")
@@ -84,6 +86,7 @@ def plan(
         interface=interface,
         remote=remote,
         gpio_denied=gpio_denied,
+        found_by_mdns=found_by_mdns,
     )
 
 
@@ -135,6 +138,64 @@ def test_wifi_stays_on_when_the_connection_runs_over_it(interface, remote, kept)
     assert ("Wi-Fi off" in abouts(made)) == (kept is None)
     if kept:
         assert any(kept in line for line in made.kept)
+
+
+def test_the_answer_to_a_local_name_is_kept_when_the_connection_needs_it():
+    """Without avahi-daemon `raspberrypi.local` is lost after two minutes, when this computer's cache forgets it."""
+    board = state(unit=[["avahi-daemon.socket"], ["avahi-daemon.service"], ["cron.service"]])
+    kept = plan(board, found_by_mdns=True)
+    assert [about for about in abouts(kept) if "stopped" in about] == ["cron.service stopped"]
+    assert any(".local name" in line for line in kept.kept)
+    assert "avahi-daemon.service stopped" in abouts(plan(board))
+    assert not [line for line in plan(board, found_by_mdns=True, services="keep").kept if ".local" in line]
+
+
+@pytest.mark.parametrize(
+    "unit", ["systemd-timesyncd.service", "chrony.service", "ntp.service", "ntpsec.service"]
+)
+def test_daemons_that_slew_the_boards_clock_are_stopped_and_started_again(unit):
+    board = state(unit=[[unit]])
+    [step] = [each for each in plan(board, services="keep").steps if unit in each.about]
+    assert (step.do, step.undo) == (("systemctl", "stop", unit), ("systemctl", "start", unit))
+    assert f"{unit} stopped" not in abouts(plan(board, time_daemons="keep"))
+
+
+STILL = {"frequency_ppm": 2.0, "tick_us": 10000, "offset_s": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({}, {}, []),
+        ({}, {"frequency_ppm": -18.0}, ["its rate changed by -20.00 ppm"]),
+        ({}, {"tick_us": 10001}, ["its rate changed by +100.00 ppm"]),
+        ({"offset_s": 0.0012}, {}, ["slewing the board's clock by 1200 us"]),
+    ],
+)
+def test_a_clock_that_was_steered_during_a_measurement_is_told(before, after, said):
+    lines = steered({**STILL, **before}, {**STILL, **after})
+    assert len(lines) == len(said)
+    assert all(part in line for part, line in zip(said, lines, strict=True))
+    assert steered({"reason": "adjtimex: x"}, STILL) == []
+
+
+def test_swap_that_systemd_took_down_with_its_zram_device_is_made_anew(tmp_path):
+    """zram-generator and rpi-swap: swapon of the bare device fails."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    calls = {
+        "swapon": "exit 1",
+        "systemd-escape": "echo dev-zram0.swap",
+        "systemctl": f"echo $* > '{tmp_path}/started'",
+    }
+    for name, text in calls.items():
+        (programs / name).write_text(f"#!/bin/sh\n{text}\n")
+        (programs / name).chmod(0o755)
+    script = prepare_script([Step("x", ("swap_on", "/dev/zram0", "100"))], str(tmp_path / "journal"))
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    ran = subprocess.run(["sh", "-s"], input=script, capture_output=True, env=environment, check=True)
+    assert ran.stdout == b"done\t0001\n"
+    assert (tmp_path / "started").read_text() == "start dev-zram0.swap\n"
 
 
 def test_processors_and_memory_are_limited_when_asked():

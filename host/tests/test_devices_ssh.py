@@ -202,3 +202,11 @@ def test_the_connection_survives_ctrl_c_at_a_terminal(sshd):
                 said += part
     os.waitpid(pid, 0)
     assert b"interrupted still there" in said
+
+
+def test_the_name_behind_an_alias_is_the_one_that_ssh_connects_to(sshd):
+    connection = SshConnection(sshd.target, sshd.options())
+    try:
+        assert connection.hostname == "127.0.0.1"
+    finally:
+        connection.close()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
+from opjoule.devices.power_flags import PERIOD_S, PowerFlags
 from opjoule.devices.profiles import Profile, find_profile, known_profiles
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.state_gate import (
@@ -21,6 +23,7 @@ def reading(**changed) -> Reading:
     values = {
         "temperature_c": 50.0,
         "throttled": 0,
+        "under_voltage_alarm": None,
         "frequencies_khz": (1500000,),
         "busy_ticks": 0,
         "total_ticks": 1,
@@ -29,9 +32,9 @@ def reading(**changed) -> Reading:
 
 
 def test_an_answer_of_the_board_is_read():
-    parsed = Reading.parse("48312 50005 ,600000,1500000 12 100")
-    assert parsed == Reading(48.312, 0x50005, (600000, 1500000), 12, 100)
-    assert Reading.parse("- - - 1 2") == Reading(None, None, (), 1, 2)
+    parsed = Reading.parse("48312 50005 1 ,600000,1500000 12 100")
+    assert parsed == Reading(48.312, 0x50005, True, (600000, 1500000), 12, 100)
+    assert Reading.parse("- - - - 1 2") == Reading(None, None, None, (), 1, 2)
 
 
 def test_a_quiet_board_breaks_no_limit():
@@ -43,17 +46,44 @@ def test_a_quiet_board_breaks_no_limit():
     ("readings", "says"),
     [
         ([reading(), reading(temperature_c=81.3), reading()], "temperature reached 81.3 C (limit 80 C)"),
-        ([reading(), reading(throttled=0x1), reading()], "firmware reports under-voltage"),
-        ([reading(), reading(throttled=0x40000)], "firmware reports throttled"),
-        ([reading(), reading(throttled=0x8)], "firmware reports soft temperature limit"),
     ],
 )
 def test_a_broken_limit_is_named(readings, says):
     assert broken_by_readings(readings, 80) == [says]
 
 
-def test_flags_from_before_the_run_are_not_held_against_it():
-    assert broken_by_readings([reading(throttled=0x50000), reading(throttled=0x50000)], 80) == []
+def flags(*readings: int | None, alarm: bool | None = None) -> PowerFlags:
+    joined = PowerFlags()
+    for throttled in readings:
+        joined.add(throttled, alarm)
+    return joined
+
+
+@pytest.mark.parametrize(
+    ("readings", "seen"),
+    [
+        ((0, 0x1, 0), ["firmware reports under-voltage"]),
+        ((0, 0x40000), ["firmware reports throttled"]),
+        ((0, 0x8), ["firmware reports soft temperature limit"]),
+        ((0, 0x50000, 0), ["firmware reports under-voltage", "firmware reports throttled"]),
+        ((0x50000, 0, 0x10000, 0), ["firmware reports under-voltage"]),
+        ((0x50000, 0x50000), []),
+        ((0x50000, 0), []),
+    ],
+)
+def test_flags_that_the_kernel_clears_again_are_not_lost(readings, seen):
+    """What stood before the first reading is from before the measurement."""
+    assert flags(*readings).broken() == seen
+
+
+def test_the_kernels_alarm_counts_where_the_firmwares_file_is_missing():
+    assert flags(None, alarm=True).broken() == ["firmware reports under-voltage"]
+    assert flags(None, alarm=False).broken() == flags(None, alarm=False).unknown() == []
+
+
+def test_a_board_that_tells_nothing_of_its_supply_is_said_to():
+    assert "neither get_throttled nor rpi_volt" in flags(None).unknown()[0]
+    assert flags(0).unknown() == []
 
 
 def test_load_by_others_and_a_full_medium_are_named():
@@ -105,6 +135,50 @@ def test_a_whole_watch_reports_before_during_and_after(tmp_path):
     assert "temperature reached 61.5 C (limit 60 C)" in report.broken
     assert "firmware reports under-voltage" in report.broken
     assert list(storage.iterdir()) == []
+
+
+def test_a_dip_between_two_full_readings_is_seen(tmp_path):
+    """The kernel reads the flags, and has them cleared, every 2 s (drivers/hwmon/raspberrypi-hwmon.c)."""
+    assert PERIOD_S < 2
+    storage = tmp_path / "storage"
+    storage.mkdir()
+    profile = stand_in(tmp_path)
+    soc = tmp_path / "soc@107c000000" / "soc@107c000000:firmware"
+    soc.mkdir(parents=True)
+    (soc / "get_throttled").write_text("0\n")
+    watch = StateWatch(
+        LocalShell(),
+        Profile(**{**vars(profile), "throttled": f"{tmp_path}/soc*/soc*:firmware/get_throttled"}),
+        storage=str(storage),
+        identity="test",
+        cpufreq=str(tmp_path / "cpu"),
+        history=None,
+    )
+    watch.start()
+    (soc / "get_throttled").write_text("50005\n")
+    deadline_s = time.monotonic() + 60
+    while not watch.flags_seen():
+        assert time.monotonic() < deadline_s, "the flags are not read"
+        time.sleep(0.05)
+    (soc / "get_throttled").write_text("0\n")
+    report = watch.stop()
+    assert report.after["throttled"] == 0
+    assert "firmware reports under-voltage" in report.broken
+    assert report.unknown == []
+
+
+def test_the_alarm_of_rpi_volt_is_found_by_its_name(tmp_path):
+    for number, name in enumerate(("cpu_thermal", "rpi_volt")):
+        chip = tmp_path / "hwmon" / f"hwmon{number}"
+        chip.mkdir(parents=True)
+        (chip / "name").write_text(name + "\n")
+        (chip / "in0_lcrit_alarm").write_text("1\n")
+    watch = StateWatch(
+        LocalShell(), find_profile("generic-linux"), storage=str(tmp_path), identity="x", cpufreq="/none", history=None,
+        hwmon=str(tmp_path / "hwmon"),
+    )  # fmt: skip
+    watch.start()
+    assert "firmware reports under-voltage" in watch.stop().broken
 
 
 @pytest.mark.parametrize("name", known_profiles())

@@ -10,6 +10,7 @@ int run_phase_command(const CommandOptions& options, Phase phase);
 int idle_command(const CommandOptions& options);
 int sync_command(const CommandOptions& options);
 int clock_command();
+int steering_command();
 int gpio_command(const CommandOptions& options);
 int trace_command(const CommandOptions& options);
 int databases_command();

@@ -113,7 +113,10 @@ int execute(int argc, char** argv) {
         return fits ? std::string() : std::string("1 to 65535 zeros and ones");
       });
   add_instrument_options(sync, options);
-  app.add_subcommand("clock", "Answer each line on stdin with the board clock [ns], at once");
+  CLI::App* clock =
+      app.add_subcommand("clock", "Answer each line on stdin with the board clock [ns], at once");
+  clock->add_flag("--steering", options.steering,
+                  "print how the kernel steers the clock (adjtimex) instead");
   CLI::App* gpio = app.add_subcommand(
       "gpio", "List the board's GPIO lines, or request the one of --sync and show it");
   gpio->add_option("--sync", options.sync, "gpio:NAME, gpio:CHIP:LINE or gpio:sysfs:NUMBER");
@@ -147,7 +150,7 @@ int execute(int argc, char** argv) {
   if (command == "run") return run_phase_command(options, Phase::kRun);
   if (command == "idle") return idle_command(options);
   if (command == "sync") return sync_command(options);
-  if (command == "clock") return clock_command();
+  if (command == "clock") return options.steering ? steering_command() : clock_command();
   if (command == "gpio") return gpio_command(options);
   if (command == "trace") return trace_command(options);
   if (command == "databases") return databases_command();

@@ -24,6 +24,7 @@ struct CommandOptions {
   bool resume = false;
   bool progress = false;
   bool check = false;
+  bool steering = false;      // clock
   double seconds = 0;         // idle
   std::string phase = "run";  // trace
   std::string out;            // trace

@@ -12,6 +12,7 @@ from opjoule.devices.block_devices import BlockDevices, device_number
 from opjoule.devices.board_loader import RECONNECT_S, BoardLoader
 from opjoule.devices.board_lock import BoardLock
 from opjoule.devices.board_state import read_state
+from opjoule.devices.clock_discipline import read_discipline
 from opjoule.devices.dialogue import Dialogue
 from opjoule.devices.disturbance import Disturbance, RunningDisturbance
 from opjoule.devices.facts import BoardFacts, read_facts
@@ -31,15 +32,7 @@ from opjoule.devices.steps import JOURNAL, Step, as_root, prepare_script, run_as
 from opjoule.errors import BadInput, DeviceFault, LinkFault, OpJouleError, RigFault
 
 _MAKE_STORAGE = 'mkdir -p -- "$1" && exec stat -c %d -- "$1"'
-_PENDING = """
-while read -r _; do
-  sum=0
-  while read -r name value _; do
-    case $name in Dirty:|Writeback:) sum=$((sum + value)) ;; esac
-  done < /proc/meminfo
-  echo "$sum"
-done
-"""
+_PENDING = (Path(__file__).parent / "pending.sh").read_text()
 
 
 def plan_for(
@@ -63,6 +56,7 @@ def plan_for(
         user=board.values.get("user", ""),
         interface=board.connection_interface,
         remote=not isinstance(shell, LocalShell),
+        found_by_mdns=shell.hostname.endswith(".local"),
         gpio_denied=bool(sync) and board.values.get("gpio") == "denied",
     )
     return plan, state.blocks
@@ -206,6 +200,7 @@ class BoardDevice:
             identity=" ".join(part for part in [self.board.values.get("hostname", ""), *known] if part),
             cpufreq=self._cpufreq,
             history=self._history,
+            discipline=lambda: read_discipline(self.shell, self._loader),
         )
 
     def before_run(self) -> None:

@@ -9,13 +9,16 @@ from pathlib import Path
 from opjoule.devices.board import plan_for
 from opjoule.devices.facts import BoardFacts, read_facts
 from opjoule.devices.loader_binary import find_loader, install_loader
-from opjoule.devices.profiles import find_profile
+from opjoule.devices.power_flags import HWMON
+from opjoule.devices.profiles import Profile, find_profile
 from opjoule.devices.rig_board import open_shell
 from opjoule.devices.rig_file import RigDevice
 from opjoule.devices.shell import Shell
 from opjoule.devices.steps import JOURNAL, as_root
 from opjoule.devices.sync_pin import PULSE_S, look_at_pin
 from opjoule.errors import OpJouleError
+
+_FLAGS = (Path(__file__).parent / "power_flags.sh").read_text()
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,9 @@ def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int 
         board = read_facts(shell, journal=JOURNAL)
         yield Check(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
         yield from _board(name, board, builds)
-        yield from _sync(name, shell, board, builds, described.sync or find_profile(name).sync, pulses)
+        profile = find_profile(name)
+        yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses)
+        yield _under_voltage(name, shell, profile)
         for medium in described.storage:
             yield _medium(name, shell, board, described, medium)
     except OpJouleError as error:
@@ -97,6 +102,16 @@ def _sync(
         yield Check(
             f"{name} sync", False, f"user {board.values.get('user')} may not open the GPIO chips", remedy
         )
+
+
+def _under_voltage(name: str, shell: Shell, profile: Profile) -> Check:
+    """Where the board tells of a supply that was too low; not every kernel does, which is no fault of the rig's."""
+    told = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
+    return Check(
+        f"{name} under-voltage",
+        True,
+        ", ".join(told) or "the board tells nothing: mind the voltage in the trace",
+    )
 
 
 def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Check:

@@ -14,7 +14,6 @@ _ARCHITECTURES = {
     "aarch64": "aarch64",
     "arm64": "aarch64",
     "armv7l": "armhf",
-    "armv6l": "armhf",
     "armv8l": "armhf",
     "x86_64": "amd64",
 }
@@ -40,6 +39,11 @@ def find_loader(build: Path, machine: str, database: str = "") -> Path:
     Raises: DeviceFault: no loader was built for it; says how to build one.
     """
     architecture = architecture_of(machine)
+    if machine.startswith("armv6"):
+        raise DeviceFault(
+            f"the board's processor is an {machine} (Raspberry Pi 1, Zero, Zero W): the loader is built with Debian's "
+            "armhf, which needs ARMv7; use a Raspberry Pi 2 or later, or a Zero 2 W"
+        )
     if architecture is None:
         raise DeviceFault(
             f"no loader for a board of type '{machine}': known are {', '.join(sorted(_ARCHITECTURES))}"

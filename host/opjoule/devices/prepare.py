@@ -6,28 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from opjoule.devices.board_state import BoardState
+from opjoule.devices.clock_discipline import TIME_UNITS
 from opjoule.devices.medium import Medium, plan_medium
 from opjoule.devices.state_settings import StateSettings
 from opjoule.devices.steps import Step
+from opjoule.devices.waking_units import MDNS_UNITS, WAKING_UNITS
 from opjoule.errors import BadInput
 
-WAKING_UNITS = (
-    *("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service"),
-    *("unattended-upgrades.service", "packagekit.service", "fwupd.service", "fwupd-refresh.timer"),
-    *("snapd.socket", "snapd.service", "snapd.snap-repair.timer", "motd-news.timer", "ua-timer.timer"),
-    *("man-db.timer", "logrotate.timer", "e2scrub_all.timer", "fstrim.timer", "dpkg-db-backup.timer"),
-    *("systemd-tmpfiles-clean.timer", "update-notifier-download.timer", "update-notifier-motd.timer"),
-    *("cron.service", "anacron.service", "anacron.timer", "atd.service", "ModemManager.service"),
-    *(
-        "avahi-daemon.socket",
-        "avahi-daemon.service",
-        "cups.service",
-        "cups-browsed.service",
-        "triggerhappy.service",
-    ),
-    *("bluetooth.service", "hciuart.service", "wolfram-hwdb.timer", "rpi-eeprom-update.service"),
-)
-"""Units that wake a Raspberry Pi OS, Debian or Ubuntu system up on their own."""
 _MEMORY_FOLDER = "/run/opjoule-memory"
 
 
@@ -52,6 +37,7 @@ def plan_preparation(
     user: str,
     interface: str,
     remote: bool,
+    found_by_mdns: bool = False,
     gpio_denied: bool = False,
 ) -> PreparePlan:
     """What has to be done to bring the board from `state` to what is wanted.
@@ -61,6 +47,7 @@ def plan_preparation(
         user: owner of the database directory on the board.
         interface: network interface that the connection runs over; empty if it is not known.
         remote: False if this computer is the board.
+        found_by_mdns: the connection needs the board to answer for its .local name.
         gpio_denied: the user may not open the GPIO chips that the sync line needs.
     Raises: BadInput: the medium may not be written to as asked.
     """
@@ -77,7 +64,7 @@ def plan_preparation(
     plan.steps += _processors(state, wanted)
     plan.steps += _radios(state, wanted, plan, interface, remote)
     plan.steps += _lights(state, wanted)
-    plan.steps += _sleepers(state, wanted)
+    plan.steps += _sleepers(state, wanted, plan, found_by_mdns)
     plan.steps += _memory(state, wanted)
     if gpio_denied and rights == "sudo":
         plan.steps += [
@@ -162,7 +149,9 @@ def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
             yield _put(f"{led}/brightness", "0", brightness, f"LED {name} dark")
 
 
-def _sleepers(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+def _sleepers(
+    state: BoardState, wanted: StateSettings, plan: PreparePlan, found_by_mdns: bool
+) -> Iterator[Step]:
     if wanted.swap == "off":
         for name, _, priority in state.of("swap"):
             yield Step(
@@ -170,11 +159,19 @@ def _sleepers(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
                 ("swapoff", name),
                 ("swap_on", name, priority if int(priority) >= 0 else ""),
             )
-    if wanted.services == "stop":
-        active = {unit for (unit,) in state.of("unit")}
-        for unit in WAKING_UNITS:
-            if unit in active:
-                yield Step(f"{unit} stopped", ("systemctl", "stop", unit), ("systemctl", "start", unit))
+    active = {unit for (unit,) in state.of("unit")}
+    units = WAKING_UNITS if wanted.services == "stop" else ()
+    if wanted.services == "stop" and found_by_mdns and active.intersection(MDNS_UNITS):
+        plan.kept.append(
+            "avahi-daemon: the board is found by its .local name; use its address for a quieter board"
+        )
+    elif wanted.services == "stop":
+        units += MDNS_UNITS
+    if wanted.time_daemons == "stop":
+        units += TIME_UNITS
+    for unit in units:
+        if unit in active:
+            yield Step(f"{unit} stopped", ("systemctl", "stop", unit), ("systemctl", "start", unit))
 
 
 def _memory(state: BoardState, wanted: StateSettings) -> Iterator[Step]:

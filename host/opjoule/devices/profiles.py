@@ -36,7 +36,7 @@ class Profile:
     temperature_limit_c: float = 80.0
     """From here on the board slows itself down."""
     throttled: str = ""
-    """The board's file with throttling and under-voltage flags (Raspberry Pi firmware); empty for none."""
+    """The board's file with the Raspberry Pi firmware's flags, or a pattern for it; empty for none."""
 
     def medium(self, asked: str | None) -> str:
         """The storage medium to use: the one asked for, or the board's first.

@@ -33,6 +33,11 @@ class Shell(Protocol):
     target: str
     """Where the commands run, for messages."""
 
+    @property
+    def hostname(self) -> str:
+        """The network name that the board is reached by; empty for this computer."""
+        ...
+
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command to its end.
 
@@ -69,6 +74,7 @@ class LocalShell:
     """This computer is the board."""
 
     target = "this computer"
+    hostname = ""
 
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command here."""

@@ -9,6 +9,7 @@ ends, and with it the remote side.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shlex
 import subprocess
@@ -104,6 +105,20 @@ class SshConnection:
             text = line.decode(errors="replace").strip()
             if text and not text.startswith("@"):
                 words.append(text)
+
+    @functools.cached_property
+    def hostname(self) -> str:
+        """The name that ssh itself connects to, behind the aliases of the user's configuration (ssh -G)."""
+        asked = subprocess.run(
+            ["ssh", "-G", *self._options, "--", self.target],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        words = (line.split() for line in asked.stdout.splitlines())
+        return next((word[1] for word in words if word[:1] == ["hostname"] and len(word) == 2), "")
 
     def why_down(self) -> str:
         """What ssh said last; for a host key, the line before as well, which names the key."""

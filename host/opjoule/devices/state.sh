@@ -6,7 +6,12 @@ line() { separator=''; for field; do printf '%s%s' "$separator" "$field"; separa
 # Reads a file's first line into $value without another process: on a slow board each one counts.
 get() { value=; [ -r "$1" ] && { read -r value 2>/dev/null < "$1" || [ -n "$value" ]; }; }
 
-for policy in "$cpufreq"/cpufreq/policy*; do
+# Before Linux 4.3 a processor has its own folder, or a link to the one that it shares.
+[ -e "$cpufreq/cpufreq/policy0" ] || for policy in "$cpufreq"/cpu[0-9]*/cpufreq; do
+  if [ -d "$policy" ] && [ ! -h "$policy" ]; then set -- "$@" "$policy"; fi
+done
+shift 3
+for policy in "$cpufreq"/cpufreq/policy* "$@"; do
   [ -r "$policy/scaling_governor" ] || continue
   set --
   for name in scaling_governor scaling_min_freq scaling_max_freq scaling_available_governors \

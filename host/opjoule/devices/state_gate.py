@@ -6,12 +6,15 @@ import json
 import re
 import statistics
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opjoule.devices.clock_discipline import steered
 from opjoule.devices.dialogue import Dialogue
+from opjoule.devices.power_flags import HWMON, PowerFlags
+from opjoule.devices.power_flags import PERIOD_S as FLAGS_PERIOD_S
 from opjoule.devices.profiles import Profile
 from opjoule.devices.shell import Shell
 from opjoule.errors import OpJouleError
@@ -26,41 +29,9 @@ _EARLIER_NEEDED = 3
 _PROBE_MIB = 16
 _SETTLE_S = 0.5
 
-# Answers each line with the sensors, read without starting a process: polling must not warm the board.
-_WATCH = """
-temperature=$1 throttled=$2 cpufreq=$3
-get() { value=; [ -r "$1" ] && { read -r value 2>/dev/null < "$1" || [ -n "$value" ]; }; }
-while read -r _; do
-  get "$temperature"; answer=${value:--}
-  get "$throttled"; answer="$answer ${value:--}"
-  frequencies=
-  for policy in "$cpufreq"/cpufreq/policy*; do get "$policy/scaling_cur_freq" && frequencies="$frequencies,$value"; done
-  get /proc/stat
-  set -- $value
-  shift
-  idle=$(($4 + $5)) total=0
-  for part in $1 $2 $3 $4 $5 $6 $7 $8; do total=$((total + part)); done
-  echo "$answer ${frequencies:--} $((total - idle)) $total"
-done
-"""
-_PROBE = """
-stat -f -c '%a %S' "$1"
-LC_ALL=C; export LC_ALL
-[ "$2" = 0 ] && exit
-file=$(mktemp "$1/opjoule-probe.XXXXXX") || exit
-trap 'rm -f "$file"' EXIT
-dd if=/dev/zero of="$file" bs=1M count="$2" oflag=direct conv=fsync || exit
-dd if="$file" of=/dev/null bs=1M iflag=direct
-"""
+_WATCH = (Path(__file__).parent / "watch.sh").read_text()
+_PROBE = (Path(__file__).parent / "probe.sh").read_text()
 _COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
-
-# Raspberry Pi firmware, get_throttled: bits 0 to 3 are now, 16 to 19 since the board started.
-_FLAGS = {
-    0: "under-voltage",
-    1: "frequency capped",
-    2: "throttled",
-    3: "soft temperature limit",
-}
 
 
 @dataclass(frozen=True)
@@ -70,6 +41,8 @@ class Reading:
     temperature_c: float | None
     throttled: int | None
     """Flags of the Raspberry Pi firmware."""
+    under_voltage_alarm: bool | None
+    """The kernel's own under-voltage alarm (rpi_volt)."""
     frequencies_khz: tuple[int, ...]
     busy_ticks: int
     total_ticks: int
@@ -77,10 +50,10 @@ class Reading:
     @classmethod
     def parse(cls, line: str) -> Reading:
         """One answer of the watching script."""
-        temperature, throttled, frequencies, busy, total = line.split()
+        temperature, throttled, alarm, frequencies, busy, total = line.split()
         return cls(
             None if temperature == "-" else int(temperature) / 1000,
-            None if throttled == "-" else int(throttled, 16),
+            *parse_flags(throttled, alarm),
             tuple(int(khz) for khz in frequencies.strip(",-").split(",") if khz),
             int(busy),
             int(total),
@@ -89,6 +62,11 @@ class Reading:
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json."""
         return {key: value for key, value in asdict(self).items() if key not in ("busy_ticks", "total_ticks")}
+
+
+def parse_flags(throttled: str, alarm: str) -> tuple[int | None, bool | None]:
+    """Both words of an answer to "flags"."""
+    return None if throttled == "-" else int(throttled, 16), None if alarm == "-" else alarm != "0"
 
 
 @dataclass(frozen=True)
@@ -109,6 +87,12 @@ class StateReport:
     limits: dict[str, Any] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
     """One line for each limit that was broken."""
+    flags_seen: int = 0
+    """Firmware flags 0 to 3 of every reading joined, a second apart."""
+    unknown: list[str] = field(default_factory=list)
+    """What this board does not tell, one line each."""
+    notes: list[str] = field(default_factory=list)
+    """What was done to the board's clock."""
 
 
 class StateWatch:
@@ -123,6 +107,8 @@ class StateWatch:
         identity: str,
         cpufreq: str,
         history: Path | None,
+        discipline: Callable[[], dict[str, Any]] | None = None,
+        hwmon: str = HWMON,
     ) -> None:
         """Nothing is read yet; the watching shell is started.
 
@@ -130,13 +116,17 @@ class StateWatch:
             storage: directory on the medium, which exists when start() is called.
             identity: what tells this medium from others, for the comparison with its earlier speed.
             history: host file with the earlier speeds of all media; None for no comparison.
+            discipline: reads how the board's clock is steered, before and after.
+            hwmon: the board's folder of hardware monitors.
         """
+        self._discipline = discipline
+        self._flags = PowerFlags()
         self._shell = shell
         self._profile = profile
         self._storage = storage
         self._identity = identity
         self._history = history
-        arguments = [profile.temperature, profile.throttled, cpufreq]
+        arguments = [profile.temperature, profile.throttled, cpufreq, hwmon]
         self._dialogue = Dialogue(shell, ["sh", "-c", _WATCH, "sh", *arguments])
         self._dialogue.start()
         self._stop = threading.Event()
@@ -168,6 +158,8 @@ class StateWatch:
             "medium": self._identity,
             "medium_speed": asdict(speed) if speed else None,
         }
+        if self._discipline:
+            self.report.before["clock"] = self._discipline()
         self.report.broken += broken_before(others, free_bytes)
         if speed and self._history:
             self.report.broken += compare_speed(self._history, self._identity, speed)
@@ -181,24 +173,40 @@ class StateWatch:
         try:
             last = self._read()
             self.report.after = {**last.to_json(), "free_bytes": self._probe(0)[0]}
+            if self._discipline:
+                self.report.after["clock"] = self._discipline()
+                self.report.notes += steered(self.report.before.get("clock", {}), self.report.after["clock"])
         except OpJouleError as error:
             self.report.broken.append(f"state after the run unknown: {error}")
         finally:
             self._dialogue.close()
         self.report.during = [reading.to_json() for reading in self._readings]
         self.report.broken += broken_by_readings(self._readings, self._profile.temperature_limit_c)
+        self.report.broken += self._flags.broken()
+        self.report.flags_seen = self._flags.seen
+        self.report.unknown = self._flags.unknown()
         return self.report
 
+    def flags_seen(self) -> int:
+        """Firmware flags that were seen so far."""
+        return self._flags.seen
+
     def _run(self) -> None:
-        while not self._stop.wait(PERIOD_S):
+        turn = 0
+        while not self._stop.wait(FLAGS_PERIOD_S):
+            turn += 1
             try:
-                self._read()
+                if turn % round(PERIOD_S / FLAGS_PERIOD_S) == 0:
+                    self._read()
+                else:
+                    self._flags.add(*parse_flags(*self._dialogue.ask("flags")[1].split()))
             except OpJouleError:
                 continue  # a lost link is the measurement's business
 
     def _read(self) -> Reading:
         reading = Reading.parse(self._dialogue.ask()[1])
         self._readings.append(reading)
+        self._flags.add(reading.throttled, reading.under_voltage_alarm)
         return reading
 
     def _probe(self, mib: int = _PROBE_MIB) -> tuple[int, MediumSpeed | None]:
@@ -223,18 +231,11 @@ def broken_before(others: float, free_bytes: int) -> list[str]:
 
 
 def broken_by_readings(readings: Sequence[Reading], temperature_limit_c: float) -> list[str]:
-    """Limits that any reading breaks: temperature, and the firmware's flags raised during the run."""
+    """Limits that any reading breaks."""
     lines = []
     hottest = max((each.temperature_c for each in readings if each.temperature_c is not None), default=None)
     if hottest is not None and hottest >= temperature_limit_c:
         lines.append(f"temperature reached {hottest:.1f} C (limit {temperature_limit_c:g} C)")
-    flags = [each.throttled for each in readings if each.throttled is not None]
-    if flags:
-        now = 0
-        for value in flags:
-            now |= value & 0xF
-        risen = (flags[-1] & ~flags[0]) >> 16 & 0xF  # between two readings
-        lines += [f"firmware reports {name}" for bit, name in _FLAGS.items() if (now | risen) >> bit & 1]
     return lines
 
 

@@ -16,6 +16,7 @@ _CHOICES = {
     "leds": ("off", "keep"),
     "swap": ("off", "keep"),
     "services": ("stop", "keep"),
+    "time_daemons": ("stop", "keep"),
     "file_system": ("keep", "check", "new"),
     "journal": ("keep", "on", "off"),
     "trim": ("yes", "no"),
@@ -39,6 +40,8 @@ class StateSettings:
     swap: str = "off"
     services: str = "stop"
     """Services and timers that wake up on their own: stopped, or kept."""
+    time_daemons: str = "stop"
+    """Daemons that steer the clock to network time (systemd-timesyncd, chrony, ntpd): stopped, or kept."""
     cpus: int = 0
     """Number of processors left on; 0 for all."""
     memory_mb: int = 0

@@ -15,7 +15,11 @@ unmount() { # POINT WHAT: only what a measurement has mounted there; WHAT is a s
   esac
 }
 remove_folder() { rmdir "$1" 2>/dev/null || :; } # what the user has put there since stays
-swap_on() { awk -v n="$1" '$1 == n { found = 1 } END { exit !found }' /proc/swaps || swapon ${2:+-p "$2"} "$1"; }
+is_swap() { awk -v n="$1" '$1 == n { found = 1 } END { exit !found }' /proc/swaps; }
+# systemd may have taken a zram device down with its swap (zram-generator, rpi-swap): it makes it anew.
+swap_on() {
+  is_swap "$1" || swapon ${2:+-p "$2"} "$1" 2>/dev/null || systemctl start "$(systemd-escape -p --suffix=swap "$1")" || swapon "$1"
+}
 switch_journal() { e2fsck -p "$2" >/dev/null 2>&1; tune2fs -O "$1" "$2" >/dev/null; }
 journal_on() { is_device "$1" "$2" && switch_journal has_journal "$1"; }
 journal_off() { is_device "$1" "$2" && switch_journal ^has_journal "$1"; }
