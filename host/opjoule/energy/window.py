@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from opjoule.clocks.clock_map import ClockMap
@@ -175,6 +176,12 @@ def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Meas
     return Unstated(
         energy_j, "J", f"{clipped_samples} samples at the end of the meter's range: at least this"
     )
+
+
+def seen(results: Sequence[EnergyResult]) -> Unstated:
+    """Part of the time of some windows in which the current was converted, as result.json states it."""
+    share = sum(each.seen_share for each in results) / len(results)
+    return Unstated(share, "1", "counted: the conversions that came, over the time they were in")
 
 
 def _check_covered(cells: Cells, window: Window) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 from opjoule.devices.server_samples import server_usage
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
+from opjoule.energy.window import seen
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.figures import Figure, Figures, by_repeat, mean_budget, over_repeats
@@ -67,6 +68,7 @@ def build_result(
         **budgets([each.energy for each in repeats]),
         "by_repeat": by_repeat([each.figures for each in repeats]),
         "lost_samples": exact(sum(each.energy.whole.lost_samples for each in repeats), "1"),
+        "seen_share": seen([each.energy.run for each in repeats]),
         "harness_energy_j": harness_energy(placed, phases, repeats[0].energy.idle, mean_operations),
         "alignment": alignment.to_json(),
         "timebase": repeats[0].energy.run.timebase.to_json(),

@@ -11,7 +11,7 @@ from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.energy.uncertainty import mean_voltage_u_v
-from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.record.result import RESULT_VERSION
@@ -64,6 +64,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     entries: dict[str, Any] = {
         **_numbers(found, cells, sensor),
         "lost_samples": exact(found.lost_samples, "1"),
+        "seen_share": seen([found]),
     }
     if reason := _no_uncertainty(record, sensor):
         return {key: _unstated(value, reason) for key, value in entries.items()}

@@ -53,6 +53,7 @@ WORDS: dict[str, tuple[str, str]] = {
     "peak_memory_bytes": ("peak memory", "of the loader with the engine inside"),
     "alignment.residual_s": ("alignment", "standard deviation of the clock evidence around the fitted map"),
     "repeats": ("repeats", "whole cycles that the numbers above are the mean of"),
+    "seen_share": ("seen", "part of the run in which the meter converted the current"),
     "lost_samples": ("lost samples", "conversions that were made and did not arrive"),
 }
 """By path in result.json: the label and what it means. The order is the order of reading."""
