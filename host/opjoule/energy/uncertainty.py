@@ -24,6 +24,8 @@ SLOT_PERIODS: Final = 1.3
 """Two samples farther apart than this have a stretch between them that was not converted."""
 SQRT12: Final = math.sqrt(12.0)
 HARMONICS: Final = 32
+LEVELS_MAX: Final = 1 << 20
+"""Levels that are counted in a table; more are sorted."""
 ROUNDING_2: Final = 0.25
 """Most that rounding alone can show as variance of a constant value, in squared steps: it rests between two codes."""
 
@@ -89,8 +91,13 @@ def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array
 
 def _same_level(values: Float64Array, width: float, share: Float64Array | None) -> float:
     """Probability that two of the values lie on the same level of this width."""
-    _, level = np.unique(np.floor(values / width + 0.5), return_inverse=True)
-    counts = np.bincount(level, share)
+    level = np.floor(values / width + 0.5)
+    level -= level.min()
+    if level.max() < LEVELS_MAX:
+        counts = np.bincount(level.astype(np.int64), share)
+    else:
+        _, numbered = np.unique(level, return_inverse=True)
+        counts = np.bincount(numbered, share)
     total = float(counts.sum())
     return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
 

@@ -151,7 +151,9 @@ class PowerTrace:
         """The trace with the voltages of its load line in place of held ones; itself if it has none."""
         if self.supply is None:
             return self
-        return replace(self, voltage_v=self.supply.voltage_v(self.meter_ns, self.current_a))
+        drawn = replace(self, voltage_v=self.supply.voltage_v(self.meter_ns, self.current_a))
+        drawn.__dict__["supply"] = self.supply  # the same readings and currents: the same line
+        return drawn
 
     @property
     def lost_samples(self) -> int:

@@ -111,11 +111,12 @@ def fit_supply_line(bus: BusReadings, meter_ns: Int64Array, current_a: Float64Ar
     if times_ns.size < 2 or bus.meter_ns.size == 0:
         return None
     after = np.searchsorted(times_ns, bus.meter_ns)
-    usable = _between_near_samples(bus.meter_ns, times_ns, after)
+    period_ns = _period_ns(times_ns)
+    usable = _between_near_samples(bus.meter_ns, times_ns, after, NEAR_PERIODS * period_ns)
     if not usable.any():
         return None
     after, reading_v = after[usable], bus.voltage_v[usable]
-    predicted_a, variance_a2 = _predicted(times_ns, currents_a, after)
+    predicted_a, variance_a2 = _predicted(times_ns, currents_a, after, period_ns)
     step_v = bus.step_v
     resistance_ohm, resistance_u_ohm, other_v2 = _resistance(reading_v, predicted_a, variance_a2, step_v)
     doubt_v2 = other_v2 + resistance_ohm**2 * variance_a2
@@ -129,10 +130,15 @@ def fit_supply_line(bus: BusReadings, meter_ns: Int64Array, current_a: Float64Ar
     )
 
 
+def _period_ns(times_ns: Int64Array) -> float:
+    """Median distance of two samples [ns], of some of them."""
+    first = np.arange(0, times_ns.size - 1, max((times_ns.size - 1) // TRAINING_MAX, 1))
+    return max(float(np.median(times_ns[first + 1] - times_ns[first])), 1.0)
+
+
 def _between_near_samples(
-    bus_ns: Int64Array, times_ns: Int64Array, after: IndexArray
+    bus_ns: Int64Array, times_ns: Int64Array, after: IndexArray, near_ns: float
 ) -> npt.NDArray[np.bool_]:
-    near_ns = NEAR_PERIODS * int(np.median(np.diff(times_ns)))
     inside = (after > 0) & (after < times_ns.size)
     before = np.clip(after - 1, 0, times_ns.size - 1)
     behind = np.clip(after, 0, times_ns.size - 1)
@@ -140,10 +146,9 @@ def _between_near_samples(
 
 
 def _predicted(
-    times_ns: Int64Array, currents_a: Float64Array, after: IndexArray
+    times_ns: Int64Array, currents_a: Float64Array, after: IndexArray, period_ns: float
 ) -> tuple[Float64Array, Float64Array]:
     """Current during each reading [A] and the variance of that prediction [A^2]."""
-    period_ns = max(float(np.median(np.diff(times_ns))), 1.0)
     slots = np.median((times_ns[after] - times_ns[after - 1]) / period_ns) - 1
     width = max(round(float(slots)), 1)
     last = currents_a.size - width
