@@ -69,7 +69,7 @@ def row(board_ns, cpu_s, written):
 
 def test_activity_is_the_difference_of_two_samples_and_starts_with_the_process():
     reader = ActivityReader()
-    reader.start(1000)
+    reader.start(1000, on_medium=True)
     assert reader.row(HEADER) is None
     first = reader.row(row(2000, 0.25, 10))
     second = reader.row(row(3000, 0.75, 30))
@@ -77,9 +77,19 @@ def test_activity_is_the_difference_of_two_samples_and_starts_with_the_process()
     assert second == Activity(2000, 3000, 0.5, 0, 20)
 
 
+def test_what_a_loader_writes_while_it_idles_is_not_on_the_medium():
+    """Its own files are in a board's memory; as writes to the medium they would begin its tail anew for ever."""
+    reader = ActivityReader()
+    reader.start(1000, on_medium=False)
+    reader.row("board_ns,process_cpu_s,process_read_bytes,process_written_bytes")
+    activity = reader.row("2000,0.5,4096,8192")
+    assert activity is not None
+    assert (activity.cpu_s, activity.read_bytes, activity.written_bytes) == (0.5, 0, 0)
+
+
 def test_a_torn_or_repeated_row_is_no_activity():
     reader = ActivityReader()
-    reader.start(0)
+    reader.start(0, on_medium=True)
     reader.row(HEADER)
     assert reader.row("12,3") is None
     assert reader.row(row(0, 1.0, 1)) is None

@@ -56,10 +56,12 @@ class ActivityReader:
     def __init__(self) -> None:
         self._columns: list[str] = []
         self._last = (0, 0.0, 0, 0)
+        self._on_medium = True
 
-    def start(self, start_board_ns: int) -> None:
-        """A loader process starts now: its counters begin at zero."""
+    def start(self, start_board_ns: int, *, on_medium: bool) -> None:
+        """A loader process starts now: its counters begin at zero; what it reads and writes is on the medium or not."""
         self._columns = []
+        self._on_medium = on_medium
         self._last = (start_board_ns, 0.0, 0, 0)
 
     def row(self, line: str) -> Activity | None:
@@ -81,9 +83,8 @@ class ActivityReader:
         if now[0] <= before_ns:
             return None
         self._last = now
-        return Activity(
-            before_ns, now[0], now[1] - before_cpu_s, now[2] - before_read, now[3] - before_written
-        )
+        read, written = (now[2] - before_read, now[3] - before_written) if self._on_medium else (0, 0)
+        return Activity(before_ns, now[0], now[1] - before_cpu_s, read, written)
 
 
 class Feed:
@@ -112,12 +113,16 @@ class Feed:
         """Starts carrying; the simulator must be about to open the live FIFO."""
         self._thread.start()
 
-    def loader_starts(self, copy: Path) -> None:
-        """From here on the activity is the loader's; its samples are also written to `copy`."""
+    def loader_starts(self, copy: Path, *, on_medium: bool = True) -> None:
+        """From here on the activity is the loader's; its samples are also written to `copy`.
+
+        Args:
+            on_medium: it has a database open. One that idles writes its own files alone, which a board keeps in memory.
+        """
         with self._lock:
             self._idle_until(time.monotonic_ns())
             self._loader_runs = True
-            self._reader.start(self._newest_ns)
+            self._reader.start(self._newest_ns, on_medium=on_medium)
             self._copy = copy.open("w")
 
     def loader_ended(self) -> None:

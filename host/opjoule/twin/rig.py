@@ -55,7 +55,7 @@ class TwinDevice(LocalDevice):
     ) -> LoaderProcess:
         """Starts the loader with its samples going to the feed, which also writes them to the record."""
         files = loader_files(raw, tag)
-        self._feed.loader_starts(files["--system"])
+        self._feed.loader_starts(files["--system"], on_medium=arguments[0] in {"load", "run"})
         files["--system"] = self._feed.system.path
         period_ms = _SIGNATURE_PERIOD_MS if arguments[0] == "sync" else _SYSTEM_PERIOD_MS
         options = [*file_options(arguments[0], files), "--system-period-ms", str(period_ms)]
