@@ -165,3 +165,11 @@ def test_vendored_library_is_what_its_note_says() -> None:
     for name, digest in stated.items():
         assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() == digest
     assert "MIT License" in (VENDOR / "uPlot.LICENSE").read_text()
+
+
+def test_a_result_of_before_a_part_of_the_budget_was_known_is_still_shown(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    older = {part: entry for part, entry in RESULT["budget"].items() if part not in {"voltage", "timebase"}}
+    put_result(tmp_path, {**RESULT, "budget": older})
+    text = words_of(write_report(tmp_path)).text
+    assert "Uncertainty budget of the energy" in text and "timebase" not in text
