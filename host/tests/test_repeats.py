@@ -14,7 +14,7 @@ from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.measurement.summary import sensor_energies
 from opjoule.measurement.trace_faults import trace_faults
 from opjoule.record.withheld import ABOVE_IDLE
-from opjoule.trace.power_trace import PowerTrace
+from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.units import Measured
 
 STEP_NS = 1_000_000
@@ -112,3 +112,18 @@ def test_clipped_idle_withholds_what_is_above_it():
         trace_faults(1, repeat_energy(Placed(Cells.of(trace_of()), ina219_breakout(), MAP), phases(), 1))
         == []
     )
+
+
+def test_a_window_with_two_per_cent_lost_is_told_and_keeps_its_figure():
+    trace = trace_of()
+    start_ns = next(phase.start_board_ns for phase in phases() if phase.name == "run")
+    lost = (trace.meter_ns >= start_ns + 500_000_000) & (trace.meter_ns < start_ns + 528_000_000)
+    current_a, voltage_v = trace.current_a.copy(), trace.voltage_v.copy()
+    current_a[lost] = voltage_v[lost] = np.nan
+    gap = Gap.between(start_ns + 500_000_000 - STEP_NS, start_ns + 528_000_000, 28, "cable")
+    holed = PowerTrace.of(trace.meter_ns, current_a, voltage_v, [gap])
+    energy = repeat_energy(Placed(Cells.of(holed), ina219_breakout(), MAP), phases(), 1)
+    (fault,) = trace_faults(1, energy)
+    assert "repeat 1, run: 2." in fault.line
+    assert fault.withholds == ()
+    assert energy.run.energy.value == pytest.approx(RUN_W * RUNS_S[0], rel=0.01)

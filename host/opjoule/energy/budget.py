@@ -38,6 +38,10 @@ class Budget:
         absent = {part: reason for part, reason in self.absent.items() if part != name}
         return Budget({**self.parts, name: standard_u}, absent)
 
+    def scaled(self, factor: float) -> Budget:
+        """The budget of the energy times an exact factor."""
+        return Budget({name: abs(factor) * part for name, part in self.parts.items()}, self.absent)
+
     def energy(self, value_j: float) -> Measured:
         """The energy [J] with the budget's expanded uncertainty."""
         return Measured.from_standard(value_j, self.standard_u, "J")

@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from opjoule.devices.server_samples import server_usage
+from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.energy.window import seen
@@ -66,6 +67,7 @@ def build_result(
         "repeats": len(repeats),
         **entries,
         **budgets([each.energy for each in repeats]),
+        "headline_budget": _headline_budget(repeats),
         "by_repeat": by_repeat([each.figures for each in repeats]),
         "lost_samples": exact(sum(each.energy.whole.lost_samples for each in repeats), "1"),
         "seen_share": seen([each.energy.run for each in repeats]),
@@ -154,6 +156,18 @@ def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
         values_j = [energy.energy.value for energy in each]
         made[key] = mean_budget([energy.budget for energy in each], values_j) if each else None
     return made | ({} if made["budget"] else {"budget": Missing(NO_IDLE, "J")})
+
+
+def _headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
+    """The budget of the energy above idle per operation, with the spread of what an operation cost."""
+    made, values_j = [], []
+    for each in repeats:
+        value, count = each.figures["marginal_energy_per_operation_j"], each.figures["operations"]
+        if each.energy.marginal is None or isinstance(value, Missing) or isinstance(count, Missing):
+            return None
+        made.append(each.energy.marginal.budget.scaled(1.0 / count.value))
+        values_j.append(value.value)
+    return mean_budget(made, values_j)
 
 
 SENSOR_KEYS = ("run_energy_j", "energy_j", "marginal_energy_j", "power_w", "idle_power_w")

@@ -25,15 +25,16 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         ENERGY: (
             *("run_energy_j", "write_back_energy_j", "energy_j", "marginal_energy_j", "harness_energy_j"),
             *("energy_per_operation_j", "marginal_energy_per_operation_j", "power_w", "idle_power_w"),
-            *("budget", "marginal_budget", "by_sensor"),
+            *("budget", "marginal_budget", "headline_budget", "by_sensor"),
         ),
         ABOVE_IDLE: (
             *("write_back_energy_j", "energy_j", "marginal_energy_j", "harness_energy_j", "idle_power_w"),
-            *("energy_per_operation_j", "marginal_energy_per_operation_j", "budget", "marginal_budget"),
+            *("energy_per_operation_j", "marginal_energy_per_operation_j"),
+            *("budget", "marginal_budget", "headline_budget"),
         ),
         PER_OPERATION: (
             *("operations", "energy_per_operation_j", "marginal_energy_per_operation_j", "harness_energy_j"),
-            *("throughput_per_s", "bandwidth_bytes_per_s", "latency_s", "by_operation"),
+            *("throughput_per_s", "bandwidth_bytes_per_s", "latency_s", "by_operation", "headline_budget"),
         ),
     }
 )
@@ -58,6 +59,6 @@ def withhold(entries: Mapping[str, Any], withheld: Mapping[str, str]) -> dict[st
 
 
 def _withheld(key: str, reason: str) -> Any:  # a Missing, or what stands for a group of them
-    if key in {"by_sensor", "marginal_budget"}:
+    if key in {"by_sensor", "marginal_budget", "headline_budget"}:
         return None
     return Missing(reason, UNITS.get(key) or (GROUPED[key][1] if key in GROUPED else ""))

@@ -49,8 +49,9 @@ def shares(budget: object) -> dict[str, float]:
     return {name: squares[name] / total for name in sorted(squares, key=lambda name: -squares[name])}
 
 
-def largest_part(result: Mapping[str, Any], key: str = "budget") -> LargestPart | None:
-    """The largest part of the energy's budget, or of the marginal energy's (key "marginal_budget")."""
+def largest_part(result: Mapping[str, Any], key: str = "") -> LargestPart | None:
+    """The largest part of one budget, or of the headline's; results of schema version 1 have the energy's alone."""
+    key = key or ("headline_budget" if result.get("headline_budget") else "budget")
     found = shares(result.get(key))
     return LargestPart(*next(iter(found.items()))) if found else None
 
@@ -58,7 +59,7 @@ def largest_part(result: Mapping[str, Any], key: str = "budget") -> LargestPart 
 def remedies(result: Mapping[str, Any]) -> list[str]:
     """What would make the result better, most useful first; empty without a budget."""
     lines = []
-    for key in ("budget", "marginal_budget"):
+    for key in ("headline_budget", "marginal_budget", "budget"):
         largest = largest_part(result, key)
         if largest and REMEDIES[largest.name] not in lines:
             lines.append(REMEDIES[largest.name])

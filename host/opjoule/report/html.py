@@ -166,6 +166,9 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *sections.latency(answer, timeline.latency),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
         *sections.breakdown(answer.result, "by_activity", "By activity of the engine", "activity"),
+        *sections.budget(
+            answer.result, "headline_budget", "Uncertainty budget of the energy above idle per operation"
+        ),
         *sections.budget(answer.result, "budget", "Uncertainty budget of the energy"),
         *sections.budget(answer.result, "marginal_budget", "Uncertainty budget of the energy above idle"),
         *sections.quantities(answer),

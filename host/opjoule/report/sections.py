@@ -22,7 +22,7 @@ TILES = {
     "throughput_per_s": "throughput, operations",
     "latency_s.p99": "latency, 99 %",
 }
-OWN_TABLES = ("budget.", "marginal_budget.", "by_operation.", "by_activity.")
+OWN_TABLES = ("budget.", "marginal_budget.", "headline_budget.", "by_operation.", "by_activity.")
 LATENCIES = ("mean", "p50", "p95", "p99", "max")
 
 
