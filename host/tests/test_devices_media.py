@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-import argparse
 import json
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
-from opjoule.cli.media import ROWS, compared, each_medium, media_order, run_media
-from opjoule.errors import BadInput
+from opjoule.cli import arguments
+from opjoule.cli.measure import run_report
+from opjoule.cli.media import asked_media, media_order, run_media
+from opjoule.cli.planning import make_plan
+from opjoule.errors import BadInput, DeviceFault, RecordFault
+from opjoule.record.run_record import RunRecord
+from opjoule.report.media import KEYS, cells, compared, notes, print_media, read_index
 
 MEDIA = ["sd", "emmc", "ssd"]
+UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_per_s": "1/s"}
 
 
-def result(value: float, u: float | None) -> dict:
-    number = {"value": value, "u": u, "unit": "x"}
-    return {"simulated": True, **{key: number for key, _, _ in ROWS}}
+def result(value: float, u: float | None, **changed) -> dict:
+    numbers = {key: {"value": value, "u": u, "unit": UNITS.get(key, "B")} for key in KEYS}
+    return {"schema": {"name": "result", "version": 2}, "simulated": True, **numbers, **changed}
 
 
 def test_each_block_holds_every_medium_once():
@@ -37,42 +44,134 @@ def test_uncertainty_of_a_mean_joins_the_sensors_and_the_repeats():
     assert spread["u"] == pytest.approx((0.1**2 + (13.97 * 0.1) ** 2) ** 0.5, rel=1e-3)
 
 
-def test_a_number_that_a_run_lacks_stays_missing_with_its_reason():
-    without = result(1.0, 0.1)
-    without["power_w"] = {"value": None, "u": None, "unit": "W", "reason": "gap too long"}
-    assert compared([result(1.0, 0.1), without])["power_w"]["reason"] == "gap too long"
+def test_a_run_without_a_number_costs_the_others_nothing():
+    without = result(1.0, 0.1, power_w={"value": None, "u": None, "unit": "W", "reason": "gap too long"})
+    assert compared([result(3.0, 0.1), without])["power_w"] == {
+        "value": 3.0,
+        "u": pytest.approx(0.1),
+        "unit": "W",
+        "runs": 1,
+    }
+    assert compared([without])["power_w"]["reason"] == "gap too long"
     assert compared([result(1.0, None)])["power_w"]["u"] is None
 
 
-def options(**changed) -> argparse.Namespace:
-    return argparse.Namespace(
-        **{"storage": "sd,emmc", "repeats": 2, "seed": 1, "out": None, "json": True, **changed}
-    )
+@pytest.mark.parametrize("storage", ["sd,sd", "sd,", ",sd"])
+def test_a_medium_named_twice_or_not_at_all_is_refused(storage):
+    with pytest.raises(BadInput, match="name each medium once"):
+        asked_media(storage)
 
 
-def test_all_media_are_measured_with_one_seed_and_kept(tmp_path, capsys):
+def test_the_media_are_those_between_the_commas():
+    assert asked_media("sd, emmc") == ["sd", "emmc"]
+    assert asked_media("sd") == ["sd"]
+    assert asked_media(None) == [None]
+
+
+def plans(repeats: int = 2):
+    argv = [
+        "--db",
+        "leveldb",
+        "--device",
+        "odroid-c2",
+        "--simulate",
+        "--storage",
+        "sd,emmc",
+        "--repeats",
+        str(repeats),
+    ]
+    options = arguments.parse(argv).options
+    return [make_plan(options, medium) for medium in asked_media(options.storage)]
+
+
+def measured(plan, place: Path, *, status: str = "complete", value: float = 1e-3) -> int:
+    record = RunRecord.create(place, plan.asked, simulated=True)
+    (place / "result.json").write_text(json.dumps(result(value, value / 20)))
+    record.finish(status)
+    return 0
+
+
+def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
     seen = []
 
-    def run_one(asked: argparse.Namespace) -> int:
-        seen.append((asked.storage, asked.seed, asked.repeats))
-        asked.out.mkdir(parents=True)
-        (asked.out / "result.json").write_text(json.dumps(result(1.0, 0.1)))
-        return 1 if asked.storage == "sd" else 0
+    def measure_one(plan, place: Path) -> int:
+        seen.append((plan.medium, plan.seed, plan.repeats, plan.asked["storage"]))
+        return measured(plan, place)
 
-    assert run_media(options(), tmp_path, run_one) == 1
-    assert sorted(seen) == [("emmc", 1, 1)] * 2 + [("sd", 1, 1)] * 2
+    assert run_media(plans(), tmp_path / "out", measure_one, json=True) == 0
+    assert sorted(seen) == [("emmc", 1, 1, "emmc")] * 2 + [("sd", 1, 1, "sd")] * 2
     summary = json.loads(capsys.readouterr().out)
     assert summary["simulated"] is True
     assert summary["media"]["sd"]["power_w"]["runs"] == 2
-    with pytest.raises(BadInput, match="choose another --out"):
-        run_media(options(), tmp_path, run_one)
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "SIMULATED" in page
+    assert all(f'href="{run["folder"]}/report.html"' in page for run in summary["runs"])
 
 
-@pytest.mark.parametrize("storage", ["sd,sd", "sd,", ",sd"])
-def test_a_medium_named_twice_or_not_at_all_is_refused(tmp_path, storage):
-    with pytest.raises(BadInput, match="name each medium once"):
-        run_media(options(storage=storage), tmp_path, lambda _: 0)
+def test_one_mediums_failure_costs_the_others_nothing(tmp_path, capsys):
+    def measure_one(plan, place: Path) -> int:
+        if plan.medium == "sd":
+            raise DeviceFault("the card is gone")
+        return measured(plan, place)
+
+    assert run_media(plans(), tmp_path / "out", measure_one, json=False) == DeviceFault.exit_code
+    said = capsys.readouterr().out
+    assert "0 of 2" in said
+    assert "2 of 2" in said
+    assert said.count("sd): no result: the card is gone") == 2
+    assert "1.000 ± 0.050 mJ/operation" in said.replace("\N{NO-BREAK SPACE}", " ")
 
 
-def test_each_medium_gets_options_of_its_own():
-    assert [each.storage for each in each_medium(options(storage="sd, emmc"))] == ["sd", "emmc"]
+def test_an_interrupt_keeps_what_was_measured(tmp_path):
+    def measure_one(plan, place: Path) -> int:
+        if place.name.startswith("02"):
+            raise KeyboardInterrupt
+        return measured(plan, place)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_media(plans(), tmp_path / "out", measure_one, json=False)
+    runs, _ = read_index(tmp_path / "out")
+    assert [run.status for run in runs] == ["complete", *["not measured"] * 3]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_run_with_faults_is_in_the_table_and_named(tmp_path):
+    run_media(
+        plans(1),
+        tmp_path / "out",
+        lambda plan, place: measured(plan, place, status="failed") or 6,
+        json=False,
+    )
+    runs, _ = read_index(tmp_path / "out")
+    assert dict(cells(runs))["runs with a result"] == ["1 of 1", "1 of 1"]
+    assert all(line.endswith("failed") for line in notes(runs))
+
+
+def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "out"
+    run_media(plans(), out, measured, json=False)
+    first = capsys.readouterr().out
+    (out / "report.html").unlink()
+    monkeypatch.setattr("opjoule.cli.measure.write_report", lambda _: None)
+    assert run_report(arguments.parse(["report", str(out)]).options) == 0
+    assert capsys.readouterr().out == first
+    assert (out / "report.html").exists()
+
+
+def test_a_folder_of_the_first_version_is_still_read(tmp_path, capsys):
+    for number, plan in enumerate(plans(1), 1):
+        measured(replace(plan, repeats=1), tmp_path / f"{number:02}-{plan.medium}")
+    order = [{"block": 1, "medium": "sd"}, {"block": 1, "medium": "emmc"}]
+    index = {"schema": {"name": "media", "version": 1}, "simulated": True, "order": order, "media": {}}
+    (tmp_path / "media.json").write_text(json.dumps(index))
+    print_media(tmp_path)
+    assert capsys.readouterr().out.count("1 of 1") == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"schema": {"version": 9}, "simulated": true}', '{"schema": 1}', "[]"]
+)
+def test_a_damaged_index_is_the_records_fault(tmp_path, text):
+    (tmp_path / "media.json").write_text(text)
+    with pytest.raises(RecordFault, match=r"media\.json"):
+        read_index(tmp_path)

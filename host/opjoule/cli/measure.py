@@ -8,18 +8,19 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from opjoule.cli import arguments
 from opjoule.cli.failures import told
 from opjoule.cli.leftovers import alone, sweep
-from opjoule.cli.media import each_medium, run_media
+from opjoule.cli.media import asked_media, run_media
 from opjoule.cli.planning import ROOT, clock_evidence, make_plan, show_plan
 from opjoule.devices.board import BoardDevice
 from opjoule.devices.disturbance import find_disturbance
 from opjoule.devices.interface import Device
-from opjoule.devices.rig_board import open_board, preview
+from opjoule.devices.rig_board import described_medium, open_board, preview
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.devices.state_settings import StateSettings
 from opjoule.errors import FAULTY_EXIT, BadInput
@@ -30,6 +31,8 @@ from opjoule.measurement.session import measure, new_directory
 from opjoule.measurement.trace_result import conclude_trace
 from opjoule.record.run_record import RunRecord, check_out, reading
 from opjoule.report.html import write_report
+from opjoule.report.media import INDEX as MEDIA_INDEX
+from opjoule.report.media import print_media, read_index, write_media_report
 from opjoule.report.terminal import print_summary
 
 
@@ -52,46 +55,70 @@ def run_alone(options: argparse.Namespace) -> int:
 def run_measure(options: argparse.Namespace) -> int:
     """The main job: plan, rig, measurement, summary; one medium after the other where --storage names several."""
     options.rig_seed = _rig_seed(options)
-    if "," in (options.storage or ""):
-        if options.dry_run:
-            return max(run_measure(each) for each in each_medium(options))
-        plans = [make_plan(each) for each in each_medium(options)]
-        return run_media(options, options.out or new_directory(ROOT / "runs", plans[0]), run_measure)
-    plan = make_plan(options)
+    plans = [make_plan(options, medium) for medium in asked_media(options.storage)]
+    plan, several = plans[0], len(plans) > 1
     if options.disturb and find_disturbance(options.disturb) and options.simulate:
         raise BadInput("--disturb needs a board: the simulated board's power model knows the loader alone")
     if plan.simulated:
         _check_simulated(plan, options)
     rig = None if plan.simulated else read_rig(options.rig)
-    directory = options.out or new_directory(ROOT / "runs", plan)
+    for each in plans:
+        if rig:
+            described_medium(rig, each.profile, each.medium)
+    directory = options.out or new_directory(
+        ROOT / "runs", replace(plan, medium="media") if several else plan
+    )
     if options.dry_run:
-        show_plan(
-            plan,
-            "simulated INA219 over serial" if rig is None else options.meter or rig.meter,
-            clock_evidence(plan, rig, options.sync),
-            str(directory),
-            [] if rig is None else preview(rig, plan.profile, plan.medium, _state(rig, plan, options)),
-        )
+        for each in plans:
+            _show(each, rig, options, directory)
         return 0
     check_out(directory)
     if plan.generator:
         plan.generator.check(plan.workload, plan.properties, plan.threads)
+    if several:
+        return run_media(
+            plans,
+            directory,
+            lambda one, place: exit_status(_measure_again(one, rig, options, place)[0]),
+            json=options.json,
+        )
+    record, directory = _measure_again(plan, rig, options, directory)
+    _tell(record, options, directory)
+    _tell_truth(plan, options, directory)
+    return exit_status(record)
+
+
+def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> None:
+    """The plan of --dry-run."""
+    show_plan(
+        plan,
+        "simulated INA219 over serial" if rig is None else options.meter or rig.meter,
+        clock_evidence(plan, rig, options.sync),
+        str(directory),
+        [] if rig is None else preview(rig, plan.profile, plan.medium, _state(rig, plan, options)),
+    )
+
+
+def _measure_again(
+    plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path
+) -> tuple[RunRecord, Path]:
+    """Measures, and up to --again times more where the board's state broke a limit; the last record and its place."""
     for attempt in range(options.again + 1):
-        directory = directory if attempt == 0 else directory.with_name(f"{directory.name}-again-{attempt}")
-        record = _measure_once(plan, rig, options, directory)
+        place = directory if attempt == 0 else directory.with_name(f"{directory.name}-again-{attempt}")
+        record = _measure_once(plan, rig, options, place)
         if not record.contents.get("state", {}).get("broken"):
             break
-    if getattr(options, "quiet", False):
-        pass  # one of several, reported together
-    elif options.json and (directory / "result.json").exists():
+    return record, place
+
+
+def _tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> None:
+    if options.json and (directory / "result.json").exists():
         sys.stdout.write((directory / "result.json").read_text())
     elif options.json:
         why = "; ".join(record.contents["faults"]) or "no fault was noted"
         print(f"measure.py: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
         print_summary(directory)
-    _tell_truth(plan, options, directory)
-    return exit_status(record)
 
 
 def _check_simulated(plan: Plan, options: argparse.Namespace) -> None:
@@ -122,7 +149,7 @@ def _rig_seed(options: argparse.Namespace) -> int:
 
 def _tell_truth(plan: Plan, options: argparse.Namespace, directory: Path) -> None:
     """What the simulator knows, beside what was measured."""
-    if not plan.simulated or getattr(options, "quiet", False):
+    if not plan.simulated:
         return
     from opjoule.twin.truth_line import truth_lines
 
@@ -246,12 +273,22 @@ def run_report(options: argparse.Namespace) -> int:
 
     Raises: RecordFault: no readable record. BadInput: its measurement still runs.
     """
+    if (options.record / MEDIA_INDEX).exists():
+        for run in read_index(options.record)[0]:
+            place = options.record / run.folder
+            if (place / "run.json").exists():
+                with reading(place):
+                    _analyse(place)
+        write_media_report(options.record)
+        print_media(options.record)
+        return 0
     with reading(options.record):
-        _report(options.record)
+        _analyse(options.record)
+        print_summary(options.record)
     return 0
 
 
-def _report(directory: Path) -> None:
+def _analyse(directory: Path) -> None:
     record = RunRecord.open(directory)
     if not record.is_finished and "cores" in record.contents["found"]:
         with record.held():
@@ -265,7 +302,6 @@ def _report(directory: Path) -> None:
             conclude_trace(record)
             record.finish("partial")
     write_report(directory)
-    print_summary(directory)
 
 
 def main(argv: list[str]) -> int:

@@ -27,9 +27,11 @@ SEED = 1
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def make_plan(options: argparse.Namespace) -> Plan:
+def make_plan(options: argparse.Namespace, medium: str | None = None) -> Plan:
     """Checks every name and value.
 
+    Args:
+        medium: one of those that --storage names, where it names several.
     Raises: BadInput: the first thing that is wrong.
     """
     profile = find_profile(options.device)
@@ -38,7 +40,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     plan = Plan(
         database=find_database(options.db),
         profile=profile,
-        medium=profile.medium(options.storage),
+        medium=profile.medium(medium or options.storage),
         workload=workload,
         properties=workload_properties(
             options.properties,

@@ -37,7 +37,7 @@ def open_board(
         database: what will be measured.
     Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
     """
-    described, place = _described(rig, profile, medium)
+    described, place = described_medium(rig, profile, medium)
     carrier = check_sync(sync or described.sync or profile.sync)
     shell = open_shell(described)
     try:
@@ -64,7 +64,7 @@ def preview(rig: Rig, profile: Profile, medium: str, state: StateSettings | None
 
     Raises: as open_board().
     """
-    described, place = _described(rig, profile, medium)
+    described, place = described_medium(rig, profile, medium)
     carrier = described.sync or profile.sync
     shell = open_shell(described)
     try:
@@ -76,7 +76,11 @@ def preview(rig: Rig, profile: Profile, medium: str, state: StateSettings | None
         shell.close()
 
 
-def _described(rig: Rig, profile: Profile, medium: str) -> tuple[RigDevice, Medium]:
+def described_medium(rig: Rig, profile: Profile, medium: str) -> tuple[RigDevice, Medium]:
+    """The board's and the medium's descriptions.
+
+    Raises: BadInput: rig.toml has no such board, or the board no such medium.
+    """
     described = rig.device(profile.name)
     if medium not in described.storage:
         known = sorted(described.storage)

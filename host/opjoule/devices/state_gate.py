@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import re
 import statistics
@@ -241,6 +242,13 @@ def broken_by_readings(readings: Sequence[Reading], temperature_limit_c: float) 
 
 def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
     """Adds `speed` to the medium's history, and says where it is far from the median of the earlier ones."""
+    history.parent.mkdir(parents=True, exist_ok=True)
+    with history.with_suffix(".lock").open("w") as lock:  # another measurement may run on this computer
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _compare_speed(history, identity, speed)
+
+
+def _compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
     try:
         media: dict[str, list[dict[str, float]]] = json.loads(history.read_text())
     except (OSError, ValueError):
@@ -254,7 +262,6 @@ def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]
                 name = key.removesuffix("_bytes_per_s")
                 lines.append(f"medium {name} speed {value / 1e6:.1f} MB/s, usually {usual / 1e6:.1f} MB/s")
     media[identity] = [*earlier, asdict(speed)][-20:]
-    history.parent.mkdir(parents=True, exist_ok=True)
     part = history.with_suffix(".part")
     part.write_text(json.dumps(media, indent=1))
     part.replace(history)
