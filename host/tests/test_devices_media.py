@@ -144,7 +144,8 @@ def test_a_run_with_faults_is_in_the_table_and_named(tmp_path):
     )
     runs, _ = read_index(tmp_path / "out")
     assert dict(cells(runs))["runs with a result"] == ["1 of 1", "1 of 1"]
-    assert all(line.endswith("failed") for line in notes(runs))
+    assert sum(line.endswith("failed") for line in notes(runs)) == 2
+    assert "spread between runs" in notes(runs)[0]
 
 
 def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkeypatch):

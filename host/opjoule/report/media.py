@@ -162,6 +162,8 @@ def _cell(number: Mapping[str, Any]) -> str:
 def notes(runs: Sequence[MediumRun]) -> list[str]:
     """Why a run has no result, or came to its end with faults; one line each."""
     lines = []
+    if max((each.block for each in runs), default=0) == 1:
+        lines.append("one run a medium: the spread between runs is not in these intervals (--repeats)")
     for each in runs:
         if each.result is None:
             lines.append(f"{each.folder} (block {each.block}, {each.medium}): no result: {each.why}")
@@ -177,7 +179,7 @@ def print_media(directory: Path, console: Console | None = None) -> None:
     """
     runs, simulated = read_index(directory)
     console = console or Console(highlight=False, markup=False)
-    shown = Table(f"mean of blocks{' (SIMULATED)' if simulated else ''}", *media_of(runs), box=None)
+    shown = Table(f"mean of blocks{' (SIMULATED)' if simulated else ''}, k = 2", *media_of(runs), box=None)
     for title, values in cells(runs):
         shown.add_row(title, *values)
     console.print(shown)
