@@ -165,3 +165,10 @@ def test_another_chip_is_found_and_measured_without_settings(tmp_path, chip, per
     assert abs(rig.total_error) < 1e-3
     assert np.median(np.diff(rig.trace.meter_ns)) * 1e-3 == pytest.approx(period_us, rel=0.01)
     assert rig.truth["sensor"]["shunt"]["missed"] == rig.truth["sensor"]["shunt"]["read_twice"] == 0
+
+
+def test_a_chip_at_the_fast_end_of_its_data_sheet_misses_nothing_and_nothing_is_said_to_be_missed(tmp_path):
+    """Polls then come late all the time, and still find each conversion."""
+    rig = record(tmp_path, constant(), [0.5, 2.5], "--sensor-clock-error-ppm", "125000", end_s=3.0)
+    assert rig.truth["sensor"]["shunt"]["missed"] == 0
+    assert rig.trace.lost_samples == 0 and "conversion_missed" not in rig.summary.losses.faults
