@@ -11,6 +11,11 @@
 namespace opjoule::rig {
 namespace {
 
+/// Message end_of_input (messages.toml), after a delimiter that ends whatever frame is open. It
+/// tells the host an orderly end from a pulled cable.
+const std::vector<std::uint8_t> kEndOfInput = {0x00, 0x08, 0x0b, 0xff, 0xff,
+                                               0xff, 0xff, 0x3c, 0x64, 0x00};
+constexpr double kLongestFrame_s = 0.1;
 constexpr double kSlice_s = 1e-3;          // the host and the input are looked at so often
 constexpr double kPromptSlice_s = 0.2e-3;  // while a command from the host is being answered
 constexpr double kPrompt_s = 20e-3;
@@ -60,11 +65,20 @@ int Rig::run(const volatile std::sig_atomic_t& stop) {
     throw;
   }
   if (!stop) {
+    finish_frame();
     host_port_.hand_on(mcu_.now_s(), stop, true);
+    if (!live_ && !unplug_done_) link_.send(kEndOfInput, stop);
     link_.drain(stop);
   }
   write_truth(stop != 0);
   return stop ? 128 + stop : 0;
+}
+
+/// A line that closes in mid-frame would count as damaged. Frames last 9 ms in the default mode.
+void Rig::finish_frame() {
+  const double until_s = mcu_.now_s() + kLongestFrame_s;
+  while (!live_ && !host_port_.at_frame_end() && mcu_.now_s() < until_s)
+    mcu_.run_until(mcu_.cycle_at(mcu_.now_s() + kPromptSlice_s));
 }
 
 /// False if the live input ends, or a signal comes, before the host has said anything.

@@ -41,6 +41,7 @@ class Rig {
   bool wait_for_host(const volatile std::sig_atomic_t& stop);
   void boot();
   void start_profile(double rig_s);
+  void finish_frame();
   void play(const volatile std::sig_atomic_t& stop);
   void step(const volatile std::sig_atomic_t& stop);
   double allowed_s() const;

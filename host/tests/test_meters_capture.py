@@ -66,7 +66,9 @@ def test_a_pulled_cable_ends_the_capture_and_keeps_the_trace(tmp_path):
             assert "port closed" in str(fault)
             return
     assert "port closed" in summary.ended
-    assert len(read_trace(tmp_path)) == summary.samples
+    trace = read_trace(tmp_path)
+    assert len(trace) == summary.samples
+    assert [gap.reason for gap in trace.gaps] == [summary.ended]
 
 
 def test_a_meter_that_falls_silent_is_a_fault(tmp_path, monkeypatch):
@@ -78,7 +80,9 @@ def test_a_meter_that_falls_silent_is_a_fault(tmp_path, monkeypatch):
     with SoftwareMeter(frames=2) as device:
         summary = record(device, tmp_path, until)
     assert "sent no sample for 0.3 s" in summary.ended
-    assert len(read_trace(tmp_path)) == 32
+    trace = read_trace(tmp_path)
+    assert len(trace) == 32
+    assert trace.gaps[-1].duration_ns >= 300_000_000 and trace.gaps[-1].charge_c is None
 
 
 def test_what_keeps_the_capture_from_writing_is_raised_by_stop(tmp_path, monkeypatch):

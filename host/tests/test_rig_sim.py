@@ -14,7 +14,7 @@ import pytest
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.cells import Cells
 from opjoule.meters.assembler import PENDING_REQUESTS
-from opjoule.meters.interface import MeterGone
+from opjoule.meters.interface import InputEnded
 from opjoule.meters.serial_meter import SerialMeter
 from opjoule.trace.journal import read_edges, read_trace
 from rig_session import FIRMWARE, LIMIT_S, RIG_SIM, capture, record, rig_sim, write_edges, write_profile
@@ -191,7 +191,7 @@ def test_a_host_that_reads_late_still_gets_every_byte(tmp_path):
         # simulator may need longer anyway: what it would have thrown away is counted below.)
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(2)
-        with pytest.raises(MeterGone):
+        with pytest.raises(InputEnded):
             while True:
                 meter.read(0.1)
         losses = meter.losses
@@ -227,7 +227,7 @@ def test_clock_requests_one_after_the_other_cost_no_sample(tmp_path):
     with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 10.0), end_s=10.0), "--pace", "0"):
         meter = sampling_meter(tmp_path)
         meter.clock_exchange()
-        with pytest.raises(MeterGone):
+        with pytest.raises(InputEnded):
             while True:
                 if any(isinstance(event, Exchange) for event in meter.read(0.1)):
                     exchanges += 1
@@ -242,7 +242,8 @@ def test_a_pulled_cable_ends_the_recording_and_keeps_what_came(tmp_path):
     with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0", "--unplug-at", "1.2") as process:
         summary = capture(tmp_path)
         assert process.wait(LIMIT_S) == 0
-    assert summary.ended
+    assert "port closed" in summary.ended and not summary.input_ended
+    assert read_trace(tmp_path).gaps[-1].reason == summary.ended
     recorded_s = float(np.ptp(read_trace(tmp_path).meter_ns)) * 1e-9
     assert 1.0 < recorded_s < 1.3
     assert truth_of(tmp_path)["duration_s"] == SECONDS
@@ -254,6 +255,7 @@ def test_a_brown_out_in_mid_run_is_seen_as_a_reset(tmp_path):
         process.terminate()
         process.wait(LIMIT_S)
     assert "brown" in summary.ended
+    assert "brown" in read_trace(tmp_path).gaps[-1].reason
     assert truth_of(tmp_path)["mcu"]["resets"] == 1
 
 
@@ -261,6 +263,7 @@ def test_a_sensor_that_stops_answering_is_a_counted_fault(tmp_path):
     with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0", "--sensor-fail-at", "1"):
         summary = capture(tmp_path)
     assert summary.losses.faults.get("i2c_nack", 0) > 0
+    assert any("did not answer" in line and "i2c_nack" in line for line in summary.fault_lines())
     assert summary.samples < 2000
 
 

@@ -3,6 +3,7 @@
 namespace opjoule::rig {
 
 void HostPort::push(std::uint8_t byte, double now_s) {
+  last_ = byte;
   if (drop_rate_ > 0 && std::uniform_real_distribution<double>()(random_) < drop_rate_) {
     ++dropped_;
     return;

@@ -27,6 +27,9 @@ class HostPort {
   /// Hands on what is due at `now_s`, or all.
   void hand_on(double now_s, const volatile int& stop, bool all = false);
 
+  /// The last byte ended a frame.
+  bool at_frame_end() const { return last_ == 0; }
+
   std::uint64_t dropped() const { return dropped_; }
 
  private:
@@ -36,6 +39,7 @@ class HostPort {
   Bunching bunching_;
   std::vector<std::uint8_t> waiting_;
   double first_s_ = 0;
+  std::uint8_t last_ = 0;
   std::uint64_t dropped_ = 0;
 };
 

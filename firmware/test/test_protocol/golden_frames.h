@@ -223,6 +223,20 @@ struct golden_ack_bad_value {
   static std::vector<Item> items() { return {}; }
 };
 
+// the last frame of a simulated rig (firmware/sim/rig.cc)
+struct golden_end_of_input {
+  using Message = EndOfInput;
+  using Item = NoItem;
+  static uint32_t seq() { return 4294967295u; }
+  static std::vector<uint8_t> bytes() {
+    return {
+        0x08, 0x0b, 0xff, 0xff, 0xff, 0xff, 0x3c, 0x64, 0x00,
+    };
+  }
+  static Message message() { return {}; }
+  static std::vector<Item> items() { return {}; }
+};
+
 // the first frame of every conversation
 struct golden_identify {
   using Message = Identify;
@@ -337,6 +351,7 @@ struct golden_request_status {
   golden_status_sampling, \
   golden_fault_transmit_full, \
   golden_ack_bad_value, \
+  golden_end_of_input, \
   golden_identify, \
   golden_configure_pairs, \
   golden_configure_shunts, \

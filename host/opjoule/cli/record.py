@@ -9,7 +9,7 @@ import sys
 from dataclasses import asdict
 
 from opjoule.clocks.exchange_file import ExchangeFile
-from opjoule.errors import MeterFault
+from opjoule.errors import Interrupted, MeterFault
 from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.trace_result import conclude_trace
@@ -23,10 +23,14 @@ from opjoule.report.trace_summary import print_trace
 from opjoule.trace.journal import TraceJournal
 
 _POLL_S = 0.1
+INTERRUPTED = "interrupted by the user (Ctrl-C)"
 
 
 def run_record(options: argparse.Namespace) -> int:
-    """Records until the time is up, the meter ends or Ctrl-C; without --seconds the last two are no fault.
+    """Records until the time is up or Ctrl-C comes, or a simulated meter has played its profile.
+
+    Any other end (a reset, silence, a port that closes), and less than the time asked for, is a fault of the record,
+    which is then partial, and has its own exit code: the meter's, or that of an interruption.
 
     Raises: BadInput: the directory holds a record already. MeterFault: the meter does not do as asked.
     """
@@ -48,29 +52,29 @@ def run_record(options: argparse.Namespace) -> int:
 def _record(
     record: RunRecord, meter: Meter, seconds: float | None, progress: PhaseProgress
 ) -> tuple[CaptureSummary, str]:
-    """Captures `seconds` of the meter's clock; returns what came and why it ended early, empty if it did not.
-
-    A meter whose port closes has ended, as a file does: that is early only if a time was asked for and not reached.
-    """
+    """Captures `seconds` of the meter's clock; returns what came and why it ended early, empty if it did not."""
     journal, seals = TraceJournal(record.directory), SealWatch(record.directory)
     exchanges = ExchangeFile(record.directory / "raw" / METER_EXCHANGES)
     capture = Capture(meter, journal, exchanges)
     progress.phase("record", seconds)
-    ended = ""
+    interrupted = False
     try:
         seals.start()
         capture.start()
         while capture.trace_s < (seconds or math.inf) and not capture.wait(_POLL_S):
             progress.advance_to(capture.trace_s)
     except KeyboardInterrupt:
-        ended = "interrupted by the user (Ctrl-C)"
+        interrupted = True
     finally:
         captured = capture.stop()
         journal.close()
         exchanges.close()
         seals.stop()
-    reached = seconds is not None and capture.trace_s >= seconds
-    return captured, "" if reached else ended or captured.ended or ""
+    if seconds is None or capture.trace_s >= seconds:
+        reached = seconds is not None
+        return captured, "" if reached else captured.ended or ""
+    why = captured.ended or (INTERRUPTED if interrupted else "the simulator's profile has ended")
+    return captured, f"{why}; {capture.trace_s:.3g} of the {seconds:g} s asked for are recorded"
 
 
 def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: argparse.Namespace) -> int:
@@ -80,8 +84,8 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
     for line in captured.fault_lines():
         record.add_fault(line)
     record.update(capture=captured.to_json())
-    whole = concluded and captured.samples > 0 and (not ended or options.seconds is None)
-    record.finish("complete" if whole else "partial")
+    whole = concluded and captured.samples > 0 and not ended
+    record.finish("complete" if whole else "partial" if captured.samples else "failed")
     lost = captured.losses
     if options.json:
         path = record.path("result.json")
@@ -106,4 +110,6 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
         raise MeterFault(
             f"{options.meter} sent no sample: check its sensor's wiring, then host/measure.py doctor"
         )
-    return 0 if whole else MeterFault.exit_code
+    if whole:
+        return 0
+    return Interrupted.exit_code if ended.startswith(INTERRUPTED) else MeterFault.exit_code

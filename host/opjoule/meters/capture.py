@@ -15,6 +15,7 @@ from opjoule.meters.interface import (
     EdgeEvent,
     FaultEvent,
     GapEvent,
+    InputEnded,
     Losses,
     Meter,
     MeterEvent,
@@ -22,12 +23,15 @@ from opjoule.meters.interface import (
 )
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_history import PowerHistory
+from opjoule.trace.power_trace import Gap
 
 EXCHANGE_PERIOD_S = 0.2
 READ_TIMEOUT_S = 0.1
 SILENCE_LIMIT_S = 30.0
 """No sample for so long from a running meter is a fault of its own, never a quiet trace. A simulated one waits for what
 its board did, which takes seconds to come on a busy computer."""
+UNANSWERED = ("i2c_nack", "i2c_timeout", "i2c_bus_error", "sensor_reset")
+"""Counters of the meter that say its sensor was away for a while."""
 FIRST_FAULTS = 100
 """Fault events kept in full; the counters tell the rest."""
 
@@ -50,16 +54,25 @@ class CaptureSummary:
     """round trips between host (near) and meter (far)"""
     losses: Losses = field(default_factory=Losses)
     ended: str | None = None
-    """why the capture ended before it was told to; None if it was not"""
+    """the fault that ended the capture before it was told to; None if there was none"""
+    input_ended: bool = False
+    """a simulated meter has played its profile to the end"""
 
     def fault_lines(self) -> list[str]:
         """What of the capture belongs among the run's faults, a line each."""
-        if not self.clipped_samples:
-            return []
-        return [
-            f"{self.clipped_samples} of {self.samples} samples at the end of the meter's range: energies over them are "
-            "lower bounds; take a wider range, or a smaller shunt (docs/reference/sensors.md)"
-        ]
+        lines = []
+        unanswered = {name: self.losses.faults[name] for name in UNANSWERED if name in self.losses.faults}
+        if unanswered:
+            counts = ", ".join(f"{name} {count}" for name, count in unanswered.items())
+            lines.append(
+                f"the meter's sensor did not answer all the time ({counts}): check its supply, SDA, SCL and pull-ups"
+            )
+        if self.clipped_samples:
+            lines.append(
+                f"{self.clipped_samples} of {self.samples} samples at the end of the meter's range: energies over them "
+                "are lower bounds; take a wider range, or a smaller shunt (docs/reference/sensors.md)"
+            )
+        return lines
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the run record."""
@@ -106,6 +119,7 @@ class Capture:
         self._error: BaseException | None = None
         self._latest: Latest | None = None
         self._first_meter_ns: int | None = None
+        self._heard_s = 0.0
         self.history = PowerHistory()
         """power of the board's supply so far"""
         self._thread = threading.Thread(target=self._run, name="capture", daemon=True)
@@ -161,8 +175,11 @@ class Capture:
             try:
                 self._drain()
                 self._record(self._meter.stop())
+            except InputEnded:
+                self._summary.input_ended = True
             except MeterFault as fault:
                 self._summary.ended = str(fault)
+                self._leave_gap(str(fault))
             self._summary.losses = self._meter.losses
             self._journal.flush()
         except (OSError, ValueError, OpJouleError) as fault:
@@ -170,9 +187,17 @@ class Capture:
         finally:
             self._ended.set()
 
+    def _leave_gap(self, reason: str) -> None:
+        """What flowed from the last sample to the moment at which the meter was given up is not known."""
+        silent_ns = round((time.monotonic() - self._heard_s) * 1e9)
+        if self._latest and silent_ns > 0:
+            start_ns = self._latest.meter_ns + self.period_ns // 2
+            self._journal.append_gap(Gap(start_ns, start_ns + silent_ns, 0, None, reason))
+            self._summary.gaps += 1
+
     def _drain(self) -> None:
         next_exchange_s = 0.0
-        heard_s = time.monotonic()
+        self._heard_s = time.monotonic()
         while not self._stop.is_set():
             now_s = time.monotonic()
             if now_s >= next_exchange_s:
@@ -181,8 +206,8 @@ class Capture:
             before = self._summary.samples
             self._record(self._meter.read(READ_TIMEOUT_S))
             if self._summary.samples > before:
-                heard_s = time.monotonic()
-            elif time.monotonic() - heard_s > SILENCE_LIMIT_S:
+                self._heard_s = time.monotonic()
+            elif time.monotonic() - self._heard_s > SILENCE_LIMIT_S:
                 raise MeterFault(
                     f"the meter sent no sample for {SILENCE_LIMIT_S:g} s: reset it, check its sensor"
                 )

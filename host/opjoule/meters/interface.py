@@ -16,6 +16,10 @@ class MeterGone(MeterFault):
     """The meter disappeared in mid-run: cable pulled, supply lost, or the simulator ended."""
 
 
+class InputEnded(MeterFault):
+    """A simulated meter has played its input to the end: no fault, but nothing more will come."""
+
+
 @dataclass(frozen=True)
 class SensorIdentity:
     """One sensor that the meter found."""

@@ -519,6 +519,27 @@ class Wide:
 
 
 @dataclass(frozen=True, slots=True)
+class EndOfInput:
+    """From the simulated rig alone, outside the numbering: its profile has ended, and the line closes. No
+    firmware sends it.
+    """
+
+    TYPE: ClassVar[int] = 0x0B
+    FIELDS: ClassVar[struct.Struct] = struct.Struct("<")
+
+    def pack(self) -> bytes:
+        """The fields as they travel, without type, seq and CRC."""
+        return self.FIELDS.pack()
+
+    @classmethod
+    def unpack(cls, body: bytes) -> "EndOfInput":
+        """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
+        if len(body) != 0:
+            raise ValueError(f"end_of_input: a body of {len(body)} bytes")
+        return cls()
+
+
+@dataclass(frozen=True, slots=True)
 class Identify:
     """Who are you? Answered with identity, in any state."""
 
@@ -672,6 +693,7 @@ Message = (
     | FaultMessage
     | Ack
     | Wide
+    | EndOfInput
     | Identify
     | Configure
     | Start
@@ -690,6 +712,7 @@ BY_TYPE: dict[int, type[Message]] = {
     0x07: FaultMessage,
     0x08: Ack,
     0x0A: Wide,
+    0x0B: EndOfInput,
     0x81: Identify,
     0x82: Configure,
     0x83: Start,

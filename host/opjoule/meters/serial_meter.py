@@ -12,13 +12,14 @@ from opjoule.energy.sensor import SensorModel as ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.assembler import Assembler, status_ticks
 from opjoule.meters.conversions import ConversionAssembler
-from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, SensorIdentity
+from opjoule.meters.interface import InputEnded, Losses, MeterEvent, MeterIdentity, SensorIdentity
 from opjoule.meters.messages import (
     BAUD,
     Ack,
     Board,
     Clock,
     Configure,
+    EndOfInput,
     Fault,
     Identify,
     Identity,
@@ -78,6 +79,7 @@ class SerialMeter:
         self._assembler: Assembler | None = None
         self._events: list[MeterEvent] = []
         self._reset: Identity | None = None
+        self._input_ended = False
         self._tokens = itertools.count(1)
         self._sharp_until_s = 0.0
 
@@ -132,22 +134,27 @@ class SerialMeter:
         self._expect_done(command, link.command(command))
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
-        """Events since the last call. Raises: MeterGone; MeterFault: the meter was reset in mid-run."""
+        """Events since the last call.
+
+        Raises: MeterGone; InputEnded; MeterFault: the meter was reset in mid-run, or speaks another version now.
+        """
         link, _ = self._opened()
-        if not self._events and self._reset is None:
+        if not self._events and self._reset is None and not self._input_ended:
             link.pump(timeout_s, gather=time.monotonic() >= self._sharp_until_s)
         if self._reset is not None and not self._events:
             cause = _causes(self._reset.reset_cause)
             raise MeterFault(
                 f"meter on {self._path}: was reset in mid-run ({cause}): check its supply and cable"
             )
+        if self._input_ended and not self._events:
+            raise InputEnded(f"meter on {self._path}: the simulator's input has ended")
         return self._handed_out()
 
     def clock_exchange(self) -> None:
         """Begins a round trip, unless the meter was reset: what read() says of that must not be lost to a line
         that has closed since."""
         link, _ = self._opened()
-        if self._reset is not None:
+        if self._reset is not None or self._input_ended:
             return
         token = next(self._tokens) & 0xFFFFFFFF
         self._sharp_until_s = time.monotonic() + REPLY_LIMIT_S
@@ -188,6 +195,7 @@ class SerialMeter:
         """One message from the link."""
         if isinstance(message, Identity):
             self._reset = message  # while running nobody asked for it
+        self._input_ended |= isinstance(message, EndOfInput)
         if self._assembler is not None:
             events = self._assembler.take(message, received_host_ns)
             self._events += events

@@ -7,7 +7,7 @@ import binascii
 from collections import deque
 from dataclasses import asdict, dataclass
 
-from opjoule.meters.messages import MAX_FRAME_BYTES, Identity, Message
+from opjoule.meters.messages import MAX_FRAME_BYTES, EndOfInput, Identity, Message
 
 HEADER_BYTES = 5
 CRC_BYTES = 2
@@ -152,7 +152,8 @@ class FrameReader:
             return None
         self._recent.append(chunk)
         self.counts.frames += 1
-        self._follow(frame)
+        if frame.type != EndOfInput.TYPE:
+            self._follow(frame)
         return frame
 
     def _count(self, fault: WireError) -> None:

@@ -103,6 +103,7 @@ enum class Type : uint8_t {
   fault = 0x07,
   ack = 0x08,
   wide = 0x0a,
+  end_of_input = 0x0b,
   identify = 0x81,
   configure = 0x82,
   start = 0x83,
@@ -547,6 +548,17 @@ struct WideItem {
     shunt = static_cast<int32_t>(in.get32());
     bus = static_cast<uint32_t>(in.get32());
   }
+};
+
+// From the simulated rig alone, outside the numbering: its profile has ended, and the line closes.
+// No firmware sends it.
+struct EndOfInput {
+  static constexpr uint8_t kType = 0x0b;
+  static constexpr uint8_t kBytes = 0;
+  template <typename Writer>
+  void write(Writer&) const {}
+  template <typename Reader>
+  void read(Reader&) {}
 };
 
 // Who are you? Answered with identity, in any state.
