@@ -2,15 +2,15 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <fstream>
+
+#include "board/input_file.h"
 
 namespace opjoule {
 namespace {
 
 constexpr size_t kShown = 60;  // bytes of a wrong line in its message
+constexpr size_t kLongestFile = size_t{1} << 20;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\f' || c == '\r'; }
 
@@ -33,31 +33,84 @@ bool continues(std::string_view line) {
   return backslashes % 2 == 1;
 }
 
-std::string unescape(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '\\' || i + 1 == text.size()) {
-      out.push_back(text[i]);
+std::string_view trim_front(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  return text;
+}
+
+// The next line of `text` from *at on, without its end: \n, \r or both, as in java.util.Properties.
+bool next_line(std::string_view text, size_t* at, std::string_view* line) {
+  if (*at >= text.size()) return false;
+  const size_t end = std::min(text.find_first_of("\r\n", *at), text.size());
+  *line = text.substr(*at, end - *at);
+  *at = end + (text.substr(end).starts_with("\r\n") ? 2 : 1);
+  return true;
+}
+
+void append_utf8(uint32_t point, std::string* out) {
+  const auto put = [out](uint32_t byte) { out->push_back(static_cast<char>(byte)); };
+  if (point < 0x80) return put(point);
+  if (point < 0x800) {
+    put(0xc0 | point >> 6);
+  } else if (point < 0x10000) {
+    put(0xe0 | point >> 12);
+    put(0x80 | (point >> 6 & 0x3f));
+  } else {
+    put(0xf0 | point >> 18);
+    put(0x80 | (point >> 12 & 0x3f));
+    put(0x80 | (point >> 6 & 0x3f));
+  }
+  put(0x80 | (point & 0x3f));
+}
+
+// The four hexadecimal digits at the front of `text`; -1 where there are none.
+int32_t take_hex4(std::string_view* text) {
+  int32_t value = 0;
+  const char* first = text->data();
+  if (text->size() < 4 || !std::isxdigit(static_cast<unsigned char>(*first)) ||
+      std::from_chars(first, first + 4, value, 16).ptr != first + 4)
+    return -1;
+  text->remove_prefix(4);
+  return value;
+}
+
+// What follows \u, in UTF-8; a character beyond 16 bits is a pair of escapes. False where it is no
+// character, or NUL, which no path or name can hold.
+bool unescape_unicode(std::string_view* text, std::string* out) {
+  const int32_t first = take_hex4(text);
+  if (first <= 0) return false;
+  auto point = static_cast<uint32_t>(first);
+  if (point >= 0xd800 && point < 0xe000) {
+    if (point >= 0xdc00 || !text->starts_with("\\u")) return false;
+    text->remove_prefix(2);
+    const int32_t second = take_hex4(text);
+    if (second < 0xdc00 || second >= 0xe000) return false;
+    point = 0x10000 + ((point - 0xd800) << 10) + (static_cast<uint32_t>(second) - 0xdc00);
+  }
+  append_utf8(point, out);
+  return true;
+}
+
+// java.util.Properties' escapes. False for a \u without a character.
+bool unescape(std::string_view text, std::string* out) {
+  while (!text.empty()) {
+    const char c = text.front();
+    text.remove_prefix(1);
+    if (c != '\\' || text.empty()) {
+      out->push_back(c);
       continue;
     }
-    switch (text[++i]) {
-      case 't':
-        out.push_back('\t');
-        break;
-      case 'n':
-        out.push_back('\n');
-        break;
-      case 'r':
-        out.push_back('\r');
-        break;
-      case 'f':
-        out.push_back('\f');
-        break;
-      default:
-        out.push_back(text[i]);
+    const char escaped = text.front();
+    text.remove_prefix(1);
+    constexpr std::string_view kLetters = "tnrf";
+    const size_t letter = kLetters.find(escaped);
+    if (escaped == 'u') {
+      if (!unescape_unicode(&text, out)) return false;
+    } else {
+      out->push_back(letter == std::string_view::npos ? escaped : "\t\n\r\f"[letter]);
     }
   }
-  return out;
+  return true;
 }
 
 // Position of the first '=' or ':' that no backslash escapes.
@@ -118,31 +171,37 @@ std::string number_text(double value) {
 }  // namespace
 
 Status Properties::load_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in)
-    return {StatusCode::kBadInput,
-            "workload file " + path + ": cannot be opened: " + std::strerror(errno)};
-  std::string line;
+  std::string text;
+  if (Status status = read_input("workload file ", path, kLongestFile, &text); !status.is_ok())
+    return status;
+  size_t at = 0;
   size_t line_number = 0;
-  while (std::getline(in, line)) {
+  for (std::string_view line; next_line(text, &at, &line);) {
     const size_t first_line = ++line_number;
-    std::string logical(trim(line));
+    std::string logical(trim_front(line));
     if (logical.empty() || logical[0] == '#' || logical[0] == '!') continue;
-    while (continues(logical) && std::getline(in, line)) {
+    while (continues(logical) && next_line(text, &at, &line)) {
       ++line_number;
       logical.pop_back();
-      logical.append(trim(line));
+      logical.append(trim_front(line));
     }
+    const auto bad_line = [&](const std::string& expected) {
+      return Status(StatusCode::kBadInput,
+                    "workload file " + path + ", line " + std::to_string(first_line) +
+                        ": expected " + expected + ", found '" + logical.substr(0, kShown) +
+                        (logical.size() > kShown ? "...'" : "'"));
+    };
     const size_t separator = find_separator(logical);
     if (separator == std::string::npos || trim(logical.substr(0, separator)).empty())
-      return {StatusCode::kBadInput,
-              "workload file " + path + ", line " + std::to_string(first_line) +
-                  ": expected key=value, found '" + logical.substr(0, kShown) +
-                  (logical.size() > kShown ? "...'" : "'")};
-    set(unescape(trim(std::string_view(logical).substr(0, separator))),
-        unescape(trim(std::string_view(logical).substr(separator + 1))));
+      return bad_line("key=value");
+    const std::string_view whole(logical);
+    std::string key;
+    std::string value;
+    if (!unescape(trim(whole.substr(0, separator)), &key) ||
+        !unescape(trim(whole.substr(separator + 1)), &value))
+      return bad_line("\\u and the four hexadecimal digits of a character");
+    set(key, value);
   }
-  if (in.bad()) return {StatusCode::kBadInput, "workload file " + path + ": cannot be read"};
   return Status::ok();
 }
 

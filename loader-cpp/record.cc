@@ -6,8 +6,6 @@
 namespace opjoule {
 namespace {
 
-constexpr size_t kHeaderBytes = 4;
-constexpr size_t kEntryBytes = 8;
 constexpr char kAny = 1;
 constexpr char kEven = 3;
 constexpr size_t kMostEvenFields = UINT8_MAX;
@@ -26,8 +24,7 @@ void store(char* to, Int value) {
 }
 
 bool is_even(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths) {
-  if (field_numbers.empty() || field_numbers.size() > kMostEvenFields || lengths[0] > kLongestEven)
-    return false;
+  if (field_numbers.empty()) return false;
   for (size_t i = 0; i < field_numbers.size(); ++i)
     if (field_numbers[i] != i || lengths[i] != lengths[0]) return false;
   return true;
@@ -39,28 +36,31 @@ Status corrupt(size_t size, const std::string& what) {
 
 }  // namespace
 
-size_t Record::values_offset() const {
-  return even_ ? kHeaderBytes : kHeaderBytes + field_count_ * kEntryBytes;
-}
-
 uint32_t Record::length(size_t i) const {
   return even_ ? even_length_ : load<uint32_t>(buffer_.data() + kHeaderBytes + i * kEntryBytes + 4);
 }
 
+bool Record::reset_even(size_t field_count, size_t length) {
+  if (field_count == 0 || field_count > kMostEvenFields || length > kLongestEven) return false;
+  field_count_ = field_count;
+  even_ = true;
+  even_length_ = static_cast<uint32_t>(length);
+  buffer_.resize(kHeaderBytes + field_count * length);
+  char* out = buffer_.data();
+  out[0] = kEven;
+  out[1] = static_cast<char>(field_count);
+  store(out + 2, static_cast<uint16_t>(length));
+  return true;
+}
+
 void Record::reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths) {
+  if (is_even(field_numbers, lengths) && reset_even(field_numbers.size(), lengths[0])) return;
   field_count_ = field_numbers.size();
-  even_ = is_even(field_numbers, lengths);
-  even_length_ = even_ ? lengths[0] : 0;
+  even_ = false;
   size_t total = values_offset();
   for (const uint32_t each : lengths) total += each;
   buffer_.resize(total);
   char* out = buffer_.data();
-  if (even_) {
-    out[0] = kEven;
-    out[1] = static_cast<char>(field_count_);
-    store(out + 2, static_cast<uint16_t>(even_length_));
-    return;
-  }
   out[0] = kAny;
   out[1] = 0;
   store(out + 2, static_cast<uint16_t>(field_count_));
@@ -78,24 +78,25 @@ Status Record::assign(std::string_view stored) {
 
 Status Record::parse() {
   const char* in = buffer_.data();
+  if (buffer_.size() < kHeaderBytes || in[0] != kEven) return parse_other();
+  const size_t count = load<uint8_t>(in + 1);
+  const size_t each = load<uint16_t>(in + 2);
   field_count_ = 0;
-  even_ = false;
-  if (buffer_.size() >= kHeaderBytes && in[0] == kEven) return parse_even();
-  if (buffer_.size() >= kHeaderBytes && in[0] == kAny && in[1] == 0) return parse_any();
-  return corrupt(buffer_.size(), "does not start with record format 1 or 3");
-}
-
-Status Record::parse_even() {
-  const size_t count = load<uint8_t>(buffer_.data() + 1);
-  const auto each = load<uint16_t>(buffer_.data() + 2);
-  const uint64_t total = kHeaderBytes + uint64_t{each} * count;
-  if (count == 0 || total != buffer_.size())
+  if (count == 0 || kHeaderBytes + each * count != buffer_.size())
     return corrupt(buffer_.size(), "says of itself that it has " + std::to_string(count) +
                                        " fields of " + std::to_string(each) + " bytes");
   even_ = true;
-  even_length_ = each;
+  even_length_ = static_cast<uint32_t>(each);
   field_count_ = count;
   return Status::ok();
+}
+
+Status Record::parse_other() {
+  const char* in = buffer_.data();
+  field_count_ = 0;
+  even_ = false;
+  if (buffer_.size() >= kHeaderBytes && in[0] == kAny && in[1] == 0) return parse_any();
+  return corrupt(buffer_.size(), "does not start with record format 1 or 3");
 }
 
 Status Record::parse_any() {
@@ -177,10 +178,6 @@ std::string_view Record::find(uint16_t number) const {
     offset += length(i);
   }
   return {};
-}
-
-uint64_t Record::value_bytes() const {
-  return field_count_ == 0 ? 0 : buffer_.size() - values_offset();
 }
 
 }  // namespace opjoule

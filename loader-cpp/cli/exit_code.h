@@ -13,6 +13,7 @@ enum ExitCode {
   kExitCorrupt = 4,           // stored data contradicts itself, or was written with other settings
   kExitNoSpace = 5,
   kExitUnsupported = 6,
+  kExitIncomplete = 7,  // a load that maxexecutiontime cut short
   kExitInterrupted = 130,
 };
 
@@ -34,6 +35,8 @@ inline int exit_code(StatusCode code) {
       return kExitNoSpace;
     case StatusCode::kUnsupported:
       return kExitUnsupported;
+    case StatusCode::kIncomplete:
+      return kExitIncomplete;
     case StatusCode::kInterrupted:
       return kExitInterrupted;
   }

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "board/clock.h"
+#include "board/proc_file.h"
 #include "board/settle.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
@@ -35,6 +36,7 @@ class PhaseCommand {
     if (!status.is_ok()) return report_failure(status);
     run();
     judge_operations();
+    judge_end();
     settle();
     verify_count();
     close();
@@ -43,6 +45,7 @@ class PhaseCommand {
 
  private:
   Status prepare();
+  [[nodiscard]] Status check_memory() const;
   // No operation of the phase can write.
   [[nodiscard]] bool only_reads() const;
   Status open();
@@ -53,6 +56,8 @@ class PhaseCommand {
   void run();
   void settle();
   void close();
+  Status write_back_rest(double limit_s, const std::string& what, bool* written_back);
+  void judge_end();
   void judge_operations();
   int finish();
   void keep(Status status) {
@@ -93,6 +98,7 @@ Status PhaseCommand::prepare() {
   if (status.is_ok())
     status = WorkloadSettings::from(properties_, options_.trace.empty() ? phase_ : Phase::kReplay,
                                     options_.threads, &settings_);
+  if (status.is_ok()) status = check_memory();
   std::string settle = "auto";
   if (status.is_ok()) status = properties_.choice("settle", {"auto", "none"}, &settle);
   if (status.is_ok()) status = properties_.real("settle.limit_s", 0, 86400, &settle_limit_s_);
@@ -103,6 +109,25 @@ Status PhaseCommand::prepare() {
   if (status.is_ok() && options_.path.empty() && engine_->name != "null")
     status = {StatusCode::kBadInput, "--path: missing; name the folder the database is to live in"};
   return status;
+}
+
+// Records that do not fit into the board's memory would end with the kernel killing something: each
+// thread holds its batch's record, what it has read, and what it merges and writes.
+Status PhaseCommand::check_memory() const {
+  constexpr uint64_t kCopies = 4;
+  const uint64_t record_bytes =
+      uint64_t{settings_.field_lengths.maximum()} * settings_.field_count;
+  const uint64_t needed = kCopies * record_bytes * settings_.threads;
+  ProcFile memory("/proc/meminfo");
+  const uint64_t available = number_after(memory.read(), "MemAvailable:") * 1024;
+  if (available == 0 || needed <= available) return Status::ok();
+  return {StatusCode::kBadInput,
+          "fieldcount=" + std::to_string(settings_.field_count) + " fields of up to " +
+              std::to_string(settings_.field_lengths.maximum()) + " bytes with " +
+              std::to_string(settings_.threads) + " threads need about " +
+              std::to_string(needed >> 20) + " MiB, and this computer has " +
+              std::to_string(available >> 20) +
+              " MiB of memory left; use smaller records or fewer threads"};
 }
 
 bool PhaseCommand::only_reads() const {
@@ -215,6 +240,9 @@ void PhaseCommand::run() {
   instruments_.print_phase(name_ + "-end", outcome.end_board_ns);
   summary_.results = outcome.results;
   if (trace_ != nullptr) summary_.results.skipped_lines = trace_->skipped_lines();
+  const bool all_loaded = phase_ == Phase::kLoad && trace_ == nullptr &&
+                          state_->next_load_number.load() >= state_->load_end;
+  summary_.out_of_time = outcome.out_of_time && !all_loaded;
   summary_.duration_s = static_cast<double>(outcome.end_board_ns - outcome.start_board_ns) * 1e-9;
   summary_.memory_at_end = process_memory();
   keep(outcome.results.fatal);
@@ -240,26 +268,53 @@ void PhaseCommand::settle() {
     }
     left = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
   }
-  const int64_t engine_end_ns = board_ns();
-  const double left_s = settle_limit_s_ - static_cast<double>(engine_end_ns - start_ns) * 1e-9;
-  const bool is_server = options_.path.find("://") != std::string::npos;
-  if (!options_.path.empty() && !is_server && engine_->name != "null") {
-    keep(write_back(options_.path, std::max(left_s, 0.0), &written_back));
-    if (EventFile* events = instruments_.events(); events != nullptr)
-      events->record(EventKind::kSync, engine_end_ns, board_ns(), "syncfs");
-  }
+  const double left_s = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
+  keep(write_back_rest(left_s, "syncfs", &written_back));
   summary_.settled = engine_settled && written_back;
   summary_.settle_s = static_cast<double>(board_ns() - start_ns) * 1e-9;
   instruments_.phase("settle-end",
                      std::string(",\"settled\":") + (summary_.settled ? "true" : "false"));
 }
 
+// syncfs() of the file system that the database is on, if it is on one of this board's.
+Status PhaseCommand::write_back_rest(double limit_s, const std::string& what, bool* written_back) {
+  const bool is_server = options_.path.find("://") != std::string::npos;
+  if (options_.path.empty() || is_server || engine_->name == "null") return Status::ok();
+  const int64_t start_ns = board_ns();
+  Status status = write_back(options_.path, std::max(limit_s, 0.0), written_back);
+  if (EventFile* events = instruments_.events(); events != nullptr)
+    events->record(EventKind::kSync, start_ns, board_ns(), what);
+  return status;
+}
+
+// What an engine writes while it closes belongs to its work, and is brought to the medium before
+// `closed`: after that mark the loader writes nothing but its last lines.
 void PhaseCommand::close() {
   summary_.engine_settings = database_->settings();
+  summary_.engine_settings.try_emplace("updates",
+                                       settings_.blind_updates ? "blind" : "read-merge-write");
   instruments_.phase("close");
   summary_.database_bytes = database_->size_on_disk();
   keep(database_->close());
+  bool written_back = true;
+  if (summary_.settle_asked && !stop_requested()) {
+    keep(write_back_rest(settle_limit_s_ - summary_.settle_s, "syncfs after close", &written_back));
+    summary_.settled = summary_.settled && written_back;
+  }
+  instruments_.phase("closed");
   keep(instruments_.stop());
+}
+
+// A load is whole, or it has failed: a run on what there is of it would be another workload.
+void PhaseCommand::judge_end() {
+  if (phase_ != Phase::kLoad || !summary_.out_of_time || !failure_.is_ok() || stop_requested())
+    return;
+  failure_ = {StatusCode::kIncomplete,
+              "the load was cut short by maxexecutiontime after " +
+                  std::to_string(summary_.results.operations()) +
+                  (trace_ != nullptr ? std::string(" records")
+                                     : " of " + std::to_string(settings_.insert_count) + " records") +
+                  "; finish it with load --resume, or raise maxexecutiontime"};
 }
 
 // Turns operations that did not end as the workload expects into the command's failure.

@@ -1,6 +1,7 @@
 // The command line.
 #include <CLI/CLI.hpp>
 
+#include "board/crash_line.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
 #include "cli/exit_code.h"
@@ -59,7 +60,8 @@ constexpr const char* kAbout =
     "operation ended as\n"
     "the workload expects, 1 some did not, 2 bad input, 3 the database failed, 4 corrupt or "
     "written with other\n"
-    "settings, 5 no space, 6 not supported by the engine, 130 interrupted.";
+    "settings, 5 no space, 6 not supported by the engine, 7 a load cut short by maxexecutiontime, "
+    "130 interrupted.";
 
 // A command-line mistake in one line, as every other failure.
 int usage_failure(const CLI::ParseError& error) {
@@ -145,6 +147,7 @@ int execute(int argc, char** argv) {
     return usage_failure(error);
   }
   catch_stop_signals();
+  report_crashes();
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "load") return run_phase_command(options, Phase::kLoad);
   if (command == "run") return run_phase_command(options, Phase::kRun);

@@ -29,6 +29,8 @@ std::string code_name(StatusCode code) {
       return "corrupt";
     case StatusCode::kUnsupported:
       return "unsupported";
+    case StatusCode::kIncomplete:
+      return "incomplete";
     case StatusCode::kInterrupted:
       return "interrupted";
   }
@@ -104,6 +106,7 @@ std::string summary_json(const Summary& summary) {
                      {"timeout", results.retries.timeout},
                      {"insert", results.insert_retries}};
   json["interrupted"] = summary.interrupted;
+  json["out_of_time"] = summary.out_of_time;
   json["replayed"] = summary.replayed;
   json["failure"] = summary.failure.empty() ? Json(nullptr) : Json(summary.failure);
   json["settled"] = summary.settle_asked ? Json(summary.settled) : Json(nullptr);

@@ -26,6 +26,7 @@ struct Summary {
   bool settled = false;
   bool settle_asked = true;
   bool interrupted = false;
+  bool out_of_time = false;  // maxexecutiontime ended the phase, before its operations did
   bool replayed = false;  // the operations came from a trace
   std::string failure;    // why the command failed, empty if it did not
   std::map<std::string, std::string> engine_settings;

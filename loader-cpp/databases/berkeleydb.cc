@@ -1,9 +1,9 @@
 // Berkeley DB: one key-value pair a record in the B-tree of usertable.db, the value as
 // loader/record.h lays it out.
 //
-// Habits: insert replaces an existing key; update of a whole record is a blind put (it cannot tell
-// a missing key), of single fields a get, merge and put (two threads changing one record at once:
-// the later put wins). A deadlock (mode transactional) is tried again up to 100 times, each counted
+// Habits: insert replaces an existing key; update is a get, merge and put, or with updates=blind a
+// put alone, which cannot tell a missing key (two threads changing one record at once: the later
+// put wins). A deadlock (mode transactional) is tried again up to 100 times, each counted
 // as busy; a scan only where it has visited nothing yet. Without a log (modes store and concurrent)
 // a crash before settle or close may leave the database unusable. In mode store sessions take
 // turns, but where no operation writes: each then has the database open for itself, with a cache of
@@ -101,8 +101,8 @@ class BerkeleySession : public Session {
     return result == 0 ? environment_.wrote(stored.size()) : berkeley_status(result);
   }
 
-  Status update(std::string_view key, const Record& changed, bool whole) override {
-    if (whole) return insert(key, changed);
+  Status update(std::string_view key, const Record& changed, bool blind) override {
+    if (blind) return insert(key, changed);
     if (Status status = read(key, {}, merged_); !status.is_ok()) return status;
     merged_.merge(changed);
     return insert(key, merged_);
@@ -294,7 +294,6 @@ void BerkeleyDatabase::read_back() {
   settings_["berkeleydb.cache_bytes_held"] =
       std::to_string((static_cast<uint64_t>(gibibytes) << 30) + bytes);
   settings_["berkeleydb.page_bytes"] = std::to_string(page_bytes);
-  settings_["berkeleydb.update"] = "whole record: blind put; single fields: get, merge and put";
 }
 
 Status BerkeleyDatabase::count(uint64_t* records) {

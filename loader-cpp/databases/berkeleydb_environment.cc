@@ -86,7 +86,10 @@ Status BerkeleyEnvironment::open_database() {
   uint32_t flags = options_.read_only ? DB_RDONLY : DB_CREATE;
   if (options_.mode != BerkeleyMode::kStore) flags |= DB_THREAD;
   if (options_.mode == BerkeleyMode::kTransactional) flags |= DB_AUTO_COMMIT;
-  return berkeley_status(db_->open(db_, nullptr, "usertable.db", nullptr, DB_BTREE, flags, 0644));
+  const int result = db_->open(db_, nullptr, "usertable.db", nullptr, DB_BTREE, flags, 0644);
+  Status status = berkeley_status(result);
+  // The options are in order: what Berkeley DB calls invalid is the file.
+  return result == EINVAL ? Status(StatusCode::kCorrupt, status.message()) : status;
 }
 
 Status BerkeleyEnvironment::close() {

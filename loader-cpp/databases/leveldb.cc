@@ -1,18 +1,20 @@
 // LevelDB: one key-value pair a record, the value as loader/record.h lays it out.
 //
-// Habits: insert replaces an existing key; update of a whole record is a blind put (it cannot tell
-// a missing key), of single fields a get, merge and put (two threads changing one record at once:
-// the later put wins); remove gets first, to tell a missing key. Any number of sessions share the
-// database.
+// Habits: insert replaces an existing key; update is a get, merge and put, or with updates=blind a
+// put alone, which cannot tell a missing key (two threads changing one record at once: the later
+// put wins); remove gets first, to tell a missing key. Any number of sessions share the database.
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
 #include <leveldb/filter_policy.h>
-#include <leveldb/write_batch.h>
+
+#include <cerrno>
+#include <cstring>
 
 #include "databases/leveldb_env.h"
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
+#include "databases/shared/pair_session.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -41,70 +43,40 @@ const std::vector<PropertyRule>& rules() {
   return all;
 }
 
-Status to_status(const leveldb::Status& status) {
+// LevelDB has a code for few failures: its words tell the rest (util/env_posix.cc). NotFound without
+// words is a missing key, with words a missing file; EINVAL is a mapped table that ends before what
+// is to be read from it.
+Status leveldb_status(const leveldb::Status& status) {
   if (status.ok()) return Status::ok();
-  if (status.IsNotFound()) return Status::not_found();
-  if (status.IsCorruption()) return {StatusCode::kCorrupt, "leveldb: " + status.ToString()};
-  return io_status("leveldb", status.ToString());
+  const std::string words = status.ToString();
+  if (status.IsNotFound() && words == "NotFound: ") return Status::not_found();
+  const bool is_cut = status.IsIOError() && words.ends_with(std::strerror(EINVAL));
+  if (is_cut)
+    return {StatusCode::kCorrupt, "leveldb: " + words + " (the file is shorter than it was)"};
+  if (status.IsCorruption() || status.IsNotFound() || status.IsInvalidArgument())
+    return {StatusCode::kCorrupt, "leveldb: " + words};
+  return io_status("leveldb", words);
 }
 
-leveldb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
-std::string_view view(const leveldb::Slice& text) { return {text.data(), text.size()}; }
-
-struct AccessOptions {
+struct LeveldbApi {
+  leveldb::DB* db = nullptr;
+  LeveldbEnv* env = nullptr;
   leveldb::ReadOptions read;
   leveldb::WriteOptions write;
-};
 
-class LeveldbSession : public Session {
- public:
-  LeveldbSession(leveldb::DB* db, const AccessOptions& access, LeveldbEnv* env)
-      : db_(db), access_(access), env_(env) {}
-
-  Status read(std::string_view key, FieldChoice, Record& out) override {
-    const leveldb::Status got = db_->Get(access_.read, slice(key), &out.buffer());
-    return got.ok() ? out.parse() : to_status(got);
+  leveldb::Status get(std::string_view key, std::string* value) const {
+    return db->Get(read, slice(key), value);
   }
-
-  Status insert(std::string_view key, const Record& record) override {
-    return to_status(db_->Put(access_.write, slice(key), slice(record.stored())));
+  leveldb::Status put(std::string_view key, std::string_view value) const {
+    return db->Put(write, slice(key), slice(value));
   }
-
-  Status update(std::string_view key, const Record& changed, bool whole) override {
-    if (whole) return insert(key, changed);
-    if (Status status = read(key, {}, merged_); !status.is_ok()) return status;
-    merged_.merge(changed);
-    return insert(key, merged_);
+  leveldb::Status remove(std::string_view key) const { return db->Delete(write, slice(key)); }
+  std::unique_ptr<leveldb::Iterator> iterator() const {
+    return std::unique_ptr<leveldb::Iterator>(db->NewIterator(read));
   }
-
-  Status scan(std::string_view start, uint64_t limit, FieldChoice, const Visitor& visit) override {
-    const std::unique_ptr<leveldb::Iterator> at(db_->NewIterator(access_.read));
-    for (at->Seek(slice(start)); at->Valid() && limit > 0; at->Next(), --limit) {
-      if (Status status = scanned_.assign(view(at->value())); !status.is_ok()) return status;
-      visit(view(at->key()), scanned_);
-    }
-    return to_status(at->status());
-  }
-
-  Status remove(std::string_view key) override {
-    if (leveldb::Status got = db_->Get(access_.read, slice(key), &merged_.buffer()); !got.ok())
-      return to_status(got);
-    return to_status(db_->Delete(access_.write, slice(key)));
-  }
-
-  // LevelDB stalls writers for the whole database: whichever session is asked first reports them.
-  [[nodiscard]] RetryCounts retries() const override {
-    taken_.stall += env_->take_stalls();
-    return taken_;
-  }
-
- private:
-  leveldb::DB* db_;
-  AccessOptions access_;
-  LeveldbEnv* env_;
-  Record merged_;
-  Record scanned_;
-  mutable RetryCounts taken_;
+  uint64_t take_stalls() const { return env->take_stalls(); }
+  static leveldb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
+  static Status to_status(const leveldb::Status& status) { return leveldb_status(status); }
 };
 
 class LeveldbDatabase : public Database {
@@ -114,7 +86,7 @@ class LeveldbDatabase : public Database {
   Status open(const OpenRequest& request, std::string_view version);
 
   std::unique_ptr<Session> session(Status&) override {
-    return std::make_unique<LeveldbSession>(db_.get(), access_, &env_);
+    return std::make_unique<PairSession<LeveldbApi>>(api_);
   }
 
   // What is in the memtable stays there: it is in the log, which the caller syncs.
@@ -123,15 +95,7 @@ class LeveldbDatabase : public Database {
     return Status::ok();
   }
 
-  Status count(uint64_t* records) override {
-    leveldb::ReadOptions walk = access_.read;
-    walk.fill_cache = false;
-    const std::unique_ptr<leveldb::Iterator> at(db_->NewIterator(walk));
-    *records = 0;
-    for (at->SeekToFirst(); at->Valid(); at->Next()) ++*records;
-    return to_status(at->status());
-  }
-
+  Status count(uint64_t* records) override { return count_pairs(api_, records); }
   [[nodiscard]] uint64_t size_on_disk() const override { return directory_.bytes(); }
   [[nodiscard]] std::map<std::string, std::string> settings() const override { return settings_; }
 
@@ -148,7 +112,7 @@ class LeveldbDatabase : public Database {
   std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<const leveldb::FilterPolicy> bloom_;
   std::unique_ptr<leveldb::DB> db_;
-  AccessOptions access_;
+  LeveldbApi api_;
   std::map<std::string, std::string> settings_;
 };
 
@@ -172,8 +136,8 @@ leveldb::Options LeveldbDatabase::read_options(Options& options) {
   out.filter_policy = bloom_.get();
   out.reuse_logs = options.boolean("leveldb.reuse_logs");
   out.paranoid_checks = options.boolean("leveldb.paranoid_checks");
-  access_.read.verify_checksums = options.boolean("leveldb.verify_checksums");
-  access_.write.sync = options.sync();
+  api_.read.verify_checksums = options.boolean("leveldb.verify_checksums");
+  api_.write.sync = options.sync();
   return out;
 }
 
@@ -183,12 +147,17 @@ Status LeveldbDatabase::open(const OpenRequest& request, std::string_view versio
   if (!options.status().is_ok()) return options.status();
   if (Status status = directory_.open(request, "leveldb", version); !status.is_ok()) return status;
   leveldb::DB* db = nullptr;
-  if (Status status = to_status(leveldb::DB::Open(engine_options, directory_.path(), &db));
+  if (Status status = leveldb_status(leveldb::DB::Open(engine_options, directory_.path(), &db));
       !status.is_ok())
     return status;
   db_.reset(db);
+  api_.db = db;
+  api_.env = &env_;
+  // A load that is resumed looks for its records anyway.
+  if (const std::string lost = env_.lost_in_recovery(); !lost.empty() && !request.resume)
+    return {StatusCode::kCorrupt, "leveldb: the log is damaged: " + lost +
+                                      "; load the database anew, or finish it with load --resume"};
   settings_ = std::move(options.settings());
-  settings_["leveldb.update"] = "whole record: blind put; single fields: get, merge and put";
   return Status::ok();
 }
 

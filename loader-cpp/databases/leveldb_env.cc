@@ -75,6 +75,10 @@ class LeveldbLog : public leveldb::Logger {
     } else if (is("Compacted ")) {  // the same with the bytes written; the event ends with the
                                     // background call
       std::vsnprintf(activity.compaction, sizeof activity.compaction, format, arguments);
+    } else if (is("%s%s: dropping %d bytes")) {  // DBImpl::RecoverLogFile, its reporter
+      char line[256];
+      std::vsnprintf(line, sizeof line, format, arguments);
+      env_->keep_lost(line);
     } else if (is("Current memtable full; waiting") || is("Too many L0 files; waiting")) {
       env_->begin_wait();
     }
@@ -148,6 +152,11 @@ void LeveldbEnv::SleepForMicroseconds(int micros) {
   target()->SleepForMicroseconds(micros);
   ++stalls_;
   record(EventKind::kStall, start, "slowed down, level 0 fills");
+}
+
+void LeveldbEnv::keep_lost(const char* words) {
+  const std::lock_guard lock(mutex_);
+  if (lost_.empty()) lost_ = words;
 }
 
 // A writer that waits for the last memtable to be flushed goes on by opening a new log file.

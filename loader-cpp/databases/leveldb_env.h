@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <string>
 
 #include "loader/events.h"
 
@@ -25,6 +26,12 @@ class LeveldbEnv : public leveldb::EnvWrapper {
 
   // Waits until no background call is scheduled or running. False after `limit_s`.
   bool wait_idle(double limit_s);
+  // What opening the database dropped from a damaged log, in LevelDB's words; empty where nothing. (A
+  // record cut off at the log's very end is what a killed writer leaves: no damage.)
+  [[nodiscard]] std::string lost_in_recovery() const {
+    const std::lock_guard lock(mutex_);
+    return lost_;
+  }
   // Write stalls since the last call.
   uint64_t take_stalls() { return stalls_.exchange(0); }
 
@@ -41,12 +48,14 @@ class LeveldbEnv : public leveldb::EnvWrapper {
   void record(EventKind kind, int64_t start_board_ns, std::string_view detail);
   leveldb::Status observe(const std::string& name, leveldb::Status status,
                           leveldb::WritableFile** file);
+  void keep_lost(const char* words);
   void begin_wait();
   void end_wait();
 
   EventSink* events_;
   std::atomic<uint64_t> stalls_{0};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::string lost_;
   std::condition_variable idle_;
   int scheduled_ =
       0;  // background calls queued or running; LevelDB queues the next before one ends

@@ -1,9 +1,9 @@
 // LMDB: one key-value pair a record in the unnamed database, the value as loader/record.h lays it
 // out. Keys: 1 to 511 bytes.
 //
-// Habits: insert replaces an existing key; update of a whole record is a blind put (it cannot tell
-// a missing key), of single fields a get, merge and put in one write transaction. Every write
-// commits by itself. Each session keeps one read transaction and one cursor, renewed for each read.
+// Habits: insert replaces an existing key; update is a get, merge and put in one write transaction,
+// or with updates=blind a put alone, which cannot tell a missing key. Every write commits by itself.
+// Each session keeps one read transaction and one cursor, renewed for each read.
 // Any number of sessions; LMDB lets one write at a time. The map is never written through
 // (MDB_WRITEMAP): a full disk would then be a SIGBUS instead of an error.
 #include <lmdb.h>
@@ -133,8 +133,8 @@ class LmdbSession : public Session {
     return put(write, key, record);
   }
 
-  Status update(std::string_view key, const Record& changed, bool whole) override {
-    if (whole) return insert(key, changed);
+  Status update(std::string_view key, const Record& changed, bool blind) override {
+    if (blind) return insert(key, changed);
     WriteTransaction write(shared_);
     if (write.begun() != 0) return to_status(write.begun());
     MDB_val wanted = val(key);
@@ -293,8 +293,6 @@ void LmdbDatabase::read_back() {
   settings_["lmdb.read_ahead"] = (flags & MDB_NORDAHEAD) != 0 ? "false" : "true";
   settings_["durability"] = (flags & MDB_NOSYNC) != 0 ? "async" : "sync";
   settings_["lmdb.page_bytes"] = std::to_string(stat.ms_psize);
-  settings_["lmdb.update"] =
-      "whole record: blind put; single fields: get, merge and put in one transaction";
 }
 
 std::unique_ptr<Database> open_lmdb(const OpenRequest& request, Status& status) {

@@ -214,6 +214,7 @@ Status MongoDatabase::open(const OpenRequest& request, std::string_view version)
                  "&socketTimeoutMS=" + std::to_string(socket_ms);
   events_ = request.events;
   settings_ = std::move(options.settings());
+  settings_["updates"] = "in place";
   settings_["mongodb.database"] = options_.database;
   if (Status status = client_.open(options_); !status.is_ok()) return status;
   if (Status status = read_server(); !status.is_ok()) return status;

@@ -51,7 +51,9 @@ class NullDatabase : public Database {
     return Status::ok();
   }
   [[nodiscard]] uint64_t size_on_disk() const override { return 0; }
-  [[nodiscard]] std::map<std::string, std::string> settings() const override { return {}; }
+  [[nodiscard]] std::map<std::string, std::string> settings() const override {
+    return {{"updates", "none"}};
+  }
   Status close() override { return Status::ok(); }
 
  private:

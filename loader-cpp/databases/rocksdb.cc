@@ -1,10 +1,9 @@
 // RocksDB: one key-value pair a record, the value as loader/record.h lays it out, in the default
 // column family.
 //
-// Habits: insert replaces an existing key; update of a whole record is a blind put (it cannot tell
-// a missing key), of single fields a get, merge and put (two threads changing one record at once:
-// the later put wins); remove gets first, to tell a missing key. Any number of sessions share the
-// database.
+// Habits: insert replaces an existing key; update is a get, merge and put, or with updates=blind a
+// put alone, which cannot tell a missing key (two threads changing one record at once: the later
+// put wins); remove gets first, to tell a missing key. Any number of sessions share the database.
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
@@ -20,6 +19,7 @@
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
+#include "databases/shared/pair_session.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -48,18 +48,15 @@ const std::vector<PropertyRule>& rules() {
   return all;
 }
 
-Status to_status(const rocksdb::Status& status) {
+Status rocksdb_status(const rocksdb::Status& status) {
   if (status.ok()) return Status::ok();
   if (status.IsNotFound()) return Status::not_found();
-  if (status.IsCorruption()) return {StatusCode::kCorrupt, "rocksdb: " + status.ToString()};
-  if (status.IsNoSpace()) return {StatusCode::kNoSpace, "rocksdb: " + status.ToString()};
-  if (status.IsBusy() || status.IsTimedOut())
-    return {StatusCode::kBusy, "rocksdb: " + status.ToString()};
+  const std::string words = "rocksdb: " + status.ToString();
+  if (status.IsCorruption() || status.IsPathNotFound()) return {StatusCode::kCorrupt, words};
+  if (status.IsNoSpace()) return {StatusCode::kNoSpace, words};
+  if (status.IsBusy() || status.IsTimedOut()) return {StatusCode::kBusy, words};
   return io_status("rocksdb", status.ToString());
 }
-
-rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
-std::string_view view(const rocksdb::Slice& text) { return {text.data(), text.size()}; }
 
 rocksdb::CompressionType compression_of(const std::string& name) {
   if (name == "none") return rocksdb::kNoCompression;
@@ -68,60 +65,28 @@ rocksdb::CompressionType compression_of(const std::string& name) {
   return rocksdb::kSnappyCompression;
 }
 
-struct AccessOptions {
+struct RocksdbApi {
+  rocksdb::DB* db = nullptr;
+  rocksdb::ColumnFamilyHandle* values = nullptr;
+  RocksdbListener* listener = nullptr;
   rocksdb::ReadOptions read;
   rocksdb::WriteOptions write;
-};
 
-class RocksdbSession : public Session {
- public:
-  RocksdbSession(rocksdb::DB* db, const AccessOptions& access, RocksdbListener* listener)
-      : db_(db), values_(db->DefaultColumnFamily()), access_(access), listener_(listener) {}
-
-  Status read(std::string_view key, FieldChoice, Record& out) override {
-    const rocksdb::Status got = db_->Get(access_.read, values_, slice(key), &out.buffer());
-    return got.ok() ? out.parse() : to_status(got);
+  rocksdb::Status get(std::string_view key, std::string* value) const {
+    return db->Get(read, values, slice(key), value);
   }
-
-  Status insert(std::string_view key, const Record& record) override {
-    return to_status(db_->Put(access_.write, values_, slice(key), slice(record.stored())));
+  rocksdb::Status put(std::string_view key, std::string_view value) const {
+    return db->Put(write, values, slice(key), slice(value));
   }
-
-  Status update(std::string_view key, const Record& changed, bool whole) override {
-    if (whole) return insert(key, changed);
-    if (Status status = read(key, {}, merged_); !status.is_ok()) return status;
-    merged_.merge(changed);
-    return insert(key, merged_);
+  rocksdb::Status remove(std::string_view key) const {
+    return db->Delete(write, values, slice(key));
   }
-
-  Status scan(std::string_view start, uint64_t limit, FieldChoice, const Visitor& visit) override {
-    const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(access_.read, values_));
-    for (at->Seek(slice(start)); at->Valid() && limit > 0; at->Next(), --limit) {
-      if (Status status = scanned_.assign(view(at->value())); !status.is_ok()) return status;
-      visit(view(at->key()), scanned_);
-    }
-    return to_status(at->status());
+  std::unique_ptr<rocksdb::Iterator> iterator() const {
+    return std::unique_ptr<rocksdb::Iterator>(db->NewIterator(read, values));
   }
-
-  Status remove(std::string_view key) override {
-    const rocksdb::Status got = db_->Get(access_.read, values_, slice(key), &merged_.buffer());
-    return to_status(got.ok() ? db_->Delete(access_.write, values_, slice(key)) : got);
-  }
-
-  // RocksDB stalls writers for the whole database: whichever session is asked first reports them.
-  [[nodiscard]] RetryCounts retries() const override {
-    taken_.stall += listener_->take_stalls();
-    return taken_;
-  }
-
- private:
-  rocksdb::DB* db_;
-  rocksdb::ColumnFamilyHandle* values_;
-  AccessOptions access_;
-  RocksdbListener* listener_;
-  Record merged_;
-  Record scanned_;
-  mutable RetryCounts taken_;
+  uint64_t take_stalls() const { return listener->take_stalls(); }
+  static rocksdb::Slice slice(std::string_view text) { return {text.data(), text.size()}; }
+  static Status to_status(const rocksdb::Status& status) { return rocksdb_status(status); }
 };
 
 class RocksdbDatabase : public Database {
@@ -133,14 +98,14 @@ class RocksdbDatabase : public Database {
   Status open(const OpenRequest& request, std::string_view version);
 
   std::unique_ptr<Session> session(Status&) override {
-    return std::make_unique<RocksdbSession>(db_.get(), access_, listener_.get());
+    return std::make_unique<PairSession<RocksdbApi>>(api_);
   }
   Status settle(double limit_s, bool* settled) override;
-  Status count(uint64_t* records) override;
+  Status count(uint64_t* records) override { return count_pairs(api_, records); }
   [[nodiscard]] uint64_t size_on_disk() const override { return directory_.bytes(); }
   [[nodiscard]] std::map<std::string, std::string> settings() const override { return settings_; }
   Status close() override {
-    const Status status = to_status(db_->Close());
+    const Status status = rocksdb_status(db_->Close());
     db_.reset();
     return status;
   }
@@ -153,7 +118,7 @@ class RocksdbDatabase : public Database {
   std::unique_ptr<rocksdb::Env> env_;
   std::shared_ptr<RocksdbListener> listener_;
   std::unique_ptr<rocksdb::DB> db_;
-  AccessOptions access_;
+  RocksdbApi api_;
   std::map<std::string, std::string> settings_;
 };
 
@@ -180,9 +145,9 @@ rocksdb::Options RocksdbDatabase::read_options(Options& options) {
   if (const int64_t bits = options.integer("rocksdb.bloom_bits_per_key", 0, 100); bits > 0)
     table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(static_cast<double>(bits)));
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-  access_.write.disableWAL = !options.boolean("rocksdb.log");
-  access_.write.sync = options.sync();
-  access_.read.verify_checksums = options.boolean("rocksdb.verify_checksums");
+  api_.write.disableWAL = !options.boolean("rocksdb.log");
+  api_.write.sync = options.sync();
+  api_.read.verify_checksums = options.boolean("rocksdb.verify_checksums");
   return out;
 }
 
@@ -190,15 +155,23 @@ Status RocksdbDatabase::open(const OpenRequest& request, std::string_view versio
   Options options("rocksdb", *request.properties, rules());
   rocksdb::Options engine_options = read_options(options);
   if (!options.status().is_ok()) return options.status();
-  if (access_.write.sync && access_.write.disableWAL)
+  if (api_.write.sync && api_.write.disableWAL)
     return {StatusCode::kBadInput, "durability=sync contradicts rocksdb.log=false"};
   if (Status status = directory_.open(request, "rocksdb", version); !status.is_ok()) return status;
   engine_options.info_log = rocksdb_log(directory_.file("LOG"));
+  // RocksDB's default stops at damage in its log without a word and drops what follows: the records
+  // lost would be looked for in vain. What a killed writer leaves at the log's end is no damage. A
+  // load that is resumed looks for its records anyway.
+  if (!request.resume)
+    engine_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* db = nullptr;
-  if (Status status = to_status(rocksdb::DB::Open(engine_options, directory_.path(), &db));
+  if (Status status = rocksdb_status(rocksdb::DB::Open(engine_options, directory_.path(), &db));
       !status.is_ok())
     return status;
   db_.reset(db);
+  api_.db = db;
+  api_.values = db->DefaultColumnFamily();
+  api_.listener = listener_.get();
   settings_ = std::move(options.settings());
   read_back();
   return Status::ok();
@@ -219,7 +192,6 @@ void RocksdbDatabase::read_back() {
     settings_["rocksdb.block_bytes"] = std::to_string(table->block_size);
     settings_["rocksdb.block_cache_bytes"] = std::to_string(table->block_cache->GetCapacity());
   }
-  settings_["rocksdb.update"] = "whole record: blind put; single fields: get, merge and put";
 }
 
 // RocksDB 7 cannot be waited for: its own figures are asked every 5 ms. What is in the memtables
@@ -239,15 +211,6 @@ Status RocksdbDatabase::settle(double limit_s, bool* settled) {
     if (*settled || std::chrono::steady_clock::now() >= until) return Status::ok();
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
-}
-
-Status RocksdbDatabase::count(uint64_t* records) {
-  rocksdb::ReadOptions walk = access_.read;
-  walk.fill_cache = false;
-  const std::unique_ptr<rocksdb::Iterator> at(db_->NewIterator(walk));
-  *records = 0;
-  for (at->SeekToFirst(); at->Valid(); at->Next()) ++*records;
-  return to_status(at->status());
 }
 
 std::unique_ptr<Database> open_rocksdb(const OpenRequest& request, Status& status) {

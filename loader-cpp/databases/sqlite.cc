@@ -103,6 +103,7 @@ Status SqliteDatabase::open(const OpenRequest& request, std::string_view version
   if (Status status = read_options(options, *request.properties); !status.is_ok()) return status;
   if (Status status = directory_.open(request, "sqlite", version); !status.is_ok()) return status;
   settings_ = std::move(options.settings());
+  settings_["updates"] = "in place";
   field_count_ = request.field_count;
   gate_.use(request.threads > 1 && options_.batch == 1 && options_.journal_mode != "wal");
   connection_ = std::make_unique<SqliteConnection>(options_, events_);

@@ -63,8 +63,30 @@ sqlite3_stmt* SqliteSession::once(SqliteStatement& slot, const char* sql, Status
   return slot.get();
 }
 
-// Fields that are NULL in the row are left out of the record.
 void SqliteSession::take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out) {
+  if (!fields.all || !take_even_row(row, first_column, out))
+    take_any_row(row, first_column, fields, out);
+}
+
+// The usual row: all fields, of one length. False where this is another.
+bool SqliteSession::take_even_row(sqlite3_stmt* row, int first_column, Record& out) {
+  const void* column = sqlite3_column_blob(row, first_column);
+  const int length = sqlite3_column_bytes(row, first_column);
+  if (length == 0 || !out.reset_even(field_count_, static_cast<size_t>(length))) return false;
+  char* to = out.mutable_values().data();
+  std::memcpy(to, column, static_cast<size_t>(length));
+  for (int i = 1; i < field_count_; ++i) {
+    column = sqlite3_column_blob(row, first_column + i);
+    if (sqlite3_column_bytes(row, first_column + i) != length) return false;
+    to += length;
+    std::memcpy(to, column, static_cast<size_t>(length));
+  }
+  return true;
+}
+
+// Fields that are NULL in the row are left out of the record.
+void SqliteSession::take_any_row(sqlite3_stmt* row, int first_column, FieldChoice fields,
+                                 Record& out) {
   const int count = fields.all ? field_count_ : 1;
   numbers_.clear();
   lengths_.clear();

@@ -47,6 +47,8 @@ class SqliteSession : public Session {
   sqlite3_stmt* once(SqliteStatement& slot, const char* sql, Status& status);
   Status update_field_by_field(std::string_view key, const Record& changed);
   void take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out);
+  bool take_even_row(sqlite3_stmt* row, int first_column, Record& out);
+  void take_any_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out);
   // Runs a bound statement that writes, in the open transaction where there is one.
   Status write(sqlite3_stmt* statement, int bound, bool must_change);
   Status run(sqlite3_stmt* statement);

@@ -71,6 +71,9 @@ class OperationLogWriter {
   }
   // Writes what is buffered; gives the log's first failure.
   Status flush();
+  // The log's first failure, as far as this thread has met it: asked for between operations, since
+  // add() writes a block now and then.
+  [[nodiscard]] const Status& status() const { return status_; }
 
  private:
   static constexpr uint64_t kUnknownSize = UINT64_MAX;

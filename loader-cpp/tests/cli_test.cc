@@ -1,108 +1,13 @@
 // The loader as a program: its lines, its files, its exit codes.
-#include <doctest/doctest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <optional>
 
 #include "loader/database.h"
+#include "tests/loader_process.h"
 #include "workload/settings.h"
 
 namespace opjoule {
 namespace {
-
-using Json = nlohmann::json;
-
-class Loader {
- public:
-  explicit Loader(std::vector<std::string> arguments, const std::string& input = "") {
-    int in[2];
-    int out[2];
-    REQUIRE(pipe(in) == 0);
-    REQUIRE(pipe(out) == 0);
-    arguments.insert(arguments.begin(), OPJOULE_LOADER_BINARY);
-    std::vector<char*> argv;
-    for (std::string& argument : arguments) argv.push_back(argument.data());
-    argv.push_back(nullptr);
-    pid_ = fork();
-    if (pid_ == 0) {
-      dup2(in[0], STDIN_FILENO);
-      dup2(out[1], STDOUT_FILENO);
-      dup2(out[1], STDERR_FILENO);
-      for (const int fd : {in[0], in[1], out[0], out[1]}) close(fd);
-      execv(argv[0], argv.data());
-      _exit(99);
-    }
-    close(in[0]);
-    close(out[1]);
-    if (!input.empty())
-      REQUIRE(write(in[1], input.data(), input.size()) == static_cast<ssize_t>(input.size()));
-    close(in[1]);
-    out_ = fdopen(out[0], "r");
-  }
-  ~Loader() {
-    if (!code_.has_value()) exit_code();
-    fclose(out_);
-  }
-  std::optional<std::string> line() {
-    std::string text;
-    for (int c = fgetc(out_); c != EOF; c = fgetc(out_)) {
-      if (c == '\n') return text;
-      text.push_back(static_cast<char>(c));
-    }
-    if (text.empty()) return std::nullopt;
-    return text;
-  }
-  std::vector<std::string> lines() {
-    std::vector<std::string> all;
-    while (auto next = line()) all.push_back(*next);
-    return all;
-  }
-  void interrupt() const { kill(pid_, SIGINT); }
-  int exit_code() {
-    if (!code_.has_value()) {
-      lines();
-      int status = 0;
-      waitpid(pid_, &status, 0);
-      code_ = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-    }
-    return *code_;
-  }
-
- private:
-  pid_t pid_ = 0;
-  FILE* out_ = nullptr;
-  std::optional<int> code_;
-};
-
-class Folder {
- public:
-  Folder() { std::filesystem::create_directory(path_); }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-  std::string write(const std::string& name, const std::string& text) const {
-    std::ofstream(path_ / name) << text;
-    return path_ / name;
-  }
-  std::vector<std::string> lines(const std::string& name) const {
-    std::ifstream in(path_ / name);
-    std::vector<std::string> all;
-    for (std::string text; std::getline(in, text);) all.push_back(text);
-    return all;
-  }
-
- private:
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("opjoule-cli-" + std::to_string(getpid()));
-};
-
-using Arguments = std::vector<std::string>;
 
 // The engines every build has.
 std::vector<std::string> common_engines() {
@@ -151,7 +56,7 @@ TEST_CASE("load and run print their phases and a summary, and leave their files"
       const std::vector<std::string> lines = loader.lines();
       REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
       CHECK(phases(lines) == std::vector<std::string>{"open", command + "-start", command + "-end",
-                                                      "settle-start", "settle-end", "close"});
+                                                      "settle-start", "settle-end", "close", "closed"});
       const Json summary = Json::parse(lines.back())["summary"];
       CHECK(summary["operations"] == (command == "load" ? 500 : 1000));
       CHECK(summary["errors"] == 0);

@@ -102,6 +102,7 @@ TEST_CASE(
     CHECK(found.find(2) == "two");
     const Record whole = make_record({{0, "0"}, {1, "1"}, {2, "2"}});
     CHECK_OK(session->update(key_of(1), whole, true));
+    CHECK(session->update("user8", whole, false).is_not_found());
     CHECK_OK(session->read(key_of(1), {}, found));
     CHECK(same(found, whole));
     CHECK_OK(session->flush());

@@ -25,8 +25,9 @@ class FakeSession : public Session {
     }
     return answer;
   }
-  Status update(std::string_view, const Record&, bool) override {
+  Status update(std::string_view, const Record&, bool blind) override {
     ++updates;
+    blind_updates += blind ? 1 : 0;
     return answer;
   }
   Status scan(std::string_view, uint64_t limit, FieldChoice, const Visitor& visit) override {
@@ -45,6 +46,7 @@ class FakeSession : public Session {
   int failing_inserts = 0;
   int reads = 0;
   int updates = 0;
+  int blind_updates = 0;
   int inserts = 0;
   int flushes = 0;
 };
@@ -150,6 +152,18 @@ TEST_CASE("a worker does its budget, counts it and flushes") {
   CHECK(of(results, OperationKind::kRead).bytes == 50'000);
   CHECK(of(results, OperationKind::kRead).latency.count() == 1000);
   CHECK(results.errors(false) == 0);
+}
+
+TEST_CASE("an update reads its record first, but for a blind one of all fields") {
+  for (const auto& [updates, blind] : {std::pair{"updates=read-merge-write", 0}, {"updates=blind", 10}}) {
+    for (const char* kind : {"updateproportion=1", "readmodifywriteproportion=1"}) {
+      Bench bench({"readproportion=0", "updateproportion=0", "fieldcount=1", updates, kind},
+                  Phase::kRun);
+      bench.run(10);
+      CHECK(bench.session.updates == 10);
+      CHECK(bench.session.blind_updates == blind);
+    }
+  }
 }
 
 TEST_CASE("a read-modify-write reads, then updates, and moves the bytes of both") {

@@ -1,13 +1,16 @@
 #include "workload/field_lengths.h"
 
 #include <charconv>
-#include <fstream>
 #include <limits>
+#include <sstream>
+
+#include "board/input_file.h"
 
 namespace opjoule {
 namespace {
 
 constexpr int64_t kLongestField = 1 << 30;
+constexpr size_t kLongestHistogram = size_t{16} << 20;
 
 // "name<TAB>number"; false where the line is anything else.
 bool split_line(const std::string& line, std::string* name, int64_t* number) {
@@ -59,10 +62,11 @@ Status FieldLengths::from(const Properties& properties, FieldLengths* out) {
 
 Status FieldLengths::load_histogram(const std::string& path) {
   kind_ = Kind::kHistogram;
-  std::ifstream in(path);
-  if (!in)
-    return {StatusCode::kBadInput,
-            "property fieldlengthhistogram=" + path + ": the file cannot be opened"};
+  std::string text;
+  if (Status status = read_input("property fieldlengthhistogram=", path, kLongestHistogram, &text);
+      !status.is_ok())
+    return status;
+  std::istringstream in(text);
   std::string line;
   std::string name;
   int64_t number = 0;

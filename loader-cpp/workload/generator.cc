@@ -67,7 +67,7 @@ void RunGenerator::prepare(Operation& operation) {
       operation.fields = draw_fields();
       [[fallthrough]];
     case OperationKind::kUpdate:
-      operation.whole = settings_.write_all_fields || settings_.field_count == 1;
+      operation.whole = settings_.updates_whole_records();
       if (operation.whole)
         values_.whole(operation.key, operation.values);
       else

@@ -73,6 +73,7 @@ void PhaseRunner::work(uint32_t thread, PhaseOutcome& outcome,
   worker.run();
   outcome.results = std::move(worker.results());
   outcome.end_board_ns = worker.end_board_ns();
+  outcome.out_of_time = worker.out_of_time();
 }
 
 // Without a second thread the process stays single-threaded, if nothing else has started one: the C
@@ -106,6 +107,7 @@ PhaseOutcome PhaseRunner::run() {
     workers[thread].join();
     all.results.merge(outcomes[thread].results);
     all.end_board_ns = std::max(all.end_board_ns, outcomes[thread].end_board_ns);
+    all.out_of_time = all.out_of_time || outcomes[thread].out_of_time;
   }
   return all;
 }

@@ -34,6 +34,7 @@ struct PhaseOutcome {
   PhaseResults results;
   int64_t start_board_ns = 0;
   int64_t end_board_ns = 0;  // the last session's flush included
+  bool out_of_time = false;  // maxexecutiontime ended it, before its operations did
 };
 
 // Thread safety: run() from one thread; operations() from any.

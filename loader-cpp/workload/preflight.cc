@@ -47,8 +47,9 @@ Status fewer_records(uint64_t number) {
   return {StatusCode::kMismatch,
           "the database does not hold the last of this workload's records (number " +
               std::to_string(number) +
-              "): it was loaded with a smaller recordcount, or not to the end; load it with this "
-              "workload, or finish it with load --resume"};
+              "): it was loaded with a smaller recordcount, not to the end, or has lost its newest "
+              "records with the end of a log; load it with this workload, or finish it with load "
+              "--resume"};
 }
 
 }  // namespace

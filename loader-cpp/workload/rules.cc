@@ -45,6 +45,9 @@ const std::vector<PropertyRule>& workload_rules() {
       {"scanlengthdistribution", "uniform", "uniform or zipfian"},
       {"readallfields", "true", "read all fields, or a random one"},
       {"writeallfields", "false", "update all fields, or a random one"},
+      {"updates", "read-merge-write",
+       "read-merge-write: an update reads its record first, as in YCSB; blind: one that holds all "
+       "fields is put without reading (not in YCSB)"},
       {"dataintegrity", "false", "values derive from the key, and reads verify them"},
       {"valuecharacters", "printable", "printable (as YCSB) or any (all byte values)"},
       {"valuecompressratio", "1", "share of a value that is random, the rest repeated text"},

@@ -125,12 +125,27 @@ void read_operations(Reader& in, WorkloadSettings* out) {
   in.real("exponential.frac", 1e-9, 1e9, &out->exponential_fraction);
   in.boolean("readallfields", &out->read_all_fields);
   in.boolean("writeallfields", &out->write_all_fields);
+  out->blind_updates = in.choice("updates", {"read-merge-write", "blind"}, 0) == 1;
   in.integer("minscanlength", 1, kMostKeys, &out->scan_minimum);
   in.integer("maxscanlength", 1, kMostKeys, &out->scan_maximum);
   out->scan_zipfian = in.choice("scanlengthdistribution", {"uniform", "zipfian"}, 0) == 1;
   in.fail_if(out->scan_minimum > out->scan_maximum,
              "property minscanlength=" + std::to_string(out->scan_minimum) +
                  ": expected at most maxscanlength, which is " + std::to_string(out->scan_maximum));
+}
+
+// A trace's own lines say what each update holds.
+void check_updates(Reader& in, Phase phase, const WorkloadSettings& settings) {
+  const auto share = [&](OperationKind kind) {
+    return settings.proportion[static_cast<int>(kind)];
+  };
+  const bool updates =
+      phase == Phase::kRun &&
+      (share(OperationKind::kUpdate) > 0 || share(OperationKind::kReadModifyWrite) > 0);
+  in.fail_if(updates && settings.blind_updates && !settings.updates_whole_records(),
+             "property updates=blind: an update of one of " + std::to_string(settings.field_count) +
+                 " fields has to read the others; set fieldcount=1 or writeallfields=true, or leave "
+                 "updates out");
 }
 
 void read_load(Reader& in, WorkloadSettings* out) {
@@ -163,6 +178,7 @@ Status WorkloadSettings::from(const Properties& properties, Phase phase, uint32_
   read_operations(in, out);
   read_load(in, out);
   check_hotspot(in, *out);
+  check_updates(in, phase, *out);
   return in.status();
 }
 

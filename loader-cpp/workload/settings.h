@@ -66,6 +66,7 @@ struct WorkloadSettings {
   double exponential_fraction = 0.8571428571;
   bool read_all_fields = true;
   bool write_all_fields = false;
+  bool blind_updates = false;  // an update of all fields is put without reading the record first
   uint64_t scan_minimum = 1;
   uint64_t scan_maximum = 1000;
   bool scan_zipfian = false;
@@ -74,6 +75,9 @@ struct WorkloadSettings {
   uint32_t retry_limit = 0;
   double retry_interval_s = 3;
   bool keep_going = false;
+
+  // Every update writes all fields of its record.
+  [[nodiscard]] bool updates_whole_records() const { return write_all_fields || field_count == 1; }
 
   // kBadInput for the first value that is out of range or contradicts another. `threads` 0 takes
   // threadcount.

@@ -62,7 +62,7 @@ class TraceParser {
 };
 
 // A trace shared by the threads of a phase: each takes the next few operations. Memory is that of
-// the longest line. Thread safety: next() from any thread.
+// the longest line; one that never ends is an error at 64 MiB and a record. Thread safety: next() from any thread.
 class TraceFile {
  public:
   // path "-" is stdin; a FIFO need not have a writer yet. load_only: every operation has to be an
@@ -82,12 +82,14 @@ class TraceFile {
   TraceFile(int fd, std::string name, const WorkloadSettings& settings, bool load_only);
   bool take_line(std::string_view* line, bool may_wait, Status& status);
   bool read_more(Status& status);
+  [[nodiscard]] Status too_long() const;
   Status bad_line(const TraceFault& fault, bool unfinished) const;
 
   std::mutex mutex_;
   int fd_;
   std::string name_;
   bool load_only_;
+  uint64_t longest_line_;
   TraceParser parser_;
   std::string buffer_;
   size_t begin_ = 0;  // of what is not parsed yet

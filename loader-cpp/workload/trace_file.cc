@@ -12,12 +12,24 @@ namespace opjoule {
 namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
-constexpr size_t kLongestLine = size_t{2} << 30;  // a record has 1 GiB at most
+// A line may be longer than the properties' record by this much: a trace brings its own lengths.
+constexpr uint64_t kLongestLine = 64 << 20;
+constexpr size_t kLongestVerb = 6;
+constexpr uint64_t kLargestBatch = 1 << 20;  // bytes of lines taken at once by one thread
 constexpr int kPollMs = 100;  // a signal ends a wait for input after this at most
 
 // What YCSB prints beside its operations.
 bool is_skipped(std::string_view line) {
-  return line.empty() || std::strchr("*\"[#", line[0]) != nullptr;
+  constexpr std::string_view kMarks = "*\"[#";
+  return line.empty() || kMarks.find(line[0]) != std::string_view::npos;
+}
+
+// Whether a line that begins like this may be one of a trace at all: what never ends and never was
+// one (a device, a database file) is known by its first bytes.
+bool may_begin_line(std::string_view start) {
+  for (const std::string_view verb : {"READ ", "UPDATE ", "INSERT ", "SCAN ", "DELETE "})
+    if (verb.starts_with(start.substr(0, verb.size()))) return true;
+  return is_skipped(start);
 }
 
 bool input_is_ready(int fd, int timeout_ms) {
@@ -44,7 +56,12 @@ Status TraceFile::open(const std::string& path, const WorkloadSettings& settings
 }
 
 TraceFile::TraceFile(int fd, std::string name, const WorkloadSettings& settings, bool load_only)
-    : fd_(fd), name_(std::move(name)), load_only_(load_only), parser_(settings) {
+    : fd_(fd),
+      name_(std::move(name)),
+      load_only_(load_only),
+      longest_line_(kLongestLine +
+                    uint64_t{settings.field_count} * (settings.field_lengths.maximum() + 16)),
+      parser_(settings) {
   buffer_.resize(2 * kReadBytes);
 }
 
@@ -83,7 +100,11 @@ bool TraceFile::take_line(std::string_view* line, bool may_wait, Status& status)
     if (newline != nullptr || at_end_) break;
     if (!may_wait && !input_is_ready(fd_, 0)) return false;
     const size_t pending = end_ - begin_;
-    if (pending > kLongestLine) break;
+    if (pending > kLongestVerb && !may_begin_line({buffer_.data() + begin_, pending})) break;
+    if (pending > longest_line_) {
+      status = too_long();
+      return false;
+    }
     if (!read_more(status) && !status.is_ok()) return false;
     searched = pending;
   }
@@ -119,6 +140,14 @@ Status TraceFile::await_operation() {
   return status;
 }
 
+Status TraceFile::too_long() const {
+  return {StatusCode::kBadInput,
+          "trace " + name_ + ", line " + std::to_string(line_number_ + 1) + ": has more than " +
+              std::to_string(longest_line_ >> 20) +
+              " MiB without an end; set fieldcount and fieldlength to those of the trace if it is "
+              "one"};
+}
+
 Status TraceFile::bad_line(const TraceFault& fault, bool unfinished) const {
   return {StatusCode::kBadInput, "trace " + name_ + ", line " + std::to_string(line_number_) +
                                      ", byte " + std::to_string(line_offset_ + fault.column) +
@@ -131,8 +160,10 @@ size_t TraceFile::next(std::span<Operation> out, Status& status) {
   status = fault_;
   if (!status.is_ok()) return 0;
   size_t count = 0;
+  uint64_t bytes = 0;
   std::string_view line;
-  while (count < out.size() && take_line(&line, count == 0, status)) {
+  while (count < out.size() && bytes < kLargestBatch && take_line(&line, count == 0, status)) {
+    bytes += line.size();
     if (is_skipped(line)) {
       ++skipped_;
       continue;
@@ -147,7 +178,7 @@ size_t TraceFile::next(std::span<Operation> out, Status& status) {
     }
     // Stopped inside a line of a stream is no fault of the stream.
     if (unfinished_ && stop_flag().load(std::memory_order_relaxed)) break;
-    fault_ = bad_line(fault, unfinished_);
+    fault_ = bad_line(fault, unfinished_ && at_end_);
     break;
   }
   // What stands before the fault is done first.

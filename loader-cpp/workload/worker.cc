@@ -50,6 +50,8 @@ void Worker::run() {
     if (!status.is_ok()) give_up(status);
     if (count == 0) break;
     run_batch(room.first(count));
+    // A run whose log has a hole is worth nothing: it ends here.
+    if (task_.log != nullptr && !task_.log->status().is_ok()) give_up(task_.log->status());
   }
   if (Status status = task_.session->flush(); !status.is_ok()) give_up(status);
   // Waiting for the end of a stream (a JVM that shuts down) is no part of the phase.
@@ -79,7 +81,10 @@ void Worker::run_batch(std::span<Operation> batch) {
     account(operation, start_ns, outcome);
     if (verify_reads_ && outcome.status.is_ok()) verify(operation);
     task_.progress->operations.store(++operations_, std::memory_order_relaxed);
-    if (now_ >= task_.deadline_board_ns) task_.stop->store(true, std::memory_order_relaxed);
+    if (now_ >= task_.deadline_board_ns) [[unlikely]] {
+      out_of_time_ = operations_ < task_.budget;
+      task_.stop->store(true, std::memory_order_relaxed);
+    }
   }
 }
 
@@ -89,14 +94,13 @@ Worker::Outcome Worker::perform(Operation& operation) {
     case OperationKind::kRead:
       return read(operation);
     case OperationKind::kUpdate:
-      return {session.update(operation.key, operation.values, operation.whole),
-              operation.values.value_bytes()};
+      return {update(operation), operation.values.value_bytes()};
     case OperationKind::kInsert:
       return {session.insert(operation.key, operation.values), operation.values.value_bytes()};
     case OperationKind::kReadModifyWrite: {
       Outcome outcome = read(operation);
       if (!outcome.status.is_ok()) return outcome;
-      outcome.status = session.update(operation.key, operation.values, operation.whole);
+      outcome.status = update(operation);
       outcome.bytes += operation.values.value_bytes();
       return outcome;
     }
@@ -106,6 +110,11 @@ Worker::Outcome Worker::perform(Operation& operation) {
       return {session.remove(operation.key), 0};
   }
   return {};
+}
+
+Status Worker::update(const Operation& operation) {
+  return task_.session->update(operation.key, operation.values,
+                               operation.whole && settings_.blind_updates);
 }
 
 Worker::Outcome Worker::read(const Operation& operation) {

@@ -44,6 +44,8 @@ class Worker {
   [[nodiscard]] PhaseResults& results() { return results_; }
   // End of the last operation and of the session's flush; of a stream, of the last operation.
   [[nodiscard]] int64_t end_board_ns() const { return now_; }
+  // The deadline came while it had operations left to do.
+  [[nodiscard]] bool out_of_time() const { return out_of_time_; }
 
  private:
   struct Outcome {
@@ -53,6 +55,7 @@ class Worker {
 
   void run_batch(std::span<Operation> batch);
   Outcome perform(Operation& operation);
+  Status update(const Operation& operation);
   Outcome read(const Operation& operation);
   Outcome scan(const Operation& operation);
   // Tries a load's failed insert again as core_workload_insertion_retry_* say.
@@ -71,6 +74,7 @@ class Worker {
   int64_t first_tick_ns_ = 0;
   int64_t intended_ns_ = 0;
   int64_t now_;
+  bool out_of_time_ = false;
   bool clock_is_fresh_ = false;  // now_ is this moment: nothing but book-keeping since
   uint64_t operations_ = 0;
   Random random_;  // for waits alone

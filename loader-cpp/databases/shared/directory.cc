@@ -36,6 +36,19 @@ Status list(const std::string& directory, std::vector<std::string>* names) {
   return Status::ok();
 }
 
+// What `engine` cannot be without once there is a database; empty for one that is not known. Where
+// it is gone an engine would begin a new database in the old one's place.
+std::string_view main_file(std::string_view engine) {
+  static const std::map<std::string_view, std::string_view> files = {
+      {"leveldb", "CURRENT"},          {"rocksdb", "CURRENT"},
+      {"sqlite", "usertable.sqlite"},  {"lmdb", "data.mdb"},
+      {"berkeleydb", "usertable.db"},  {"flatfolder", "records"},
+      {"nestedfolder", "records"},
+  };
+  const auto found = files.find(engine);
+  return found == files.end() ? std::string_view() : found->second;
+}
+
 uint64_t allocated_bytes(const fs::path& path) {
   struct stat found;
   if (lstat(path.c_str(), &found) != 0) return 0;
@@ -81,8 +94,10 @@ Status DatabaseDirectory::open(const OpenRequest& request, std::string_view engi
   Marker found;
   const Status marked = read_marker(file(kMarkerName), &found);
   if (!marked.is_ok() && !marked.is_not_found()) return marked;
-  if (marked.is_ok() && (!request.create || request.resume))
-    return check_marker(path_, found, asked);
+  if (marked.is_ok() && (!request.create || request.resume)) {
+    const Status status = check_marker(path_, found, asked);
+    return status.is_ok() && !request.resume ? check_main_file(engine) : status;
+  }
   if (!request.create)
     return {StatusCode::kBadInput,
             "no database of this loader in " + path_ + " (no opjoule.json): load one first"};
@@ -98,6 +113,18 @@ Status DatabaseDirectory::lock() {
   if (errno == EWOULDBLOCK)
     return {StatusCode::kBusy, "another loader has the database in " + path_ + " open"};
   return errno_status("lock directory", path_);
+}
+
+Status DatabaseDirectory::check_main_file(std::string_view engine) const {
+  const std::string_view name = main_file(engine);
+  struct stat entry;
+  const bool is_there = stat(file(name).c_str(), &entry) == 0;
+  if (name.empty() || (is_there && (S_ISDIR(entry.st_mode) || entry.st_size > 0)))
+    return Status::ok();
+  return {StatusCode::kCorrupt,
+          "the database in " + path_ + " is damaged: " + std::string(name) +
+              (is_there ? " is empty" : " is missing") +
+              "; load it anew, or finish an interrupted load with load --resume"};
 }
 
 // Looks at every entry before it removes the first, so that a refusal leaves all as it was.

@@ -90,9 +90,9 @@ class FolderSession : public Session {
     return status;
   }
 
-  Status update(std::string_view key, const Record& changed, bool whole) override {
+  Status update(std::string_view key, const Record& changed, bool blind) override {
     if (Status status = locate(key); !status.is_ok()) return status;
-    if (whole) {
+    if (blind) {
       if (::access(path_.c_str(), F_OK) != 0) return Status::not_found();
       return replace(changed);
     }

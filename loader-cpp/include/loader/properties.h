@@ -23,8 +23,9 @@ struct PropertyRule {
 
 class Properties {
  public:
-  // Java property syntax as YCSB's files use it: '#' and '!' comments, key=value or key: value,
-  // trailing '\' continues. kBadInput with file and line for anything else.
+  // java.util.Properties' syntax as YCSB's files use it: '#' and '!' comments, key=value or key:
+  // value, a '\' at the end continues the line, \t, \n, \r, \f and \uXXXX (given in UTF-8).
+  // kBadInput with file and line for anything else, and for a file of more than 1 MiB.
   Status load_file(const std::string& path);
   // "key=value" as given by -p; later settings win.
   Status set(std::string_view assignment);

@@ -28,6 +28,9 @@ class Record {
  public:
   // Starts a new record with these fields and sizes; the values are left unset for fill().
   void reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths);
+  // The same for the fields 0 to `field_count` - 1 with values of one length. False, with nothing
+  // changed, where they are too many or too long for the even layout.
+  bool reset_even(size_t field_count, size_t length);
 
   // Takes stored bytes as they are (copied). kCorrupt where the layout contradicts itself.
   Status assign(std::string_view stored);
@@ -49,7 +52,9 @@ class Record {
   [[nodiscard]] std::string_view find(uint16_t number) const;
   [[nodiscard]] std::string_view stored() const { return buffer_; }
   // Bytes of all values, without layout.
-  [[nodiscard]] uint64_t value_bytes() const;
+  [[nodiscard]] uint64_t value_bytes() const {
+    return field_count_ == 0 ? 0 : buffer_.size() - values_offset();
+  }
 
  private:
   std::string buffer_;
@@ -57,9 +62,13 @@ class Record {
   bool even_ = false;
   uint32_t even_length_ = 0;  // of every value, where even_
 
-  [[nodiscard]] size_t values_offset() const;
+  static constexpr size_t kHeaderBytes = 4;
+  static constexpr size_t kEntryBytes = 8;
+  [[nodiscard]] size_t values_offset() const {
+    return even_ ? kHeaderBytes : kHeaderBytes + field_count_ * kEntryBytes;
+  }
   [[nodiscard]] uint32_t length(size_t i) const;
-  Status parse_even();
+  Status parse_other();
   Status parse_any();
 };
 

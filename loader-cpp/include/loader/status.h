@@ -3,6 +3,7 @@
 // Thread safety: a Status is a value; share it like an int.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -19,13 +20,24 @@ enum class StatusCode {
   kIo,           // the device or the connection failed
   kCorrupt,      // the stored data contradicts itself or fails verification
   kUnsupported,  // the engine cannot do this
+  kIncomplete,   // ended before it had done what was asked
   kInterrupted,  // SIGINT or SIGTERM
 };
 
+// Small and cheap to hand on where all went well, which is each operation's case: the message is
+// stored only where there is one.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(StatusCode code, std::string message)
+      : code_(code),
+        message_(message.empty() ? nullptr
+                                 : std::make_unique<const std::string>(std::move(message))) {}
+  Status(const Status& other) : Status(other.code_, other.message()) {}
+  Status& operator=(const Status& other) { return *this = Status(other); }
+  Status(Status&&) = default;
+  Status& operator=(Status&&) = default;
+  ~Status() = default;
 
   static Status ok() { return {}; }
   static Status not_found() { return {StatusCode::kNotFound, {}}; }
@@ -34,11 +46,14 @@ class [[nodiscard]] Status {
   [[nodiscard]] bool is_not_found() const { return code_ == StatusCode::kNotFound; }
   [[nodiscard]] StatusCode code() const { return code_; }
   // One clear line, without a trailing full stop or newline; empty where the code says it all.
-  [[nodiscard]] const std::string& message() const { return message_; }
+  [[nodiscard]] const std::string& message() const {
+    static const std::string none;
+    return message_ == nullptr ? none : *message_;
+  }
 
  private:
   StatusCode code_ = StatusCode::kOk;
-  std::string message_;
+  std::unique_ptr<const std::string> message_;
 };
 
 }  // namespace opjoule
