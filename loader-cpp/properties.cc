@@ -186,10 +186,10 @@ Status Properties::load_file(const std::string& path) {
       logical.append(trim_front(line));
     }
     const auto bad_line = [&](const std::string& expected) {
-      return Status(StatusCode::kBadInput,
-                    "workload file " + path + ", line " + std::to_string(first_line) +
-                        ": expected " + expected + ", found '" + logical.substr(0, kShown) +
-                        (logical.size() > kShown ? "...'" : "'"));
+      return Status(StatusCode::kBadInput, "workload file " + path + ", line " +
+                                               std::to_string(first_line) + ": expected " +
+                                               expected + ", found '" + logical.substr(0, kShown) +
+                                               (logical.size() > kShown ? "...'" : "'"));
     };
     const size_t separator = find_separator(logical);
     if (separator == std::string::npos || trim(logical.substr(0, separator)).empty())

@@ -30,7 +30,7 @@ bool is_even(std::span<const uint16_t> field_numbers, std::span<const uint32_t> 
   return true;
 }
 
-Status corrupt(size_t size, const std::string& what) {
+[[gnu::cold, gnu::noinline]] Status corrupt(size_t size, const std::string& what) {
   return {StatusCode::kCorrupt, "stored record of " + std::to_string(size) + " bytes " + what};
 }
 
@@ -81,14 +81,17 @@ Status Record::parse() {
   if (buffer_.size() < kHeaderBytes || in[0] != kEven) return parse_other();
   const size_t count = load<uint8_t>(in + 1);
   const size_t each = load<uint16_t>(in + 2);
-  field_count_ = 0;
-  if (count == 0 || kHeaderBytes + each * count != buffer_.size())
-    return corrupt(buffer_.size(), "says of itself that it has " + std::to_string(count) +
-                                       " fields of " + std::to_string(each) + " bytes");
+  if (count == 0 || kHeaderBytes + each * count != buffer_.size()) return contradicts(count, each);
   even_ = true;
   even_length_ = static_cast<uint32_t>(each);
   field_count_ = count;
   return Status::ok();
+}
+
+Status Record::contradicts(size_t count, size_t each) {
+  field_count_ = 0;
+  return corrupt(buffer_.size(), "says of itself that it has " + std::to_string(count) +
+                                     " fields of " + std::to_string(each) + " bytes");
 }
 
 Status Record::parse_other() {

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -16,18 +17,25 @@
 
 namespace opjoule {
 
+enum class BarePhase {
+  kLoad,
+  kRead,
+  kUpdate,  // get, merge, put; SQLite: its statement
+  kBlind,   // put alone
+};
+
 struct BareRequest {
   std::string path;  // folder of the database; a load's is empty
-  bool load = true;
+  BarePhase phase = BarePhase::kLoad;
   uint64_t records = 0;
-  uint64_t operations = 0;           // of a read phase
+  uint64_t operations = 0;           // of the other phases
   uint32_t value_bytes = 1000;       // of a record, all fields together
   uint32_t fields = 1;               // columns, where the engine has columns
   std::unique_ptr<BareDraws> draws;  // null: keys and values are ready
   std::vector<std::string> keys;
   std::string pool;  // values are slices of it
 
-  [[nodiscard]] uint64_t count() const { return load ? records : operations; }
+  [[nodiscard]] uint64_t count() const { return phase == BarePhase::kLoad ? records : operations; }
 };
 
 struct BareResult {
@@ -70,6 +78,47 @@ BareResult timed_loop(const BareRequest& request, Operation operation) {
 template <typename Operation>
 BareResult bare_loop(const BareRequest& request, Operation operation) {
   return timed_loop(request, [&](uint64_t i) { return operation(bare_key(request, i), i); });
+}
+
+// Overwrites the fields of a stored record, which stand at its end: the loader can read what the
+// bare loop wrote.
+inline void bare_merge(std::string_view value, std::string& record) {
+  if (record.size() >= value.size())
+    std::memcpy(record.data() + record.size() - value.size(), value.data(), value.size());
+}
+
+// All phases of an engine that stores a record as one value: get(key, std::string*) and put(key,
+// value) end the process where they fail.
+template <typename Get, typename Put>
+BareResult bare_pairs(const BareRequest& request, Get get, Put put) {
+  std::string record;
+  switch (request.phase) {
+    case BarePhase::kLoad:
+      return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
+        put(key, bare_value(request, i));
+        return 0;
+      });
+    case BarePhase::kRead:
+      return bare_loop(request, [&](const std::string& key, uint64_t) {
+        get(key, &record);
+        return record.size();
+      });
+    case BarePhase::kBlind:
+      get("user6284781860667377211", &record);  // YCSB's first key, for the record's layout
+      return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
+        bare_merge(bare_value(request, i), record);
+        put(key, record);
+        return 0;
+      });
+    case BarePhase::kUpdate:
+      break;
+  }
+  return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
+    get(key, &record);
+    bare_merge(bare_value(request, i), record);
+    put(key, record);
+    return 0;
+  });
 }
 
 // Each gives the loop's result, or ends the process with a line on stderr.

@@ -32,25 +32,23 @@ BareResult bare_berkeleydb(const BareRequest& request) {
   check(db_create(&db, env, 0));
   check(db->set_pagesize(db, 4096));
   check(db->open(db, nullptr, "usertable.db", nullptr, DB_BTREE, DB_CREATE, 0644));
-  BareResult result;
-  if (request.load) {
-    result = bare_loop(request, [&](const std::string& name, uint64_t i) -> uint64_t {
-      DBT key = dbt(name);
-      DBT value = dbt(bare_value(request, i));
-      check(db->put(db, nullptr, &key, &value, 0));
-      return 0;
-    });
-  } else {
-    std::string copy(request.value_bytes + 4096, '\0');
-    result = bare_loop(request, [&](const std::string& name, uint64_t) -> uint64_t {
-      DBT key = dbt(name);
-      DBT value = dbt(copy);
-      value.flags = DB_DBT_USERMEM;
-      value.ulen = value.size;
-      check(db->get(db, nullptr, &key, &value, 0));
-      return value.size;
-    });
-  }
+  const size_t room = request.value_bytes + 4096;
+  const BareResult result = bare_pairs(
+      request,
+      [&](const std::string& name, std::string* record) {
+        record->resize(room);
+        DBT key = dbt(name);
+        DBT value = dbt(*record);
+        value.flags = DB_DBT_USERMEM;
+        value.ulen = value.size;
+        check(db->get(db, nullptr, &key, &value, 0));
+        record->resize(value.size);
+      },
+      [&](const std::string& name, std::string_view record) {
+        DBT key = dbt(name);
+        DBT value = dbt(record);
+        check(db->put(db, nullptr, &key, &value, 0));
+      });
   check(db->close(db, 0));
   check(env->close(env, 0));
   return result;

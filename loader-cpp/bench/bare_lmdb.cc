@@ -1,6 +1,8 @@
 // LMDB with the loader's default settings: no sync, one transaction an operation.
 #include <lmdb.h>
 
+#include <optional>
+
 #include "bench/bare.h"
 
 namespace opjoule {
@@ -12,35 +14,65 @@ void check(int result) {
 
 MDB_val val(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
 
-BareResult load(MDB_env* env, MDB_dbi dbi, const BareRequest& request) {
-  return bare_loop(request, [&](const std::string& name, uint64_t i) -> uint64_t {
-    MDB_txn* txn = nullptr;
-    check(mdb_txn_begin(env, nullptr, 0, &txn));
-    MDB_val key = val(name);
-    MDB_val value = val(bare_value(request, i));
-    check(mdb_put(txn, dbi, &key, &value, 0));
-    check(mdb_txn_commit(txn));
-    return 0;
-  });
-}
+// One transaction a write, an update's get included; one read transaction, renewed for each read,
+// whose value is copied out, as any use of it beyond its transaction has to.
+class BareLmdb {
+ public:
+  BareLmdb(MDB_env* env, MDB_dbi dbi) : env_(env), dbi_(dbi) {
+    check(mdb_txn_begin(env, nullptr, MDB_RDONLY, &reader_));
+    mdb_txn_reset(reader_);
+  }
+  ~BareLmdb() { mdb_txn_abort(reader_); }
+  BareLmdb(const BareLmdb&) = delete;
+  BareLmdb& operator=(const BareLmdb&) = delete;
 
-// The value is copied out, as any use of it beyond its transaction has to.
-BareResult read(MDB_env* env, MDB_dbi dbi, const BareRequest& request) {
-  MDB_txn* txn = nullptr;
-  check(mdb_txn_begin(env, nullptr, MDB_RDONLY, &txn));
-  mdb_txn_reset(txn);
-  std::string copy;
-  const BareResult result = bare_loop(request, [&](const std::string& name, uint64_t) {
-    check(mdb_txn_renew(txn));
+  void get(const std::string& name, std::string* record) {
+    check(mdb_txn_renew(reader_));
+    take(reader_, name, record);
+    mdb_txn_reset(reader_);
+  }
+  void put(const std::string& name, std::string_view record) {
+    MDB_txn* txn = nullptr;
+    check(mdb_txn_begin(env_, nullptr, 0, &txn));
+    write(txn, name, record);
+  }
+  void update(const std::string& name, std::string_view value, std::string& record) {
+    MDB_txn* txn = nullptr;
+    check(mdb_txn_begin(env_, nullptr, 0, &txn));
+    take(txn, name, &record);
+    bare_merge(value, record);
+    write(txn, name, record);
+  }
+
+ private:
+  void take(MDB_txn* txn, const std::string& name, std::string* record) const {
     MDB_val key = val(name);
     MDB_val value;
-    check(mdb_get(txn, dbi, &key, &value));
-    copy.assign(static_cast<const char*>(value.mv_data), value.mv_size);
-    mdb_txn_reset(txn);
-    return copy.size();
-  });
-  mdb_txn_abort(txn);
-  return result;
+    check(mdb_get(txn, dbi_, &key, &value));
+    record->assign(static_cast<const char*>(value.mv_data), value.mv_size);
+  }
+  void write(MDB_txn* txn, const std::string& name, std::string_view record) const {
+    MDB_val key = val(name);
+    MDB_val value = val(record);
+    check(mdb_put(txn, dbi_, &key, &value, 0));
+    check(mdb_txn_commit(txn));
+  }
+
+  MDB_env* env_;
+  MDB_dbi dbi_;
+  MDB_txn* reader_ = nullptr;
+};
+
+BareResult run(BareLmdb& engine, const BareRequest& request) {
+  std::string record;
+  if (request.phase == BarePhase::kUpdate)
+    return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
+      engine.update(key, bare_value(request, i), record);
+      return 0;
+    });
+  return bare_pairs(
+      request, [&](const std::string& key, std::string* value) { engine.get(key, value); },
+      [&](const std::string& key, std::string_view value) { engine.put(key, value); });
 }
 
 }  // namespace
@@ -55,7 +87,9 @@ BareResult bare_lmdb(const BareRequest& request) {
   check(mdb_txn_begin(env, nullptr, 0, &txn));
   check(mdb_dbi_open(txn, nullptr, 0, &dbi));
   check(mdb_txn_commit(txn));
-  const BareResult result = request.load ? load(env, dbi, request) : read(env, dbi, request);
+  std::optional<BareLmdb> engine(std::in_place, env, dbi);
+  const BareResult result = run(*engine, request);
+  engine.reset();
   mdb_env_close(env);
   return result;
 }

@@ -1,5 +1,5 @@
-// bare-loop DB load|read PATH RECORDS OPERATIONS VALUE_BYTES FIELDS drawn|ready: one bare loop, its
-// figures as one JSON line.
+// bare-loop DB load|read|update|blind PATH RECORDS OPERATIONS VALUE_BYTES FIELDS drawn|ready: one
+// bare loop, its figures as one JSON line.
 #include <sys/stat.h>
 
 #include <cstdio>
@@ -46,31 +46,43 @@ const std::map<std::string, Loop>& loops() {
   return all;
 }
 
+const std::map<std::string, BarePhase>& phases() {
+  static const std::map<std::string, BarePhase> all{{"load", BarePhase::kLoad},
+                                                    {"read", BarePhase::kRead},
+                                                    {"update", BarePhase::kUpdate},
+                                                    {"blind", BarePhase::kBlind}};
+  return all;
+}
+
 // Every key and the pool of values, before the clock starts.
 void prepare(BareRequest& request) {
-  BareDraws draws(request.records, request.operations, request.load, request.value_bytes);
+  BareDraws draws(request.records, request.operations, request.phase == BarePhase::kLoad,
+                  request.value_bytes);
   request.keys.resize(request.count());
   for (uint64_t i = 0; i < request.keys.size(); ++i) request.keys[i] = draws.key(i);
-  if (!request.load) return;
+  if (request.phase == BarePhase::kRead) return;
   request.pool.resize(kPoolBytes);
   ValueBytes(1, 0, ValueCharacters::kPrintable, 1).fill_random(request.pool);
 }
 
 int run(int argc, char** argv) {
-  if (argc != 9 || loops().find(argv[1]) == loops().end())
-    bare_failure("DB load|read PATH RECORDS OPERATIONS VALUE_BYTES FIELDS drawn|ready");
+  if (argc != 9 || loops().find(argv[1]) == loops().end() ||
+      phases().find(argv[2]) == phases().end())
+    bare_failure(
+        "DB load|read|update|blind PATH RECORDS OPERATIONS VALUE_BYTES FIELDS drawn|ready");
   BareRequest request;
-  request.load = std::string(argv[2]) == "load";
+  request.phase = phases().at(argv[2]);
   request.path = argv[3];
   request.records = std::strtoull(argv[4], nullptr, 10);
   request.operations = std::strtoull(argv[5], nullptr, 10);
   request.value_bytes = static_cast<uint32_t>(std::strtoul(argv[6], nullptr, 10));
   request.fields = static_cast<uint32_t>(std::strtoul(argv[7], nullptr, 10));
-  if (request.load) mkdir(request.path.c_str(), 0755);
+  const bool loads = request.phase == BarePhase::kLoad;
+  if (loads) mkdir(request.path.c_str(), 0755);
   if (std::string(argv[8]) == "ready")
     prepare(request);
   else
-    request.draws = std::make_unique<BareDraws>(request.records, request.operations, request.load,
+    request.draws = std::make_unique<BareDraws>(request.records, request.operations, loads,
                                                 request.value_bytes);
   const BareResult result = loops().at(argv[1])(request);
   const ProcessMemory memory = process_memory();

@@ -44,7 +44,7 @@ BareResult bare_null(const BareRequest& request) {
   const PlainZipfian zipfian;
   std::string key;
   std::string value(request.value_bytes, '\0');
-  if (request.load)
+  if (request.phase == BarePhase::kLoad)
     return timed_loop(request, [&](uint64_t i) -> uint64_t {
       key = "user" + std::to_string(fnv(i));
       for (size_t at = 0; at + 8 <= value.size(); at += 8) {

@@ -11,7 +11,7 @@ namespace opjoule {
 
 BareResult bare_rocksdb(const BareRequest& request) {
   rocksdb::Options options;
-  options.create_if_missing = request.load;
+  options.create_if_missing = request.phase == BarePhase::kLoad;
   options.compression = rocksdb::kSnappyCompression;
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(8 << 20);
@@ -20,17 +20,14 @@ BareResult bare_rocksdb(const BareRequest& request) {
   if (const auto status = rocksdb::DB::Open(options, request.path, &raw); !status.ok())
     bare_failure(status.ToString());
   const std::unique_ptr<rocksdb::DB> db(raw);
-  if (request.load)
-    return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
-      const std::string_view value = bare_value(request, i);
-      if (!db->Put({}, key, {value.data(), value.size()}).ok()) bare_failure("put");
-      return 0;
-    });
-  std::string value;
-  return bare_loop(request, [&](const std::string& key, uint64_t) {
-    if (!db->Get({}, key, &value).ok()) bare_failure("get " + key);
-    return value.size();
-  });
+  return bare_pairs(
+      request,
+      [&](const std::string& key, std::string* value) {
+        if (!db->Get({}, key, value).ok()) bare_failure("get " + key);
+      },
+      [&](const std::string& key, std::string_view value) {
+        if (!db->Put({}, key, {value.data(), value.size()}).ok()) bare_failure("put " + key);
+      });
 }
 
 }  // namespace opjoule

@@ -44,6 +44,25 @@ BareResult load(sqlite3* db, const BareRequest& request) {
   return result;
 }
 
+BareResult update(sqlite3* db, const BareRequest& request) {
+  sqlite3_stmt* update =
+      prepare(db, "UPDATE usertable SET " + columns(request.fields, "=?") + " WHERE YCSB_KEY=?");
+  const int field_bytes = static_cast<int>(request.value_bytes / request.fields);
+  const int last = static_cast<int>(request.fields) + 1;
+  const BareResult result = bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
+    const char* value = bare_value(request, i).data();
+    for (int field = 1; field < last; ++field)
+      sqlite3_bind_blob(update, field, value + (field - 1) * field_bytes, field_bytes,
+                        SQLITE_STATIC);
+    sqlite3_bind_text(update, last, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
+    if (sqlite3_step(update) != SQLITE_DONE) bare_failure(sqlite3_errmsg(db));
+    sqlite3_reset(update);
+    return 0;
+  });
+  sqlite3_finalize(update);
+  return result;
+}
+
 BareResult read(sqlite3* db, const BareRequest& request) {
   sqlite3_stmt* select =
       prepare(db, "SELECT " + columns(request.fields, "") + " FROM usertable WHERE YCSB_KEY=?");
@@ -83,7 +102,10 @@ BareResult bare_sqlite(const BareRequest& request) {
                                columns(request.fields, " BLOB") + ")";
   if (sqlite3_exec(db, settings.c_str(), nullptr, nullptr, nullptr) != SQLITE_OK)
     bare_failure(sqlite3_errmsg(db));
-  const BareResult result = request.load ? load(db, request) : read(db, request);
+  const auto run = request.phase == BarePhase::kLoad   ? load
+                   : request.phase == BarePhase::kRead ? read
+                                                       : update;
+  const BareResult result = run(db, request);
   sqlite3_close(db);
   return result;
 }

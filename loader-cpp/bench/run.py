@@ -29,6 +29,7 @@ from tools import (
     Case,
     Figures,
     GoYcsb,
+    PAIR_ENGINES,
     JavaYcsb,
     Peer,
     Tool,
@@ -58,7 +59,7 @@ def interleaved(bench: Bench, case: Case, tools: dict[str, Tool]) -> dict[str, l
         first = turn % len(names)
         for name in names[first:] + names[:first]:
             # The bare loop reads the loader's database: the engine's state is then the same for both.
-            owner = "loader" if case.phase == "read" and name == "bare" else name
+            owner = "loader" if case.phase != "load" and name == "bare" else name
             place = bench.folder / f"{case.engine}-{owner}"
             if case.phase == "load":
                 fresh(place)
@@ -123,6 +124,12 @@ def engine_table(bench: Bench, engines: list[str], peers: list[Peer], targets: T
             # A run that settles: the last load's background work would be in the first reads.
             loader(bench, read, bench.folder / f"{engine}-loader", "-p", "settle=auto")
             rows += compared(bench, read, tools, targets)
+            if engine == "null":
+                continue
+            # Peers have no blind update, and their updates are of other fields.
+            alone: dict[str, Tool] = {"loader": loader, "bare": bare}
+            for phase in ("update", "blind") if engine in PAIR_ENGINES else ("update",):
+                rows += compared(bench, Case(engine, shape, phase), alone, targets)
             for name in tools:
                 fresh(bench.folder / f"{engine}-{name}")
     return "\n".join(rows)
@@ -273,11 +280,12 @@ def introduction(bench: Bench, peers: list[Peer]) -> str:
         "absolute figures are this computer's alone.\n\n"
         f"Computer: {platform.machine()}, {os.cpu_count()} processors, Linux {platform.release()}, load average of\n"
         f"the 15 minutes before: {load_average:.1f} ({company}).\n\n"
-        f"{bench.records:,} records, {bench.operations:,} reads by YCSB's Zipfian, 1 thread, {bench.pairs} pairs, the\n"
+        f"{bench.records:,} records, {bench.operations:,} reads or updates by YCSB's Zipfian, 1 thread, {bench.pairs} pairs, the\n"
         "loader's default engine settings. `null` is no database, ten times the amounts: its bare loop makes keys and\n"
         f"values the plain way, with the standard library. The other bare loops {INPUTS[bench.inputs]};\n"
-        "they move one value of 1000 B, on SQLite as many columns as the record has fields, and read the database the\n"
-        f"loader wrote.{whole}"
+        "they move one value of 1000 B, on SQLite as many columns as the record has fields, and read and update the\n"
+        "database the loader wrote. `update` is YCSB's: get, merge, put (SQLite: its statement), of whole records; `blind` is\n"
+        f"a put alone.{whole}"
     )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+PAIR_ENGINES = ("leveldb", "rocksdb", "lmdb", "berkeleydb")
+"""Those that store a record as one value: an update can be blind."""
 ENGINES = ("null", "leveldb", "rocksdb", "sqlite", "lmdb", "berkeleydb")
 SHAPES = {"1 x 1000 B": (1, 1000), "10 x 100 B": (10, 100)}
 """Record shapes: fields, and bytes of each."""
@@ -32,7 +34,10 @@ class Figures:
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured: an engine, a record shape, and load or read."""
+    """What is measured: an engine, a record shape, and load, read, update or blind.
+
+    An update is YCSB's: of a whole record, whose engine reads it first; a blind one puts without reading.
+    """
 
     engine: str
     shape: str
@@ -84,13 +89,15 @@ def workload(bench: Bench, case: Case) -> list[str]:
     """The workload as -p settings, understood by every tool here."""
     records, operations = bench.amounts(case.engine)
     fields, field_bytes = SHAPES[case.shape]
+    writes = case.phase in ("update", "blind")
     settings = {
         "recordcount": records,
         "operationcount": operations,
         "fieldcount": fields,
         "fieldlength": field_bytes,
-        "readproportion": 1,
-        "updateproportion": 0,
+        "readproportion": int(not writes),
+        "updateproportion": int(writes),
+        "writeallfields": "true",
         "requestdistribution": "zipfian",
         "threadcount": 1,
     }
@@ -105,16 +112,8 @@ def output_of(command: list[str]) -> str:
 def loader_command(bench: Bench, case: Case, database: Path) -> list[str]:
     """Our loader as a user runs it: latencies measured, nothing logged unless asked."""
     command = [str(bench.build / "loader"), "load" if case.phase == "load" else "run"]
-    return [
-        *command,
-        "--db",
-        case.engine,
-        "--path",
-        str(database),
-        *workload(bench, case),
-        "-p",
-        "settle=none",
-    ]
+    command += ["--db", case.engine, "--path", str(database), *workload(bench, case), "-p", "settle=none"]
+    return [*command, "-p", "updates=blind"] if case.phase == "blind" else command
 
 
 def loader(bench: Bench, case: Case, database: Path, *more: str) -> Figures:
@@ -129,13 +128,17 @@ def loader(bench: Bench, case: Case, database: Path, *more: str) -> Figures:
     )
 
 
-def bare(bench: Bench, case: Case, database: Path) -> Figures:
+def bare_command(bench: Bench, case: Case, database: Path) -> list[str]:
     """The engine's API in a plain loop."""
     columns = SHAPES[case.shape][0] if case.engine == "sqlite" else 1
     amounts = [*bench.amounts(case.engine), 1000, columns]
     command = [str(bench.build / "bare-loop"), case.engine, case.phase, str(database), *map(str, amounts)]
-    command.append(bench.inputs)
-    result = json.loads(output_of(command))
+    return [*command, bench.inputs]
+
+
+def bare(bench: Bench, case: Case, database: Path) -> Figures:
+    """One run of the bare loop."""
+    result = json.loads(output_of(bare_command(bench, case, database)))
     cpu_us = result["cpu_s"] / result["operations"] * 1e6
     return Figures(result["operations"] / result["duration_s"], cpu_us, result["peak_memory_bytes"] / MIB)
 

@@ -115,8 +115,7 @@ Status PhaseCommand::prepare() {
 // thread holds its batch's record, what it has read, and what it merges and writes.
 Status PhaseCommand::check_memory() const {
   constexpr uint64_t kCopies = 4;
-  const uint64_t record_bytes =
-      uint64_t{settings_.field_lengths.maximum()} * settings_.field_count;
+  const uint64_t record_bytes = uint64_t{settings_.field_lengths.maximum()} * settings_.field_count;
   const uint64_t needed = kCopies * record_bytes * settings_.threads;
   ProcFile memory("/proc/meminfo");
   const uint64_t available = number_after(memory.read(), "MemAvailable:") * 1024;
@@ -309,12 +308,13 @@ void PhaseCommand::close() {
 void PhaseCommand::judge_end() {
   if (phase_ != Phase::kLoad || !summary_.out_of_time || !failure_.is_ok() || stop_requested())
     return;
-  failure_ = {StatusCode::kIncomplete,
-              "the load was cut short by maxexecutiontime after " +
-                  std::to_string(summary_.results.operations()) +
-                  (trace_ != nullptr ? std::string(" records")
-                                     : " of " + std::to_string(settings_.insert_count) + " records") +
-                  "; finish it with load --resume, or raise maxexecutiontime"};
+  failure_ = {
+      StatusCode::kIncomplete,
+      "the load was cut short by maxexecutiontime after " +
+          std::to_string(summary_.results.operations()) +
+          (trace_ != nullptr ? std::string(" records")
+                             : " of " + std::to_string(settings_.insert_count) + " records") +
+          "; finish it with load --resume, or raise maxexecutiontime"};
 }
 
 // Turns operations that did not end as the workload expects into the command's failure.

@@ -27,8 +27,8 @@ struct Summary {
   bool settle_asked = true;
   bool interrupted = false;
   bool out_of_time = false;  // maxexecutiontime ended the phase, before its operations did
-  bool replayed = false;  // the operations came from a trace
-  std::string failure;    // why the command failed, empty if it did not
+  bool replayed = false;     // the operations came from a trace
+  std::string failure;       // why the command failed, empty if it did not
   std::map<std::string, std::string> engine_settings;
   ProcessMemory memory_at_end;  // of the phase, before settling
   uint64_t peak_memory_bytes = 0;

@@ -43,9 +43,9 @@ const std::vector<PropertyRule>& rules() {
   return all;
 }
 
-// LevelDB has a code for few failures: its words tell the rest (util/env_posix.cc). NotFound without
-// words is a missing key, with words a missing file; EINVAL is a mapped table that ends before what
-// is to be read from it.
+// LevelDB has a code for few failures: its words tell the rest (util/env_posix.cc). NotFound
+// without words is a missing key, with words a missing file; EINVAL is a mapped table that ends
+// before what is to be read from it.
 Status leveldb_status(const leveldb::Status& status) {
   if (status.ok()) return Status::ok();
   const std::string words = status.ToString();

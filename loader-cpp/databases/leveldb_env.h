@@ -26,8 +26,8 @@ class LeveldbEnv : public leveldb::EnvWrapper {
 
   // Waits until no background call is scheduled or running. False after `limit_s`.
   bool wait_idle(double limit_s);
-  // What opening the database dropped from a damaged log, in LevelDB's words; empty where nothing. (A
-  // record cut off at the log's very end is what a killed writer leaves: no damage.)
+  // What opening the database dropped from a damaged log, in LevelDB's words; empty where nothing.
+  // (A record cut off at the log's very end is what a killed writer leaves: no damage.)
   [[nodiscard]] std::string lost_in_recovery() const {
     const std::lock_guard lock(mutex_);
     return lost_;

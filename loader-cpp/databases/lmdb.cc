@@ -2,10 +2,10 @@
 // out. Keys: 1 to 511 bytes.
 //
 // Habits: insert replaces an existing key; update is a get, merge and put in one write transaction,
-// or with updates=blind a put alone, which cannot tell a missing key. Every write commits by itself.
-// Each session keeps one read transaction and one cursor, renewed for each read.
-// Any number of sessions; LMDB lets one write at a time. The map is never written through
-// (MDB_WRITEMAP): a full disk would then be a SIGBUS instead of an error.
+// or with updates=blind a put alone, which cannot tell a missing key. Every write commits by
+// itself. Each session keeps one read transaction and one cursor, renewed for each read. Any number
+// of sessions; LMDB lets one write at a time. The map is never written through (MDB_WRITEMAP): a
+// full disk would then be a SIGBUS instead of an error.
 #include <lmdb.h>
 
 #include "databases/shared/board_clock.h"

@@ -56,7 +56,8 @@ TEST_CASE("load and run print their phases and a summary, and leave their files"
       const std::vector<std::string> lines = loader.lines();
       REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
       CHECK(phases(lines) == std::vector<std::string>{"open", command + "-start", command + "-end",
-                                                      "settle-start", "settle-end", "close", "closed"});
+                                                      "settle-start", "settle-end", "close",
+                                                      "closed"});
       const Json summary = Json::parse(lines.back())["summary"];
       CHECK(summary["operations"] == (command == "load" ? 500 : 1000));
       CHECK(summary["errors"] == 0);

@@ -43,9 +43,22 @@ const Case kCases[] = {
 
 Arguments arguments(const Case& damaged, const std::string& command, const std::string& path) {
   const std::string engine = damaged.engine;
-  Arguments all{command, "--db", engine, "--path", path, "-p", "recordcount=600", "-p",
-                "operationcount=600", "-p", "dataintegrity=true", "-p",
-                "requestdistribution=sequential", "-p", "readproportion=1", "-p",
+  Arguments all{command,
+                "--db",
+                engine,
+                "--path",
+                path,
+                "-p",
+                "recordcount=600",
+                "-p",
+                "operationcount=600",
+                "-p",
+                "dataintegrity=true",
+                "-p",
+                "requestdistribution=sequential",
+                "-p",
+                "readproportion=1",
+                "-p",
                 "updateproportion=0"};
   // So that there are tables beside the log.
   if (engine == "leveldb" || engine == "rocksdb")

@@ -36,15 +36,15 @@ TEST_CASE("a property file reads as YCSB's do") {
 
 TEST_CASE("escapes and line ends are java.util.Properties' own") {
   Properties p;
-  REQUIRE(load(p,
-               "table=\\u0075ser\\u00e9\\u20AC\\ud83d\\uDE00\ra\\=b=1\r\ntab=x\\ty\\\\\nodd=\\q\n")
-              .is_ok());
+  REQUIRE(
+      load(p, "table=\\u0075ser\\u00e9\\u20AC\\ud83d\\uDE00\ra\\=b=1\r\ntab=x\\ty\\\\\nodd=\\q\n")
+          .is_ok());
   CHECK(p.text("table", "") == "user\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80");
   CHECK(p.text("a=b", "") == "1");
   CHECK(p.text("tab", "") == "x\ty\\");
   CHECK(p.text("odd", "") == "q");
-  for (const char* bad : {"\\u", "\\u12", "\\u12g4", "\\u+123", "\\u0000", "\\ud83d", "\\ud83d\\u0041",
-                          "\\ude00"}) {
+  for (const char* bad :
+       {"\\u", "\\u12", "\\u12g4", "\\u+123", "\\u0000", "\\ud83d", "\\ud83d\\u0041", "\\ude00"}) {
     const Status status = load(p, std::string("fine=1\ntable=") + bad + "\n");
     CHECK(status.code() == StatusCode::kBadInput);
     CHECK_MESSAGE(status.message().find("line 2: expected \\u and the four") != std::string::npos,

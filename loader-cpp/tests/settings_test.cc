@@ -69,10 +69,10 @@ TEST_CASE("values out of range name the property") {
 }
 
 TEST_CASE("a blind update needs all fields of its record") {
-  CHECK(read({"recordcount=10", "operationcount=1", "updates=blind"}, Phase::kRun).message().find(
-            "an update of one of 10 fields has to read the others") != std::string::npos);
-  for (const char* fitting :
-       {"fieldcount=1", "writeallfields=true", "updateproportion=0"})
+  CHECK(read({"recordcount=10", "operationcount=1", "updates=blind"}, Phase::kRun)
+            .message()
+            .find("an update of one of 10 fields has to read the others") != std::string::npos);
+  for (const char* fitting : {"fieldcount=1", "writeallfields=true", "updateproportion=0"})
     CHECK(read({"recordcount=10", "operationcount=1", "updates=blind", fitting}, Phase::kRun)
               .is_ok());
   CHECK(read({"recordcount=10", "updates=blind"}, Phase::kLoad).is_ok());

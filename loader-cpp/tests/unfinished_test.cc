@@ -31,8 +31,9 @@ bool says(const std::string& line, const std::string& words) {
 }
 
 TEST_CASE("a load that maxexecutiontime cuts short has failed, a run has not") {
-  Arguments load{"load", "--db", "null", "-p", "recordcount=100000", "-p",
-                 "maxexecutiontime=0.05", "-p", "target=2000"};
+  Arguments load{
+      "load", "--db",       "null", "-p", "recordcount=100000", "-p", "maxexecutiontime=0.05",
+      "-p",   "target=2000"};
   const Ended cut = end_of(load);
   CHECK(cut.exit_code == 7);
   CHECK(says(cut.last_line, "of 100000 records; finish it with load --resume"));
@@ -42,8 +43,8 @@ TEST_CASE("a load that maxexecutiontime cuts short has failed, a run has not") {
   const Ended run = end_of(load);
   CHECK(run.exit_code == 0);
   CHECK(run.summary["out_of_time"] == true);
-  const Ended whole = end_of({"load", "--db", "null", "-p", "recordcount=100", "-p",
-                              "maxexecutiontime=600"});
+  const Ended whole =
+      end_of({"load", "--db", "null", "-p", "recordcount=100", "-p", "maxexecutiontime=600"});
   CHECK(whole.exit_code == 0);
   CHECK(whole.summary["out_of_time"] == false);
 }
@@ -54,9 +55,8 @@ TEST_CASE("a run whose operation log cannot be written ends at once, and says wh
     WARN_MESSAGE(false, "not run: mounting a tmpfs needs root");
     return;
   }
-  const Ended ended =
-      end_of({"run", "--db", "null", "--threads", "2", "-p", "recordcount=100", "-p",
-              "operationcount=2000000000", "--op-log", folder / "log"});
+  const Ended ended = end_of({"run", "--db", "null", "--threads", "2", "-p", "recordcount=100",
+                              "-p", "operationcount=2000000000", "--op-log", folder / "log"});
   umount2((folder / "").c_str(), MNT_DETACH);
   CHECK(ended.exit_code == 5);
   CHECK(says(ended.last_line, "/log: cannot be written: No space left on device"));

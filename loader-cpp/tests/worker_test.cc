@@ -155,7 +155,8 @@ TEST_CASE("a worker does its budget, counts it and flushes") {
 }
 
 TEST_CASE("an update reads its record first, but for a blind one of all fields") {
-  for (const auto& [updates, blind] : {std::pair{"updates=read-merge-write", 0}, {"updates=blind", 10}}) {
+  for (const auto& [updates, blind] :
+       {std::pair{"updates=read-merge-write", 0}, {"updates=blind", 10}}) {
     for (const char* kind : {"updateproportion=1", "readmodifywriteproportion=1"}) {
       Bench bench({"readproportion=0", "updateproportion=0", "fieldcount=1", updates, kind},
                   Phase::kRun);

@@ -38,27 +38,7 @@ FieldChoice RunGenerator::draw_fields() {
   return {false, static_cast<uint16_t>(random_.below(settings_.field_count))};
 }
 
-size_t RunGenerator::next(std::span<Operation> out, Status&) {
-  const uint64_t last = state_.inserts.acknowledged_end() - 1;
-  if (numbers_.size() < out.size()) numbers_.resize(out.size());
-  // Kinds and key numbers first, then keys and values: each loop's steps do not wait for one
-  // another.
-  size_t count = 0;
-  while (count < out.size()) {
-    const OperationKind kind = draw_kind();
-    out[count].kind = kind;
-    if (kind == OperationKind::kInsert) {
-      numbers_[count++] = state_.inserts.take(thread_);
-      break;
-    }
-    numbers_[count++] = keys_.draw(last);
-  }
-  for (size_t i = 0; i < count; ++i) format_key(numbers_[i], settings_.key_format, out[i].key);
-  for (size_t i = 0; i < count; ++i) prepare(out[i]);
-  return count;
-}
-
-void RunGenerator::prepare(Operation& operation) {
+inline void RunGenerator::prepare(Operation& operation) {
   switch (operation.kind) {
     case OperationKind::kRead:
       operation.fields = draw_fields();
@@ -86,6 +66,26 @@ void RunGenerator::prepare(Operation& operation) {
     case OperationKind::kRemove:
       break;
   }
+}
+
+size_t RunGenerator::next(std::span<Operation> out, Status&) {
+  const uint64_t last = state_.inserts.acknowledged_end() - 1;
+  if (numbers_.size() < out.size()) numbers_.resize(out.size());
+  // Kinds and key numbers first, then keys and values: each loop's steps do not wait for one
+  // another.
+  size_t count = 0;
+  while (count < out.size()) {
+    const OperationKind kind = draw_kind();
+    out[count].kind = kind;
+    if (kind == OperationKind::kInsert) {
+      numbers_[count++] = state_.inserts.take(thread_);
+      break;
+    }
+    numbers_[count++] = keys_.draw(last);
+  }
+  for (size_t i = 0; i < count; ++i) format_key(numbers_[i], settings_.key_format, out[i].key);
+  for (size_t i = 0; i < count; ++i) prepare(out[i]);
+  return count;
 }
 
 void RunGenerator::done(const Operation& operation) {

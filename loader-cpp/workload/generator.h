@@ -90,7 +90,7 @@ class RunGenerator : public OperationSource {
  private:
   OperationKind draw_kind();
   FieldChoice draw_fields();
-  void prepare(Operation& operation);
+  [[gnu::always_inline]] void prepare(Operation& operation);
 
   WorkloadState& state_;
   const WorkloadSettings& settings_;

@@ -4,17 +4,29 @@
 
 namespace opjoule {
 
+LatencyHistogram::LatencyHistogram(const LatencyHistogram& other)
+    : counts_(other.counts_ == nullptr ? nullptr : std::make_unique<Counts>(*other.counts_)),
+      sum_ns_(other.sum_ns_),
+      maximum_ns_(other.maximum_ns_) {}
+
+LatencyHistogram& LatencyHistogram::operator=(const LatencyHistogram& other) {
+  return *this = LatencyHistogram(other);
+}
+
+void LatencyHistogram::make_counts() { counts_ = std::make_unique<Counts>(); }
+
 void LatencyHistogram::merge(const LatencyHistogram& other) {
-  if (other.counts_.empty()) return;
-  counts_.resize(kBuckets);
-  for (size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
+  if (other.counts_ == nullptr) return;
+  if (counts_ == nullptr) make_counts();
+  for (size_t i = 0; i < kBuckets; ++i) (*counts_)[i] += (*other.counts_)[i];
   sum_ns_ += other.sum_ns_;
   maximum_ns_ = std::max(maximum_ns_, other.maximum_ns_);
 }
 
 uint64_t LatencyHistogram::count() const {
   uint64_t count = 0;
-  for (const uint64_t in_bucket : counts_) count += in_bucket;
+  if (counts_ != nullptr)
+    for (const uint64_t in_bucket : *counts_) count += in_bucket;
   return count;
 }
 
@@ -33,9 +45,9 @@ double LatencyHistogram::bucket_middle(size_t index) {
 double LatencyHistogram::quantile_ns(double quantile) const {
   const double rank = quantile * static_cast<double>(count());
   uint64_t seen = 0;
-  for (size_t i = 0; i < counts_.size(); ++i) {
-    seen += counts_[i];
-    if (counts_[i] > 0 && static_cast<double>(seen) >= rank)
+  for (size_t i = 0; counts_ != nullptr && i < kBuckets; ++i) {
+    seen += (*counts_)[i];
+    if ((*counts_)[i] > 0 && static_cast<double>(seen) >= rank)
       return std::min(bucket_middle(i), static_cast<double>(maximum_ns_));
   }
   return 0;

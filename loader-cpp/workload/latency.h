@@ -6,19 +6,27 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstdint>
-#include <vector>
+#include <memory>
 
 namespace opjoule {
 
 class LatencyHistogram {
  public:
+  LatencyHistogram() = default;
+  LatencyHistogram(LatencyHistogram&&) = default;
+  LatencyHistogram& operator=(LatencyHistogram&&) = default;
+  LatencyHistogram(const LatencyHistogram& other);
+  LatencyHistogram& operator=(const LatencyHistogram& other);
+  ~LatencyHistogram() = default;
+
   void record(int64_t latency_ns) {
-    if (counts_.empty()) [[unlikely]]
-      counts_.resize(kBuckets);
+    if (counts_ == nullptr) [[unlikely]]
+      make_counts();
     const uint64_t value = latency_ns > 0 ? static_cast<uint64_t>(latency_ns) : 0;
-    ++counts_[bucket(value)];
+    ++(*counts_)[bucket(value)];
     sum_ns_ += value;
     maximum_ns_ = std::max(maximum_ns_, value);
   }
@@ -45,7 +53,10 @@ class LatencyHistogram {
   }
   static double bucket_middle(size_t index);
 
-  std::vector<uint64_t> counts_;
+  using Counts = std::array<uint64_t, kBuckets>;
+  [[gnu::cold, gnu::noinline]] void make_counts();
+
+  std::unique_ptr<Counts> counts_;  // made when first needed
   uint64_t sum_ns_ = 0;
   uint64_t maximum_ns_ = 0;
 };

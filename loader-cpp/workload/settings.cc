@@ -139,13 +139,13 @@ void check_updates(Reader& in, Phase phase, const WorkloadSettings& settings) {
   const auto share = [&](OperationKind kind) {
     return settings.proportion[static_cast<int>(kind)];
   };
-  const bool updates =
-      phase == Phase::kRun &&
-      (share(OperationKind::kUpdate) > 0 || share(OperationKind::kReadModifyWrite) > 0);
-  in.fail_if(updates && settings.blind_updates && !settings.updates_whole_records(),
-             "property updates=blind: an update of one of " + std::to_string(settings.field_count) +
-                 " fields has to read the others; set fieldcount=1 or writeallfields=true, or leave "
-                 "updates out");
+  const bool updates = phase == Phase::kRun && (share(OperationKind::kUpdate) > 0 ||
+                                                share(OperationKind::kReadModifyWrite) > 0);
+  in.fail_if(
+      updates && settings.blind_updates && !settings.updates_whole_records(),
+      "property updates=blind: an update of one of " + std::to_string(settings.field_count) +
+          " fields has to read the others; set fieldcount=1 or writeallfields=true, or leave "
+          "updates out");
 }
 
 void read_load(Reader& in, WorkloadSettings* out) {

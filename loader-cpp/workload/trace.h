@@ -62,7 +62,8 @@ class TraceParser {
 };
 
 // A trace shared by the threads of a phase: each takes the next few operations. Memory is that of
-// the longest line; one that never ends is an error at 64 MiB and a record. Thread safety: next() from any thread.
+// the longest line; one that never ends is an error at 64 MiB and a record. Thread safety: next()
+// from any thread.
 class TraceFile {
  public:
   // path "-" is stdin; a FIFO need not have a writer yet. load_only: every operation has to be an

@@ -61,6 +61,55 @@ void Worker::run() {
   results_.retries = task_.session->retries();
 }
 
+inline Status Worker::read(const Operation& operation) {
+  Status status = task_.session->read(operation.key, operation.fields, found_);
+  if (status.is_ok()) [[likely]]
+    bytes_ =
+        operation.fields.all ? found_.value_bytes() : found_.find(operation.fields.number).size();
+  return status;
+}
+
+inline Status Worker::perform(const Operation& operation) {
+  Session& session = *task_.session;
+  switch (operation.kind) {
+    case OperationKind::kRead:
+      return read(operation);
+    case OperationKind::kUpdate:
+      bytes_ = operation.values.value_bytes();
+      return update(operation);
+    case OperationKind::kInsert:
+      bytes_ = operation.values.value_bytes();
+      return session.insert(operation.key, operation.values);
+    case OperationKind::kReadModifyWrite: {
+      Status status = read(operation);
+      if (!status.is_ok()) return status;
+      bytes_ += operation.values.value_bytes();
+      return update(operation);
+    }
+    case OperationKind::kScan:
+      return scan(operation);
+    case OperationKind::kRemove:
+      bytes_ = 0;
+      return session.remove(operation.key);
+  }
+  return {};
+}
+
+inline void Worker::account(const Operation& operation, int64_t start_ns, const Status& status) {
+  const bool ok = status.is_ok();
+  if (ok) [[likely]] {
+    KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
+    ++kind.succeeded;
+    kind.bytes += bytes_;
+    kind.latency.record(now_ - start_ns);
+    if (tick_ns_ > 0 && settings_.intended_latency)
+      kind.intended_latency.record(now_ - intended_ns_);
+  } else {
+    count_failure(operation, status);
+  }
+  if (task_.log != nullptr) task_.log->add(operation.kind, ok, start_ns, now_, ok ? bytes_ : 0);
+}
+
 void Worker::run_batch(std::span<Operation> batch) {
   clock_is_fresh_ = false;
   for (Operation& operation : batch) {
@@ -73,13 +122,14 @@ void Worker::run_batch(std::span<Operation> batch) {
     // Between two operations of a batch there is only book-keeping: one clock reading ends the one
     // and starts the other.
     const int64_t start_ns = clock_is_fresh_ ? now_ : board_ns();
-    Outcome outcome = perform(operation);
-    if (!outcome.status.is_ok() && task_.phase == Phase::kLoad) retry_insert(operation, outcome);
+    Status status = perform(operation);
+    if (!status.is_ok() && task_.phase == Phase::kLoad) [[unlikely]]
+      retry_insert(operation, status);
     now_ = board_ns();
     clock_is_fresh_ = true;
     if (operation.kind == OperationKind::kInsert) task_.source->done(operation);
-    account(operation, start_ns, outcome);
-    if (verify_reads_ && outcome.status.is_ok()) verify(operation);
+    account(operation, start_ns, status);
+    if (verify_reads_ && status.is_ok()) verify(operation);
     task_.progress->operations.store(++operations_, std::memory_order_relaxed);
     if (now_ >= task_.deadline_board_ns) [[unlikely]] {
       out_of_time_ = operations_ < task_.budget;
@@ -88,81 +138,31 @@ void Worker::run_batch(std::span<Operation> batch) {
   }
 }
 
-Worker::Outcome Worker::perform(Operation& operation) {
-  Session& session = *task_.session;
-  switch (operation.kind) {
-    case OperationKind::kRead:
-      return read(operation);
-    case OperationKind::kUpdate:
-      return {update(operation), operation.values.value_bytes()};
-    case OperationKind::kInsert:
-      return {session.insert(operation.key, operation.values), operation.values.value_bytes()};
-    case OperationKind::kReadModifyWrite: {
-      Outcome outcome = read(operation);
-      if (!outcome.status.is_ok()) return outcome;
-      outcome.status = update(operation);
-      outcome.bytes += operation.values.value_bytes();
-      return outcome;
-    }
-    case OperationKind::kScan:
-      return scan(operation);
-    case OperationKind::kRemove:
-      return {session.remove(operation.key), 0};
-  }
-  return {};
-}
-
 Status Worker::update(const Operation& operation) {
   return task_.session->update(operation.key, operation.values,
                                operation.whole && settings_.blind_updates);
 }
 
-Worker::Outcome Worker::read(const Operation& operation) {
-  Outcome outcome;
-  outcome.status = task_.session->read(operation.key, operation.fields, found_);
-  if (outcome.status.is_ok())
-    outcome.bytes =
-        operation.fields.all ? found_.value_bytes() : found_.find(operation.fields.number).size();
-  return outcome;
+Status Worker::scan(const Operation& operation) {
+  bytes_ = 0;
+  return task_.session->scan(operation.key, operation.scan_length, operation.fields,
+                             [&](std::string_view, const Record& record) {
+                               bytes_ += operation.fields.all
+                                             ? record.value_bytes()
+                                             : record.find(operation.fields.number).size();
+                             });
 }
 
-Worker::Outcome Worker::scan(const Operation& operation) {
-  Outcome outcome;
-  outcome.status = task_.session->scan(
-      operation.key, operation.scan_length, operation.fields,
-      [&](std::string_view, const Record& record) {
-        outcome.bytes += operation.fields.all ? record.value_bytes()
-                                              : record.find(operation.fields.number).size();
-      });
-  return outcome;
-}
-
-void Worker::retry_insert(Operation& operation, Outcome& outcome) {
+void Worker::retry_insert(const Operation& operation, Status& status) {
   for (uint32_t retry = 0; retry < settings_.retry_limit && !stopped(); ++retry) {
     const double wait_s = settings_.retry_interval_s * (0.8 + 0.4 * random_.unit());
     const int64_t until_ns = board_ns() + static_cast<int64_t>(wait_s * 1e9);
     while (board_ns() < until_ns && !stopped())
       sleep_until(std::min(until_ns, board_ns() + kLongestSleepNs));
     ++results_.insert_retries;
-    outcome = perform(operation);
-    if (outcome.status.is_ok()) return;
+    status = task_.session->insert(operation.key, operation.values);
+    if (status.is_ok()) return;
   }
-}
-
-void Worker::account(const Operation& operation, int64_t start_ns, const Outcome& outcome) {
-  KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
-  const bool ok = outcome.status.is_ok();
-  if (ok) [[likely]] {
-    ++kind.succeeded;
-    kind.bytes += outcome.bytes;
-    kind.latency.record(now_ - start_ns);
-    if (tick_ns_ > 0 && settings_.intended_latency)
-      kind.intended_latency.record(now_ - intended_ns_);
-  } else {
-    count_failure(operation, outcome.status);
-  }
-  if (task_.log != nullptr)
-    task_.log->add(operation.kind, ok, start_ns, now_, ok ? outcome.bytes : 0);
 }
 
 void Worker::count_failure(const Operation& operation, const Status& status) {

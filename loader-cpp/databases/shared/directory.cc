@@ -40,9 +40,8 @@ Status list(const std::string& directory, std::vector<std::string>* names) {
 // it is gone an engine would begin a new database in the old one's place.
 std::string_view main_file(std::string_view engine) {
   static const std::map<std::string_view, std::string_view> files = {
-      {"leveldb", "CURRENT"},          {"rocksdb", "CURRENT"},
-      {"sqlite", "usertable.sqlite"},  {"lmdb", "data.mdb"},
-      {"berkeleydb", "usertable.db"},  {"flatfolder", "records"},
+      {"leveldb", "CURRENT"},      {"rocksdb", "CURRENT"},         {"sqlite", "usertable.sqlite"},
+      {"lmdb", "data.mdb"},        {"berkeleydb", "usertable.db"}, {"flatfolder", "records"},
       {"nestedfolder", "records"},
   };
   const auto found = files.find(engine);

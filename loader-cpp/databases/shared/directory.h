@@ -27,8 +27,8 @@ class DatabaseDirectory {
   // Makes request.path ready for `engine`: created or emptied (create), or checked against its
   // marker (else, or resume). The directory is locked against other loaders until this object ends.
   // kBadInput: nothing there to open, foreign files in the way; kMismatch: written by another
-  // engine, with another record layout or field count; kCorrupt: without its main file; kBusy: another loader has it open; kNoSpace,
-  // kIo.
+  // engine, with another record layout or field count; kCorrupt: without its main file; kBusy:
+  // another loader has it open; kNoSpace, kIo.
   Status open(const OpenRequest& request, std::string_view engine, std::string_view version);
 
   [[nodiscard]] const std::string& path() const { return path_; }

@@ -1,5 +1,5 @@
-// The session on an engine that stores one value under a key and knows no fields: what LevelDB's and
-// RocksDB's have in common, whose interfaces differ by names alone.
+// The session on an engine that stores one value under a key and knows no fields: what LevelDB's
+// and RocksDB's have in common, whose interfaces differ by names alone.
 //
 // Api has, for one database and the options of its accesses: get(key, std::string*), put(key,
 // value), remove(key), which give the engine's status; iterator(), a unique_ptr to the engine's;

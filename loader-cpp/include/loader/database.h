@@ -45,9 +45,9 @@ class Session {
   // stated in its file.
   virtual Status insert(std::string_view key, const Record& record) = 0;
   // Changes the fields in `changed`: engines that store a record as one value get, merge and put.
-  // `blind` says that `changed` holds all fields and is to be put as it is, without a get: a missing
-  // key is then not noticed. Engines with an update of their own use that either way, and say so by
-  // `updates` in their settings(). kNotFound for a missing key.
+  // `blind` says that `changed` holds all fields and is to be put as it is, without a get: a
+  // missing key is then not noticed. Engines with an update of their own use that either way, and
+  // say so by `updates` in their settings(). kNotFound for a missing key.
   virtual Status update(std::string_view key, const Record& changed, bool blind) = 0;
   // Visits up to `limit` records in key order from the first key >= start. The views live until the
   // visitor returns. kUnsupported where the engine has no order.

@@ -68,7 +68,8 @@ class Record {
     return even_ ? kHeaderBytes : kHeaderBytes + field_count_ * kEntryBytes;
   }
   [[nodiscard]] uint32_t length(size_t i) const;
-  Status parse_other();
+  [[gnu::cold, gnu::noinline]] Status contradicts(size_t count, size_t each);
+  [[gnu::noinline]] Status parse_other();
   Status parse_any();
 };
 
