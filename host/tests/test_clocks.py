@@ -74,10 +74,9 @@ def test_json_keeps_a_map_exactly():
 def test_unwrapping_undoes_the_wrap(start, steps):
     true = start + np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
     wrapped = (true % WRAP).astype(np.uint32)
-    one_by_one, at_once = TickUnwrapper(), TickUnwrapper()
+    one_by_one = TickUnwrapper()
     single = [one_by_one.unwrap(int(ticks)) for ticks in wrapped]
     assert (np.array(single) - single[0]).tolist() == (true - true[0]).tolist()
-    assert at_once.unwrap_array(wrapped).tolist() == single
 
 
 def test_an_older_count_is_placed_before_a_newer_one():
@@ -175,13 +174,13 @@ def test_too_few_edges_are_refused():
 
 def test_the_fitted_line_covers_the_truth_in_95_of_100_trials():
     covered = 0
-    for seed in range(200):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         source, target, level, truth = sync_line(rng, 60, rng.uniform(-300, 300), 10**11)
         fitted = fit_edges(match_edges(source, level, target, level), "board", "meter", 2000.0, 0.0)
         at = int(rng.integers(source[0], source[-1]))
         covered += abs(fitted.to_target(at) - truth.to_target(at)) <= 2 * fitted.u_ns(at) + 1
-    assert covered >= 186  # 95 % of 200, less three standard deviations of such a count
+    assert covered >= 52  # 95 % of 60, less three standard deviations of such a count
 
 
 def test_late_toggles_do_not_move_the_line():

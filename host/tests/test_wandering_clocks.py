@@ -17,7 +17,7 @@ from opjoule.clocks.edges import fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
-from opjoule.measurement.alignment import ClockEvidence, align
+from opjoule.measurement.alignment import ClockEvidence, EdgeCounts, align
 from opjoule.operations.loader_files import BoardEdges
 from opjoule.trace.journal import SyncEdges
 from validation.synthetic_clocks import SHAPES, U_DELAY_NS, sync_line
@@ -288,3 +288,9 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     assert (
         len(found.faults) == 1 and f"{edges['board_unmatched']} of 1790 edges of the board" in found.faults[0]
     )
+
+
+def test_a_slewed_clock_is_a_fault_that_names_the_daemons():
+    counts = EdgeCounts(300, 2, 0, 1.5, 2)
+    assert len(counts.faults()) == 1 and "chrony" in counts.faults()[0]
+    assert EdgeCounts(300, 2, 0, 1.5, 0).faults() == ()

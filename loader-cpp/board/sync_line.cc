@@ -1,13 +1,20 @@
 #include "board/sync_line.h"
 
-#include <chrono>
+#include "board/clock.h"
 
 namespace opjoule {
+
+ToggleSchedule::ToggleSchedule(uint64_t seed, int64_t start_board_ns)
+    : random_(seed ^ 0x73796e63 ^ static_cast<uint64_t>(start_board_ns), 0) {}
+
+std::chrono::microseconds ToggleSchedule::next() {
+  return std::chrono::microseconds(500'000 + random_.below(1'000'001));
+}
 
 SyncLine::SyncLine(std::unique_ptr<SyncCarrier> carrier, EventFile* events, uint64_t seed)
     : carrier_(std::move(carrier)),
       events_(events),
-      random_(seed ^ 0x73796e63, 0),
+      schedule_(seed, board_ns()),
       toggler_([this] { toggle_loop(); }) {}
 
 SyncLine::~SyncLine() {
@@ -34,8 +41,7 @@ void SyncLine::toggle_locked() {
 void SyncLine::toggle_loop() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
-    const auto pause = std::chrono::microseconds(500'000 + random_.below(1'000'001));
-    const auto until = std::chrono::steady_clock::now() + pause;
+    const auto until = std::chrono::steady_clock::now() + schedule_.next();
     if (!wake_.wait_until(lock, until, [this] { return stopping_; })) toggle_locked();
   }
 }

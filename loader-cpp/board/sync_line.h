@@ -1,6 +1,7 @@
 // The sync line: the wire to the meter by which both clocks see the same instants.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
@@ -15,9 +16,20 @@
 
 namespace opjoule {
 
-// Toggles the line at phase boundaries, and at pseudo-random intervals of 0.5 to 1.5 s in between,
-// which no other series of edges matches by chance. Starts at level 0. Thread safety: toggle() from
-// any thread.
+// Pauses between toggles: pseudo-random, 0.5 to 1.5 s, so that a stretch of edges fits only one
+// place of what the meter saw. They depend on the start too: the loaders of one run share a seed,
+// and equal pauses would make the edges of one look like those of another.
+class ToggleSchedule {
+ public:
+  ToggleSchedule(uint64_t seed, int64_t start_board_ns);
+  std::chrono::microseconds next();
+
+ private:
+  Random random_;
+};
+
+// Toggles the line at phase boundaries, and by a schedule in between. Starts at level 0. Thread
+// safety: toggle() from any thread.
 class SyncLine {
  public:
   // `events` may be null, and outlives this object.
@@ -36,7 +48,7 @@ class SyncLine {
   EventFile* events_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
-  Random random_;
+  ToggleSchedule schedule_;
   int level_ = 0;
   uint64_t edges_ = 0;
   bool stopping_ = false;

@@ -89,6 +89,19 @@ TEST_CASE("a full queue drops and counts, it does not grow") {
   CHECK(events->dropped() > 0);
 }
 
+TEST_CASE("loaders of one seed toggle at other times, half a second to one and a half apart") {
+  ToggleSchedule first(7, 1'000'000'000'000);
+  ToggleSchedule second(7, 1'060'000'000'000);
+  int alike = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t pause_us = first.next().count();
+    CHECK(pause_us >= 500'000);
+    CHECK(pause_us <= 1'500'000);
+    if (std::abs(second.next().count() - pause_us) < 500) ++alike;
+  }
+  CHECK(alike < 10);  // one in a thousand is by accident
+}
+
 TEST_CASE("a virtual line writes each edge with its time, and the events file has the same edges") {
   const Scratch scratch;
   std::unique_ptr<EventFile> events;

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 WRAP = 1 << 32
 
 
@@ -28,16 +25,6 @@ class TickUnwrapper:
         reference = self._latest if near_ticks is None else near_ticks
         placed = ticks if reference is None else _nearest_to(reference, ticks)
         self._latest = placed if self._latest is None else max(self._latest, placed)
-        return placed
-
-    def unwrap_array(self, ticks: npt.NDArray[np.uint32]) -> npt.NDArray[np.int64]:
-        """Unwrapped ticks of counts in the order of their making, neighbours less than half a wrap apart."""
-        if ticks.size == 0:
-            return np.empty(0, np.int64)
-        first = self.unwrap(int(ticks[0]))
-        steps = np.diff(ticks.astype(np.uint32)).astype(np.int32).astype(np.int64)
-        placed = first + np.concatenate([np.zeros(1, np.int64), np.cumsum(steps)])
-        self._latest = max(int(placed.max()), first if self._latest is None else self._latest)
         return placed
 
 

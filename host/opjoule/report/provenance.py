@@ -6,6 +6,9 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
+from opjoule.clocks.clock_map import ClockMap
 from opjoule.report.answer import Answer
 from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE
@@ -122,22 +125,37 @@ def _check_row(check: Mapping[str, Any]) -> Element:
 
 
 def clocks(run: Mapping[str, Any]) -> list[Element]:
-    """Each clock map: evidence, drift, residual and uncertainty."""
+    """Each clock map: evidence, rate, residual and uncertainty, least and greatest along the run."""
     maps = {
         name: entry for name, entry in (run.get("clock_maps") or {}).items() if isinstance(entry, Mapping)
     }
     if not maps:
         return []
-    head = ("clock map", "from, to", "evidence", "n", "drift", "residual (rms)", "u of the offset (k = 2)")
+    head = ("clock map", "from, to", "evidence", "n", "rate less 1", "knots", "residual (rms)", "u (k = 2)")
     return [table(head, [_clock_row(name, entry) for name, entry in maps.items()], "Clock maps")]
 
 
 def _clock_row(name: str, entry: Mapping[str, Any]) -> Element:
-    drift = f"{(float(entry['rate']) - 1) * 1e6:+.2f} ppm"
-    residual = rounded(float(entry["residual_ns"]) * 1e-9, None, "s", 3)
-    u = rounded(2 * float(entry["u_offset_ns"]) * 1e-9, None, "s", 2)
-    ends = f"{entry['source']} \N{RIGHTWARDS ARROW} {entry['target']}"
-    return row(name, ends, str(entry["method"]), f"{entry['n']:,}", drift, str(residual), str(u))
+    clock_map = ClockMap.from_json(entry)
+    rates = [knot.rate for knot in clock_map.knots] or [clock_map.rate]
+    moments_ns = np.array([knot.source_ns for knot in clock_map.knots] or [clock_map.source_ref_ns], np.int64)
+    residual = rounded(clock_map.residual_ns * 1e-9, None, "s", 3)
+    u_s = np.quantile(clock_map.u_ns(moments_ns), (0.0, 1.0)) * 2e-9
+    ends = f"{clock_map.source} \N{RIGHTWARDS ARROW} {clock_map.target}"
+    return row(
+        name,
+        ends,
+        clock_map.method,
+        f"{clock_map.n:,}",
+        _from_to(*(f"{(rate - 1) * 1e6:+.2f} ppm" for rate in (min(rates), max(rates)))),
+        f"{len(clock_map.knots)}",
+        str(residual),
+        _from_to(*(str(rounded(float(each), None, "s", 2)) for each in u_s)),
+    )
+
+
+def _from_to(least: str, greatest: str) -> str:
+    return least if least == greatest else f"{least} to {greatest}"
 
 
 def record_tree(answer: Answer) -> list[Element]:
