@@ -2,8 +2,10 @@
 
 import pytest
 from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters import Capture, open_meter
+from opjoule.trace.journal import TraceJournal, read_trace
 from opjoule.units import Measured, Unstated
-from rig_session import PERFECT_SENSOR, record
+from rig_session import LIMIT_S, PERFECT_SENSOR, record, rig_sim, write_profile
 
 pytestmark = pytest.mark.rig
 
@@ -27,3 +29,29 @@ def test_clipped_conversions_are_marked_one_by_one_and_those_of_lost_frames_are_
     assert isinstance(bounded.energy, Unstated) and "at least this" in bounded.energy.reason
     assert bounded.clipped_s == pytest.approx(BEYOND_S, rel=0.1)
     assert bounded.energy.value < 0.97 * rig.truth["intervals"][1]["energy_j"]
+
+
+@pytest.mark.parametrize(
+    ("sensor", "ohm", "options", "limit"),
+    [
+        ("ina219", "0.02", "shunt=0.02", 1e-3),
+        ("ina226", "0.01", "shunt=0.01", 1e-3),
+        ("ina228", "0.1", "range=80", 1e-3),
+        ("ina228", "0.02", "shunt=0.02,range=40", 1e-3),
+    ],
+)
+def test_the_current_is_right_whatever_the_shunt_and_the_range(tmp_path, sensor, ohm, options, limit):
+    write_profile(tmp_path / "profile.csv", [(0.0, 1.5)], 5.0, 0.6)
+    inputs = ["--profile", str(tmp_path / "profile.csv"), "--pace", "0", "--sensor", sensor]
+    with rig_sim(tmp_path, *inputs, "--shunt-ohm", ohm):
+        meter, journal = open_meter(f"serial:{tmp_path / 'meter'},{options}"), TraceJournal(tmp_path)
+        meter.open()
+        meter.configure()
+        running = Capture(meter, journal)
+        running.start()
+        assert running.wait(LIMIT_S)
+        running.stop()
+        journal.close()
+        meter.close()
+    current_a = read_trace(tmp_path).current_a[50:500]
+    assert float(current_a.mean()) == pytest.approx(1.5, rel=limit)

@@ -3,8 +3,9 @@
 import pytest
 from opjoule.errors import BadInput
 from opjoule.meters.messages import Mode, SensorModel
-from opjoule.meters.sensors import SensorSettings, conversion_times
-from opjoule.meters.serial_options import setting_changes, split_options
+from opjoule.meters.sensor_errors import error_bounds
+from opjoule.meters.sensors import SensorSettings, Shunt, chip_scale, conversion_times, range_code
+from opjoule.meters.serial_options import setting_changes, shunts, split_options
 
 
 def test_a_port_alone_leaves_the_settings_to_the_meter():
@@ -19,7 +20,7 @@ def test_every_option_reaches_the_settings():
         "mode": Mode.PAIRS,
         "shunt_adc": 12,
         "bus_adc": 12,
-        "shunt_range": 1,
+        "range_mv": 80,
         "bus_every": 7,
     }
 
@@ -48,3 +49,44 @@ def test_a_voltage_that_would_never_be_read_again_is_refused():
 def test_what_there_is_not_is_one_clear_line(rest, message):
     with pytest.raises(BadInput, match=message):
         setting_changes(split_options(rest)[1])
+
+
+def test_the_shunt_is_the_users():
+    _, options = split_options("/dev/x,shunt=0.02,shunt_tolerance=0.5%,mode=pairs")
+    assert shunts(options) == (Shunt(0.02, 0.005),)
+    assert setting_changes(options) == {"mode": Mode.PAIRS}
+    assert shunts({}) == (Shunt(0.1, 0.01),)
+    assert shunts({"shunt": "0.02+0.1"}) == (Shunt(0.02, 0.01), Shunt(0.1, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shunt": "20"}, "shunt=20: in ohm, 0.0001 to 10; R020 is shunt=0.02"),
+        ({"shunt": "nan"}, "shunt=nan: in ohm"),
+        ({"shunt": "R020"}, "'R020' is not a number"),
+        ({"shunt_tolerance": "1"}, "at most 0.2; 1 % is 0.01 or 1%"),
+    ],
+)
+def test_a_shunt_that_is_none_is_one_clear_line(options, message):
+    with pytest.raises(BadInput, match=message):
+        shunts(options)
+
+
+def test_the_shunt_scales_range_offset_and_tolerance():
+    settings = SensorSettings()
+    times = conversion_times(SensorModel.INA219, settings)
+    bounds = error_bounds(SensorModel.INA219, settings, times, Shunt(0.02, 0.005))
+    assert (bounds.shunt_ohm, bounds.shunt_tolerance) == (0.02, 0.005)
+    assert bounds.current_max_a == pytest.approx(16.0)
+    assert bounds.current_offset_u_a == pytest.approx(200e-6 / 0.02 / 3**0.5, rel=0.001)
+
+
+def test_the_ina228s_fine_range_has_steps_of_a_quarter():
+    """SLYS021A: 312.5 nV at +-163.84 mV, 78.125 nV at +-40.96 mV."""
+    assert range_code(SensorModel.INA228, 40) == 1
+    assert range_code(SensorModel.INA228, 80) == 0
+    assert chip_scale(SensorModel.INA228, 0.1, 1).shunt_lsb_v == pytest.approx(78.125e-9)
+    assert chip_scale(SensorModel.INA228, 0.1, 0).shunt_lsb_v == pytest.approx(312.5e-9)
+    with pytest.raises(BadInput, match=r"range=320: the INA228 measures up to 163.84 mV"):
+        range_code(SensorModel.INA228, 320)

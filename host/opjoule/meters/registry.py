@@ -15,10 +15,10 @@ from opjoule.meters.ppk2 import Ppk2Meter
 from opjoule.meters.rapl import ROOT, RaplSource
 from opjoule.meters.sensors import Scale, SensorSettings
 from opjoule.meters.serial_meter import SerialMeter
-from opjoule.meters.serial_options import sensor_numbers, setting_changes, split_options
+from opjoule.meters.serial_options import sensor_numbers, setting_changes, shunts, split_options
 
 KINDS = {
-    "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,mode=pairs,adc=12",
+    "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%",
     "monsoon": "monsoon:voltage=5.1,limit=4 or monsoon:model=lvpm,channel=usb",
     "ppk2": "ppk2:PORT,voltage=5.1",
     "joulescope": "joulescope or joulescope:SERIAL",
@@ -104,9 +104,12 @@ def open_meter(
     address = Address.of(name)
     if address.kind == "serial":
         sensors = sensor_numbers(address.options)
+        resistors = shunts(address.options)
         changes = setting_changes(address.options)
         place = address.needed_place()
-        return SerialMeter(place, settings=settings, changes=changes, sensors=sensors, scale=scale)
+        return SerialMeter(
+            place, settings=settings, changes=changes, sensors=sensors, shunts=resistors, scale=scale
+        )
     meter = _MAKERS[address.kind](address, supply_v)
     address.check_done()
     return meter

@@ -35,8 +35,15 @@ class ChipScale:
     bus_lsb_v: float
 
 
-SHUNT_OHM_DEFAULT = 0.1
-"""R100 of the common INA219 breakout."""
+@dataclass(frozen=True)
+class Shunt:
+    """The resistor that the current flows through: the user's, whatever chip sits on it."""
+
+    ohm: float = 0.1
+    """R100 of the common INA219 breakout; INA226 boards carry 0.002, 0.01 or 0.02 as well"""
+    tolerance: float = 0.01
+    """relative bound of its value"""
+
 
 STEPS_V: dict[SensorModel, tuple[float, float]] = {
     SensorModel.INA219: (10e-6, 4e-3),  # SBOS448G, 8.6.3 (shunt, bus voltage register)
@@ -196,14 +203,38 @@ def _conversion_us(model: SensorModel, code: int, averages: int) -> float:
     return float(table[code & 7]) * (averages if averages > 1 else _AVERAGES[code >> 3])
 
 
-def chip_scale(model: SensorModel, shunt_ohm: float = SHUNT_OHM_DEFAULT) -> ChipScale:
-    """Nominal scale of a chip. Raises: BadInput: a shunt that is none. MeterFault: a chip not known here."""
+def chip_scale(model: SensorModel, shunt_ohm: float = Shunt.ohm, shunt_range: int = 0) -> ChipScale:
+    """Nominal scale of a chip with the range set by its own code.
+
+    Raises: BadInput: a shunt that is none. MeterFault: a chip not known here.
+    """
     if shunt_ohm <= 0:
         raise BadInput(f"shunt of {shunt_ohm} ohm: must be above 0 (the common breakout has 0.1)")
     if model not in STEPS_V:
         raise MeterFault(f"no scale for a sensor of model {model.name}")
     shunt_lsb_v, bus_lsb_v = STEPS_V[model]
+    if model is SensorModel.INA228 and shunt_range == 1:
+        shunt_lsb_v /= 4  # 78.125 nV at +-40.96 mV (SLYS021A, 7.6.1.1 ADCRANGE)
     return ChipScale(shunt_ohm, shunt_lsb_v, bus_lsb_v)
+
+
+def range_max_v(model: SensorModel, shunt_range: int) -> float:
+    """Greatest shunt voltage [V] of a chip's range, by its code."""
+    if model is SensorModel.INA219:
+        return 0.04 * (1 << shunt_range)
+    if model is SensorModel.INA226:
+        return 81.92e-3
+    return 40.96e-3 if shunt_range == 1 else 163.84e-3
+
+
+def range_code(model: SensorModel, wanted_mv: int) -> int:
+    """The chip's code of its narrowest range that holds so much. Raises: BadInput: it has none."""
+    codes = {SensorModel.INA219: (0, 1, 2, 3), SensorModel.INA226: (0,)}.get(model, (1, 0))
+    for code in codes:
+        if range_max_v(model, code) >= wanted_mv * 1e-3:
+            return code
+    most_mv = range_max_v(model, codes[-1]) * 1e3
+    raise BadInput(f"meter option range={wanted_mv}: the {model.name} measures up to {most_mv:g} mV")
 
 
 def current_a(shunt_code: npt.NDArray[np.int64], scale: Scale) -> npt.NDArray[np.float64]:

@@ -39,9 +39,11 @@ from opjoule.meters.sensors import (
     ConversionTimes,
     Scale,
     SensorSettings,
+    Shunt,
     chip_scale,
     code_ends,
     default_settings,
+    range_code,
     read_times,
 )
 from opjoule.meters.serial_link import SerialLink, done
@@ -70,8 +72,11 @@ class SerialMeter:
         settings: SensorSettings | None = None,
         changes: Mapping[str, Any] = NO_CHANGES,
         sensors: tuple[int, ...] = (0,),
+        shunts: tuple[Shunt, ...] = (Shunt(),),
         scale: Scale | None = None,
     ) -> None:
+        """`shunts`: of the sensors in their order; the last one counts for those that follow."""
+        self._shunts = shunts
         self._path, self._baud, self._sensors, self._scale = path, baud, sensors, scale
         self._settings, self._changes = settings, changes
         self._link: SerialLink | None = None
@@ -224,7 +229,13 @@ class SerialMeter:
     def _chosen(self, identity: Identity, place: int) -> SensorSettings:
         model = self._model(identity, place)
         settings = self._settings or default_settings(identity.board, model, len(self._sensors))
-        return dataclasses.replace(settings, **self._changes)
+        changes = dict(self._changes)
+        if "range_mv" in changes:
+            changes["shunt_range"] = range_code(model, changes.pop("range_mv"))
+        return dataclasses.replace(settings, **changes)
+
+    def _shunt(self, place: int) -> Shunt:
+        return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
 
     def _times(self, identity: Identity, place: int) -> ConversionTimes:
         return read_times(identity.board, self._model(identity, place), self._chosen(identity, place))
@@ -232,12 +243,15 @@ class SerialMeter:
     def _scale_of(self, identity: Identity, place: int) -> Scale:
         """A scale that was given is that of the board's supply; the data sheet's for the others."""
         first = place == self._sensors[0]
-        return (self._scale if first else None) or chip_scale(self._model(identity, place))
+        shunt_range = self._chosen(identity, place).shunt_range
+        nominal = chip_scale(self._model(identity, place), self._shunt(place).ohm, shunt_range)
+        return (self._scale if first else None) or nominal
 
     def _bounds(self, place: int) -> ErrorBounds:
         _, identity = self._opened()
         model = self._model(identity, place)
-        return error_bounds(model, self._chosen(identity, place), self._times(identity, place))
+        chosen, times = self._chosen(identity, place), self._times(identity, place)
+        return error_bounds(model, chosen, times, self._shunt(place))
 
     def _model(self, identity: Identity, place: int) -> SensorModel:
         if place >= len(identity.items):

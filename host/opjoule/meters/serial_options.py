@@ -7,18 +7,22 @@ from typing import Any
 
 from opjoule.errors import BadInput
 from opjoule.meters.messages import Mode
+from opjoule.meters.sensors import Shunt
 
 _ADC = {"9": 0, "10": 1, "11": 2, "12": 3, **{f"mean{1 << power}": 8 + power for power in range(1, 8)}}
-_RANGES_MV = {"40": 0, "80": 1, "160": 2, "320": 3}
+_RANGES_MV = {"40": 40, "80": 80, "160": 160, "320": 320}
 _CHOICES: dict[str, dict[str, int]] = {
     "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
     "adc": _ADC,  # bits of one conversion, or the mean of so many of 12 bit (INA219, SBOS448G, table 5)
-    "range": _RANGES_MV,  # of the shunt voltage [mV]
+    "range": _RANGES_MV,  # of the shunt voltage [mV]; the chip's narrowest that holds it is taken
 }
 _CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
-_FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("shunt_range",), **_CODES}
+_FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
 SENSORS = "sensors"
-_KNOWN = [*_FIELDS, SENSORS]
+SHUNT, TOLERANCE = "shunt", "shunt_tolerance"
+_KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE]
+SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
+TOLERANCE_MOST = 0.2
 
 
 def split_options(rest: str) -> tuple[str, dict[str, str]]:
@@ -48,6 +52,41 @@ def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
     if not all(part.isdigit() for part in parts) or len(set(parts)) < len(parts):
         raise BadInput(f"meter option {SENSORS}={text}: write their numbers, for example {SENSORS}=0+1")
     return tuple(int(part) for part in parts)
+
+
+def shunts(options: dict[str, str]) -> tuple[Shunt, ...]:
+    """The shunts of the sensors recorded, in their order.
+
+    Takes `shunt=0.02` (or `0.02+0.1`) and `shunt_tolerance=0.005` (or `0.5%`) out of the options.
+
+    Raises: BadInput: no resistance, or one that no shunt has.
+    """
+    ohms = [_number(SHUNT, text) for text in options.pop(SHUNT, str(Shunt.ohm)).split("+")]
+    tolerances = [
+        _number(TOLERANCE, text.removesuffix("%")) * (0.01 if text.endswith("%") else 1.0)
+        for text in options.pop(TOLERANCE, str(Shunt.tolerance)).split("+")
+    ]
+    for ohm in ohms:
+        if not SHUNT_LEAST_OHM <= ohm <= SHUNT_MOST_OHM:
+            raise BadInput(
+                f"meter option {SHUNT}={ohm:g}: in ohm, {SHUNT_LEAST_OHM:g} to {SHUNT_MOST_OHM:g}; R020 is {SHUNT}=0.02"
+            )
+    for tolerance in tolerances:
+        if not 0 <= tolerance <= TOLERANCE_MOST:
+            raise BadInput(
+                f"meter option {TOLERANCE}={tolerance:g}: at most {TOLERANCE_MOST:g}; 1 % is 0.01 or 1%"
+            )
+    return tuple(
+        Shunt(ohms[min(n, len(ohms) - 1)], tolerances[min(n, len(tolerances) - 1)])
+        for n in range(max(len(ohms), len(tolerances)))
+    )
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"meter option {key}={text}: '{text}' is not a number") from None
 
 
 def setting_changes(options: dict[str, str]) -> dict[str, Any]:
