@@ -1,0 +1,159 @@
+"""How often the stated interval holds the truth: random measurements through the real firmware. SIMULATED.
+
+    .venv/bin/python host/validation/coverage.py --count 400
+
+Each measurement (random_measurement.py) draws load, supply, shunt, sensor and clocks anew, within what data sheets
+allow, and goes the ordinary way from the serial port to the figures of a repeat. It is evaluated twice: with the error
+bounds of a sensor as delivered, and with its gain and offset known, so that the other parts of the budget stand alone.
+Seeds count from --first-seed; the journal keeps what is done, and the same command goes on from there. Exit code 1 if
+an interval holds the truth in fewer than 93 of 100, or a measurement was refused.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+VALIDATION = Path(__file__).resolve().parent
+ROOT = VALIDATION.parents[1]
+sys.path[:0] = [str(VALIDATION)]
+
+from coverage_plot import draw  # noqa: E402  # path set above
+from random_measurement import QUANTITIES, OpJouleError, measure  # noqa: E402
+
+WANTED = (0.93, 0.97)
+VIEWS = {"delivered": "as delivered", "known": "gain and offset known"}
+Found = list[dict[str, Any]]
+
+
+def done_before(journal: Path) -> Found:
+    """What the journal holds; a torn last line is left out."""
+    found = []
+    for line in journal.read_text().splitlines() if journal.exists() else []:
+        try:
+            found.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return found
+
+
+def measure_all(journal: Path, seeds: Iterable[int], processes: int) -> Found:
+    """All measurements of these seeds, those not in the journal now."""
+    wanted = set(seeds)
+    found = [one for one in done_before(journal) if one["seed"] in wanted]
+    missing = sorted(wanted - {one["seed"] for one in found})
+    journal.parent.mkdir(parents=True, exist_ok=True)
+    with journal.open("a") as sink, ProcessPoolExecutor(processes) as pool:
+        for one in pool.map(_entry, missing):
+            found.append(one)
+            sink.write(json.dumps(one) + "\n")
+            sink.flush()
+            if len(found) % 20 == 0:
+                print(f"{len(found)} of {len(wanted)}", file=sys.stderr, flush=True)
+    return sorted(found, key=lambda one: one["seed"])
+
+
+def _entry(seed: int) -> dict[str, Any]:
+    try:
+        return measure(seed).to_json()
+    except OpJouleError as error:
+        return {"seed": seed, "refused": str(error)}
+
+
+def scaled_errors(found: Found, view: str, quantity: str) -> list[float]:
+    """Error over stated uncertainty of each measurement: within +-1 the interval holds the truth."""
+    return [(value - truth) / u for value, u, truth in (one[view][quantity] for one in found)]
+
+
+def coverage(found: Found, view: str, quantity: str) -> float:
+    """Share of the measurements whose interval holds the truth."""
+    errors = scaled_errors(found, view, quantity)
+    return sum(abs(error) <= 1 for error in errors) / len(errors)
+
+
+def median_u(found: Found, view: str, quantity: str) -> float:
+    """Median stated uncertainty, relative to the truth."""
+    return median(u / abs(truth) for _, u, truth in (one[view][quantity] for one in found))
+
+
+def table(found: Found) -> list[str]:
+    """Coverage and median width of each quantity, in Markdown."""
+    lines = [f"| quantity | {' | '.join(f'{name}: held | median u' for name in VIEWS.values())} |"]
+    lines.append("|---" * (1 + 2 * len(VIEWS)) + "|")
+    for quantity in QUANTITIES:
+        cells = [
+            f"{100 * coverage(found, view, quantity):.1f} % | {100 * median_u(found, view, quantity):.2g} %"
+            for view in VIEWS
+        ]
+        lines.append(f"| `{quantity}` | {' | '.join(cells)} |")
+    return lines
+
+
+def by_kind(found: Found, view: str) -> list[str]:
+    """The same for each kind of load: where an interval that is too narrow or too wide comes from."""
+    kinds = sorted({one["kind"] for one in found})
+    lines = [f"| {VIEWS[view]} | {' | '.join(kinds)} |", "|---" * (1 + len(kinds)) + "|"]
+    for quantity in QUANTITIES:
+        cells = []
+        for kind in kinds:
+            some = [one for one in found if one["kind"] == kind]
+            rms = (sum(error**2 for error in scaled_errors(some, view, quantity)) / len(some)) ** 0.5
+            cells.append(f"{100 * coverage(some, view, quantity):.0f} % ({2 * rms:.2f})")
+        lines.append(f"| `{quantity}` | {' | '.join(cells)} |")
+    return lines
+
+
+def too_narrow(found: Found) -> list[str]:
+    """Quantities whose interval holds the truth too seldom."""
+    return [
+        f"{quantity}, {name}: {100 * share:.1f} %"
+        for view, name in VIEWS.items()
+        for quantity in QUANTITIES
+        if (share := coverage(found, view, quantity)) < WANTED[0]
+    ]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit status 1 if an interval holds the truth too seldom."""
+    parser = argparse.ArgumentParser(description="Coverage of stated intervals, SIMULATED.")
+    parser.add_argument("--count", type=int, default=400, help="measurements (default: 400)")
+    parser.add_argument("--first-seed", type=int, default=1, help="seed of the first (default: 1)")
+    parser.add_argument("--processes", type=int, default=2, help="at once (default: 2)")
+    parser.add_argument(
+        "--journal", type=Path, default=ROOT / "build/coverage.jsonl", help="what is done already"
+    )
+    parser.add_argument("--plot", type=Path, help="SVG of all errors over their stated uncertainty")
+    asked = parser.parse_args(arguments)
+    seeds = range(asked.first_seed, asked.first_seed + asked.count)
+    every = measure_all(asked.journal, seeds, asked.processes)
+    found = [one for one in every if "refused" not in one]
+    refused = [f"seed {one['seed']}: {one['refused']}" for one in every if "refused" in one]
+    print(
+        f"SIMULATED: {len(found)} measurements, seeds {seeds.start} to {seeds.stop - 1}, {len(refused)} refused\n"
+    )
+    print("".join(f"refused: {line}\n" for line in refused))
+    print("\n".join(table(found)), end="\n\n")
+    for view in VIEWS:
+        print("\n".join(by_kind(found, view)), end="\n\n")
+    print("In brackets: r.m.s. error over standard uncertainty; 1 is right, below it the interval is wide.")
+    if asked.plot:
+        asked.plot.write_text(
+            draw({name: [scaled_errors(found, view, q) for q in QUANTITIES] for view, name in VIEWS.items()})
+        )
+    narrow = too_narrow(found)
+    print(
+        "held too seldom: " + "; ".join(narrow)
+        if narrow
+        else f"all held in at least {100 * WANTED[0]:.0f} of 100"
+    )
+    return 1 if narrow or refused else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,192 @@
+"""One measurement through the real firmware in virtual time, drawn from all that data sheets allow. SIMULATED.
+
+The way is the ordinary one: serial meter on the simulator's port, trace, clock map from sync edges, energies
+of a repeat. The truth comes from the simulator and from what was drawn; the estimate never sees it.
+"""
+
+from __future__ import annotations
+
+import random
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HOST = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HOST), str(HOST / "tests"), str(HOST / "validation")]
+
+from opjoule.energy.cells import Cells  # noqa: E402  # path set above
+from opjoule.energy.sensor import SensorModel as ErrorBounds  # noqa: E402
+from opjoule.errors import OpJouleError  # noqa: E402
+from opjoule.measurement.alignment import ClockEvidence, align  # noqa: E402
+from opjoule.measurement.figures import Figure  # noqa: E402
+from opjoule.measurement.phases import Phase  # noqa: E402
+from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
+from opjoule.meters.messages import SensorModel  # noqa: E402
+from opjoule.meters.sensor_errors import error_bounds  # noqa: E402
+from opjoule.meters.sensors import conversion_times, default_settings  # noqa: E402
+from opjoule.operations.loader_files import BoardEdges  # noqa: E402
+from opjoule.trace.journal import read_edges  # noqa: E402
+from opjoule.trace.power_trace import PowerTrace  # noqa: E402
+from opjoule.twin.imperfections import Imperfections  # noqa: E402
+from random_load import Load, draw_load  # noqa: E402
+from rig_session import record  # noqa: E402
+
+__all__ = ["QUANTITIES", "Measurement", "OpJouleError", "measure"]
+QUANTITIES = (
+    "energy_j",
+    "marginal_energy_j",
+    "run_energy_j",
+    "idle_power_w",
+    "write_back_energy_j",
+    "power_w",
+)
+BOARD_START_NS = 5_000_000_000_000
+SETTINGS = default_settings(0, SensorModel.INA219)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What came out of one seed."""
+
+    seed: int
+    kind: str
+    delivered: Mapping[str, tuple[float, float, float]]
+    """quantity -> value, stated expanded uncertainty, truth; the sensor as it is delivered"""
+    known: Mapping[str, tuple[float, float, float]]
+    """the same with gain and offset known"""
+    budget: Mapping[str, Mapping[str, float]]
+    """quantity -> part -> standard uncertainty, gain and offset known"""
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of the journal."""
+        return asdict(self)
+
+
+def measure(seed: int) -> Measurement:
+    """Draws, plays, records and evaluates the measurement of one seed."""
+    chance = random.Random(seed)
+    load, drawn = draw_load(chance), Imperfections.draw(chance)
+    edges_s = _edge_times_s(chance, load)
+    options = [*drawn.options(), f"--supply-ohm={drawn.supply_ohm}", "--seed", str(seed)]
+    with tempfile.TemporaryDirectory(prefix="opjoule-coverage-") as folder:
+        rig = record(
+            Path(folder),
+            load.rows,
+            edges_s,
+            *options,
+            voltage_v=drawn.supply_open_v,
+            end_s=load.end_s,
+            settings=SETTINGS,
+        )
+        meter_edges = read_edges(Path(folder))
+    board_edges, phases = _board_side(chance, load, edges_s)
+    bounds = error_bounds(SensorModel.INA219, SETTINGS, conversion_times(SensorModel.INA219, SETTINGS))
+    over_ns = phases[0].start_board_ns, phases[-1].end_board_ns
+    alignment = align(ClockEvidence(board_edges, meter_edges, [], []), over_ns)
+    truth = _truth(load, rig.truth, drawn)
+
+    def evaluate(trace: PowerTrace, sensor: ErrorBounds) -> tuple[dict[str, Any], dict[str, Any]]:
+        energies = repeat_energy(Placed(Cells.of(trace), sensor, alignment.board_to_meter), phases, 1)
+        figures = energies.figures()
+        found = {}
+        for name in QUANTITIES:
+            figure = figures[name]
+            assert isinstance(figure, Figure)
+            found[name] = (figure.value, 2 * figure.standard_u, truth[name])
+        budgets = {
+            "run_energy_j": energies.run,
+            "marginal_energy_j": energies.marginal,
+            "energy_j": energies.energy,
+        }
+        budgets["write_back_energy_j"] = energies.write_back
+        return found, {name: dict(each.budget.parts) for name, each in budgets.items() if each}
+
+    delivered, _ = evaluate(rig.trace, bounds)
+    calibrated = replace(bounds, calibrated_power_gain_u=0.0, calibrated_offset_u_a=0.0)
+    known, budget = evaluate(_without(rig.trace, drawn), calibrated)
+    return Measurement(seed, load.kind, delivered, known, budget)
+
+
+def _edge_times_s(chance: random.Random, load: Load) -> list[float]:
+    """Every phase boundary, and between them the sync line's irregular edges."""
+    bounds_s = sorted({at_s for phase in load.phases_s.values() for at_s in phase})
+    at_s, found = 0.1, list(bounds_s)
+    while at_s < load.end_s - 0.05:
+        if min(abs(at_s - bound_s) for bound_s in bounds_s) > 0.02:
+            found.append(round(at_s, 6))
+        at_s += chance.uniform(0.1, 0.4)
+    return sorted(found)
+
+
+def _board_side(chance: random.Random, load: Load, edges_s: list[float]) -> tuple[BoardEdges, list[Phase]]:
+    """Edges and phases on the clock of a board, whose crystal is off by up to 30 ppm."""
+    rate = 1 + chance.uniform(-30e-6, 30e-6)
+    u_ns = 10 ** chance.uniform(2.5, 4)
+
+    def board_ns(time_s: float) -> int:
+        return BOARD_START_NS + round(time_s * rate * 1e9)
+
+    stamps_ns = [board_ns(at_s) + round(chance.gauss(0, u_ns)) for at_s in edges_s]
+    levels = [1 - index % 2 for index in range(len(edges_s))]
+    edges = BoardEdges(
+        np.array(stamps_ns, np.int64), np.array(levels, np.int8), np.full(len(edges_s), u_ns, np.float64)
+    )
+    phases = [
+        Phase(name, 1, board_ns(start_s), board_ns(end_s)) for name, (start_s, end_s) in load.phases_s.items()
+    ]
+    return edges, phases
+
+
+def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[str, float]:
+    """The true figures: energies from the simulator's exact intervals, idle power as the load was drawn."""
+
+    def energy_j(name: str) -> float:
+        start_s, end_s = load.phases_s[name]
+        return sum(
+            each["energy_j"]
+            for each in truth["intervals"]
+            if each["start_s"] > start_s - 1e-7 and each["end_s"] < end_s + 1e-7
+        )
+
+    def idle_j(name: str) -> float:
+        return load.idle_j(*load.phases_s[name], drawn.supply_open_v, drawn.supply_ohm)
+
+    def length_s(name: str) -> float:
+        start_s, end_s = load.phases_s[name]
+        return end_s - start_s
+
+    run_j, write_back_j = energy_j("run"), energy_j("settle") - idle_j("settle")
+    idles = ("idle-before", "idle-after")
+    return {
+        "run_energy_j": run_j,
+        "write_back_energy_j": write_back_j,
+        "energy_j": run_j + write_back_j,
+        "marginal_energy_j": run_j + write_back_j - idle_j("run"),
+        "power_w": run_j / length_s("run"),
+        "idle_power_w": sum(idle_j(name) / length_s(name) for name in idles) / len(idles),
+    }
+
+
+def _without(trace: PowerTrace, drawn: Imperfections) -> PowerTrace:
+    """The trace as a perfect calibration of gain and offset gives it."""
+    gain = drawn.shunt_ohm / 0.1 * (1 + drawn.gain_error)
+    offset_a = drawn.offset_uv * 1e-6 / 0.1
+    gaps = [
+        gap
+        if gap.charge_c is None
+        else replace(gap, charge_c=(gap.charge_c - offset_a * gap.duration_ns * 1e-9) / gain)
+        for gap in trace.gaps
+    ]
+    bus = trace.bus and replace(trace.bus, voltage_v=trace.bus.voltage_v / (1 + drawn.bus_gain_error))
+    return replace(
+        trace,
+        current_a=(trace.current_a - offset_a) / gain,
+        voltage_v=trace.voltage_v / (1 + drawn.bus_gain_error),
+        gaps=tuple(gaps),
+        bus=bus,
+    ).on_supply_line()
