@@ -117,13 +117,14 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if (size := path.stat().st_size) > RIG_BYTES_MAX:
             raise BadInput(f"{path} has {size} bytes, a description of a rig a few hundred: {again}")
         data = tomllib.loads(path.read_text(encoding="utf-8"))
+        name = _with_control_character(data, "")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}; {again}") from None
     except RecursionError:
         raise BadInput(f"{path} cannot be read: its tables are nested too deep; {again}") from None
     except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
         raise BadInput(f"{path} cannot be read: {error}; {again}") from None
-    if (name := _with_control_character(data, "")) is not None:
+    if name is not None:
         raise BadInput(f"{path}: {name or 'a key'} holds a control character")
     return data
 
