@@ -123,6 +123,25 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyDown", **more)
         self.send("Input.dispatchKeyEvent", type="keyUp", **more)
 
+    def touch(self, *steps: list[tuple[float, float]]) -> None:
+        """Fingers put down, moved from step to step, and lifted; each step has the place of every finger."""
+        for kind, step in zip(["touchStart", *["touchMove"] * (len(steps) - 1)], steps, strict=True):
+            points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(step)]
+            self.send("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+        self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def resize(self, width: int, height: int = 844) -> None:
+        """The view as on a screen of that width [CSS pixels]; a narrow one is a phone with a touch screen."""
+        phone = width < 600
+        self.send(
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=phone,
+        )
+        self.send("Emulation.setTouchEmulationEnabled", enabled=phone)
+
     def emulate(self, *, dark: bool = False, media: str = "") -> None:
         """Dark or light colours, screen or print."""
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opjoule.operations.latency import Latency, latency_by_kind_s
 from opjoule.operations.operation_table import KINDS, OperationTable
 from opjoule.report.packing import Floats
 from opjoule.report.tracks import Track, counted_track
@@ -72,14 +71,14 @@ def system_track(table: pa.Table, to_seconds: ToSeconds, *, simulated: bool) -> 
     return Track(times_s, columns)
 
 
-def run_latency(operations: OperationTable, run: Mapping[str, Any]) -> dict[str, Latency]:
-    """Latency by kind of the operations that started inside a run phase."""
+def run_operations(operations: OperationTable, run: Mapping[str, Any]) -> OperationTable:
+    """The operations that started inside a run phase."""
     chosen = np.zeros(len(operations), dtype=np.bool_)
     for phase in run.get("phases") or []:
         if phase["name"] == "run":
             since_start = operations.board_ns >= phase["start_board_ns"]
             chosen |= since_start & (operations.board_ns < phase["end_board_ns"])
-    return latency_by_kind_s(operations.select(chosen))
+    return operations.select(chosen)
 
 
 def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:

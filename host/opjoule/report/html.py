@@ -11,12 +11,14 @@ import numpy as np
 from opjoule.report import sections
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
+from opjoule.report.latency_histogram import latency_histogram
 from opjoule.report.markup import Element, element, embedded_json, text_of
 from opjoule.report.packing import Floats, pack_times
 from opjoule.report.panels import panels
 from opjoule.report.provenance import losses, provenance
 from opjoule.report.repeats import repeats_table
 from opjoule.report.timeline import Timeline, phase_kind, read_timeline
+from opjoule.units import Measured, Missing
 
 _HERE = Path(__file__).parent
 _SCRIPTS = (
@@ -26,6 +28,7 @@ _SCRIPTS = (
     "marks.js",
     "panels.js",
     "readout.js",
+    "touch.js",
     "chart.js",
     "page.js",
 )
@@ -89,8 +92,17 @@ def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
             {"name": lane.name, "start_s": pack_times(lane.start_s), "end_s": pack_times(lane.end_s)}
             for lane in timeline.lanes
         ],
+        "idle_power": _idle_power(answer),
         "panels": panels(answer, timeline),
     }
+
+
+def _idle_power(answer: Answer) -> dict[str, float | None] | None:
+    """Idle power and its uncertainty (k = 2) [W], for the energy above idle in view; None if unknown."""
+    idle = answer.quantity("idle_power_w")
+    if isinstance(idle, Missing):
+        return None
+    return {"value_w": idle.value, "u_w": idle.u if isinstance(idle, Measured) else None}
 
 
 def _chart(answer: Answer, timeline: Timeline) -> list[Element]:
@@ -99,7 +111,6 @@ def _chart(answer: Answer, timeline: Timeline) -> list[Element]:
     if "power" not in timeline.tracks:
         return notes
     still = element("div", trace_figure(answer, timeline), class_="still")
-    names = {phase.name for phase in timeline.phases}
     repeats = len({phase.repeat for phase in timeline.phases}) > 1
     buttons = [
         element(
@@ -120,7 +131,7 @@ def _chart(answer: Answer, timeline: Timeline) -> list[Element]:
     tools = element(
         "div",
         *moves,
-        *(buttons if names else []),
+        *([element("div", *buttons, class_="phases")] if buttons else []),
         zero,
         class_="tools",
         role="toolbar",
@@ -152,7 +163,8 @@ _CHART_LABEL = (
 )
 _CHART_NOTE = (
     "Drag to move, Shift and drag to zoom into a stretch, double click for the whole run; the wheel zooms once the "
-    "chart is clicked. Keys: + - arrows, Shift with arrows for the read-out, 0, Home, End. The light band reaches from "
+    "chart is clicked. Keys: + - arrows, Shift with arrows for the read-out, 0, Home, End. Touch: one finger reads "
+    "values, two zoom and move. The light band reaches from "
     "the lowest to the highest sample, the line is the mean; zoomed in, each sample is drawn over the time for which "
     "it counts. "
     "Hatched: samples were lost, nothing is drawn across."
@@ -164,6 +176,7 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
     return [
         *repeats_table(answer.result),
         *sections.latency(answer, timeline.latency),
+        *latency_histogram(timeline.latency_counts),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
         *sections.breakdown(answer.result, "by_activity", "By activity of the engine", "activity"),
         *sections.budget(

@@ -43,7 +43,7 @@ def table(head: Iterable[Child], body: Iterable[Element], caption: str, class_: 
     columns = element("tr", *(element("th", cell, scope="col") for cell in head))
     made = element(
         "table",
-        element("caption", caption),
+        element("caption", element("span", caption)),
         element("thead", columns),
         element("tbody", *body),
         class_=class_,

@@ -94,8 +94,8 @@ def _system(columns: Container[str]) -> list[dict[str, Any]]:
             _series("read_mb_per_s", f"{of}read", "--read"),
         ],
         "readout": [
-            _value("written_mb_per_s", "written", "MB/s", 1),
-            _value("read_mb_per_s", "read", "MB/s", 1),
+            _value("written_mb_per_s", "disk written", "MB/s", 1),
+            _value("read_mb_per_s", "disk read", "MB/s", 1),
         ],
     }
     made = [cpu, disk]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opjoule.operations.latency import Latency
@@ -133,11 +133,41 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     if not kinds:
         return []
     fields = list(dict.fromkeys(field for entry in kinds.values() for field in _fields(entry)))
+    unknown = {field: reason for field in fields if (reason := _reason_of_all(kinds.values(), field))}
+    fields = [field for field in fields if field not in unknown]
+    # What is known of none, for one reason, is one line: it names the columns beside a table, the rows without one.
+    notes = [
+        element(
+            "p",
+            f"{caption} ({', '.join(_titles_of(unknown, reason) if fields else kinds)}): {reason}.",
+            class_="reason",
+        )
+        for reason in dict.fromkeys(unknown.values())
+    ]
+    if not fields:
+        return notes
     body = [
         row(name, *(_cell(_fields(entry).get(field)) for field in fields)) for name, entry in kinds.items()
     ]
-    titles = (field.removesuffix("_j").replace("_", " ") or "energy" for field in fields)
-    return [table((heading, *titles), body, caption)]
+    return [table((heading, *map(_field_title, fields)), body, caption), *notes]
+
+
+def _titles_of(unknown: Mapping[str, str], reason: str) -> list[str]:
+    return [_field_title(field) for field, why in unknown.items() if why == reason]
+
+
+def _field_title(field: str) -> str:
+    return field.removesuffix("_j").replace("_", " ") or "energy"
+
+
+def _reason_of_all(entries: Iterable[Mapping[str, Any]], field: str) -> str | None:
+    """Why a field is missing from every entry, where that is one reason: it is then said once."""
+    found = [_fields(entry).get(field) for entry in entries]
+    reasons = {
+        one.get("reason") if isinstance(one, Mapping) and is_quantity(one) and one["value"] is None else None
+        for one in found
+    }
+    return str(reason) if len(reasons) == 1 and (reason := reasons.pop()) else None
 
 
 def _fields(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.errors import RecordFault
-from opjoule.operations.latency import Latency
+from opjoule.operations.latency import Latency, latency_by_kind_s
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations, read_parquet
 from opjoule.record.run_record import RunRecord
@@ -21,9 +21,10 @@ from opjoule.report.board_tracks import (
     ToSeconds,
     event_lanes,
     operation_track,
-    run_latency,
+    run_operations,
     system_track,
 )
+from opjoule.report.latency_histogram import LatencyCounts, counted_latency
 from opjoule.report.packing import Floats
 from opjoule.report.tracks import Track, sampled_track
 from opjoule.trace.journal import read_trace
@@ -63,6 +64,8 @@ class Timeline:
     lanes: list[Lane] = field(default_factory=list)
     latency: Mapping[str, Latency] = field(default_factory=dict)
     """By kind, of the operations of all runs, on the board's own clock."""
+    latency_counts: LatencyCounts | None = None
+    """The same operations, counted by how long they took."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -85,6 +88,7 @@ def read_timeline(record: RunRecord) -> Timeline:
     operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
     system = _noted(notes, lambda: _table(record, "system", SYSTEM_VERSION))
     events = _noted(notes, lambda: _table(record, "events", EVENTS_VERSION))
+    of_runs = run_operations(operations, record.contents) if operations else None
     made = {
         "operations": operation_track(operations, to_seconds, duration_s) if operations else None,
         "system": system_track(system, to_seconds, simulated=record.simulated) if system else None,
@@ -95,7 +99,8 @@ def read_timeline(record: RunRecord) -> Timeline:
         axis.lost,
         phase_spans(record.contents, to_seconds),
         event_lanes(events, to_seconds) if events else [],
-        run_latency(operations, record.contents) if operations else {},
+        latency_by_kind_s(of_runs) if of_runs else {},
+        counted_latency(of_runs) if of_runs else None,
         notes,
     )
 

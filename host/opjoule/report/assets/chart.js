@@ -6,7 +6,7 @@ const PAN_STEP = 0.15;
 
 class TimeChart {
   constructor(holder, content, tracks, gaps, lanes) {
-    Object.assign(this, { holder, content, tracks, gaps, phases: content.phases, fromZero: false });
+    Object.assign(this, { holder, content, tracks, gaps, phases: content.phases, idle: content.idle_power, fromZero: false });
     this.whole = [0, content.duration_s];
     [this.start, this.end] = this.whole;
     this.shortest = 4 * shortestCell(tracks.power.levels[0].bounds);
@@ -20,12 +20,14 @@ class TimeChart {
       return { ...options, plot: makePanel(options, this, stack, i === content.panels.length - 1) };
     });
     this.listen(stack);
+    listenToTouch(this, stack);
     this.show(...this.whole);
   }
 
   listen(stack) {
     new ResizeObserver(() => this.resize(stack.clientWidth)).observe(stack);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.redraw());
+    stack.addEventListener("mousemove", () => this.holder.querySelector(".readout").removeAttribute("aria-live"));
     stack.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
     this.holder.addEventListener("keydown", (event) => this.onKey(event));
     for (const button of this.holder.querySelectorAll("button[data-do]")) {
@@ -53,6 +55,7 @@ class TimeChart {
     this.end = this.start + width;
     this.redraw();
     this.sayView();
+    this.sayCursor();
   }
 
   showWithMargin(start, end) {
@@ -138,16 +141,28 @@ class TimeChart {
     this.show(from, to);
   }
 
+  // Moves the read-out by some pixels, from the middle where it is nowhere yet; what it then says is spoken too.
   moveCursor(pixels) {
     const { plot } = this.panels[0];
-    const left = plot.cursor.left >= 0 ? plot.cursor.left + pixels : plot.over.clientWidth / 2;
-    plot.setCursor({ left: Math.min(Math.max(left, 0), plot.over.clientWidth), top: 10 });
+    this.placeCursor(plot.cursor.left >= 0 ? plot.cursor.left + pixels : plot.over.clientWidth / 2);
+    this.holder.querySelector(".readout").setAttribute("aria-live", "polite");
+  }
+
+  // Puts the read-out and every panel's line at a place [pixels from the left of the panels].
+  placeCursor(pixels) {
+    const left = Math.min(Math.max(pixels, 0), this.panels[0].plot.over.clientWidth - 1);
+    for (const { plot } of this.panels) plot.setCursor({ left, top: 10 }, true, false);
   }
 
   onCursor(u) {
-    if (u !== this.panels?.[0]?.plot) return;
-    const entries = u.cursor.left < 0 ? [["Point at the chart to read values.", ""]] : readout(this, u.posToVal(u.cursor.left, "x"));
-    this.holder.querySelector(".readout").replaceChildren(...readoutNodes(entries));
+    if (u === this.panels?.[0]?.plot) this.sayCursor();
+  }
+
+  // The place stays while the view moves, so what is under it is read again.
+  sayCursor() {
+    const { plot } = this.panels[0];
+    const time = plot.cursor.left >= 0 ? plot.posToVal(plot.cursor.left, "x") : null;
+    this.holder.querySelector(".readout").replaceChildren(...readoutNodes(readout(this, time)));
   }
 
   sayView() {

@@ -136,11 +136,14 @@ function drawKey(u, series) {
   const { ctx, bbox } = u;
   ctx.save();
   setText(ctx, 12, "right", "top");
-  let x = bbox.left + bbox.width - 6 * devicePixelRatio;
+  const right = bbox.left + bbox.width - 6 * devicePixelRatio;
+  let x = right, y = bbox.top + 4 * devicePixelRatio;
   for (const { label, colour: name } of [...series].reverse()) {
+    const { width } = ctx.measureText(label);
+    if (x < right && x - width < bbox.left) [x, y] = [right, y + 15 * devicePixelRatio];
     ctx.fillStyle = colour(name);
-    ctx.fillText(label, x, bbox.top + 4 * devicePixelRatio);
-    x -= ctx.measureText(label).width + 14 * devicePixelRatio;
+    ctx.fillText(label, x, y);
+    x -= width + 14 * devicePixelRatio;
   }
   ctx.restore();
 }

@@ -3,6 +3,11 @@
 
 const AXIS_WIDTH = 56;
 const GAP_BELOW = 9;
+const ROOM_RIGHT = 12;
+const AXIS_FONT = "12px system-ui, sans-serif";
+const DIGIT_WIDTH = 8;
+// Ticks 1, 2 or 5 times a power of ten apart need no more decimals than that power has.
+const STEPS = Array.from({ length: 60 }, (_, i) => +`${[1, 2, 5][i % 3]}e${Math.floor(i / 3) - 8}`);
 
 function makePanel(panel, scene, holder, isLast) {
   const series = panel.series ?? [];
@@ -10,7 +15,7 @@ function makePanel(panel, scene, holder, isLast) {
   const options = {
     width: holder.clientWidth,
     height: panel.height + (isLast ? 44 : GAP_BELOW),
-    padding: [4, 12, 0, 0],
+    padding: [8, ROOM_RIGHT, 0, 0],
     legend: { show: false },
     cursor: {
       // Panels share the cursor; a stretch is selected in one of them and shown in all by the chart.
@@ -41,7 +46,8 @@ function yRange(low, high, panel, scene) {
   if (low == null) return [0, 1];
   const fromZero = panel.from_zero || scene.fromZero;
   const bottom = fromZero ? Math.min(low, 0) : low;
-  const span = high - bottom || Math.abs(high) || 1;
+  // Never so close that ticks differ in digits which the axis has no room for.
+  const span = Math.max(high - bottom, 1e-3 * Math.abs(high)) || 1;
   // The room above is for the names drawn at the top.
   return [fromZero && bottom === 0 ? 0 : bottom - 0.06 * span, high + 0.16 * span];
 }
@@ -53,12 +59,21 @@ function timeAxis(isLast) {
     grid: { stroke: () => colour("--grid"), width: 1 },
     ticks: { show: isLast, stroke: () => colour("--grid") },
     size: isLast ? 44 : GAP_BELOW,
-    values: isLast ? undefined : (u, splits) => splits.map(() => ""),
+    incrs: STEPS,
+    space: (u, axis, low, high) => DIGIT_WIDTH * (seconds(high, (high - low) / 10).length + 1),
+    values: (u, splits, axis, space, step) => splits.map((time) => (isLast ? timeNumber(u, time, step) : "")),
     label: isLast ? "time since the record's first sample, s" : undefined,
     labelSize: 18,
-    labelFont: "12px system-ui, sans-serif",
-    font: "12px system-ui, sans-serif",
+    labelFont: AXIS_FONT,
+    font: AXIS_FONT,
   };
+}
+
+// A time as its tick says it; nothing where the text would be cut at the edge of the chart.
+function timeNumber(u, time, step) {
+  const text = tickNumber(time, step);
+  const room = u.over.clientWidth + ROOM_RIGHT - u.valToPos(time, "x");
+  return (text.length * DIGIT_WIDTH) / 2 <= room ? text : "";
 }
 
 function valueAxis(panel, lanes) {
@@ -69,9 +84,10 @@ function valueAxis(panel, lanes) {
     size: lanes.length ? AXIS_WIDTH + 20 : AXIS_WIDTH,
     label: lanes.length ? undefined : panel.title,
     labelSize: 20,
-    labelFont: "12px system-ui, sans-serif",
-    font: "12px system-ui, sans-serif",
+    labelFont: AXIS_FONT,
+    font: AXIS_FONT,
     splits: lanes.length ? () => lanes.map((lane, row) => 1 - (row + 0.5) / lanes.length) : undefined,
-    values: lanes.length ? () => lanes.map((lane) => lane.name) : (u, splits) => splits.map((value) => axisNumber(value, splits)),
+    incrs: STEPS,
+    values: lanes.length ? () => lanes.map((lane) => lane.name) : (u, splits, axis, space, step) => axisNumbers(splits, step),
   };
 }

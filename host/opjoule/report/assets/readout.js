@@ -1,13 +1,16 @@
 // What the chart says in words and numbers.
 "use strict";
 
+const NOTHING = "-";
+const BLANK = "\u00a0";
 const PREFIX_BY_POWER = { "-12": "p", "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G" };
 
 // A number with an SI prefix and a fixed count of significant digits.
 function withPrefix(value, unit, digits = 4) {
   if (value === 0 || !Number.isFinite(value)) return `${value}\u00a0${unit}`;
   const power = Math.min(Math.max(3 * Math.floor(Math.log10(Math.abs(value)) / 3), -12), 9);
-  return `${(value / 10 ** power).toPrecision(digits)}\u00a0${PREFIX_BY_POWER[power]}${unit}`;
+  const number = (value / 10 ** power).toPrecision(digits);
+  return `${number.includes("e") ? +number : number}\u00a0${PREFIX_BY_POWER[power]}${unit}`;
 }
 
 function count(value) {
@@ -19,25 +22,35 @@ function seconds(time, width) {
   return `${time.toFixed(Math.min(Math.max(3 - Math.floor(Math.log10(width)), 0), 6))}\u00a0s`;
 }
 
-// Axis numbers: thousands as "10k", decimals as the distance of two ticks asks for.
-function axisNumber(value, splits) {
-  if (value === 0) return "0";
-  const step = splits.length > 1 ? splits[1] - splits[0] : 1;
-  if (Math.max(...splits.map(Math.abs)) >= 10000) return `${+(value / 1000).toFixed(step < 1000 ? 1 : 0)}k`;
-  return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+// What stands at the ticks of an axis: thousands as "10k", and never a digit less than the step between two ticks has.
+function axisNumbers(values, step) {
+  const thousands = Math.max(...values.map(Math.abs)) >= 10000;
+  return values.map((value) => (thousands && value !== 0 ? `${tickNumber(value / 1000, step / 1000)}k` : tickNumber(value, step)));
 }
 
-// The entries under the pointer, [name, text] each: every series' value in the cell that is drawn there.
+// A multiple of `step` with as many decimals as the step has.
+function tickNumber(value, step) {
+  if (value === 0) return "0";
+  let decimals = 0;
+  while (decimals < 9 && Math.abs(step * 10 ** decimals - Math.round(step * 10 ** decimals)) > 1e-6) decimals++;
+  return value.toFixed(decimals);
+}
+
+// The entries under the pointer, [name, text] each: every series' value in the cell that is drawn there. Without a pointer
+// the same entries, so that the chart does not move when there is one.
 function readout(chart, time) {
-  const entries = [["time", seconds(time, chart.end - chart.start)], ["phase", phaseAt(chart.phases, time)]];
+  const pointed = time !== null;
+  const entries = [
+    ["time", pointed ? seconds(time, chart.end - chart.start) : NOTHING],
+    ["phase", pointed ? phaseAt(chart.phases, time) : "point at the chart"],
+  ];
   for (const panel of chart.panels) {
     for (const { column, label, unit, digits, range } of panel.readout ?? []) {
-      const [text, extremes] = cellText(chart.tracks[panel.track], panel.view.level, column, time, unit, digits);
-      entries.push([label, text, range ? extremes : undefined]);
+      const cell = pointed ? cellText(chart.tracks[panel.track], panel.view.level, column, time, unit, digits) : [NOTHING];
+      entries.push([label, cell[0], range ? (cell[1] ?? BLANK) : undefined]);
     }
   }
-  const gap = gapAt(chart.gaps, time);
-  if (gap) entries.push(["lost", gap]);
+  if (chart.gaps.start.length) entries.push(["lost", (pointed && gapAt(chart.gaps, time)) || NOTHING]);
   return entries;
 }
 
@@ -47,7 +60,7 @@ function readoutNodes(entries) {
     group.append(document.createElement("dt"), document.createElement("dd"));
     group.firstChild.textContent = name;
     group.lastChild.textContent = text;
-    if (range) group.lastChild.appendChild(document.createElement("span")).textContent = ` (${range})`;
+    if (range) group.lastChild.appendChild(document.createElement("span")).textContent = range;
     return group;
   });
 }
@@ -74,13 +87,20 @@ function gapAt(gaps, time) {
   return samples + withPrefix(gaps.end[i] - gaps.start[i], "s", 3);
 }
 
+// The part of an energy that is above idle, with what the idle power's own uncertainty makes of it.
+function aboveIdle({ sum, known }, idle) {
+  if (!idle) return "";
+  const spread = idle.u_w === null ? "" : ` \u00b1\u00a0${withPrefix(idle.u_w * known, "J", 2)} from the idle power alone`;
+  return `, ${withPrefix(sum - idle.value_w * known, "J")} of it above idle (${idle.value_w.toFixed(3)}\u00a0W${spread})`;
+}
+
 // Energy, power and operations of the stretch in view; lost time is named, never filled in.
-function viewSentence({ start, end, tracks, whole }) {
+function viewSentence({ start, end, tracks, whole, idle }) {
   const power = tracks.power.integral("power_w", start, end);
   const where = start <= whole[0] && end >= whole[1] ? "Whole record" : `From ${seconds(start, end - start)} to ${seconds(end, end - start)}`;
   if (power.known === 0) return `${where}: no samples.`;
   const parts = [
-    `${withPrefix(power.sum, "J")} drawn in ${withPrefix(power.known, "s")}`,
+    `${withPrefix(power.sum, "J")} drawn in ${withPrefix(power.known, "s")}${aboveIdle(power, idle)}`,
     `mean ${(power.sum / power.known).toFixed(3)} W, lowest ${power.low.toFixed(3)} W, highest ${power.high.toFixed(3)} W`,
   ];
   if (tracks.operations) parts.push(`about ${count(tracks.operations.integral("operations_per_s", start, end).sum)} operations`);

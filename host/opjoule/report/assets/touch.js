@@ -1,0 +1,31 @@
+// The chart under fingers: one reads values, two pinch and move; up and down scrolls the page (touch-action in report.css).
+"use strict";
+
+function listenToTouch(chart, stack) {
+  let fingers = null;
+  const { plot } = chart.panels[0];
+  const place = (touch) => touch.clientX - plot.over.getBoundingClientRect().left;
+  const begin = (event) => {
+    fingers = null;
+    if (event.touches.length === 1) chart.placeCursor(place(event.touches[0]));
+    if (event.touches.length === 2) fingers = Array.from(event.touches, (touch) => plot.posToVal(place(touch), "x"));
+  };
+  const move = (event) => {
+    if (event.touches.length === 1 && !fingers) chart.placeCursor(place(event.touches[0]));
+    if (event.touches.length !== 2 || !fingers) return;
+    event.preventDefault();
+    chart.show(...viewBetween(fingers, Array.from(event.touches, place), plot.over.clientWidth));
+  };
+  stack.addEventListener("touchstart", begin, { passive: true });
+  stack.addEventListener("touchmove", move, { passive: false });
+  stack.addEventListener("touchend", () => (fingers = null));
+  stack.addEventListener("touchcancel", () => (fingers = null));
+}
+
+// The view that keeps two times [s] under two places [pixels] of a chart `width` pixels wide.
+function viewBetween(times, places, width) {
+  const apart = Math.max(Math.abs(places[1] - places[0]), 8);
+  const scale = Math.abs(times[1] - times[0]) / apart;
+  const start = (times[0] + times[1]) / 2 - ((places[0] + places[1]) / 2) * scale;
+  return [start, start + width * scale];
+}
