@@ -6,6 +6,7 @@ import contextlib
 import select
 import subprocess
 import threading
+from pathlib import Path
 
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
@@ -14,13 +15,7 @@ _BEAT_S = 5.0
 SILENCE_S = 20
 _ANSWER_S = 30.0
 _RELEASE_S = 30.0
-# Released when the host falls silent (a cut link) or its end of the connection closes (a killed host).
-_HOLD = """
-exec 9>"$1/lock"
-flock -w "$3" 9 || { echo taken; exit; }
-echo held
-while [ -n "$(timeout "$2" head -c 1)" ]; do :; done
-"""
+_HOLD = (Path(__file__).parent / "hold_lock.sh").read_text()
 
 
 class BoardLock:

@@ -26,33 +26,8 @@ _SCRIPT = (Path(__file__).parent / "run_on_board.sh").read_text()
 _SILENCE_S = 20
 _BEAT_S = 5.0
 
-# Answers each line with the server's counters, read from files without starting a process (proc(5)).
-_WATCH = """
-read -r pid _ < "$1/pid" || exit
-while read -r _; do
-  read -r up _ < /proc/uptime
-  read=0 written=0 resident=0
-  while read -r name value _; do
-    [ "$name" = VmRSS: ] && resident=$value && break
-  done < "/proc/$pid/status" || exit
-  while read -r name value; do
-    case $name in read_bytes:) read=$value ;; write_bytes:) written=$value ;; esac
-  done < "/proc/$pid/io"
-  read -r stat < "/proc/$pid/stat"
-  set -- ${stat##*) }
-  echo "${up%.*}${up#*.} $((${12} + ${13})) $resident $read $written"
-done
-"""
-# 0A is LISTEN in /proc/net/tcp; ports stand there in hexadecimal.
-_LISTENS = """
-port=$(printf '%04X' "$1") tries=0
-while ! grep -q ":$port 0*:0000 0A" /proc/net/tcp /proc/net/tcp6 2>/dev/null; do
-  [ -e "$2/status" ] && exit 3
-  tries=$((tries + 1))
-  [ "$tries" -lt "$3" ] || exit 4
-  sleep 0.1
-done
-"""
+_WATCH = (Path(__file__).parent / "server_watch.sh").read_text()
+_LISTENS = (Path(__file__).parent / "server_listens.sh").read_text()
 _COLUMNS = ("host_ns", "uptime_s", "cpu_s", "rss_bytes", "read_bytes", "written_bytes")
 
 
