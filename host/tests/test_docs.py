@@ -59,3 +59,19 @@ def test_documented_commands_are_taken(line):
 
 def test_there_are_commands_to_check():
     assert len(list(commands())) > 20
+
+
+@pytest.mark.parametrize(
+    "part", ["INA219", "0.1 Ω", "fuse 3 A", "74AHCT125", "4.7 kΩ", "1 kΩ", "5.1 V", "D8", "A4, A5"]
+)
+def test_readme_drawing_and_instructions_name_the_same_parts(part):
+    """The drawing names the two I2C pins one by one."""
+    for page in ("README.md", "docs/how-to/wire-the-rig.md"):
+        assert part in (ROOT / page).read_text(), page
+    drawing = (ROOT / "docs/images/wiring.svg").read_text()
+    assert all(word in drawing for word in part.split(", ")), part
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/how-to/wire-the-rig.md"])
+def test_nobody_is_told_to_feed_the_board_twice(page):
+    assert re.search(r"[Nn]ever (connect )?the board's own supply while", (ROOT / page).read_text())

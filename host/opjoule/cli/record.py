@@ -56,6 +56,7 @@ def _record(
     journal, seals = TraceJournal(record.directory), SealWatch(record.directory)
     exchanges = ExchangeFile(record.directory / "raw" / METER_EXCHANGES)
     capture = Capture(meter, journal, exchanges)
+    progress.watch(capture.history)
     progress.phase("record", seconds)
     interrupted = False
     try:

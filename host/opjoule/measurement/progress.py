@@ -1,4 +1,4 @@
-"""Progress on the terminal: the phase, how far it is, and the time that remains."""
+"""Progress on the terminal: the phase, how far it is, the time that remains, and the power of the board just now."""
 
 from __future__ import annotations
 
@@ -8,11 +8,32 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     Progress,
+    ProgressColumn,
+    Task,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
+
+from opjoule.trace.power_history import PowerHistory
+
+SHOWN_NS = 1_000_000_000  # the mean of so much of the trace: single samples would flicker
+
+
+class PowerColumn(ProgressColumn):
+    """Mean power of the last second that the meter sent; nothing without a meter that runs."""
+
+    history: PowerHistory | None = None
+
+    def render(self, task: Task) -> Text:
+        """For example "3.41 W"."""
+        if self.history is None:
+            return Text("")
+        end_ns = self.history.end_ns
+        blocks_w = self.history.blocks_w(end_ns - SHOWN_NS, end_ns)
+        return Text(f"{blocks_w.mean():.2f} W" if blocks_w.size else "")
 
 
 class PhaseProgress:
@@ -21,12 +42,14 @@ class PhaseProgress:
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True, quiet=quiet, highlight=False, markup=False)
         self._plain = not self._console.is_terminal
+        self._power = PowerColumn()
         self._progress = Progress(
             TextColumn("{task.description:<28}", markup=False),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
+            self._power,
             console=self._console,
             disable=self._plain or quiet,
         )
@@ -40,6 +63,10 @@ class PhaseProgress:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._progress.stop()
+
+    def watch(self, history: PowerHistory | None) -> None:
+        """Shows the newest power of a trace that is being recorded; None: of none any more."""
+        self._power.history = history
 
     def phase(self, description: str, total: float | None) -> None:
         """A new phase begins; `total` in whatever unit advance_to() is given, None where it is not known."""

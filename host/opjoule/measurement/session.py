@@ -95,6 +95,7 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
     raw = record.directory / "raw"
     meter_exchanges = ExchangeFile(raw / METER_EXCHANGES)
     capture = Capture(meter, journal, meter_exchanges)
+    progress.watch(capture.history)
     watch = ClockWatch(device.clock_exchange, ExchangeFile(raw / BOARD_EXCHANGES))
     execution = Execution(plan, device, capture, record, progress)
     state = device.watch_state()
@@ -114,6 +115,7 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
     finally:
         watch.stop()
         captured = capture.stop()
+        progress.watch(None)
         journal.close()
         meter_exchanges.close()
         seals.stop()
