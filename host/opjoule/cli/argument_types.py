@@ -1,0 +1,72 @@
+"""What a word of the command line may be, and a parser that answers a mistake in one line."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import NoReturn
+
+from opjoule.cli.failures import one_line
+
+
+def positive(text: str) -> int:
+    """A whole number of at least 1."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
+    return value
+
+
+def percent(text: str) -> float:
+    """A share from per cent: 0.03 from "3%" or "3"."""
+    try:
+        value = float(text.removesuffix("%")) / 100
+    except ValueError:
+        value = 0.0
+    if not 0 < value < 1:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a percentage above 0 and below 100, for example 3%"
+        )
+    return value
+
+
+def voltage(text: str) -> float:
+    """A supply voltage above 0 and up to 1000 [V]."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1000:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a voltage above 0 and up to 1000 V, for example 5.1"
+        )
+    return value
+
+
+def directory(text: str) -> Path:
+    """A name for a directory or file; the empty one would be the folder one stands in."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("is empty: give a name, for example runs/bench")
+    return Path(text)
+
+
+class Parser(argparse.ArgumentParser):
+    """A mistake is one line, as everywhere in this program."""
+
+    def error(self, message: str) -> NoReturn:
+        """Names the mistake and where to read on; exit status 2."""
+        self.exit(2, f"measure.py: {one_line(message)} ('{self.prog} --help' explains)\n")
+
+
+def seconds(text: str) -> float:
+    """A length of at most a day [s]."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 86400:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds from 0 to 86400")
+    return value

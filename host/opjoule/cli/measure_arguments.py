@@ -1,0 +1,202 @@
+"""The options of the main job: what is measured, the workload, the rig, and how it is measured."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import opjoule
+from opjoule.cli.argument_types import Parser, directory, percent, positive, seconds
+
+_MEASURE_EPILOG = """\
+examples:
+  host/measure.py --db leveldb --device rpi4 --simulate
+      the whole path on this computer, with a simulated board and meter
+  host/measure.py --db sqlite --device rpi4 --storage ssd-usb3 --workload b --repeats 5
+      a real board, as described in rig.toml
+  host/measure.py --db leveldb --device rpi4 --seconds 30 --until-u 3%
+      runs of 30 s, as many as it takes to know the energy above idle to 3 %
+  host/measure.py --db leveldb --device rpi4 --simulate --dry-run
+      the plan: phases, durations, settings; nothing is run
+
+other commands:
+  host/measure.py init      write rig.toml by asking
+  host/measure.py doctor    check everything that can be checked, and say how to mend it
+  host/measure.py restore   put a board back after a measurement that was cut off
+  host/measure.py virtual-board start   a virtual board with ssh, for trying
+  host/measure.py record    record a meter's trace on its own, no board involved
+  host/measure.py import    make a record of a trace that another program recorded
+  host/measure.py report    print the summary of a record again and rewrite its report.html
+  host/measure.py verify    compare a record's files with the checksums its run left
+(each has its own --help)
+"""
+
+
+def measure_parser() -> argparse.ArgumentParser:
+    """The parser of the main job, which has no subcommand."""
+    parser = Parser(
+        prog="measure.py",
+        description="Measures what one database operation costs in joules on a single-board computer.",
+        epilog=_MEASURE_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"OpJoule {opjoule.__version__}")
+    _what(parser)
+    _workload(parser)
+    _rig(parser)
+    _how(parser)
+    return parser
+
+
+def _what(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("what is measured")
+    what.add_argument(
+        "--db", required=True, metavar="NAME", help="database: leveldb, sqlite, ... (doctor lists them)"
+    )
+    what.add_argument("--device", required=True, metavar="NAME", help="board: rpi3, rpi4, odroid-c2, ...")
+    what.add_argument(
+        "--storage",
+        metavar="MEDIUM",
+        help="sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas",
+    )
+
+
+def _workload(parser: argparse.ArgumentParser) -> None:
+    work = parser.add_argument_group("the workload (YCSB)")
+    work.add_argument(
+        "--workload",
+        default="a",
+        metavar="NAME",
+        help="a to f, a name under ycsb-workloads/, or a file (default: a)",
+    )
+    work.add_argument(
+        "--distribution", metavar="NAME", help="zipfian, latest, uniform, ... (default: the workload's)"
+    )
+    work.add_argument("--records", type=positive, metavar="N", help="records loaded first (default: 20000)")
+    work.add_argument("--operations", type=positive, metavar="N", help="operations run (default: 100000)")
+    work.add_argument(
+        "--seconds", type=positive, metavar="S", help="run as many operations as fit into S seconds instead"
+    )
+    work.add_argument(
+        "--value-size",
+        type=positive,
+        metavar="BYTES",
+        help="one field of this size (default: the workload's fields)",
+    )
+    work.add_argument("--threads", type=positive, default=1, metavar="N", help="client threads (default: 1)")
+    work.add_argument(
+        "--seed",
+        type=int,
+        metavar="N",
+        help="seed of keys, values and order (default: 1); a simulated rig is drawn from it, without --seed anew",
+    )
+    work.add_argument(
+        "--generator",
+        choices=("loader", "ycsb"),
+        default="loader",
+        metavar="NAME",
+        help="who makes the operations: loader, on the board; or ycsb, the real one (Java) on this computer, whose "
+        "operations stream to the board (default: loader)",
+    )
+    work.add_argument(
+        "-p",
+        dest="properties",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="any YCSB or engine property",
+    )
+
+
+def _rig(parser: argparse.ArgumentParser) -> None:
+    rig = parser.add_argument_group("the rig")
+    rig.add_argument(
+        "--simulate", action="store_true", help="simulated board and meter; every figure says SIMULATED"
+    )
+    rig.add_argument(
+        "--meter",
+        metavar="KIND:PLACE",
+        help="serial:/dev/ttyACM0, monsoon:voltage=5.1, rapl, ... (default: rig.toml's)",
+    )
+    rig.add_argument(
+        "--sync",
+        metavar="CARRIER",
+        help="gpio:GPIO17, gpio:/dev/gpiochip0:17, gpio:sysfs:249, or none (default: rig.toml's)",
+    )
+    rig.add_argument(
+        "--rig",
+        type=directory,
+        default=Path("rig.toml"),
+        metavar="FILE",
+        help="the rig's description (default: rig.toml)",
+    )
+    rig.add_argument(
+        "--again",
+        type=int,
+        choices=range(10),
+        default=0,
+        metavar="N",
+        help="measure again, at most N times, where the board's state broke a limit (default: 0)",
+    )
+    rig.add_argument(
+        "--disturb", metavar="NAME", help="a stated background load on the board: cpu, video or writer"
+    )
+    rig.add_argument(
+        "--state",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="state of the board, on top of rig.toml's: memory_mb=1024, journal=off, ...",
+    )
+
+
+def _how(parser: argparse.ArgumentParser) -> None:
+    how = parser.add_argument_group("how it is measured")
+    how.add_argument(
+        "--idle",
+        type=seconds,
+        metavar="S",
+        help="idle before and after each run; its first third, at most 10 s, is left out (default: 30, simulated 3)",
+    )
+    how.add_argument(
+        "--repeats",
+        type=positive,
+        default=3,
+        metavar="N",
+        help="whole cycles: load, idle, run, settle, idle; their spread is in every interval (default: 3)",
+    )
+    how.add_argument(
+        "--until-u",
+        type=percent,
+        metavar="P%",
+        help="repeat until the energy above idle per operation is known to this, for example 3%%",
+    )
+    how.add_argument(
+        "--repeats-limit",
+        type=positive,
+        default=30,
+        metavar="N",
+        help="most repeats with --until-u (default: 30)",
+    )
+    how.add_argument(
+        "--settle-limit",
+        type=seconds,
+        default=60.0,
+        metavar="S",
+        help="longest wait for writes and for the power to be back at rest (default: 60)",
+    )
+    how.add_argument(
+        "--signature",
+        action=argparse.BooleanOptionalAction,
+        help="play a busy and idle pattern before and after, found again in the trace (default: without a sync line)",
+    )
+    how.add_argument("--no-harness", action="store_true", help="skip measuring the loader's own cost")
+    how.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    how.add_argument(
+        "--out",
+        type=directory,
+        metavar="DIR",
+        help="the record's directory (default: a new one under runs/)",
+    )
+    how.add_argument("--json", action="store_true", help="print result.json on stdout instead of the summary")
