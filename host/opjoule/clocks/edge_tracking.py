@@ -22,8 +22,15 @@ from opjoule.clocks.edge_stretches import (
 
 BLOCK: Final = 8
 """Edges that are foretold together."""
+PAUSE_NS: Final = 10_000_000_000
+ALONE_NS: Final = 1_000_000
+"""An edge that may lie farther off than this needs another that agrees."""
 MEMORY: Final = 32
 """Edges that the local rate is taken from."""
+MEMORY_NS: Final = 60_000_000_000
+"""None older than this: over a long pause a clock that wanders does not run straight."""
+FEWEST: Final = 4
+"""But so many, however old."""
 RATE_SLACK: Final = 1e-6
 DRIFT_PER_S: Final = 2e-7
 """The rate may change by so much in a second: twice that of 30 ppm of warm-up in its first minutes."""
@@ -31,6 +38,10 @@ SHIFT_MAX_NS: Final = 100_000_000
 """Edges are not looked for farther from where they are foretold."""
 SLEW_MAX: Final = 1.1e-3
 """A clock that is slewed changes its rate at once by up to this: 500 ppm by adjtimex, 1000 by some daemons."""
+SLEW_MIN: Final = 100e-6
+"""Smaller changes are followed without being looked for."""
+SLEW_SEEN_S: Final = 20.0
+"""A change of rate is looked for within this time of the last pair: later, a stretch is too often alike by accident."""
 TRUSTED: Final = 12
 """A track of so many pairs that finds no more is looked for nearby; a shorter one was an accident."""
 LOST_MAX: Final = 24
@@ -148,7 +159,7 @@ class _Way:
         self._last_target = self.pairs[-1][1]
         while at < self._source.ns.size:
             line = self._line()
-            block = self._inside(np.arange(at, min(at + BLOCK, self._source.ns.size)), line)
+            block = self._inside(self._block(at), line)
             if block.size == 0:
                 break
             fitting = self._vote(block, line)
@@ -165,10 +176,18 @@ class _Way:
                 return False
         return True
 
+    def _block(self, at: int) -> IndexArray:
+        """The next edges, up to a pause: after it they decide together where they belong."""
+        block = np.arange(at, min(at + BLOCK, self._source.ns.size))
+        pauses = np.flatnonzero(np.diff(self._source.ns[block]) > PAUSE_NS)
+        return block[: int(pauses[0]) + 1] if pauses.size else block
+
     def _line(self) -> _Line:
         """Through the last pairs, those that are off left out."""
         rows, columns = np.array(self.pairs[max(self._oldest, len(self.pairs) - MEMORY) :], np.intp).T
-        source, target = self._source.ns[rows], self._target.ns[columns]
+        source = self._source.ns[rows]
+        recent = max(int(np.sum(source >= source[-1] - MEMORY_NS)), min(FEWEST, rows.size))
+        source, target = source[-recent:], self._target.ns[columns[-recent:]]
         time = (source - source[-1]).astype(np.float64)
         beyond = ((target - target[-1]) - (source - source[-1])).astype(np.float64)
         slope, height = _straight(time, beyond)
@@ -176,7 +195,9 @@ class _Way:
         near = off <= max(TOLERANCE_NS / 2, 3 * float(np.median(off)))
         if near.sum() >= 2 and not near.all():
             slope, height = _straight(time[near], beyond[near])
-        u_rate = 2 * TOLERANCE_NS / max(-float(time[0]), 1.0) + RATE_SLACK
+        # The few last pairs may lie on both sides of a pause, in which the rate has changed.
+        older_s = max(-float(time[0]) - MEMORY_NS, 0.0) * 1e-9
+        u_rate = 2 * TOLERANCE_NS / max(-float(time[0]), 1.0) + RATE_SLACK + 0.5 * DRIFT_PER_S * older_s
         return _Line(int(source[-1]), int(target[-1]) + round(height), 1.0 + slope, u_rate)
 
     def _inside(self, block: IndexArray, line: _Line) -> IndexArray:
@@ -209,6 +230,8 @@ class _Way:
         apart = np.abs(source_ns[rows][:, None] - source_ns[rows][None, :])
         alike = np.abs(shift[:, None] - shift[None, :]) <= TOLERANCE_NS + line.u_rate * apart
         best = alike[int(np.argmax(_rows_that_agree(alike, rows)))]
+        if np.unique(rows[best]).size == 1 and slack_ns[rows[best][0]] > ALONE_NS:
+            return []
         middle = float(np.median(shift[best]))
         return _one_to_one(block[rows[best]], columns[best], np.abs(shift[best] - middle))
 
@@ -221,7 +244,8 @@ class _Way:
         first = int(np.searchsorted(self._target.ns, foretold_ns[0] - int(room_ns[0])))
         first = max(first, self.pairs[-1][1] + 1)
         last = int(np.searchsorted(self._target.ns, foretold_ns[1] + int(room_ns[1]), side="right"))
-        if last - first < 4 or end - at < 4:
+        silent_s = float(source_ns[0] - line.source_ns) * 1e-9
+        if last - first < 4 or end - at < 4 or silent_s > SLEW_SEEN_S:
             return []
         index = StretchIndex(self._target, first, last)
         for like in index.like(self._source, np.arange(at, end - 3), end):
@@ -231,7 +255,7 @@ class _Way:
             slack_ns = line.slack_ns(source_ns)
             near = shift_ns[0] <= slack_ns[0] + SLEW_MAX * float(source_ns[0] - line.source_ns)
             # What the line can explain the vote has seen.
-            changed = shift_ns[1] > slack_ns[1] and abs(like.rate - line.rate) <= 2 * SLEW_MAX
+            changed = shift_ns[1] > slack_ns[1] and SLEW_MIN <= abs(like.rate - line.rate) <= 2 * SLEW_MAX
             if near and changed and like.inverted == self._inverted:
                 return list(zip(like.source, like.target, strict=True))
         return []
