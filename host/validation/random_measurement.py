@@ -28,7 +28,7 @@ from opjoule.measurement.phases import Phase  # noqa: E402
 from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
 from opjoule.meters.messages import SensorModel  # noqa: E402
 from opjoule.meters.sensor_errors import error_bounds  # noqa: E402
-from opjoule.meters.sensors import conversion_times, default_settings  # noqa: E402
+from opjoule.meters.sensors import Shunt, conversion_times, default_settings  # noqa: E402
 from opjoule.operations.loader_files import BoardEdges  # noqa: E402
 from opjoule.trace.journal import read_edges  # noqa: E402
 from opjoule.trace.power_trace import PowerTrace  # noqa: E402
@@ -85,7 +85,9 @@ def measure(seed: int) -> Measurement:
         )
         meter_edges = read_edges(Path(folder))
     board_edges, phases = _board_side(chance, load, edges_s)
-    bounds = error_bounds(SensorModel.INA219, SETTINGS, conversion_times(SensorModel.INA219, SETTINGS))
+    bounds = error_bounds(
+        SensorModel.INA219, SETTINGS, conversion_times(SensorModel.INA219, SETTINGS), Shunt()
+    )
     over_ns = phases[0].start_board_ns, phases[-1].end_board_ns
     alignment = align(ClockEvidence(board_edges, meter_edges, [], []), over_ns)
     truth = _truth(load, rig.truth, drawn)
