@@ -210,6 +210,21 @@ def test_hwmon_reads_the_bus_not_the_shunt(tmp_path):
     assert (reading.current_a, reading.voltage_v) == pytest.approx((0.612, 5.096))
 
 
+def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
+    """The kernel takes 10 milliohm where nobody told it, breakouts carry 100: currents read ten times too high."""
+    root = hwmon_tree(tmp_path / "h")
+    (root / "hwmon0/shunt_resistor").write_text("10000\n")
+    source = HwmonSource("", root, tmp_path / "none")
+    assert any("shunt 0.01 ohm" in note and "mostly 0.1" in note for note in source.open().notes)
+    assert source.sensor_model().shunt_ohm == 0.01
+    assert source.sensor_model().current_max_a == pytest.approx(32.0)
+    (root / "hwmon0/shunt_resistor").write_text("100000\n")
+    assert not any("mostly 0.1" in note for note in source.open().notes)
+    assert not source.read().clipped
+    (root / "hwmon0/curr1_input").write_text("3200\n")
+    assert source.read().clipped
+
+
 def test_iio_uses_the_drivers_scale(tmp_path):
     source = HwmonSource("ina226", tmp_path / "none", iio_tree(tmp_path / "i"))
     source.open()

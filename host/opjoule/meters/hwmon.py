@@ -1,6 +1,7 @@
 """INA2xx sensors that Linux drives itself: hwmon (ina2xx) or industrial I/O (ina2xx-adc)."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,18 @@ from opjoule.meters.polled import ON_BOARD, Reading
 
 HWMON: Final = Path("/sys/class/hwmon")
 IIO: Final = Path("/sys/bus/iio/devices")
-CHIPS: Final = ("ina219", "ina220", "ina226", "ina230", "ina231", "ina3221", "ina228", "ina238", "ina237")
+RANGE_V: Final = {
+    **dict.fromkeys(("ina219", "ina220"), 0.32),
+    **dict.fromkeys(("ina226", "ina230", "ina231"), 0.08192),
+    "ina3221": 0.1638,
+    **dict.fromkeys(("ina228", "ina237", "ina238"), 0.16384),
+}
+"""Chips that are known, and the shunt voltage at the end of the range that their drivers set.
+
+Source: Linux, drivers/hwmon/ina2xx.c (configuration 0x399F for the INA219), ina3221.c, ina238.c; TI's data sheets.
+"""
+KERNEL_SHUNT_OHM: Final = 0.01
+"""What the driver takes where nobody told it (ina2xx.c); the common INA219 breakout carries 0.1."""
 PERIOD_S: Final = 0.02
 """A reading over the kernel's I2C driver takes 1 to 2 ms; more often would mostly measure itself."""
 
@@ -26,6 +38,8 @@ class _Files:
     voltage: Path
     current_a: float
     voltage_v: float
+    shunt_ohm: float | None
+    """What the driver was told; None where it does not say."""
 
 
 class HwmonSource:
@@ -67,7 +81,8 @@ class HwmonSource:
             sensors=(SensorIdentity(self._files.chip, 0),),
             notes=(
                 f"one reading each {PERIOD_S * 1e3:g} ms at most, each of one moment: short bursts are missed",
-                f"current in steps of {self._files.current_a * 1e3:g} mA; the shunt is what the driver was told",
+                f"current in steps of {self._files.current_a * 1e3:g} mA",
+                _shunt_note(self._files.shunt_ohm),
                 ON_BOARD,
             ),
         )
@@ -83,11 +98,18 @@ class HwmonSource:
             raise MeterFault(
                 f"hwmon: {self._files.place} cannot be read ({error}): check its wiring"
             ) from None
-        return Reading(amperes, volts)
+        return Reading(amperes, volts, amperes >= self._current_max_a() - self._files.current_a)
+
+    def _current_max_a(self) -> float:
+        """The current at the end of the range; infinite where the shunt is not known."""
+        shunt_ohm = self._files.shunt_ohm if self._files else None
+        return RANGE_V[self._files.chip] / shunt_ohm if self._files and shunt_ohm else math.inf
 
     def sensor_model(self) -> SensorModel:
-        """The INA219 breakout's bounds, with the driver's steps and what one reading a period sees."""
+        """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
         chip = ina219_breakout()
+        if self._files and self._files.shunt_ohm:
+            chip = replace(chip, shunt_ohm=self._files.shunt_ohm, current_max_a=self._current_max_a())
         model = vars(chip)
         step_a = self._files.current_a if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
@@ -109,8 +131,9 @@ def _hwmon(root: Path) -> list[_Files]:
     for folder in sorted(root.glob("hwmon*")):
         chip = _text(folder / "name")
         current, voltage = folder / "curr1_input", folder / "in1_input"
-        if chip in CHIPS and current.exists() and voltage.exists():
-            found.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3))
+        if chip in RANGE_V and current.exists() and voltage.exists():
+            shunt_ohm = _number(folder / "shunt_resistor", 1e-6)
+            found.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, shunt_ohm))
     return found
 
 
@@ -120,12 +143,31 @@ def _iio(root: Path) -> list[_Files]:
     for folder in sorted(root.glob("iio:device*")):
         chip = _text(folder / "name")
         current, voltage = folder / "in_current3_raw", folder / "in_voltage1_raw"
-        if chip in CHIPS and current.exists() and voltage.exists():
+        if chip in RANGE_V and current.exists() and voltage.exists():
             scales = [
                 float(_text(folder / f"{name}_scale") or 1) * 1e-3 for name in ("in_current3", "in_voltage1")
             ]
-            found.append(_Files(chip, folder, current, voltage, scales[0], scales[1]))
+            shunt_ohm = _number(folder / "in_shunt_resistor", 1.0)
+            found.append(_Files(chip, folder, current, voltage, scales[0], scales[1], shunt_ohm))
     return found
+
+
+def _shunt_note(shunt_ohm: float | None) -> str:
+    if shunt_ohm is None:
+        return "the shunt is what the driver was told, and it does not say what"
+    note = f"shunt {shunt_ohm:g} ohm, as the driver was told"
+    if math.isclose(shunt_ohm, KERNEL_SHUNT_OHM):
+        note += " or as it takes by itself; a breakout's is mostly 0.1 (micro-ohms in the folder's shunt_resistor)"
+    return note
+
+
+def _number(path: Path, unit: float) -> float | None:
+    """A positive number in a file, in units of `unit`; None without one. Source: Linux, hwmon/ina2xx.rst."""
+    try:
+        value = float(_text(path)) * unit
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value > 0 else None
 
 
 def _text(path: Path) -> str:
