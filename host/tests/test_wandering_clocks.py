@@ -306,7 +306,38 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     )
 
 
+def test_marks_of_phases_milliseconds_apart_are_all_matched():
+    """Also those that the stretch passed over by which the place was found."""
+    rng = np.random.default_rng(14)
+    for _ in range(20):
+        marks_ns = np.cumsum(rng.integers(S // 5000, S // 100, 7))
+        board_ns = np.concatenate(
+            [marks_ns, marks_ns[-1] + 7 * S + np.cumsum(rng.integers(S // 2, 3 * S // 2, 15))]
+        )
+        level = (np.arange(board_ns.size) % 2).astype(np.int8)
+        meter_ns = board_ns + np.rint(2.2e-3 * board_ns).astype(np.int64)
+        pairs = match_edges(board_ns, level, meter_ns, level)
+        assert np.array_equal(pairs.source_index, np.arange(board_ns.size))
+        assert np.array_equal(pairs.target_index, np.arange(board_ns.size))
+
+
+def test_edges_that_change_nothing_on_the_line_are_no_fault():
+    """Each loader begins at level 0: where the one before it left a 1 its first edge is none."""
+    evidence = warmed_up_run()
+    board, meter = evidence.board_edges, evidence.meter_edges
+    again_ns = board.board_ns[::50] + 20_000_000
+    ns = np.concatenate([board.board_ns, again_ns])
+    order = np.argsort(ns)
+    level = np.concatenate([board.level, board.level[::50]])[order]
+    found = align(
+        replace(evidence, board_edges=BoardEdges(ns[order], level, np.full(ns.size, 500.0))),
+        (10 * S, 1780 * S),
+    )
+    assert found.edges.board_unmatched == found.edges.board_invisible == again_ns.size
+    assert found.edges.matched == meter.meter_ns.size and not found.faults
+
+
 def test_a_slewed_clock_is_a_fault_that_names_the_daemons():
-    counts = EdgeCounts(300, 2, 0, 1.5, 2)
+    counts = EdgeCounts(300, 2, 0, 0, 1.5, 2)
     assert len(counts.faults()) == 1 and "chrony" in counts.faults()[0]
-    assert EdgeCounts(300, 2, 0, 1.5, 0).faults() == ()
+    assert EdgeCounts(300, 2, 0, 0, 1.5, 0).faults() == ()

@@ -16,7 +16,6 @@ from opjoule.clocks.edge_stretches import (
     Edges,
     IndexArray,
     Likeness,
-    Places,
     StretchIndex,
 )
 
@@ -80,10 +79,15 @@ class _Line(NamedTuple):
 
 def track(source: Edges, target: Edges, start: Likeness) -> Track | None:
     """All edges that belong together if those of `start` do; None if too few of those around it fit."""
-    later = _Way(source, target, start)
+    # Outward from the first edge of the stretch: those inside it that it passed over are matched on the way.
+    length_ns = float(source.ns[start.source[3]] - source.ns[start.source[0]])
+    guess = _Guess(start.rate, 2 * TOLERANCE_NS / max(length_ns, 1.0) + RATE_SLACK)
+    first = start.source[0], start.target[0]
+    later = _Way(source, target, [first], guess, inverted=start.inverted)
     if not later.follow():
         return None
-    earlier = _Way(_mirrored(source), _mirrored(target), _mirrored_start(source, target, start))
+    mirrored = _unmirrored(source, target, [first])
+    earlier = _Way(_mirrored(source), _mirrored(target), mirrored, guess, inverted=start.inverted)
     if not earlier.follow():
         return None
     pairs = sorted({*later.pairs, *_unmirrored(source, target, earlier.pairs)})
@@ -91,20 +95,26 @@ def track(source: Edges, target: Edges, start: Likeness) -> Track | None:
     if changes:
         pairs = _with_the_way_back(source, target, pairs, inverted=start.inverted)
     rows, columns = (np.array(side, np.intp) for side in zip(*pairs, strict=True))
-    sources = later.covered + earlier.covered + len(start.source)
-    targets = later.passed + earlier.passed + start.target[-1] - start.target[0] + 1
+    sources, targets = later.covered + earlier.covered + 1, later.passed + earlier.passed + 1
     return Track(rows, columns, min(sources, targets), changes)
+
+
+class _Guess(NamedTuple):
+    """The rate before enough pairs tell it."""
+
+    rate: float
+    u_rate: float
+    """Bound of its error."""
 
 
 def _with_the_way_back(
     source: Edges, target: Edges, pairs: list[tuple[int, int]], *, inverted: bool
 ) -> list[tuple[int, int]]:
     """Where the rate changes at once the next edges are lost; who comes the other way loses those before."""
-    rows, columns = zip(*pairs, strict=True)
-    first = Likeness(rows[:4], columns[:4], 1.0, inverted)
-    last = Likeness(rows[-4:], columns[-4:], 1.0, inverted)
-    out = _Way(source, target, first)
-    home = _Way(_mirrored(source), _mirrored(target), _mirrored_start(source, target, last))
+    guess = _Guess(1.0, 1.0)  # not asked for: there are pairs enough
+    out = _Way(source, target, pairs[:FEWEST], guess, inverted=inverted)
+    last = _unmirrored(source, target, pairs[-FEWEST:])[::-1]
+    home = _Way(_mirrored(source), _mirrored(target), last, guess, inverted=inverted)
     out.follow()
     home.follow()
     both = dict([*_unmirrored(source, target, home.pairs), *out.pairs, *pairs])
@@ -124,23 +134,24 @@ def _mirrored(edges: Edges) -> Edges:
     return Edges(-edges.ns[::-1], edges.level[::-1], edges.index[::-1])
 
 
-def _mirrored_start(source: Edges, target: Edges, start: Likeness) -> Likeness:
-    def turned(places: Places, edges: Edges) -> Places:
-        first, second, third, fourth = places
-        last = edges.ns.size - 1
-        return last - fourth, last - third, last - second, last - first
-
-    return Likeness(turned(start.source, source), turned(start.target, target), start.rate, start.inverted)
-
-
 class _Way:
     """The edges matched from a start on, forward in time."""
 
-    def __init__(self, source: Edges, target: Edges, start: Likeness) -> None:
-        self._source, self._target = source, target
-        self._wanted = source.level ^ 1 if start.inverted else source.level
-        self._inverted = start.inverted
-        self.pairs = list(zip(start.source, start.target, strict=True))
+    def __init__(
+        self,
+        source: Edges,
+        target: Edges,
+        pairs: list[tuple[int, int]],
+        guess: _Guess,
+        *,
+        inverted: bool,
+    ) -> None:
+        """Begins with pairs in order of time, and goes on after the last of them."""
+        self._source, self._target, self._guess = source, target, guess
+        self._wanted = source.level ^ 1 if inverted else source.level
+        self._inverted = inverted
+        self._first_target = pairs[-1][1]
+        self.pairs = list(pairs)
         self.changes = 0
         """How often the rate has changed at once."""
         self._oldest = 0
@@ -151,7 +162,7 @@ class _Way:
     @property
     def passed(self) -> int:
         """Edges of the target after the start, up to the last that a covered edge of the source can be."""
-        return self._last_target - self.pairs[3][1]
+        return self._last_target - self._first_target
 
     def follow(self) -> bool:
         """Matches block after block to the end of either list; False if the start was an accident."""
@@ -186,6 +197,8 @@ class _Way:
         """Through the last pairs, those that are off left out."""
         rows, columns = np.array(self.pairs[max(self._oldest, len(self.pairs) - MEMORY) :], np.intp).T
         source = self._source.ns[rows]
+        if rows.size < FEWEST:
+            return _Line(int(source[-1]), int(self._target.ns[columns[-1]]), *self._guess)
         recent = max(int(np.sum(source >= source[-1] - MEMORY_NS)), min(FEWEST, rows.size))
         source, target = source[-recent:], self._target.ns[columns[-recent:]]
         time = (source - source[-1]).astype(np.float64)

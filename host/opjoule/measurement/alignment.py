@@ -29,7 +29,9 @@ MOMENTS = 101
 UNMATCHED_MAX = 0.1
 """Part of the edges of either clock that may lack a partner without a fault."""
 UNMATCHED_FEW = 10
-"""So many may anyhow: a loader that takes the line over may move it without knowing when."""
+"""So many may anyhow."""
+AT_ONCE_NS = 1_000_000
+"""Of edges so close the meter may see one, or none."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class EdgeCounts:
     matched: int
     board_unmatched: int
     """Made by the board, not found in the meter's list."""
+    board_invisible: int
+    """Of those: the line had that level already, as when another loader took it over, or changed again at once."""
     meter_unmatched: int
     """Seen by the meter, not found in the board's list."""
     longest_gap_s: float
@@ -47,22 +51,31 @@ class EdgeCounts:
     """How often one clock changed its rate at once, as one that is slewed does."""
 
     @classmethod
-    def of(cls, pairs: EdgePairs) -> EdgeCounts:
-        """Counts of a match."""
+    def of(cls, pairs: EdgePairs, board: BoardEdges) -> EdgeCounts:
+        """Counts of a match of the board's edges, which are in order of time."""
         gap_s = float(np.diff(pairs.source_ns).max(initial=0)) * 1e-9
-        return cls(
-            pairs.source_ns.size, pairs.unmatched_source, pairs.unmatched_target, gap_s, pairs.rate_changes
-        )
+        near_ns = np.diff(board.board_ns, prepend=board.board_ns[0] - AT_ONCE_NS, append=2**62)
+        at_once = np.minimum(near_ns[:-1], near_ns[1:]) < AT_ONCE_NS
+        no_change = np.diff(board.level, prepend=np.int8(-1)) == 0
+        invisible = at_once | no_change
+        invisible[pairs.source_index] = False
+        counts = pairs.source_ns.size, pairs.unmatched_source, int(invisible.sum()), pairs.unmatched_target
+        return cls(*counts, gap_s, pairs.rate_changes)
 
     def faults(self) -> tuple[str, ...]:
         """What the user should know of a line that loses or invents edges, and of a clock that is slewed."""
         found = []
         for count, clock, meaning in (
-            (self.board_unmatched, "board", "was not seen by the meter: check the sync wire and its ground"),
+            (
+                self.board_unmatched - self.board_invisible,
+                "board",
+                "was not seen by the meter: check the sync wire and its ground",
+            ),
             (self.meter_unmatched, "meter", "was not made by the board: look for noise on the sync wire"),
         ):
             whole = count + self.matched
-            if count > max(UNMATCHED_FEW, UNMATCHED_MAX * whole):
+            # A loader that takes the line over may also move it without writing it down.
+            if count > max(UNMATCHED_FEW + self.board_invisible, UNMATCHED_MAX * whole):
                 found.append(
                     f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
                     f"{100 * UNMATCHED_MAX:.0f} %): what they mark {meaning}"
@@ -190,6 +203,6 @@ def _from_edges(evidence: ClockEvidence, counts: list[EdgeCounts]) -> ClockMap:
     if meter.meter_ns.size == 0:
         raise AlignmentError("the meter saw no edge: check the sync wire (docs/how-to/wire-the-rig.md)")
     pairs = match_edges(board.board_ns, board.level, meter.meter_ns, meter.level)
-    counts.append(EdgeCounts.of(pairs))
+    counts.append(EdgeCounts.of(pairs, board))
     u_edge_ns = np.hypot(board.u_ns[pairs.source_index], evidence.meter_edge_u_ns)
     return fit_edges(pairs, "board", "meter", u_edge_ns, evidence.meter_edge_u_ns)
