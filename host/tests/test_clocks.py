@@ -69,7 +69,7 @@ def test_json_keeps_a_map_exactly():
         ClockMap.from_json({"source": "board"})
 
 
-@given(st.integers(0, 2**40), st.lists(st.integers(0, WRAP // 2 - 1), max_size=50))
+@given(st.integers(0, 2**40), st.lists(st.integers(0, WRAP // 4), max_size=50))
 @settings(max_examples=100, deadline=None)
 def test_unwrapping_undoes_the_wrap(start, steps):
     true = start + np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
@@ -85,6 +85,19 @@ def test_an_older_count_is_placed_before_a_newer_one():
     assert unwrapper.unwrap(5) == WRAP + 5
     assert unwrapper.unwrap(WRAP - 3) == WRAP - 3
     assert unwrapper.unwrap(6, near_ticks=7 * WRAP) == 7 * WRAP + 6
+
+
+def test_a_forged_count_leads_no_later_one_astray():
+    unwrapper = TickUnwrapper()
+    for turn in range(6):
+        assert unwrapper.unwrap(1000 + turn) == 1000 + turn
+        unwrapper.unwrap(WRAP // 2 + (1002 if turn % 2 else 900))
+
+
+def test_after_a_silence_of_a_third_of_a_wrap_counts_go_on_from_there():
+    unwrapper = TickUnwrapper()
+    true = [i * (WRAP // 3) + part for i in range(9) for part in (10, 20)]
+    assert [unwrapper.unwrap(count % WRAP) for count in true] == true
 
 
 # --- sync edges -----------------------------------------------------------------------------------------

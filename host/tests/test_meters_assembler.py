@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.meters import messages as m
 from opjoule.meters.assembler import Assembler, parse
-from opjoule.meters.conversions import ConversionAssembler, signed_difference
+from opjoule.meters.conversions import ConversionAssembler
+from opjoule.meters.frames import signed_difference
 from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Samples
 from opjoule.meters.sensors import SensorSettings, chip_scale, code_ends, conversion_times
 from opjoule.meters.wire import FrameReader, encode_frame
@@ -98,7 +99,7 @@ def test_a_loss_too_long_for_the_wrapping_sums_has_no_charge():
     lost = 70_000
     for _ in range(lost // 16):
         source.frame()
-    _, events = run([first, source.frame()])
+    _, events = run([first, *(source.frame() for _ in range(3))])
     assert gaps(events)[0].lost_samples == lost
     assert gaps(events)[0].charge_c is None
 
@@ -158,7 +159,7 @@ def test_wide_codes_and_their_64_bit_sums():
         return m.Wide(0, 0, index, ticks, shunt_sum % (1 << 64), 0, 0, items)
 
     count = 100_000
-    messages = [frame(0, 2128, 0), frame(count, 2128 * (count + 1), -400_000 * count)]
+    messages = [frame(i, 2128 * (i + 1), -400_000 * i) for i in (0, count, count + 1, count + 2)]
     _, events = run(messages)
     (gap,) = gaps(events)
     assert gap.lost_samples == count - 1
@@ -229,6 +230,88 @@ def test_a_frame_that_contradicts_time_is_refused_and_its_charge_recovered():
     assert part.losses({}).faults == {"frame_refused": 1}
     assert [gap.lost_samples for gap in gaps(events)] == [16]
     assert gaps(events)[0].charge_c is not None
+
+
+def forged(frame, ahead=0, ticks_ahead=0):
+    """The frame as damage may leave it, `ahead` conversions and ticks from where it belongs."""
+    index, ticks = (
+        (frame.first_index + ahead) & 0xFFFFFFFF,
+        (frame.first_end_ticks + ticks_ahead) & 0xFFFFFFFF,
+    )
+    items = frame.items.copy()
+    items["shunt"] = -7
+    return m.Pairs(0, 0, index, ticks, frame.shunt_sum, frame.bus_sum, 0, items)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.integers(0, 9),
+    st.integers(-(1 << 31), (1 << 31) - 1).filter(lambda ahead: abs(ahead) > 300),
+    st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1).filter(lambda ticks: abs(ticks) > 1 << 20)),
+    st.booleans(),
+)
+def test_one_forged_frame_far_away_costs_itself_alone(place, ahead, ticks_ahead, beside):
+    """In the place of a right frame or beside it; its count, its time or both are wrong."""
+    if ticks_ahead is None:
+        ticks_ahead = ahead * PERIOD_TICKS
+    source = PairsSource()
+    messages = [source.frame() for _ in range(10)]
+    frame = forged(messages[place], ahead, ticks_ahead)
+    messages[place : place + (0 if beside else 1)] = [frame]
+    item = np.array([(source.index, source.shunt_sum, source.bus_sum, 0)], dtype=m.Status.ITEM)
+    part, events = run([*messages, m.Status(m.State.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)])
+    got = samples(events)
+    currents_a = np.concatenate([one.current_a for one in got])
+    assert currents_a.size == 160 - (0 if beside else 16)
+    assert not np.any(currents_a < 0)
+    assert bool(np.all(np.diff(np.concatenate([one.meter_ns for one in got])) == PERIOD_NS)) or not beside
+    assert sum(gap.lost_samples for gap in gaps(events)) == (0 if beside else 16)
+    assert part.losses({}).faults == {"frame_refused": 1}
+    assert [event.name for event in events if isinstance(event, FaultEvent)] == ["frame_refused"]
+
+
+@pytest.mark.parametrize("ahead", [100_000, -100_000])
+def test_a_meter_that_goes_on_from_another_count_is_followed(ahead):
+    source = PairsSource()
+    before = [source.frame() for _ in range(10)]
+    source.index += ahead
+    after = [source.frame() for _ in range(5)]
+    part, events = run([*before, *after])
+    assert sum(one.current_a.size for one in samples(events)) == 15 * 16
+    assert part.losses({}).faults == {"count_jump": 1}
+    assert gaps(events) == []
+
+
+def test_after_a_long_silence_the_gap_is_as_long_as_the_count_says():
+    source = PairsSource()
+    frames = [source.frame() for _ in range(1000)]
+    part, events = run([*frames[:5], *frames[-5:]])
+    assert [gap.lost_samples for gap in gaps(events)] == [990 * 16]
+    assert gaps(events)[0].charge_c == pytest.approx(
+        sum(source.codes[80:-80]) * AMPERE_PER_CODE * PERIOD_NS * 1e-9, rel=1e-9
+    )
+    assert part.losses({}).faults == {}
+
+
+def test_last_frames_after_a_long_silence_are_borne_out_by_the_final_status():
+    source = PairsSource()
+    frames = [source.frame() for _ in range(100)]
+    item = np.array([(source.index, source.shunt_sum, source.bus_sum, 0)], dtype=m.Status.ITEM)
+    status = m.Status(m.State.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)
+    _, events = run([frames[0], frames[-1], status])
+    assert sum(one.current_a.size for one in samples(events)) == 32
+    assert [gap.lost_samples for gap in gaps(events)] == [98 * 16]
+
+
+def test_a_forged_final_status_in_mid_run_ends_nothing():
+    source = PairsSource()
+    frames = [source.frame() for _ in range(4)]
+    item = np.array([(5_000_000, 0, 0, 0)], dtype=m.Status.ITEM)
+    status = m.Status(m.State.IDLE, 2, frames[2].first_end_ticks, 0, 0, 900, (0,) * 12, item)
+    _, events = run([*frames[:2], status, *frames[2:]])
+    assert sum(one.current_a.size for one in samples(events)) == 64
+    assert gaps(events) == []
+    assert [event.name for event in events if isinstance(event, FaultEvent)] == ["final_count_refused"]
 
 
 @settings(max_examples=60, deadline=None)
@@ -309,6 +392,29 @@ def test_edges_lost_beyond_the_repeats_are_counted():
     part, events = run([edge(0, at), edge(8, at)])
     assert [event.index for event in events] == [0, 5, 6, 7, 8]
     assert part.losses({}).lost_edges == 4
+
+
+def edges_of(events):
+    return [event.index for event in events if isinstance(event, EdgeEvent)]
+
+
+@pytest.mark.parametrize("ahead", [20, 1000, 32_000])
+def test_one_forged_edge_far_ahead_costs_no_other_edge(ahead):
+    at = [1000 * (i + 1) for i in range(9)]
+    lie = m.Edge(4 + ahead, at[4], 0, 0, (0,) * 3, (0,) * 3)
+    part, events = run([*(edge(i, at) for i in range(4)), lie, *(edge(i, at) for i in range(4, 9))])
+    assert edges_of(events) == list(range(9))
+    assert (part.losses({}).lost_edges, part.losses({}).faults) == (0, {"edge_refused": 1})
+
+
+def test_many_lost_edges_are_believed_when_the_next_message_or_the_meters_count_agrees():
+    at = [1000 * (i + 1) for i in range(40)]
+    part, events = run([edge(0, at), edge(30, at)])
+    assert edges_of(events) == [0]
+    assert edges_of(part.take(edge(31, at), 0)) == [27, 28, 29, 30, 31]
+    part, _ = run([edge(0, at), edge(30, at)])
+    counted = m.Status(m.State.SAMPLING, 2, 50_000, 0, 31, 900, (0,) * 12, no_sensors())
+    assert edges_of(part.take(counted, 0)) == [27, 28, 29, 30]
 
 
 def test_a_last_edge_that_never_came_is_known_from_the_status():

@@ -8,12 +8,14 @@ WRAP = 1 << 32
 class TickUnwrapper:
     """Gives wrapping u32 ticks their place on one endless tick axis.
 
-    A count is placed within half a wrap (17.9 min at 2 MHz) of the latest one seen, so that slightly older
-    counts (an edge reported after a newer sample) come out right; across a longer silence give `near_ticks`.
+    A count is placed within half a wrap (17.9 min at 2 MHz) of the ones before it, so that slightly older counts
+    (an edge reported after a newer sample) come out right. One that is more than a quarter of a wrap away, as a
+    forged one may be, leads no other astray: the next must bear it out. Across a longer silence give `near_ticks`.
     """
 
     def __init__(self) -> None:
-        self._latest: int | None = None
+        self._last: int | None = None
+        self._doubted: int | None = None
 
     def unwrap(self, ticks: int, near_ticks: int | None = None) -> int:
         """Unwrapped ticks of one count.
@@ -22,10 +24,19 @@ class TickUnwrapper:
             ticks: 0 to 2^32 - 1.
             near_ticks: where the count is expected on the unwrapped axis, for example from the host's clock.
         """
-        reference = self._latest if near_ticks is None else near_ticks
+        reference = self._last if near_ticks is None else near_ticks
         placed = ticks if reference is None else _nearest_to(reference, ticks)
-        self._latest = placed if self._latest is None else max(self._latest, placed)
+        if near_ticks is not None or any(_near(placed, known) for known in (self._last, self._doubted)):
+            self._last, self._doubted = placed, None
+        elif self._last is None:
+            self._last = placed
+        else:
+            self._doubted = placed
         return placed
+
+
+def _near(placed: int, known: int | None) -> bool:
+    return known is not None and abs(placed - known) <= WRAP // 4
 
 
 def _nearest_to(reference: int, ticks: int) -> int:

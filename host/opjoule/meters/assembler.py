@@ -4,7 +4,8 @@ from collections.abc import Mapping
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.unwrap import WRAP, TickUnwrapper
-from opjoule.meters.conversions import ConversionAssembler, SamplesMessage, signed_difference
+from opjoule.meters.conversions import ConversionAssembler
+from opjoule.meters.frames import SamplesMessage, signed_difference
 from opjoule.meters.interface import EdgeEvent, FaultEvent, Losses, MeterEvent
 from opjoule.meters.messages import (
     BY_TYPE,
@@ -36,6 +37,8 @@ def parse(frame: Frame) -> Message | None:
         return None
 
 
+FAR_EDGES = 8
+"""A message that says more edges were lost waits until the next one, or the meter's own count, bears it out."""
 LEVELS = (0, 1)
 """Of the sync line; a message that says another contradicts itself, whatever its check sum."""
 
@@ -51,7 +54,10 @@ class Assembler:
         self._conversions = dict(conversions)
         self._ticks = TickUnwrapper()
         self._ticks.unwrap(anchor_ticks % WRAP, near_ticks=anchor_ticks)
+        for part in self._conversions.values():
+            part.begins(anchor_ticks)
         self._next_edge = 0
+        self._waiting_edge: Edge | None = None
         self._lost_edges = 0
         self._told_edges = 0
         self._requested: dict[int, int] = {}
@@ -82,6 +88,7 @@ class Assembler:
         """What was lost since start; `link`: counts of the line."""
         parts = self._conversions.values()
         refused = {"frame_refused": sum(part.refused_frames for part in parts)}
+        refused["count_jump"] = sum(part.count_jumps for part in parts)
         refused["sum_mismatch"] = sum(part.sum_mismatches for part in parts)
         faults = {name: count for name, count in {**self._faults, **refused}.items() if count}
         return Losses(
@@ -105,22 +112,53 @@ class Assembler:
         return conversions.take(message, self._ticks.unwrap(message.first_end_ticks))
 
     def _edges(self, message: Edge) -> list[MeterEvent]:
-        """Edges of the message not seen before, oldest first."""
+        """Edges of the message not seen before, oldest first; of one far ahead once the next goes on from it."""
+        if any(level not in LEVELS for level in (message.level, *_previous_levels(message))):
+            return self._refuse_edge()
+        events: list[MeterEvent] = []
+        waiting, self._waiting_edge = self._waiting_edge, None
+        if self._is_far(message, self._next_edge):
+            self._waiting_edge = message
+            if waiting is None:
+                return []
+            if self._is_far(message, waiting.index + 1) or message.index == waiting.index:
+                return self._refuse_edge()
+            self._waiting_edge = None
+            events += self._new_edges(waiting)
+        elif waiting is not None:
+            self._refuse_edge()
+        return events + self._new_edges(message)
+
+    def _is_far(self, message: Edge, next_edge: int) -> bool:
+        """Whether a message leaves out too many edges, from that of number `next_edge` on."""
+        ahead = signed_difference(message.index, next_edge, 16)
+        return ahead - len(_previous_levels(message)) > FAR_EDGES
+
+    def _refuse_edge(self) -> list[MeterEvent]:
+        self._faults["edge_refused"] = self._faults.get("edge_refused", 0) + 1
+        return []
+
+    def _new_edges(self, message: Edge) -> list[MeterEvent]:
         index = self._next_edge + signed_difference(message.index, self._next_edge, 16)
         ticks = self._ticks.unwrap(message.ticks)
         told = [(index, ticks, message.level)]
-        for i in range(min(message.previous_count, 3)):
+        for i, level in enumerate(_previous_levels(message)):
             # Earlier than the edge after it, whatever the wraps: edges are less than one wrap apart.
             ticks -= (ticks - message.previous_ticks[i]) % WRAP
-            told.append((index - 1 - i, ticks, message.previous_level[i]))
-        if any(level not in LEVELS for _, _, level in told):
-            self._faults["edge_refused"] = self._faults.get("edge_refused", 0) + 1
-            return []
+            told.append((index - 1 - i, ticks, level))
         fresh = [edge for edge in reversed(told) if edge[0] >= self._next_edge]
         if fresh:
             self._lost_edges += fresh[0][0] - self._next_edge
             self._next_edge = fresh[-1][0] + 1
         return [EdgeEvent(at * self._ns_per_tick, level, number) for number, at, level in fresh]
+
+    def _counted_edge(self, edges: int) -> list[MeterEvent]:
+        """An edge that waits, if the meter's own count of edges has just reached it."""
+        waiting = self._waiting_edge
+        if waiting is None or signed_difference(edges, waiting.index + 1, 16) != 0:
+            return []
+        self._waiting_edge = None
+        return self._new_edges(waiting)
 
     def _exchange(self, message: ClockReply, received_host_ns: int) -> list[MeterEvent]:
         sent_host_ns = self._requested.pop(message.token, None)
@@ -141,7 +179,7 @@ class Assembler:
         self._faults |= {fault_name(code): count for code, count in enumerate(message.faults)}
         self._stack_free_bytes = message.stack_free_bytes
         self._told_edges = message.edges
-        events: list[MeterEvent] = []
+        events = self._counted_edge(message.edges)
         told_ticks, own_ticks = status_ticks(message), self._ticks.unwrap(message.ticks)
         if told_ticks != own_ticks:
             # Not corrected: stamps must not jump within a trace. A silence of half a wrap (17.9 min) does this.
@@ -151,8 +189,13 @@ class Assembler:
                 if sensor in self._conversions:
                     conversions = self._conversions[sensor]
                     final = (int(item[name]) for name in ("conversions", "shunt_sum", "clipped"))
-                    events += conversions.finish(*final)
+                    events += conversions.finish(*final, own_ticks)
         return events
+
+
+def _previous_levels(message: Edge) -> list[int]:
+    """Levels of the earlier edges that a message repeats, the latest first."""
+    return list(message.previous_level[: min(message.previous_count, 3)])
 
 
 def status_ticks(status: Status) -> int:

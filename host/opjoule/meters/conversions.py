@@ -2,21 +2,28 @@
 
 Each frame says how many conversions came before it and the sum of all their codes. So a lost frame shows in
 the next one, and the exact sum of what it held with it: the charge of a gap is known, only its shape is lost.
+
+One damaged frame in 65,536 passes its check sum. So a frame that says a long time or many conversions have passed is
+believed only once others go on from it; until then what was known before it counts.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.meters.frames import (
+    Block,
+    Int64Array,
+    SamplesFrame,
+    SamplesMessage,
+    signed_difference,
+    take_apart,
+)
 from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
-from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
+from opjoule.meters.messages import Flag, Pairs, Wide
 from opjoule.meters.sensors import CodeEnds, ConversionTimes, Scale, current_a, voltage_v
 from opjoule.trace.power_trace import Gap
-
-SamplesMessage = Pairs | Shunts | Wide
-Int64Array = npt.NDArray[np.int64]
 
 MISSED_SHARE: Final = 1.5
 """A distance above this many periods holds conversions that were never read (chip clocks: +-10 %)."""
@@ -26,21 +33,10 @@ CLOCK_TOLERANCE: Final = 0.12
 """Of the chip's own clock: 532 us nominal, 586 us at most (SBOS448G, 7.5); a missed conversion is no slow clock."""
 PERIOD_MEMORY: Final = 1024
 """Conversions over which the measured period is averaged."""
-
-
-def signed_difference(later: int, earlier: int, bits: int) -> int:
-    """`later - earlier` of counters that wrap at 2^bits, the nearest; negative if `later` is older."""
-    span = 1 << bits
-    return (later - earlier + span // 2) % span - span // 2
-
-
-@dataclass(frozen=True)
-class _Block:
-    """One frame, taken apart; arrays of shape (n,)."""
-
-    end_ticks: Int64Array
-    shunt: Int64Array
-    bus: Int64Array
+FAR_CONVERSIONS: Final = 256
+"""A frame further ahead than this waits for others to bear it out."""
+AGREEING_FRAMES: Final = 3
+"""So many in a row, each going on from the one before, are believed against what came before them."""
 
 
 class ConversionAssembler:
@@ -56,21 +52,29 @@ class ConversionAssembler:
         self._next_index = 0
         self._shunt_sum = 0
         self._clipped = 0
+        self._start_ticks: int | None = None
         self._last_end_ticks: int | None = None
         self._last_centre_ns: int | None = None
         self._largest_code = 1 << 15
         self._reads_bus_apart = times.bus_us == 0.0
         self._bus_end_ticks: int | None = None
+        self._waiting: list[SamplesFrame] = []
         self.lost_samples = 0
         self.recovered_samples = 0
         self.refused_frames = 0
-        """Frames that contradict those before them; they were thrown away."""
+        """Frames that contradict those around them; they were thrown away."""
+        self.count_jumps = 0
+        """Times that the meter's count of conversions went on from another figure."""
         self.sum_mismatches = 0
 
     @property
     def next_index(self) -> int:
         """Conversions since start up to the last frame, lost ones among them."""
         return self._next_index
+
+    def begins(self, ticks: int) -> None:
+        """Says about when sampling starts, unwrapped: a first frame far from it waits for others to bear it out."""
+        self._start_ticks = ticks
 
     def take(self, message: SamplesMessage, first_end_ticks: int) -> list[MeterEvent]:
         """Samples of one frame, after the gap that lies before them.
@@ -81,14 +85,74 @@ class ConversionAssembler:
         if not len(message.items):
             return []
         self._largest_code = 1 << (19 if isinstance(message, Wide) else 15)
-        block = _take_apart(message, first_end_ticks)
+        frame = SamplesFrame(message, take_apart(message, first_end_ticks))
+        if np.any(np.diff(frame.block.end_ticks) <= 0) or self._is_past(frame.block):
+            return [self._refuse(frame)]
+        follows = self._goes_on(frame, self._next_index, self._last_end_ticks)
+        if follows and (self._last_end_ticks is not None or self._is_near_start(frame.block)):
+            return [*self._refuse_waiting(), *self._accept(frame)]
+        return self._wait(frame)
+
+    def _wait(self, frame: SamplesFrame) -> list[MeterEvent]:
+        """Keeps a frame that is far from what is known, until enough others agree with it."""
+        events: list[MeterEvent] = []
+        if self._waiting:
+            before = self._waiting[-1]
+            index = before.message.first_index + len(before.block.shunt)
+            if not self._goes_on(frame, index, int(before.block.end_ticks[-1])):
+                events += self._refuse_waiting()
+        self._waiting.append(frame)
+        if len(self._waiting) == AGREEING_FRAMES:
+            events += self._believe_waiting()
+        return events
+
+    def _goes_on(self, frame: SamplesFrame, index: int, end_ticks: int | None) -> bool:
+        """Whether a frame follows on a conversion `index - 1` that ended at `end_ticks`, and is not far from it."""
+        lost = signed_difference(frame.message.first_index, index, 32)
+        if not 0 <= lost <= FAR_CONVERSIONS:
+            return False
+        return end_ticks is None or (
+            self._has_time_for(frame.block, lost, end_ticks)
+            and frame.block.end_ticks[0] - end_ticks <= FAR_CONVERSIONS * self._period_ticks
+        )
+
+    def _has_time_for(self, block: Block, lost: int, end_ticks: int) -> bool:
+        """Whether `lost` conversions fit between `end_ticks` and the block."""
+        return int(block.end_ticks[0]) - end_ticks >= FASTEST_SHARE * self._nominal_ticks * (lost + 1)
+
+    def _is_near_start(self, block: Block) -> bool:
+        if self._start_ticks is None:
+            return True
+        return 0 <= int(block.end_ticks[0]) - self._start_ticks <= FAR_CONVERSIONS * self._period_ticks
+
+    def _is_past(self, block: Block) -> bool:
+        return self._last_end_ticks is not None and not self._has_time_for(block, 0, self._last_end_ticks)
+
+    def _believe_waiting(self) -> list[MeterEvent]:
+        waiting, self._waiting = self._waiting, []
+        return [event for frame in waiting for event in self._accept(frame)]
+
+    def _refuse_waiting(self) -> list[MeterEvent]:
+        waiting, self._waiting = self._waiting, []
+        return [self._refuse(frame) for frame in waiting]
+
+    def _refuse(self, frame: SamplesFrame) -> FaultEvent:
+        self.refused_frames += 1
+        return self._fault("frame_refused", self.refused_frames, int(frame.block.end_ticks[0]))
+
+    def _accept(self, frame: SamplesFrame) -> list[MeterEvent]:
+        """Samples of a frame that is believed, after the gap before it."""
+        message, block = frame.message, frame.block
+        events: list[MeterEvent] = []
         lost = signed_difference(message.first_index, self._next_index, 32)
-        if not self._plausible(block, lost):
-            self.refused_frames += 1
-            return [self._fault("frame_refused", self.refused_frames, first_end_ticks)]
+        if lost < 0 or (
+            self._last_end_ticks is not None and not self._has_time_for(block, lost, self._last_end_ticks)
+        ):
+            events += self._jump(message, block)
+            lost = 0
         first_index = self._next_index + lost
         centre_ns = self._centres_ns(block.end_ticks)
-        events = self._bus_reading(message, int(block.end_ticks[0]))
+        events += self._bus_reading(message, int(block.end_ticks[0]))
         events += self._before(message, int(block.end_ticks[0]), int(centre_ns[0]), lost)
         clipped = self._ends.reached(block.shunt, block.bus)
         if message.flags & Flag.OVERFLOW and not clipped.any():
@@ -98,6 +162,22 @@ class ConversionAssembler:
         self._shunt_sum = message.shunt_sum + int(block.shunt.sum())
         self._clipped = message.clipped + int(np.count_nonzero(clipped))
         self._last_end_ticks, self._last_centre_ns = int(block.end_ticks[-1]), int(centre_ns[-1])
+        return events
+
+    def _jump(self, message: SamplesMessage, block: Block) -> list[MeterEvent]:
+        """Goes on from another count of conversions; only the time says how many were lost before it."""
+        end_ticks = int(block.end_ticks[0])
+        self.count_jumps += 1
+        events: list[MeterEvent] = [self._fault("count_jump", self.count_jumps, end_ticks)]
+        self._next_index, self._clipped = message.first_index, message.clipped
+        self._shunt_sum = message.shunt_sum
+        if self._last_end_ticks is not None and self._last_centre_ns is not None:
+            missed = max(0, round((end_ticks - self._last_end_ticks) / self._period_ticks) - 1)
+            if missed:
+                centre_ns = int(self._centres_ns(block.end_ticks[:1])[0])
+                gap = self._gap_before(centre_ns, missed, None, "count of conversions jumped", 0)
+                events.append(self._lose(gap))
+            self._last_end_ticks = end_ticks - round(self._period_ticks)
         return events
 
     def _bus_reading(self, message: SamplesMessage, end_ticks: int) -> list[MeterEvent]:
@@ -121,27 +201,37 @@ class ConversionAssembler:
         reading_v = float(voltage_v(np.array([code]), self._scale)[0])
         return [BusReading(self._sensor, bus_end_ticks * self._ns_per_tick, reading_v)]
 
-    def finish(self, conversions: int, shunt_sum: int, clipped: int) -> list[MeterEvent]:
-        """The gap at the end, from the final sums that the meter states after stop (modulo 2^32)."""
+    def finish(self, conversions: int, shunt_sum: int, clipped: int, ticks: int) -> list[MeterEvent]:
+        """The gap at the end, from the final sums that the meter states after stop (modulo 2^32).
+
+        Args:
+            ticks: when it stated them, unwrapped; sums for which there was no time are not believed.
+        """
+        events = self._end_waiting(conversions)
         lost = signed_difference(conversions, self._next_index, 32)
-        if lost <= 0 or self._last_centre_ns is None:
-            return []
+        if lost <= 0 or self._last_centre_ns is None or self._last_end_ticks is None:
+            return events
+        if ticks - self._last_end_ticks < FASTEST_SHARE * self._nominal_ticks * lost:
+            return [*events, self._fault("final_count_refused", 1, ticks)]
         period_ns = self._period_ticks * self._ns_per_tick
         start_ns = self._last_centre_ns + int(period_ns / 2)
         mean_a = self._mean_lost_a(shunt_sum, lost, 32)
         end_ns = start_ns + int(lost * period_ns)
         gap = _gap(start_ns, end_ns, lost, mean_a, "frame lost at the end", self._lost_clipped(clipped, lost))
         self._next_index += lost
-        return [self._lose(gap)]
+        return [*events, self._lose(gap)]
 
-    def _plausible(self, block: _Block, lost: int) -> bool:
-        """False for a frame that repeats or contradicts an earlier one."""
-        if lost < 0 or bool(np.any(np.diff(block.end_ticks) <= 0)):
-            return False
-        if self._last_end_ticks is None:
-            return True
-        elapsed = int(block.end_ticks[0]) - self._last_end_ticks
-        return elapsed >= FASTEST_SHARE * self._nominal_ticks * (lost + 1)
+    def _end_waiting(self, conversions: int) -> list[MeterEvent]:
+        """Frames that still wait at the end are believed if the meter's final count has room for them."""
+        if not self._waiting:
+            return []
+        first, last = self._waiting[0], self._waiting[-1]
+        end = last.message.first_index + len(last.block.shunt)
+        ahead = signed_difference(first.message.first_index, self._next_index, 32)
+        fits = ahead >= 0 and 0 <= signed_difference(conversions, end, 32) <= FAR_CONVERSIONS
+        if self._last_end_ticks is not None:
+            fits &= self._has_time_for(first.block, ahead, self._last_end_ticks)
+        return self._believe_waiting() if fits else self._refuse_waiting()
 
     def _centres_ns(self, end_ticks: Int64Array) -> Int64Array:
         back_ns = round(self._centre_share * self._period_ticks * self._ns_per_tick)
@@ -192,7 +282,7 @@ class ConversionAssembler:
         return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason, clipped)
 
     def _samples(
-        self, block: _Block, centre_ns: Int64Array, clipped: npt.NDArray[np.bool_]
+        self, block: Block, centre_ns: Int64Array, clipped: npt.NDArray[np.bool_]
     ) -> list[MeterEvent]:
         """The frame's samples, cut where the distance between two says that conversions were missed."""
         events: list[MeterEvent] = []
@@ -234,13 +324,3 @@ class ConversionAssembler:
 def _gap(start_ns: int, end_ns: int, lost: int, mean_a: float | None, reason: str, clipped: int) -> Gap:
     charge_c = None if mean_a is None else mean_a * (end_ns - start_ns) * 1e-9
     return Gap(start_ns, end_ns, lost, charge_c, reason, clipped)
-
-
-def _take_apart(message: SamplesMessage, first_end_ticks: int) -> _Block:
-    items = message.items
-    count = len(items)
-    shunt = items["shunt"].astype(np.int64)
-    after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
-    after_first -= after_first[0]
-    bus = np.full(count, message.bus) if isinstance(message, Shunts) else items["bus"]
-    return _Block(first_end_ticks + after_first, shunt, bus.astype(np.int64))
