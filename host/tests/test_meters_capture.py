@@ -68,7 +68,8 @@ def test_a_pulled_cable_ends_the_capture_and_keeps_the_trace(tmp_path):
     assert "port closed" in summary.ended
     trace = read_trace(tmp_path)
     assert len(trace) == summary.samples
-    assert [gap.reason for gap in trace.gaps] == [summary.ended]
+    # ... or before any sample was: then there is no trace for a gap to end.
+    assert [gap.reason for gap in trace.gaps] == ([summary.ended] if summary.samples else [])
 
 
 def test_a_meter_that_falls_silent_is_a_fault(tmp_path, monkeypatch):

@@ -188,8 +188,10 @@ class Assembler:
             for sensor, item in enumerate(message.items):
                 if sensor in self._conversions:
                     conversions = self._conversions[sensor]
-                    final = (int(item[name]) for name in ("conversions", "shunt_sum", "clipped"))
-                    events += conversions.finish(*final, own_ticks)
+                    count, shunt_sum, clipped = (
+                        int(item[n]) for n in ("conversions", "shunt_sum", "clipped")
+                    )
+                    events += conversions.finish(count, shunt_sum, clipped, own_ticks)
         return events
 
 

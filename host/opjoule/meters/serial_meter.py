@@ -1,5 +1,6 @@
 """The meter behind a serial port that speaks the protocol of messages.toml."""
 
+import contextlib
 import dataclasses
 import itertools
 import time
@@ -12,7 +13,7 @@ from opjoule.energy.sensor import SensorModel as ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.assembler import Assembler, status_ticks
 from opjoule.meters.conversions import ConversionAssembler
-from opjoule.meters.interface import InputEnded, Losses, MeterEvent, MeterIdentity, SensorIdentity
+from opjoule.meters.interface import InputEnded, Losses, MeterEvent, MeterGone, MeterIdentity, SensorIdentity
 from opjoule.meters.messages import (
     BAUD,
     Ack,
@@ -156,8 +157,8 @@ class SerialMeter:
         return self._handed_out()
 
     def clock_exchange(self) -> None:
-        """Begins a round trip, unless the meter was reset: what read() says of that must not be lost to a line
-        that has closed since."""
+        """Begins a round trip, unless the meter was reset; read() says of a line that has closed, after all that
+        came before."""
         link, _ = self._opened()
         if self._reset is not None or self._input_ended:
             return
@@ -165,7 +166,8 @@ class SerialMeter:
         self._sharp_until_s = time.monotonic() + REPLY_LIMIT_S
         if self._assembler is not None:
             self._assembler.requested(token, time.monotonic_ns())
-        link.send(Clock(token))
+        with contextlib.suppress(MeterGone):
+            link.send(Clock(token))
 
     def stop(self) -> list[MeterEvent]:
         """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
