@@ -113,7 +113,9 @@ def harness_energy(
     """
     found = of_name(phases, "harness", 1)
     if not found:
-        return Missing("the harness was not measured (--no-harness)", "J")
+        return Missing(
+            "the harness was not measured (--no-harness, or the run ended before it was over)", "J"
+        )
     if idle is None:
         return Missing(NO_IDLE, "J")
     if not found[0].operations:

@@ -28,7 +28,9 @@ from opjoule.measurement.collection import (
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.space import check_space
 from opjoule.measurement.until import Until
+from opjoule.measurement.ycsb_core import file_properties
 from opjoule.meters import Meter, open_meter
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import sensor_entries
@@ -73,8 +75,10 @@ def measure(
         meter.configure()
         try:
             prepared = device.prepare()
+            facts = device.facts()
+            _check_space(plan, facts)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
-            rig = {"device": device.facts(), "meter": asdict(identity), "prepared": prepared}
+            rig = {"device": facts, "meter": asdict(identity), "prepared": prepared}
             made_by = {"generator": generator_facts(plan)}
             record.update(found={**found, **_host_facts(), **rig, "storage": plan.medium, **made_by})
             record.update(found={"cores": device.cores}, **sensor_entries(meter))
@@ -125,8 +129,19 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
         for line in captured.fault_lines():
             record.add_fault(line)
         record.update(capture=captured.to_json())
+        _analyse(record, ended_early=ended_early)
+
+
+def _analyse(record: RunRecord, *, ended_early: bool) -> None:
+    """Result and report of what was recorded; interrupted, the record says how they are made afterwards."""
+    try:
         collect(record, Evidence.of(record, ended_early=ended_early))
         write_report(record.directory)
+    except KeyboardInterrupt:
+        if record.status == "partial":
+            again = f"host/measure.py report {record.directory} does it"
+            record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis: {again}")
+        raise
 
 
 def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
@@ -152,6 +167,13 @@ def _check_plan(plan: Plan, device: Device) -> None:
         device.check_workload(arguments)
     except BadInput as error:
         raise BadInput(f"{error} (workload {plan.workload.name})") from None
+
+
+def _check_space(plan: Plan, facts: Mapping[str, Any]) -> None:
+    """Raises: BadInput: the records have no room where the board keeps its databases."""
+    properties = {**file_properties(plan.workload), **plan.properties}
+    free_bytes = facts.get("storage_free_bytes")
+    check_space(properties, free_bytes, str(facts.get("storage_path", plan.medium)))
 
 
 def generator_facts(plan: Plan) -> dict[str, str]:
