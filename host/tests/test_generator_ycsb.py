@@ -15,7 +15,7 @@ import pytest
 from opjoule.errors import BadInput
 from opjoule.measurement.ycsb_core import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
 from opjoule.record.run_record import RunRecord
-from test_devices_measurement import rig  # noqa: F401 (a fixture)
+from test_devices_measurement import RUN_THROUGH, rig  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADER = ROOT / "build/loader/loader"
@@ -78,7 +78,7 @@ def test_a_simulated_measurement_is_of_the_real_ycsbs_operations_and_says_so(tmp
 def test_over_ssh_the_operations_arrive_and_no_java_runs_on_the_board(rig):  # noqa: F811
     host = rig.measure("--generator", "ycsb", "--workload", "f", "--operations", "2000")
     _, said = host.communicate(timeout=600)
-    assert host.returncode == 0, said
+    assert host.returncode in RUN_THROUGH, said
     record, result = rig.record(), json.loads((rig.out / "result.json").read_text())
     assert record["status"] == "complete"
     assert result["generator"] == {"name": "ycsb", "version": VERSION}

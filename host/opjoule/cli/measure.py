@@ -36,22 +36,6 @@ from opjoule.report.media import print_media, read_index, write_media_report
 from opjoule.report.terminal import print_summary
 
 
-def run_alone(options: argparse.Namespace) -> int:
-    """Measures, after what killed measurements left is swept; warns where another one runs on this computer."""
-    if options.dry_run:
-        return run_measure(options)
-    for path in sweep(ROOT):
-        print(f"measure.py: removed {path}, left by a measurement that was killed", file=sys.stderr)
-    with alone() as only_one:
-        if not only_one:
-            print(
-                "measure.py: another measurement runs on this computer: they take each other's processor and disk, "
-                "and their figures are not those of one alone",
-                file=sys.stderr,
-            )
-        return run_measure(options)
-
-
 def run_measure(options: argparse.Namespace) -> int:
     """The main job: plan, rig, measurement, summary; one medium after the other where --storage names several."""
     options.rig_seed = _rig_seed(options)
@@ -75,17 +59,33 @@ def run_measure(options: argparse.Namespace) -> int:
     check_out(directory)
     if plan.generator:
         plan.generator.check(plan.workload, plan.properties, plan.threads)
-    if several:
-        return run_media(
-            plans,
-            directory,
-            lambda one, place: exit_status(_measure_again(one, rig, options, place)[0]),
-            json=options.json,
-        )
-    record, directory = _measure_again(plan, rig, options, directory)
+    with _alone():
+        if several:
+            return run_media(
+                plans,
+                directory,
+                lambda one, place: exit_status(_measure_again(one, rig, options, place)[0]),
+                json=options.json,
+            )
+        record, directory = _measure_again(plan, rig, options, directory)
     _tell(record, options, directory)
     _tell_truth(plan, options, directory)
     return exit_status(record)
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Sweeps what killed measurements left; warns where another one runs on this computer."""
+    for path in sweep(ROOT):
+        print(f"measure.py: removed {path}, left by a measurement that was killed", file=sys.stderr)
+    with alone() as only_one:
+        if not only_one:
+            print(
+                "measure.py: another measurement runs on this computer: they take each other's processor and disk, "
+                "and their figures are not those of one alone",
+                file=sys.stderr,
+            )
+        yield
 
 
 def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> None:
@@ -265,7 +265,7 @@ def _run(asked: arguments.Asked) -> int:
         return run_verify(asked.options)
     if asked.command == "report":
         return run_report(asked.options)
-    return run_alone(asked.options)
+    return run_measure(asked.options)
 
 
 def run_report(options: argparse.Namespace) -> int:
