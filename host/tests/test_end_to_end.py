@@ -191,7 +191,8 @@ def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arg
     if "--repeats" in arguments:  # two runs say little of their spread: Student's t makes u large
         assert result["budget"]["repeats"]["value"] > 0
     else:
-        assert result["energy_per_operation_j"]["u"] < 0.2 * result["energy_per_operation_j"]["value"]
+        # What comes after so short a run is small against the noise of idle on a busy computer: its interval says so.
+        assert result["run_energy_j"]["u"] < 0.2 * result["run_energy_j"]["value"]
 
 
 @pytest.mark.parametrize(
