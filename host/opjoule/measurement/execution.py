@@ -32,6 +32,8 @@ _SHOWN_POLL_S = 0.5
 _TAIL_NS = 200_000_000
 _HARNESS_OPERATIONS = 2_000_000
 _BAD_INPUT_STATUS = 2
+_INTERRUPTED = (0, 130)
+"""Exit status of a loader that was asked to stop."""
 
 
 class Watched(Protocol):
@@ -190,9 +192,15 @@ class Execution:
         self._unfetched.append(loader)
         try:
             yield
-        finally:
+        except BaseException:
             loader.interrupt()
             loader.wait()
+            raise
+        loader.interrupt()
+        if (status := loader.wait()) not in _INTERRUPTED:
+            why = loader.complaint() or f"it ended with status {status}"
+            line = f"repeat {repeat}: the loader that idles did not idle to the end: {why}"
+            self._record.add_fault(line, withholds=(ABOVE_IDLE,))
 
     def _idle_after(self, settle: Phase) -> None:
         """Idle power from the end of settle on; the loader idles already."""
