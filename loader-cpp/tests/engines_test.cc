@@ -329,8 +329,7 @@ TEST_CASE("every property an engine takes is in its settings, with its default")
 }
 
 TEST_CASE("every property is in docs/reference/databases.md, with its default") {
-  const auto root = std::filesystem::path(__FILE__).parent_path().parent_path().parent_path();
-  std::ifstream in(root / "docs/reference/databases.md");
+  std::ifstream in(OPJOULE_SOURCE_ROOT "/docs/reference/databases.md");
   const std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   REQUIRE(!text.empty());
   for (const Engine& engine : engines()) {
