@@ -19,17 +19,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from logged_commands import ROOT, SetupError, end_running, logged
+
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
 OLDEST_PYTHON = (3, 11)
 YCSB_PINS = ROOT / "host" / "requirements" / "ycsb"
 YCSB_JARS = BUILD / "ycsb"
-
-
-class SetupError(Exception):
-    """Set-up cannot go on; the text says what to do."""
 
 
 @dataclass(frozen=True)
@@ -280,8 +277,12 @@ def set_up(needs: Needs) -> None:
         lanes.setdefault(step.lane, []).append((step, mark))
     _run_lane(lanes.pop("packages", []))
     with ThreadPoolExecutor() as pool:
-        for lane in [pool.submit(_run_lane, steps) for steps in lanes.values()]:
-            lane.result()
+        try:
+            for lane in [pool.submit(_run_lane, steps) for steps in lanes.values()]:
+                lane.result()
+        except KeyboardInterrupt:
+            end_running()  # the pool waits for its builds, and they may take minutes
+            raise
     say(f"Set-up done in {time.monotonic() - started_s:.0f} s; later starts skip it.")
 
 
@@ -319,19 +320,6 @@ def _files(path: Path) -> Iterable[str]:
     for folder, _, names in os.walk(path):
         if "__pycache__" not in folder:
             yield from (os.path.join(folder, name) for name in names)
-
-
-def logged(command: list[str], log: Path) -> None:
-    """Runs one command with its output in `log`; its last lines go into the error when it fails."""
-    with log.open("ab") as sink:
-        sink.write(("$ " + " ".join(command) + "\n").encode())
-        sink.flush()
-        ended = subprocess.run(command, stdout=sink, stderr=subprocess.STDOUT, cwd=ROOT, check=False)
-    if ended.returncode != 0:
-        tail = "\n".join("    " + line for line in log.read_text(errors="replace").splitlines()[-15:])
-        raise SetupError(
-            f"This command failed (its whole output is in {log}):\n  {' '.join(command)}\n{tail}"
-        )
 
 
 def say(line: str) -> None:

@@ -1,6 +1,7 @@
 #!/bin/sh
 """:"
 # Run by sh first: the smallest Debian installation has no Python yet.
+trap 'echo "measure.py: interrupted before anything was done" >&2; exit 130' HUP INT TERM
 if ! command -v python3 >/dev/null 2>&1; then
   echo "python3 is missing: installing it ..." >&2
   command -v apt-get >/dev/null 2>&1 || { echo "install Python 3.11 or later, then start again" >&2; exit 1; }
@@ -8,30 +9,33 @@ if ! command -v python3 >/dev/null 2>&1; then
   { $as_root apt-get update -qq && $as_root apt-get install -qq -y --no-install-recommends python3; } >/dev/null ||
     { echo "apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
 fi
+# A Ctrl-C waits until Python can answer it (env of coreutils 8.31; another env knows no such option).
+env --block-signal=HUP,INT,TERM true 2>/dev/null && exec env --block-signal=HUP,INT,TERM python3 "$0" "$@"
 exec python3 "$0" "$@"
 ":"""
 # Measures what one database operation costs in joules: set-up first, then opjoule.cli.measure in .venv.
 
-import os
 import signal
-import sys
-from pathlib import Path
 
-# A Ctrl-C waits until there is someone to answer it: here, and again in opjoule.cli.start.
-HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+# Held back until there is someone to answer: here, and again in opjoule.cli.start.
+signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
+
+import os  # noqa: E402  # signals first
+import sys  # noqa: E402
+from pathlib import Path  # noqa: E402
+
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import bootstrap  # noqa: E402  # the path is set above
 from opjoule.cli import arguments  # noqa: E402
 from opjoule.cli.failures import of_system  # noqa: E402
+from opjoule.cli.signals import answer_with, hold_back, interrupt  # noqa: E402
 
 
 def main() -> int:
     """Parses, sets up what the command needs, and hands over to the environment's Python."""
     try:
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+        answer_with(interrupt)
         asked = arguments.parse(sys.argv[1:])
         bootstrap.set_up(
             bootstrap.Needs(
@@ -44,7 +48,7 @@ def main() -> int:
         )
         os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")
         python = str(bootstrap.VENV_PYTHON)
-        signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+        hold_back()
         return os.execv(python, [python, "-m", "opjoule.cli.start", *sys.argv[1:]])
     except bootstrap.SetupError as error:
         print(f"measure.py: {error}", file=sys.stderr)

@@ -120,6 +120,16 @@ def test_a_storage_path_of_awkward_characters_is_made_as_it_is(device, tmp_path)
     assert not list((tmp_path / AWKWARD).iterdir())
 
 
+def test_the_room_of_a_storage_that_is_not_there_yet_is_that_of_its_disk(device, tmp_path):
+    """As the file system itself has it (statvfs), for a folder that prepare() has yet to make."""
+    disk = os.statvfs(tmp_path)
+    blocks = disk.f_bfree if os.geteuid() == 0 else disk.f_bavail
+    free_bytes = device.storage_free_bytes()
+    assert free_bytes == pytest.approx(blocks * disk.f_frsize, rel=0.2)
+    assert not (tmp_path / AWKWARD).exists()
+    assert device.facts()["storage_free_bytes"] == pytest.approx(free_bytes, rel=0.2)
+
+
 def test_only_a_database_of_this_storage_is_removed(device, tmp_path):
     victim = tmp_path / "opjoule-leveldb"
     victim.mkdir()

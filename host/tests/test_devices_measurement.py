@@ -244,3 +244,12 @@ def test_a_server_database_is_measured_and_named_for_what_it_is(tmp_path):
     assert '"mongodb.server": "not mongod: a stand-in' in json.dumps(record["loader"])
     assert "not mongod: a stand-in" in (rig.out / "report.html").read_text()
     assert list(rig.storage.iterdir()) == []
+
+
+def test_records_that_have_no_room_are_refused_before_anything_is_done(any_rig):
+    ended = any_rig.measure("--records", "1000000000000", "--operations", "10")
+    _, said = ended.communicate(timeout=300)
+    assert ended.returncode == 2
+    assert "the values of 1,000,000,000,000 records are 1,000,000.0 GB, and " in said
+    assert f"GB are free on {any_rig.storage}: ask for fewer with --records" in said
+    assert not any_rig.out.exists() and not any_rig.storage.exists()

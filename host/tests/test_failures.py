@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from argparse import Namespace
 from pathlib import Path
 
@@ -76,9 +77,81 @@ def test_a_signal_that_came_before_python_was_ready_is_one_line(tmp_path, number
         check=False,
     )
     assert ended.returncode == 130
-    assert ended.stderr.splitlines() == [
-        "measure.py: interrupted; what was recorded is kept and says partial"
-    ]
+    assert ended.stderr.splitlines() == ["measure.py: interrupted before anything was done"]
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("moment", range(21))
+def test_a_signal_at_any_moment_of_the_first_second_is_one_line(tmp_path, moment):
+    """The shell's lines, Python's own start, set-up, the second Python and its imports, the first question of init."""
+    number = ENDING[moment % 3]
+    started = [str(HOST / "measure.py"), "init", "--rig", str(tmp_path / "rig.toml")]
+    with subprocess.Popen(
+        started, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as running:
+        time.sleep(moment / 20)
+        running.send_signal(number)
+        _, said = running.communicate(timeout=120)
+    lines = [line for line in said.splitlines() if not line.startswith(("Set-up", "  "))]
+    if running.returncode != -number:  # it came before the shell had read its first line
+        assert running.returncode == 130 and len(lines) == 1 and "measure.py: interrupted" in lines[0], said
+    else:
+        assert not said
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_signal_at_a_question_is_one_line(tmp_path, number):
+    started = [str(HOST / "measure.py"), "init", "--rig", str(tmp_path / "rig.toml")]
+    with subprocess.Popen(
+        started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout and running.stdout.read(1)
+        running.send_signal(number)
+        said = running.communicate(timeout=120)[1].splitlines()
+    assert running.returncode == 130
+    assert said[-1] == "measure.py: interrupted; a record that was begun is kept and says partial"
+    assert not (tmp_path / "rig.toml").exists()
+
+
+def test_nohup_keeps_a_closed_terminal_from_ending_it(tmp_path):
+    started = ["nohup", str(HOST / "measure.py"), "init", "--rig", str(tmp_path / "rig.toml")]
+    with subprocess.Popen(
+        started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout and running.stdout.read(1)
+        running.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(0.5)
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=120)
+    assert running.returncode == 130
+
+
+def test_set_up_that_is_interrupted_ends_its_commands(tmp_path):
+    """A termination reaches this program alone; a build may take minutes."""
+    program = (
+        "import os, signal, threading; import logged_commands as set_up; from pathlib import Path\n"
+        "def build():\n"
+        "    try: set_up.logged(['sleep', '600'], Path('other.log'))\n"
+        "    except set_up.SetupError: print('other ended')\n"
+        "other = threading.Thread(target=build); other.start()\n"
+        "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try: set_up.logged(['sleep', '600'], Path('own.log'))\n"
+        "except KeyboardInterrupt: print('interrupted'); set_up.end_running()\n"
+        "other.join()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(HOST)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.stdout.split("\n") == ["interrupted", "other ended", ""], ended.stderr
 
 
 def test_only_what_dead_processes_left_is_swept(tmp_path, monkeypatch):

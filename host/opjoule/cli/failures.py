@@ -44,7 +44,9 @@ def told(program: str, run: Callable[[], int]) -> int:
     except OpJouleError as error:
         return _say(program, str(error), error.exit_code)
     except KeyboardInterrupt:
-        return _say(program, "interrupted; what was recorded is kept and says partial", Interrupted.exit_code)
+        return _say(
+            program, "interrupted; a record that was begun is kept and says partial", Interrupted.exit_code
+        )
     except BrokenPipeError:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-from types import FrameType
 
 from opjoule.cli.failures import plain_output, told
-
-HELD_BACK = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that host/measure.py blocks before it hands over, so that none comes where Python has no handler yet."""
+from opjoule.cli.signals import answer_with, interrupt, leave
 
 
 def main(argv: list[str]) -> int:
@@ -17,19 +13,13 @@ def main(argv: list[str]) -> int:
     plain_output()
 
     def run() -> int:
-        signal.signal(signal.SIGTERM, _on_terminate)
-        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
-            signal.signal(signal.SIGHUP, _on_terminate)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
+        answer_with(leave)
         from opjoule.cli.measure import main as measure  # noqa: PLC0415  # what takes a second to load
 
+        answer_with(interrupt)
         return measure(argv)
 
     return told("measure.py", run)
-
-
-def _on_terminate(number: int, frame: FrameType | None) -> None:
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from opjoule.devices.clock_discipline import read_discipline
 from opjoule.devices.dialogue import Dialogue
 from opjoule.devices.disturbance import Disturbance, RunningDisturbance
 from opjoule.devices.facts import BoardFacts, read_facts
+from opjoule.devices.free_space import read_free_bytes
 from opjoule.devices.loader_binary import find_loader, install_loader
 from opjoule.devices.local import file_options, loader_files, start_stream
 from opjoule.devices.medium import Medium
@@ -135,8 +136,13 @@ class BoardDevice:
             **self.board.values,
             "loader_sha256": self._loader_sha256,
             "storage_path": self.storage,
+            "storage_free_bytes": self.storage_free_bytes(),
             "disturbance": self.disturbance.to_json() if self.disturbance else None,
         }
+
+    def storage_free_bytes(self) -> int | None:
+        """Free bytes where the databases go; of a device that is not mounted yet, all of it."""
+        return read_free_bytes(self.shell, self._medium)
 
     def preparation(self) -> PreparePlan:
         """What prepare() would change now.

@@ -40,9 +40,15 @@ class Device(Protocol):
     name: str
     simulated: bool
     cores: int
+    storage: str
+    """Folder on the chosen medium that holds the databases."""
 
     def facts(self) -> dict[str, Any]:
         """Kernel, machine, memory, loader version and hash: for run.json."""
+        ...
+
+    def storage_free_bytes(self) -> int | None:
+        """How much room the medium has at most, exactly once prepare() is done [B]; None where nobody can say."""
         ...
 
     def prepare(self) -> list[str]:

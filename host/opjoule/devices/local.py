@@ -67,6 +67,7 @@ class LocalDevice:
         self.cores = cores
         self._loader = loader
         self._storage = storage
+        self.storage = str(storage)
         self._sync = sync
 
     def facts(self) -> dict[str, Any]:
@@ -81,9 +82,14 @@ class LocalDevice:
             "processors": os.cpu_count(),
             "python": platform.python_version(),
             "loader_sha256": hashlib.sha256(self._loader.read_bytes()).hexdigest(),
-            "storage_path": str(self._storage),
-            "storage_free_bytes": shutil.disk_usage(self._storage).free,
+            "storage_path": self.storage,
+            "storage_free_bytes": self.storage_free_bytes(),
         }
+
+    def storage_free_bytes(self) -> int | None:
+        """Free bytes of the disk that the storage directory is on, or will be."""
+        there = next(place for place in (self._storage, *self._storage.absolute().parents) if place.exists())
+        return shutil.disk_usage(there).free
 
     def prepare(self) -> list[str]:
         """Makes the storage directory."""

@@ -71,12 +71,14 @@ def measure(
     record: RunRecord | None = None
     try:
         _check_plan(plan, device)
+        _check_space(plan, device, device.storage_free_bytes())
         identity = meter.open()
         meter.configure()
         try:
             prepared = device.prepare()
             facts = device.facts()
-            _check_space(plan, facts)
+            # Once more: a medium that had to be mounted has told its size alone.
+            _check_space(plan, device, facts["storage_free_bytes"])
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
             rig = {"device": facts, "meter": asdict(identity), "prepared": prepared}
             made_by = {"generator": generator_facts(plan)}
@@ -169,11 +171,9 @@ def _check_plan(plan: Plan, device: Device) -> None:
         raise BadInput(f"{error} (workload {plan.workload.name})") from None
 
 
-def _check_space(plan: Plan, facts: Mapping[str, Any]) -> None:
+def _check_space(plan: Plan, device: Device, free_bytes: int | None) -> None:
     """Raises: BadInput: the records have no room where the board keeps its databases."""
-    properties = {**file_properties(plan.workload), **plan.properties}
-    free_bytes = facts.get("storage_free_bytes")
-    check_space(properties, free_bytes, str(facts.get("storage_path", plan.medium)))
+    check_space({**file_properties(plan.workload), **plan.properties}, free_bytes, device.storage)
 
 
 def generator_facts(plan: Plan) -> dict[str, str]:
