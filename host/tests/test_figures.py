@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from opjoule.energy.budget import PARTS, Budget
-from opjoule.measurement.figures import Figure, by_repeat, mean_budget, over_repeats
+from opjoule.record.figures import Figure, by_repeat, mean_budget, over_repeats
 from opjoule.units import Measured, Missing, Unstated
 
 

@@ -6,7 +6,8 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.phases import Phase
-from opjoule.measurement.summary import SENSOR_KEYS, sensor_energies
+from opjoule.measurement.summary import sensor_energies
+from opjoule.record.quantities import SENSORS
 from opjoule.trace.power_trace import PowerTrace
 
 STEP_NS = 1_000_000
@@ -41,7 +42,15 @@ def found():
 
 
 def test_every_number_is_there(found):
-    assert tuple(found) == (*SENSOR_KEYS, "lost_samples")
+    assert [f"by_sensor.*.{key}" for key in found] == [each.key for each in SENSORS]
+    assert {
+        "run_energy_j",
+        "energy_j",
+        "marginal_energy_j",
+        "power_w",
+        "idle_power_w",
+        "lost_samples",
+    } == set(found)
 
 
 def test_energy_is_that_of_the_run_and_of_settle_above_idle_and_marginal_energy_leaves_idle_out(found):

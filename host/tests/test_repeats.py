@@ -8,12 +8,14 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.alignment import Alignment
-from opjoule.measurement.figures import Figure
 from opjoule.measurement.phases import Phase
 from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.measurement.summary import sensor_energies
 from opjoule.measurement.trace_faults import trace_faults
-from opjoule.record.withheld import ABOVE_IDLE
+from opjoule.record.definition import ABOVE_IDLE, Quantities
+from opjoule.record.figures import Figure
+from opjoule.record.quantities import COMMON
+from opjoule.record.repeat import Repeat
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.units import Measured
 
@@ -93,7 +95,7 @@ def test_a_run_with_clipped_samples_gives_lower_bounds_and_a_fault():
     assert "repeat 1, run: 10 samples" in fault.line
     assert "lower bounds" in fault.line
     assert fault.withholds == ()
-    figures = energy.figures()
+    figures = Quantities(COMMON).figures(Repeat(1, energy, RUNS_S[0]))
     for key in ("run_energy_j", "energy_j", "marginal_energy_j", "power_w"):
         figure = figures[key]
         assert isinstance(figure, Figure)

@@ -23,13 +23,16 @@ from opjoule.energy.cells import Cells  # noqa: E402  # path set above
 from opjoule.energy.sensor import SensorModel as ErrorBounds  # noqa: E402
 from opjoule.errors import OpJouleError  # noqa: E402
 from opjoule.measurement.alignment import ClockEvidence, align  # noqa: E402
-from opjoule.measurement.figures import Figure  # noqa: E402
 from opjoule.measurement.phases import Phase  # noqa: E402
 from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
 from opjoule.meters.messages import SensorModel  # noqa: E402
 from opjoule.meters.sensor_errors import error_bounds  # noqa: E402
 from opjoule.meters.sensors import Shunt, conversion_times, default_settings  # noqa: E402
 from opjoule.operations.loader_files import BoardEdges  # noqa: E402
+from opjoule.record.definition import Quantities  # noqa: E402
+from opjoule.record.figures import Figure  # noqa: E402
+from opjoule.record.quantities import COMMON  # noqa: E402
+from opjoule.record.repeat import Repeat  # noqa: E402
 from opjoule.trace.journal import read_edges  # noqa: E402
 from opjoule.trace.power_trace import PowerTrace  # noqa: E402
 from opjoule.twin.imperfections import Imperfections  # noqa: E402
@@ -88,13 +91,14 @@ def measure(seed: int) -> Measurement:
     bounds = error_bounds(
         SensorModel.INA219, SETTINGS, conversion_times(SensorModel.INA219, SETTINGS), Shunt()
     )
+    run_s = next(phase.duration_s for phase in phases if phase.name == "run")
     over_ns = phases[0].start_board_ns, phases[-1].end_board_ns
     alignment = align(ClockEvidence(board_edges, meter_edges, [], []), over_ns)
     truth = _truth(load, rig.truth, drawn)
 
     def evaluate(trace: PowerTrace, sensor: ErrorBounds) -> tuple[dict[str, Any], dict[str, Any]]:
         energies = repeat_energy(Placed(Cells.of(trace), sensor, alignment.board_to_meter), phases, 1)
-        figures = energies.figures()
+        figures = Quantities(COMMON).figures(Repeat(1, energies, run_s))
         found = {}
         for name in QUANTITIES:
             figure = figures[name]

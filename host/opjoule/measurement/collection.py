@@ -33,9 +33,10 @@ from opjoule.meters.sensors import ARDUINO_BOARDS
 from opjoule.operations import schemas
 from opjoule.operations.loader_files import LoaderFile, load_changes, read_events, read_system, sync_edges
 from opjoule.operations.tables import write_operations, write_parquet
+from opjoule.record.definition import ENERGY, PER_OPERATION
 from opjoule.record.result import write_result
 from opjoule.record.run_record import RunRecord
-from opjoule.record.withheld import ENERGY, PER_OPERATION, withhold
+from opjoule.record.withheld import withhold
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.power_trace import PowerTrace
 

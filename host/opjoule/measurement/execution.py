@@ -20,8 +20,8 @@ from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.quiet import Rest
 from opjoule.measurement.settling import Left, Settling
 from opjoule.measurement.ycsb_core import expected_operations, file_properties
+from opjoule.record.definition import ABOVE_IDLE
 from opjoule.record.run_record import RunRecord
-from opjoule.record.withheld import ABOVE_IDLE
 from opjoule.trace.power_history import PowerHistory
 
 SIGNATURE = "signature"

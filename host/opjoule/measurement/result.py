@@ -7,20 +7,17 @@ operation. `energy_j` is the sum of both; `marginal_energy_j` takes away idle po
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.energy.baseline import IdlePower, MarginalEnergy, idle_power, marginal_energy
+from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.errors import DataFault
-from opjoule.measurement.figures import Figure
 from opjoule.measurement.phases import Phase, of_name
+from opjoule.record.repeat import NO_IDLE, RepeatEnergy
 from opjoule.units import Missing, Quantity
-
-NO_IDLE = "no idle baseline (--idle 0)"
-NO_SETTLE = "the run was not followed by a settle phase"
 
 
 @dataclass(frozen=True)
@@ -38,41 +35,6 @@ class Placed:
     def energy(self, first: Phase, last: Phase) -> EnergyResult:
         """Energy of that window."""
         return window_energy_j(self.cells, self.window(first, last), self.sensor)
-
-
-@dataclass(frozen=True)
-class RepeatEnergy:
-    """The energies of one repeat; those above idle are None where idle power is not known."""
-
-    run: EnergyResult
-    whole: EnergyResult
-    """Run and settle, idle power in it."""
-    idle: IdlePower | None
-    energy: MarginalEnergy | None
-    """Run, and what settle drew above idle."""
-    marginal: MarginalEnergy | None
-    """The same less idle power times the run's duration."""
-    write_back: MarginalEnergy | None
-    """Settle above idle; None without a settle phase, too."""
-
-    def figures(self) -> dict[str, Figure | Missing]:
-        """The energies and powers of the repeat by their key in result.json."""
-        above = {
-            "energy_j": self.energy,
-            "marginal_energy_j": self.marginal,
-            "write_back_energy_j": self.write_back,
-        }
-        lacking = Missing(NO_IDLE if self.idle is None else NO_SETTLE, "J")
-        run = Figure.energy(self.run.energy)
-        power_u = None if run.lower_bound else self.run.power.standard_u
-        return {
-            "run_energy_j": run,
-            **{key: Figure.energy(each.energy) if each else lacking for key, each in above.items()},
-            "power_w": replace(run.scale(1.0 / self.run.window.duration_s, "W"), standard_u=power_u),
-            "idle_power_w": Figure(self.idle.power.value, "W", self.idle.power.standard_u)
-            if self.idle
-            else Missing(NO_IDLE, "W"),
-        }
 
 
 def repeat_energy(placed: Placed, phases: Sequence[Phase], repeat: int) -> RepeatEnergy:

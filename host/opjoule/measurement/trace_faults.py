@@ -7,8 +7,8 @@ from typing import Final
 
 from opjoule.energy.baseline import IdlePower
 from opjoule.energy.window import EnergyResult
-from opjoule.measurement.result import RepeatEnergy
-from opjoule.record.withheld import ABOVE_IDLE
+from opjoule.record.definition import ABOVE_IDLE
+from opjoule.record.repeat import RepeatEnergy
 
 LOST_MAX: Final = 0.01
 """Share of a window's time whose samples may be lost without a word above the figures."""

@@ -27,17 +27,23 @@ class Latency:
 
 
 def latency_s(duration_ns: npt.NDArray[np.int64]) -> Latency | None:
-    """Latency of the operations with these durations; None without any.
-
-    Percentiles are nearest-rank: the least latency that p percent of the operations do not exceed.
-    """
-    count = duration_ns.size
-    if count == 0:
+    """Latency of the operations with these durations; None without any."""
+    if not duration_ns.size:
         return None
-    ranks = [max(math.ceil(count * percent / 100), 1) - 1 for percent in (50, 95, 99, 100)]
-    ordered = np.partition(duration_ns, ranks)
-    p50, p95, p99, worst = (float(ordered[rank]) * 1e-9 for rank in ranks)
-    return Latency(float(duration_ns.mean()) * 1e-9, p50, p95, p99, worst)
+    return Latency(
+        mean_s(duration_ns), *(percentile_s(duration_ns, percent) for percent in (50, 95, 99, 100))
+    )
+
+
+def mean_s(duration_ns: npt.NDArray[np.int64]) -> float:
+    """Mean of some durations, shape (n,), n > 0 [s]."""
+    return float(duration_ns.mean()) * 1e-9
+
+
+def percentile_s(duration_ns: npt.NDArray[np.int64], percent: float) -> float:
+    """The least of some durations, shape (n,), n > 0, that `percent` of them do not exceed (nearest rank) [s]."""
+    rank = max(math.ceil(duration_ns.size * percent / 100), 1) - 1
+    return float(np.partition(duration_ns, rank)[rank]) * 1e-9
 
 
 def latency_by_kind_s(operations: OperationTable) -> dict[str, Latency]:

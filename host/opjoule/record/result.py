@@ -1,17 +1,18 @@
-"""result.json: what a run concluded. Every key is there, as a number or with the reason for its absence.
+"""result.json: what a run concluded. Every quantity of its study is there, or the reason for its absence.
 
 Schema: docs/reference/run-record.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
-from opjoule.energy.budget import PARTS, Budget
+from opjoule.energy.budget import Budget
 from opjoule.errors import NewerSchema, RecordFault
+from opjoule.record.definition import Definition, Quantities
+from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import read_json, write_json
 from opjoule.units import Measured, Missing, Unstated
 
@@ -19,75 +20,51 @@ RESULT_VERSION: Final = 2
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
 
-UNITS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "run_energy_j": "J",
-        "write_back_energy_j": "J",
-        "energy_j": "J",
-        "marginal_energy_j": "J",
-        "energy_per_operation_j": "J",
-        "marginal_energy_per_operation_j": "J",
-        "power_w": "W",
-        "idle_power_w": "W",
-        "duration_s": "s",
-        "settle_s": "s",
-        "harness_energy_j": "J",
-        "operations": "1",
-        "throughput_per_s": "1/s",
-        "bandwidth_bytes_per_s": "B/s",
-        "cpu_fraction": "1",
-        "disk_read_bytes": "B",
-        "disk_written_bytes": "B",
-        "peak_memory_bytes": "B",
-        "lost_samples": "1",
-    }
-)
-"""Keys that hold one number each, and its unit."""
-LATENCIES: Final = ("mean", "p50", "p95", "p99", "max")
-ACTIVITIES: Final = ("flush", "compaction", "sync", "checkpoint")
-GROUPS: Final[Mapping[str, tuple[Sequence[str], str]]] = MappingProxyType(
-    {"latency_s": (LATENCIES, "s"), "by_activity": (ACTIVITIES, "J"), "budget": (PARTS, "J")}
-)
-"""Keys that hold one number under each of several names, the names and the unit."""
-KIND_KEYS: Final = ("count", "energy_per_operation_j", "identifiable")
-ALIGNMENT_KEYS: Final = ("method", "residual_s", "checks")
+_KIND_KEYS: Final = ("count", "identifiable")
+_ALIGNMENT_KEYS: Final = ("method", "checks")
+"""What else stands beside the numbers there."""
 
 
-def result_json(entries: Mapping[str, object], *, simulated: bool) -> dict[str, Any]:
+def result_json(
+    entries: Mapping[str, object], *, simulated: bool, quantities: Quantities = YCSB
+) -> dict[str, Any]:
     """The contents of result.json from the numbers of a run.
 
     Args:
-        entries: every key of the schema; numbers as Measured, Unstated or Missing, or as their JSON form.
-            A Missing in the place of a group (for example `latency_s`) stands for each of its numbers.
-            Further keys are kept as they are.
+        entries: numbers as Measured, Unstated or Missing, or as their JSON form. A Missing in the place of a group
+            (for example `latency_s`) stands for each of its numbers. Further keys are kept as they are.
+        quantities: what the study has: each required one must be there, all must have their unit.
     Raises: ValueError: a key is missing, a number has another unit, or a null has no reason.
     """
-    wanted = [*UNITS, *GROUPS, "by_operation", "alignment"]
+    wanted = dict.fromkeys(each.top for each in quantities if each.required)
     if absent := [key for key in wanted if key not in entries]:
         raise ValueError(
             f"result.json lacks {', '.join(absent)}: give the number, or Missing with its reason"
         )
     contents = {key: _plain(value) for key, value in entries.items()}
-    for key, (names, unit) in GROUPS.items():
-        contents[key] = _group(key, contents[key], names, unit)
-    for key, unit in UNITS.items():
-        _check_number(key, contents[key], unit)
-    by_operation = {} if "reason" in contents["by_operation"] else contents["by_operation"]
-    for kind, entry in by_operation.items():
-        _check_keys(f"by_operation.{kind}", entry, KIND_KEYS)
-        _check_number(f"by_operation.{kind}", entry["energy_per_operation_j"], "J")
-    _check_keys("alignment", contents["alignment"], ALIGNMENT_KEYS)
-    _check_number("alignment.residual_s", contents["alignment"]["residual_s"], "s")
+    for key, value in contents.items():
+        contents[key] = _whole_group(value, quantities.below(key))
+    for each in quantities:
+        for name, number in _numbers("", contents, each.key.split("."), each):
+            _check_number(name, number, each.unit)
+    if "alignment" in contents:
+        _check_keys("alignment", contents["alignment"], _ALIGNMENT_KEYS)
+    kinds = contents.get("by_operation", {})
+    for kind, entry in {} if _is_absent(kinds) else kinds.items():
+        _check_keys(f"by_operation.{kind}", entry, _KIND_KEYS)
     head = {"schema": {"name": "result", "version": RESULT_VERSION}, "simulated": simulated}
     return head | contents
 
 
-def write_result(directory: Path, entries: Mapping[str, object], *, simulated: bool) -> None:
+def write_result(
+    directory: Path, entries: Mapping[str, object], *, simulated: bool, quantities: Quantities = YCSB
+) -> None:
     """Checks the numbers of a run and writes result.json, whole or not at all.
 
     Raises: ValueError: as `result_json`.
     """
-    write_json(directory / "result.json", result_json(entries, simulated=simulated))
+    contents = result_json(entries, simulated=simulated, quantities=quantities)
+    write_json(directory / "result.json", contents)
 
 
 def read_result(directory: Path) -> dict[str, Any]:
@@ -137,14 +114,35 @@ def _plain(value: object) -> Any:  # JSON values
     return value
 
 
-def _group(key: str, entry: dict[str, Any], names: Sequence[str], unit: str) -> dict[str, Any]:
+def _is_absent(entry: object) -> bool:
+    """Is it a missing number, or one in the place of a group?"""
+    return isinstance(entry, Mapping) and "reason" in entry and "value" in entry
+
+
+def _whole_group(entry: Any, group: Sequence[Definition]) -> Any:
     """A group's numbers; one absent number in its place stands for all of them."""
-    if "reason" in entry and "value" in entry:
-        return {name: dict(entry, unit=unit) for name in names}
-    _check_keys(key, entry, names)
-    for name in names:
-        _check_number(f"{key}.{name}", entry[name], unit)
-    return entry
+    names = {each.key.partition(".")[2]: each.unit for each in group}
+    if not _is_absent(entry) or any(not name or "*" in name for name in names):
+        return entry
+    return {name: dict(entry, unit=unit) for name, unit in names.items()} or entry
+
+
+def _numbers(path: str, entry: Any, below: Sequence[str], of: Definition) -> Iterator[tuple[str, Any]]:
+    """Path and JSON form of each number of one quantity: many where a part of its key is a `*`."""
+    if not below:
+        yield path, entry
+        return
+    name, *rest = below
+    if entry is None and not of.required:
+        return
+    if not isinstance(entry, Mapping) or (name not in entry and name != "*"):
+        if of.required:
+            raise ValueError(f"{path} lacks {name}")
+        return
+    if name == "*" and _is_absent(entry):
+        return
+    for each in entry if name == "*" else [name]:
+        yield from _numbers(f"{path}.{each}".lstrip("."), entry[each], rest, of)
 
 
 def _check_keys(name: str, entry: object, wanted: Sequence[str]) -> None:
@@ -154,6 +152,8 @@ def _check_keys(name: str, entry: object, wanted: Sequence[str]) -> None:
 
 
 def _check_number(name: str, entry: object, unit: str) -> None:
+    if unit == "1" and isinstance(entry, int) and not isinstance(entry, bool):
+        return
     if not isinstance(entry, Mapping) or not {"value", "u", "unit"} <= set(entry):
         raise ValueError(f"{name} is {entry!r}: give a Measured, or Missing with its reason")
     if entry["unit"] != unit and not (entry["value"] is None and not entry["unit"]):

@@ -1,0 +1,104 @@
+"""What one repeat of a measurement left behind: the energies of its windows, its operations, samples of the board.
+
+Every quantity of a repeat is computed from this (record/quantities.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from opjoule.energy.baseline import IdlePower, MarginalEnergy
+from opjoule.energy.window import EnergyResult
+from opjoule.operations.loader_files import read_system
+from opjoule.operations.operation_table import OperationTable
+from opjoule.units import Missing
+
+NO_IDLE = "no idle baseline (--idle 0)"
+NO_SETTLE = "the run was not followed by a settle phase"
+NO_SAMPLES = "no system samples of the run"
+
+
+@dataclass(frozen=True)
+class RepeatEnergy:
+    """The energies of one repeat; those above idle are None where idle power is not known."""
+
+    run: EnergyResult
+    whole: EnergyResult
+    """Run and settle, idle power in it."""
+    idle: IdlePower | None
+    energy: MarginalEnergy | None
+    """Run, and what settle drew above idle."""
+    marginal: MarginalEnergy | None
+    """The same less idle power times the run's duration."""
+    write_back: MarginalEnergy | None
+    """Settle above idle; None without a settle phase, too."""
+
+
+@dataclass(frozen=True)
+class SystemSamples:
+    """The loader's system samples from the start of a run to the end of its loader (which settles before it ends)."""
+
+    table: pa.Table
+    """Columns as in system.parquet, cumulative unless said otherwise there."""
+    first: int
+    """Row of the last sample before the run, and of the first one after it."""
+    last: int
+    cores: int
+    simulated: bool
+    """Only the loader process counts then: the rest of this computer is no part of the board."""
+
+    @classmethod
+    def of_run(
+        cls, path: Path, start_board_ns: int, end_board_ns: int, cores: int, *, simulated: bool
+    ) -> SystemSamples | Missing:
+        """The samples of one run; Missing without samples around it.
+
+        Raises: RecordFault: the samples are unreadable.
+        """
+        table = read_system(path).table
+        if len(table) < 2:
+            return Missing(NO_SAMPLES)
+        stamps = table.column("board_ns").to_numpy()
+        first = max(int(stamps.searchsorted(start_board_ns, "right")) - 1, 0)
+        last = min(int(stamps.searchsorted(end_board_ns)), len(table) - 1)
+        return cls(table, first, last, cores, simulated) if last > first else Missing(NO_SAMPLES)
+
+    @property
+    def span_s(self) -> float:
+        """From the first to the last sample of the run [s]."""
+        stamps = self.table.column("board_ns")
+        return float(stamps[self.last].as_py() - stamps[self.first].as_py()) * 1e-9
+
+    def grown(self, column: str, *, settle: bool) -> float:
+        """How much a cumulative column grew during the run, or during run and settle."""
+        values = self.table.column(column)
+        return float(values[-1 if settle else self.last].as_py() - values[self.first].as_py())
+
+    def peak(self, column: str) -> float:
+        """The greatest value of a column from the start of the run on."""
+        return float(max(self.table.column(column).to_numpy()[self.first :]))
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One repeat, measured. Of a further sensor only the energies are known."""
+
+    number: int
+    energy: RepeatEnergy
+    run_s: float
+    """Length of the run by the board's clock [s]."""
+    settle_s: float | None = None
+    """Length of settle [s]; None without that phase."""
+    counted: int = 0
+    """Operations of the run by the loader's own count."""
+    operations: OperationTable = field(default_factory=OperationTable.empty)
+    """The run's operations; empty where the log is off."""
+    samples: SystemSamples | Missing = field(default_factory=lambda: Missing(NO_SAMPLES))
+
+    @property
+    def clock_u(self) -> float:
+        """Relative standard uncertainty of the board's seconds."""
+        return self.energy.run.timebase.relative_u
