@@ -96,6 +96,19 @@ void add_sensor(Options& options, const std::string& value) {
   options.sensors.push_back(choice);
 }
 
+/// AT_S,CLOCKS, or boot,CLOCKS.
+void set_held_data(Options& options, const std::string& value) {
+  const auto parts = split(value, ',');
+  HeldData held{-1, 0};
+  long long clocks = 0;
+  const bool placed = parts.size() == 2 &&
+                      (parts[0] == "boot" || (parse_number(parts[0], held.at_s) && held.at_s >= 0));
+  if (!placed || !parse_integer(parts[1], clocks) || clocks < 1)
+    unfit("--hold-sda", value, "AT_S,CLOCKS or boot,CLOCKS, the clocks a whole number from 1");
+  held.clocks = static_cast<std::uint64_t>(clocks);
+  options.hold_sda = held;
+}
+
 std::vector<Option> input_options() {
   return {
       text("--elf", "FILE", "firmware for the ATmega328P at 16 MHz, as built by pio run -e uno",
@@ -208,6 +221,14 @@ std::vector<Option> imperfection_options() {
       {"--seed", "N", "of noise, wander and lost bytes (default 1)", set_seed},
       number("--reset-at", "S", "brown-out reset of the microcontroller at this profile time", 0,
              1e9, [](Options& o, double v) { o.reset_at_s = v; }),
+      number("--reset-garbage", "BYTES",
+             "so many random bytes go to the host at the start and at each reset, as from a boot "
+             "loader",
+             0, 1e6, [](Options& o, double v) { o.reset_garbage = static_cast<std::size_t>(v); }),
+      {"--hold-sda", "AT_S|boot,CLOCKS",
+       "a device holds SDA low from this profile time (or the start) until it has seen so many "
+       "clocks",
+       set_held_data},
       number("--unplug-at", "S", "the serial cable is pulled at this profile time", 0, 1e9,
              [](Options& o, double v) { o.unplug_at_s = v; }),
       number("--sensor-fail-at", "S", "the first sensor stops answering at this profile time", 0,

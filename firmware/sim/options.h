@@ -26,6 +26,12 @@ struct SensorChoice {
   std::string profile;  ///< current and voltage of its own; empty: those of the board
 };
 
+/// A device holds SDA low until it has seen so many clocks.
+struct HeldData {
+  double at_s = 0;  ///< profile time; negative: from the microcontroller's start
+  std::uint64_t clocks = 0;
+};
+
 struct Options {
   std::string elf, profile, sync, pty, truth, course, live, bus_log;
   bool paced = true;
@@ -40,6 +46,8 @@ struct Options {
   double tail_s = 0.5;
   double patience_s = 10;
   std::optional<double> reset_at_s, unplug_at_s, sensor_fail_at_s;
+  std::optional<HeldData> hold_sda;
+  std::size_t reset_garbage = 0;      ///< bytes that the boot loader sends at each start
   std::vector<SensorChoice> sensors;  ///< never empty after parse_options
   bool help = false;
 };

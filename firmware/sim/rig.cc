@@ -40,8 +40,12 @@ Rig::Rig(const Options& options)
       uart_(mcu_, [this](std::uint8_t byte) { host_port_.push(byte, mcu_.now_s()); }),
       twi_(mcu_),
       sync_(mcu_, options.sync_pin, [this](std::uint64_t cycle, bool) { edge_played(cycle); }),
-      bench_(mcu_, twi_, options.live.empty() ? file_profile_ : feed_.profile(), options) {
+      bench_(mcu_, twi_, options.live.empty() ? file_profile_ : feed_.profile(), options),
+      garbage_(options.seed ^ 0x67617262) {
   clear_timer_flags_singly(mcu_);
+  mcu_.on_reset([this] {
+    if (booted_) send_garbage();
+  });
   if (!options.bus_log.empty()) bus_log_.emplace(twi_, options.bus_log);
   if (!options.live.empty()) {
     live_.emplace(options.live);
@@ -95,6 +99,9 @@ bool Rig::wait_for_host(const volatile std::sig_atomic_t& stop) {
 
 void Rig::boot() {
   boot_host_ns_ = monotonic_ns();
+  booted_ = true;
+  send_garbage();
+  if (options_.hold_sda && options_.hold_sda->at_s < 0) hold_data();
   if (live_) {
     boot_board_ns_ = boot_host_ns_ - std::llround(options_.delay_s * 1e9);
   } else if (options_.start == ProfileStart::kBoot) {
@@ -102,6 +109,17 @@ void Rig::boot() {
   } else {
     bench_.on_first_sample([this](double rig_s) { start_profile(rig_s); });
   }
+}
+
+/// What a boot loader, and a line in mid-reset, make of the serial port: any byte, zeros too.
+void Rig::send_garbage() {
+  for (std::size_t i = 0; i < options_.reset_garbage; ++i)
+    host_port_.push(static_cast<std::uint8_t>(garbage_()), mcu_.now_s());
+}
+
+void Rig::hold_data() {
+  hold_done_ = true;
+  twi_.hold_data(options_.hold_sda->clocks);
 }
 
 void Rig::start_profile(double rig_s) {
@@ -232,6 +250,7 @@ void Rig::play_faults(const volatile std::sig_atomic_t& stop) {
     reset_done_ = true;
     mcu_.reset_brown_out();
   }
+  if (options_.hold_sda && !hold_done_ && event_s() >= options_.hold_sda->at_s) hold_data();
   if (options_.unplug_at_s && !unplug_done_ && event_s() >= *options_.unplug_at_s) {
     unplug_done_ = true;
     // The host may be behind the rig: it still gets what came over the cable while it was there.

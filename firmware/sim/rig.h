@@ -5,6 +5,7 @@
 #include <csignal>
 #include <deque>
 #include <optional>
+#include <random>
 #include <vector>
 
 #include "link/host_port.h"
@@ -40,6 +41,8 @@ class Rig {
  private:
   bool wait_for_host(const volatile std::sig_atomic_t& stop);
   void boot();
+  void send_garbage();
+  void hold_data();
   void start_profile(double rig_s);
   void finish_frame();
   void play(const volatile std::sig_atomic_t& stop);
@@ -85,7 +88,9 @@ class Rig {
   };
   std::deque<Arrival> arrivals_;  ///< from the host, not yet seen by the UART
   double prompt_until_s_ = 0;     // rig time until which replies are handed on without delay
-  bool reset_done_ = false, unplug_done_ = false;
+  bool booted_ = false;
+  bool reset_done_ = false, unplug_done_ = false, hold_done_ = false;
+  std::mt19937_64 garbage_;
 };
 
 }  // namespace opjoule::rig

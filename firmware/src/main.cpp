@@ -66,8 +66,8 @@ int main() {
   learn_facts();
   timer::begin();
   uart::begin();
-  twi::begin();
   sei();
+  twi::begin();
   wdt_enable(WDTO_500MS);
   meter.begin();
   for (;;) {

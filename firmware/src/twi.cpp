@@ -8,6 +8,7 @@
 #include "tick_clock.h"
 #include "timer.h"
 #include "twi_answers.h"
+#include "twi_lines.h"
 
 namespace opjoule {
 namespace twi {
@@ -17,7 +18,9 @@ using protocol::Fault;
 namespace {
 
 const BusTransfer* current;     // the transfer under way
-bool refused;                   // something was not acknowledged
+bool refused;                   // something was not acknowledged, or the bus was lost
+Fault failure;                  // why, or why it hangs
+volatile bool suspect = false;  // a device may have lost step
 volatile uint8_t launches = 0;  // STARTs sent, modulo 256: watch() sees whether the bus moves
 
 constexpr uint32_t kBusHz = 400000UL;
@@ -49,9 +52,10 @@ bool waiting = false;             // a transfer has ended meanwhile
 BusResult* result = &results[0];  // of the transfer under way
 
 // Not acknowledged, or worse. The bus carries on with a byte for nobody; after that it is stopped.
-// If it does not even do that, watch() finds it.
-OPJOULE_INLINE void refuse() {
+// If it does not even do that, as a lost bus does not, watch() finds it.
+OPJOULE_INLINE void refuse(uint8_t status) {
   refused = true;
+  failure = is_lost(status) ? Fault::i2c_bus_error : Fault::i2c_nack;
   answer_stop();
 }
 
@@ -64,7 +68,7 @@ OPJOULE_INLINE void enter_address(bool to_read) {
   if (to_read) {
     phase = Phase::address_to_read;
     bytes_left = (current->flags >> read_number) & 1 ? 3 : 2;
-    answer_with(0, kGoAcknowledge);
+    answer_with(0, kGoAcknowledge, kMayRefuse);
   } else {
     phase = Phase::address_to_write;
     answer_with(current->registers[read_number], kGo);
@@ -82,11 +86,11 @@ OPJOULE_INLINE void follow(uint8_t status, uint8_t data) {
   switch (phase) {
     case Phase::address_to_read:
       result->looks[read_number] = static_cast<uint16_t>(TCNT1 - kLookDelayTicks);
-      if (status != kReadAcknowledged) return refuse();
+      if (status != kReadAcknowledged) return refuse(status);
       return begin_byte();
     case Phase::byte:
       *into++ = data;
-      if (status != kDataReceived) return refuse();
+      if (status != kDataReceived) return refuse(status);
       if (bytes_left > 1) return begin_byte();
       phase = Phase::last_byte;
       if (read_number + 1 >= current->reads) return answer_stop();
@@ -96,7 +100,7 @@ OPJOULE_INLINE void follow(uint8_t status, uint8_t data) {
       ++read_number;
       return enter_address(false);
     case Phase::address_to_write:
-      if (status != kWriteAcknowledged) return refuse();
+      if (status != kWriteAcknowledged) return refuse(status);
       phase = Phase::pointer;
       if (current->reads != 0) return answer_start(true);
       return answer_with(static_cast<uint8_t>(current->value >> 8), kGo);
@@ -104,11 +108,11 @@ OPJOULE_INLINE void follow(uint8_t status, uint8_t data) {
       if (current->reads != 0) {
         return enter_address(true);
       }
-      if (status != kDataAcknowledged) return refuse();
+      if (status != kDataAcknowledged) return refuse(status);
       phase = Phase::high_byte;
       return answer_with(static_cast<uint8_t>(current->value), kGo);
     case Phase::high_byte:
-      if (status != kDataAcknowledged) return refuse();
+      if (status != kDataAcknowledged) return refuse(status);
       phase = Phase::low_byte;
       return answer_stop();
     case Phase::low_byte:
@@ -126,6 +130,7 @@ void launch(bool set_pointer) {
   read_number = 0;
   into = result->bytes;
   refused = false;
+  failure = Fault::i2c_timeout;
   const bool to_read = current->reads != 0 && !set_pointer;
   const uint8_t address = static_cast<uint8_t>((current->address << 1) | to_read);
   enter_address(to_read);
@@ -171,6 +176,7 @@ void finish() {
 }
 
 void fail(Fault fault) {
+  if (fault != Fault::i2c_nack) suspect = true;
   result->ok = false;
   result->fault = fault;
   result->end_ticks = timer::now_ticks();
@@ -179,13 +185,22 @@ void fail(Fault fault) {
 
 // After the last phase; the interrupt has told the bus to stop.
 void end(uint8_t status, uint8_t data) {
-  if (refused) return fail(Fault::i2c_nack);
-  if (status == kBusError || status == kArbitrationLost) return fail(Fault::i2c_bus_error);
+  if (refused) return fail(failure);
+  if (is_lost(status)) return fail(Fault::i2c_bus_error);
   result->end_ticks = timer::now_ticks() - kEndDelayTicks;
   *into = data;  // at most the ninth byte
   result->ok = true;
   if (status != kLastDataReceived && status != kDataAcknowledged) return fail(Fault::i2c_nack);
   finish();
+}
+
+// Lets go of the lines, clocks a device that holds SDA free, and starts the TWI anew. Main loop, no
+// transfer under way.
+void free_bus() {
+  suspect = false;
+  TWCR = 0;
+  if (clear_lines()) g_faults.count(Fault::i2c_held, kNoSensor, timer::now_ticks());
+  TWCR = _BV(TWEN);
 }
 
 }  // namespace
@@ -195,7 +210,7 @@ void begin() {
   PORTC |= _BV(PC4) | _BV(PC5);
   TWSR = 0;
   TWBR = static_cast<uint8_t>((F_CPU / kBusHz - 16) / 2);  // 21.5.2, prescaler 1
-  TWCR = _BV(TWEN);
+  free_bus();
   // 12.2.1: INT0 at the falling edge, with pull-up.
   PORTD |= _BV(PD2);
   EICRA = _BV(ISC01);
@@ -229,7 +244,12 @@ void finish_sampling() {
 void watch() {
   static uint8_t seen_launches;
   static uint32_t seen_ticks;
-  if (!busy) return;
+  if (!busy) {
+    if (!suspect) return;
+    InterruptLock lock;
+    if (!busy) free_bus();
+    return;
+  }
   const uint32_t now = timer::now_ticks();
   if (seen_launches != launches) {
     seen_launches = launches;
@@ -238,9 +258,8 @@ void watch() {
   if (now - seen_ticks < kTimeoutTicks) return;
   InterruptLock lock;
   if (!busy || seen_launches != launches) return;
-  TWCR = 0;  // lets go of the lines
-  TWCR = kStop;
-  fail(Fault::i2c_timeout);
+  free_bus();
+  fail(failure);
 }
 
 }  // namespace twi
@@ -248,10 +267,6 @@ void watch() {
 void on_alarm() {
   if (g_sampler.running()) twi::launch_next();
 }
-
-}  // namespace opjoule
-
-namespace opjoule {
 
 ISR(INT0_vect) {
   const uint32_t ticks = timer::now_ticks();
@@ -278,43 +293,58 @@ void __vector_twi_end() { opjoule::twi::end(opjoule_twi_status & 0xF8, opjoule_t
 }
 
 // The bus waits from here to the write of TWCR: 25 cycles with the interrupt's entry, where a
-// handler with the usual prologue takes 60 or more. After a repeated START (1 bit, 40 cycles) it
-// sends the address as well, waiting at most 110 us: TWINT comes even if the bus was lost, but not
-// if it hangs. The status register is kept.
+// handler with the usual prologue takes 60 or more. An address to read from that nobody
+// acknowledged is answered by a STOP. After a repeated START (1 bit, 40 cycles) it sends the
+// address as well, waiting at most 110 us: TWINT comes even if the bus was lost, but not if it
+// hangs. The status register is kept.
 ISR(TWI_vect, ISR_NAKED) {
   __asm__ volatile(
       "push r24                     \n"
       "lds  r24, %[status]          \n"
       "sts  opjoule_twi_status, r24 \n"
+      "sbic %[follows], 2           \n"
+      "rjmp 5f                      \n"
       "lds  r24, %[data]            \n"
       "sts  opjoule_twi_data, r24   \n"
       "in   r24, %[next_data]       \n"
       "sts  %[data], r24            \n"
-      "in   r24, %[next_control]    \n"
+      "4: in r24, %[next_control]   \n"
       "sts  %[control], r24         \n"
       "sbis %[follows], 1           \n"
       "rjmp 3f                      \n"
       "push r25                     \n"
       "in   r25, __SREG__           \n"
       "push r25                     \n"
+      "push r26                     \n"
+      "push r27                     \n"
+      "lds  r26, opjoule_twi_address \n"
+      "ldi  r27, %[go]              \n"
       "ldi  r25, 0                  \n"
-      "1: lds r24, %[control]       \n"
-      "sbrc r24, 7                  \n"
-      "rjmp 2f                      \n"
-      "dec  r25                     \n"
-      "brne 1b                      \n"
-      "2: lds r24, opjoule_twi_address \n"
-      "sts  %[data], r24            \n"
-      "ldi  r24, %[go]              \n"
-      "sts  %[control], r24         \n"
+      "nop                          \n"  // a look falls on the START's end
+      "1: dec r25                   \n"
+      "breq 2f                      \n"
+      "lds  r24, %[control]         \n"
+      "sbrs r24, 7                  \n"
+      "rjmp 1b                      \n"
+      "2: sts %[data], r26          \n"
+      "sts  %[control], r27         \n"
+      "pop  r27                     \n"
+      "pop  r26                     \n"
       "pop  r25                     \n"
       "out  __SREG__, r25           \n"
       "pop  r25                     \n"
       "3: pop  r24                  \n"
       "sbic %[follows], 0           \n"
       "jmp  __vector_twi_end        \n"
-      "jmp  __vector_twi_follow     \n" ::[status] "n"(_SFR_MEM_ADDR(TWSR)),
+      "jmp  __vector_twi_follow     \n"
+      "5: sbrs r24, 3               \n"  // 0x40 is acknowledged, 0x48 is not
+      "rjmp 4b                      \n"
+      "ldi  r24, %[stop]            \n"
+      "sts  %[control], r24         \n"
+      "pop  r24                     \n"
+      "jmp  __vector_twi_end        \n" ::[status] "n"(_SFR_MEM_ADDR(TWSR)),
       [data] "n"(_SFR_MEM_ADDR(TWDR)), [control] "n"(_SFR_MEM_ADDR(TWCR)),
       [follows] "I"(_SFR_IO_ADDR(GPIOR0)), [next_data] "I"(_SFR_IO_ADDR(GPIOR2)),
-      [next_control] "I"(_SFR_IO_ADDR(GPIOR1)), [go] "n"(opjoule::twi::kGo));
+      [next_control] "I"(_SFR_IO_ADDR(GPIOR1)), [go] "n"(opjoule::twi::kGo),
+      [stop] "n"(opjoule::twi::kStop));
 }

@@ -33,10 +33,16 @@ enum Status : uint8_t {
   kLastDataReceived = 0x58,
 };
 
+OPJOULE_INLINE bool is_lost(uint8_t status) {
+  return status == kBusError || status == kArbitrationLost;
+}
+
 // The interrupt gives TWDR and TWCR what was put here, before it does anything else: the bus waits
 // for nothing but the interrupt's entry. GPIOR0 says what follows:
 constexpr uint8_t kLast = _BV(0);   // the transfer ends there
 constexpr uint8_t kAgain = _BV(1);  // a repeated START: waited for, then the address sent
+// An address to read from comes: after its refusal (0x48) the bus may only be stopped (table 21-4).
+constexpr uint8_t kMayRefuse = _BV(2);
 
 OPJOULE_INLINE void answer_with(uint8_t data, uint8_t control, uint8_t follows = 0) {
   GPIOR2 = data;

@@ -1,12 +1,17 @@
 #include "mcu/twi.h"
 
+#include <algorithm>
+
 namespace opjoule::rig {
 namespace {
 
 constexpr std::uint16_t kTwbr = 0xB8, kTwsr = 0xB9, kTwdr = 0xBB, kTwcr = 0xBC;
 constexpr std::uint8_t kTwint = 0x80, kTwea = 0x40, kTwsta = 0x20, kTwsto = 0x10, kTwwc = 0x08,
                        kTwen = 0x04;
+constexpr std::uint16_t kPinc = 0x26, kDdrc = 0x27, kPortc = 0x28;
+constexpr std::uint8_t kData = 1 << 4, kClock = 1 << 5;  // PC4 and PC5
 constexpr unsigned kVector = 24;
+constexpr unsigned kByteClocks = 9;
 
 // Status codes, data sheet tables 22-2 and 22-3.
 enum Status : std::uint8_t {
@@ -20,6 +25,7 @@ enum Status : std::uint8_t {
   kReadAddressNack = 0x48,
   kReadAck = 0x50,
   kReadNack = 0x58,
+  kArbitrationLost = 0x38,
   kNoInformation = 0xF8,
 };
 
@@ -33,8 +39,41 @@ Twi::Twi(Mcu& mcu)
     mcu_.reg(kTwsr) = static_cast<std::uint8_t>((mcu_.reg(kTwsr) & 0xF8) | (value & 3));
   });
   mcu.on_reset([this] { reset(); });
+  watch_port();
   reset();
 }
+
+void Twi::watch_port() {
+  for (const auto address : {kDdrc, kPortc})
+    mcu_.on_write(address, [this, address](std::uint8_t value) {
+      mcu_.reg(address) = value;
+      port_changed();
+    });
+  mcu_.on_read(kPinc, [this] {
+    std::uint8_t high = mcu_.reg(kPinc) & static_cast<std::uint8_t>(~(kData | kClock));
+    if (!is_pulled(kClock)) high |= kClock;
+    if (!is_pulled(kData) && !is_held()) high |= kData;
+    return high;
+  });
+}
+
+/// The port drives a pin of the bus low.
+bool Twi::is_pulled(std::uint8_t pin) {
+  const bool port_has_it = !(mcu_.reg(kTwcr) & kTwen);
+  return port_has_it && mcu_.reg(kDdrc) & pin && !(mcu_.reg(kPortc) & pin);
+}
+
+void Twi::port_changed() {
+  const bool clock_low = is_pulled(kClock), data_low = is_pulled(kData);
+  if (clock_low_ && !clock_low) clocked(1);
+  clock_low_ = clock_low;
+  const bool stop = data_low_ && !data_low && !clock_low && !is_held();
+  data_low_ = data_low;
+  if (stop && on_action) on_action({mcu_.cycle(), mcu_.cycle(), "stop", 0});
+}
+
+/// What the device that holds SDA sees of the clock.
+void Twi::clocked(std::uint64_t clocks) { held_clocks_ -= std::min(clocks, held_clocks_); }
 
 void Twi::reset() {
   timer_.cancel();
@@ -44,13 +83,6 @@ void Twi::reset() {
   start_after_stop_ = false;
   mcu_.reg(kTwsr) = kNoInformation;
   mcu_.reg(kTwdr) = 0xFF;
-}
-
-void Twi::detach(std::uint8_t address) {
-  const auto found = devices_.find(address);
-  if (found == devices_.end()) return;
-  if (device_ == found->second) device_ = nullptr;
-  devices_.erase(found);
 }
 
 unsigned Twi::bit_cycles() { return 16 + 2u * mcu_.reg(kTwbr) * (1u << 2 * (mcu_.reg(kTwsr) & 3)); }
@@ -110,6 +142,7 @@ void Twi::begin(std::uint8_t control) {
 void Twi::run(Phase phase, unsigned bits) {
   phase_ = phase;
   action_start_cycle_ = mcu_.cycle();
+  if (is_held() && (phase == Phase::kStart || phase == Phase::kStop)) return;  // never ends
   const std::uint64_t cycles = std::uint64_t{bits} * bit_cycles();
   bus_cycles_ += cycles;
   timer_.arm(mcu_.cycle() + cycles);
@@ -137,10 +170,10 @@ void Twi::act(Phase phase, std::uint64_t cycle) {
     case Phase::kAddress:
       return address_ended(now_s);
     case Phase::kWrite:
+      if (is_held()) return lose_bus();
       return finish(device_ && device_->write(mcu_.reg(kTwdr), now_s) ? kWriteAck : kWriteNack);
     case Phase::kRead:
-      mcu_.reg(kTwdr) = device_ ? device_->read(now_s) : 0xFF;
-      return finish(mcu_.reg(kTwcr) & kTwea ? kReadAck : kReadNack);
+      return read_ended(now_s);
     case Phase::kStop:
       return stopped();
     case Phase::kIdle:
@@ -148,13 +181,33 @@ void Twi::act(Phase phase, std::uint64_t cycle) {
   }
 }
 
+void Twi::read_ended(double now_s) {
+  mcu_.reg(kTwdr) = is_held() ? 0 : device_ ? device_->read(now_s) : 0xFF;
+  clocked(kByteClocks);
+  const bool acknowledges = mcu_.reg(kTwcr) & kTwea;
+  if (is_held() && !acknowledges) return lose_bus();
+  finish(acknowledges ? kReadAck : kReadNack);
+}
+
+/// A 1 was sent and a 0 seen: the interface takes it for another controller.
+void Twi::lose_bus() {
+  clocked(1);
+  bus_ = Bus::kFree;
+  device_ = nullptr;
+  finish(kArbitrationLost);
+}
+
 void Twi::address_ended(double now_s) {
+  if (is_held()) return lose_bus();
   const std::uint8_t byte = mcu_.reg(kTwdr);
   const bool read = byte & 1;
+  if (read && detached_ == byte >> 1) devices_.erase(*detached_);
   const auto found = devices_.find(byte >> 1);
   device_ = found == devices_.end() ? nullptr : found->second;
   if (device_ && !device_->select(read, now_s)) device_ = nullptr;
-  bus_ = read ? Bus::kReceiving : Bus::kTransmitting;
+  // After a refused address to read from the only way on is START or STOP (data sheet, table 22-3:
+  // 0x48).
+  bus_ = !read ? Bus::kTransmitting : device_ ? Bus::kReceiving : Bus::kRefused;
   if (read)
     finish(device_ ? kReadAddressAck : kReadAddressNack);
   else

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 
 #include "mcu/mcu.h"
 #include "sensors/i2c_device.h"
@@ -11,7 +12,8 @@
 namespace opjoule::rig {
 
 /// Controller transmitter and receiver (data sheet chapter 22); no target mode, no arbitration with
-/// other controllers, no clock stretching. A bit takes 16 + 2 TWBR 4^TWPS cycles; START, repeated
+/// other controllers, no clock stretching. While the interface is off, the program moves the lines
+/// by port C, as open drains with pull-ups. A bit takes 16 + 2 TWBR 4^TWPS cycles; START, repeated
 /// START and STOP take one bit, a byte with its acknowledge nine.
 class Twi {
  public:
@@ -27,8 +29,12 @@ class Twi {
   /// Puts a device on the bus; it must outlive this object.
   void attach(std::uint8_t address, I2cDevice& device) { devices_[address] = &device; }
 
-  /// Takes the device at an address off the bus.
-  void detach(std::uint8_t address);
+  /// Takes the device at an address off the bus: it refuses the next address to read from.
+  void detach(std::uint8_t address) { detached_ = address; }
+
+  /// A device has lost step: it holds SDA low from now on, until it has seen so many clocks. START
+  /// and STOP do not come about, and what has a 1 in it loses the bus.
+  void hold_data(std::uint64_t clocks) { held_clocks_ = clocks; }
 
   /// Called at the end of each byte: a device may have changed by it.
   std::function<void(std::uint64_t cycle)> on_byte;
@@ -41,7 +47,7 @@ class Twi {
 
  private:
   enum class Phase { kIdle, kStart, kAddress, kWrite, kRead, kStop };
-  enum class Bus { kFree, kAddressing, kTransmitting, kReceiving };
+  enum class Bus { kFree, kAddressing, kTransmitting, kReceiving, kRefused };
 
   void write_control(std::uint8_t value);
   void write_data(std::uint8_t value);
@@ -50,6 +56,13 @@ class Twi {
   void ended(std::uint64_t cycle);
   void act(Phase phase, std::uint64_t cycle);
   void address_ended(double now_s);
+  void read_ended(double now_s);
+  void lose_bus();
+  bool is_held() const { return held_clocks_ > 0; }
+  void clocked(std::uint64_t clocks);
+  void watch_port();
+  void port_changed();
+  bool is_pulled(std::uint8_t pin);
   void finish(std::uint8_t status);
   void stopped();
   unsigned bit_cycles();
@@ -63,6 +76,9 @@ class Twi {
   Phase phase_ = Phase::kIdle;
   Bus bus_ = Bus::kFree;
   bool start_after_stop_ = false;
+  std::optional<std::uint8_t> detached_;
+  std::uint64_t held_clocks_ = 0;
+  bool clock_low_ = false, data_low_ = false;  // by the port, while the interface is off
   std::uint64_t bus_cycles_ = 0;
   std::uint64_t action_start_cycle_ = 0;
 };

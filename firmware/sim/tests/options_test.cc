@@ -41,6 +41,17 @@ TEST_CASE("what does not fit is refused") {
   CHECK_THROWS_AS(parse({"--elf", "e", "--live", "f", "--truth", "t", "--pace", "0"}), RigError);
 }
 
+TEST_CASE("a held data line has a time or the start, and clocks") {
+  const auto held = [](const char* value) {
+    return parse({"--elf", "e", "--profile", "p", "--truth", "t", "--hold-sda", value}).hold_sda;
+  };
+  CHECK(held("1.5,9")->at_s == 1.5);
+  CHECK(held("1.5,9")->clocks == 9);
+  CHECK(held("boot,3")->at_s < 0);
+  for (const char* value : {"9", "-1,9", "boot,0", "boot,1.5", "now,9", "1,2,3"})
+    CHECK_THROWS_AS(held(value), RigError);
+}
+
 TEST_CASE("clock, supply and bus errors find their place") {
   const Options options = parse({"--elf",
                                  "e",

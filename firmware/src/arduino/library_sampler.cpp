@@ -56,8 +56,7 @@ Result plan_by_library(const FoundSensor& sensor, const protocol::Configure& wan
 }
 
 uint8_t LibrarySampler::find_sensors(FoundSensor* found, uint8_t capacity) {
-  Wire.begin();
-  Wire.setClock(kBusHz);
+  if (begin_wire(kBusHz)) faults_.count(Fault::i2c_held, kNoSensor, arduino_now_ticks());
   const uint8_t count = scan_sensors(wire_transfer, found, capacity);
   for (uint8_t sensor = 0; sensor < count && sensor < kMaxSensors; ++sensor) {
     if (found[sensor].model != SensorModel::ina219) continue;

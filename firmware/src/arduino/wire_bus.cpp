@@ -3,7 +3,39 @@
 #include <Arduino.h>
 #include <Wire.h>
 
+#include "bus_clear.h"
+
 namespace opjoule {
+
+namespace {
+
+// The bus's pins while Wire is off: low as outputs, else left to their pull-ups.
+struct WireLines {
+  bool data_is_high() { return digitalRead(SDA) == HIGH; }
+  void pull_clock() { pull(SCL); }
+  void release_clock() { pinMode(SCL, INPUT_PULLUP); }
+  void pull_data() { pull(SDA); }
+  void release_data() { pinMode(SDA, INPUT_PULLUP); }
+  void wait() { delayMicroseconds(5); }
+
+ private:
+  static void pull(int pin) {
+    digitalWrite(pin, LOW);
+    pinMode(pin, OUTPUT);
+  }
+};
+
+}  // namespace
+
+bool begin_wire(uint32_t hz) {
+  WireLines lines;
+  lines.release_data();
+  lines.release_clock();
+  const bool was_held = clear_bus(lines);
+  Wire.begin();
+  Wire.setClock(hz);
+  return was_held;
+}
 
 BusResult wire_transfer(const BusTransfer& transfer) {
   BusResult result = {};

@@ -6,6 +6,10 @@
 
 namespace opjoule {
 
+// Puts the bus into operation at `hz`; first frees it from a device that holds SDA low
+// (bus_clear.h). True: one did.
+bool begin_wire(uint32_t hz);
+
 // One register written or read, waited for; without the times of a BusResult.
 BusResult wire_transfer(const BusTransfer& transfer);
 

@@ -14,10 +14,14 @@ using std::max;
 using std::min;
 
 enum PinStatus { LOW, HIGH, CHANGE };
-enum PinMode { INPUT, OUTPUT };
+enum PinMode { INPUT, OUTPUT, INPUT_PULLUP };
+constexpr int SDA = 20;
+constexpr int SCL = 21;
 
 unsigned long micros();
 int digitalRead(int pin);
+void digitalWrite(int pin, PinStatus level);
+void delayMicroseconds(unsigned int us);
 void pinMode(int pin, PinMode mode);
 void noInterrupts();
 void interrupts();

@@ -92,8 +92,8 @@ class Fault(IntEnum):
     """illegal START or STOP, or arbitration lost"""
     CONVERSION_MISSED = 3
     """a result was overwritten before it was read"""
-    CONVERSION_REPEATED = 4
-    """a read returned a result read before; it was thrown away"""
+    I2C_HELD = 4
+    """a device held the data line low; it was clocked free"""
     SHUNT_OVERFLOW = 5
     """a conversion at the end of its range, the shunt's or the bus voltage's"""
     TRANSMIT_FULL = 6

@@ -63,7 +63,7 @@ enum class Fault : uint8_t {
   i2c_timeout = 1,  // a bus transfer did not end in time
   i2c_bus_error = 2,  // illegal START or STOP, or arbitration lost
   conversion_missed = 3,  // a result was overwritten before it was read
-  conversion_repeated = 4,  // a read returned a result read before; it was thrown away
+  i2c_held = 4,  // a device held the data line low; it was clocked free
   shunt_overflow = 5,  // a conversion at the end of its range, the shunt's or the bus voltage's
   transmit_full = 6,  // a frame was thrown away because the line did not keep up
   receive_overrun = 7,  // a byte from the host was lost

@@ -73,6 +73,10 @@ static uint16_t read_register(uint8_t pointer) {
   bus_byte(pointer);
   bus_action(_BV(TWSTA));
   bus_byte(0x40 << 1 | 1);
+  if (TW_STATUS == TW_MR_SLA_NACK) {
+    bus_stop();
+    return 0;
+  }
   bus_action(_BV(TWEA));
   value = (uint16_t)TWDR << 8;
   bus_action(0);

@@ -1,0 +1,44 @@
+// Frees an I2C bus whose data line a device holds low: one that lost step with the clock (a reset
+// in mid-read, a glitch) waits with a 0 for clocks that nobody sends. Clocks until the line is
+// high, nine at most, then a STOP (NXP UM10204 rev. 6, 3.1.16, "Bus clear").
+#ifndef OPJOULE_SAMPLING_BUS_CLEAR_H_
+#define OPJOULE_SAMPLING_BUS_CLEAR_H_
+
+#include <stdint.h>
+
+namespace opjoule {
+
+constexpr uint8_t kMostClearingClocks = 9;
+
+// `Lines` drives both lines as open drains: data_is_high(), pull_clock(), release_clock(),
+// pull_data(), release_data(), wait() for half a clock of 100 kHz (5 us). Both are released before.
+// False: the data line was high, nothing was done. Takes 0.2 ms at most, and ends the same way if
+// the line stays low.
+template <typename Lines>
+bool clear_bus(Lines& lines) {
+  lines.wait();
+  if (lines.data_is_high()) return false;
+  uint8_t clocks = 0;
+  do {
+    for (; clocks < kMostClearingClocks && !lines.data_is_high(); ++clocks) {
+      lines.pull_clock();
+      lines.wait();
+      lines.release_clock();
+      lines.wait();
+    }
+    // A STOP, of one clock more; a device that answers it with another 0 hides it.
+    lines.pull_clock();
+    lines.pull_data();
+    lines.wait();
+    lines.release_clock();
+    lines.wait();
+    lines.release_data();
+    lines.wait();
+    ++clocks;
+  } while (clocks < kMostClearingClocks && !lines.data_is_high());
+  return true;
+}
+
+}  // namespace opjoule
+
+#endif  // OPJOULE_SAMPLING_BUS_CLEAR_H_
