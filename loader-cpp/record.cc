@@ -7,7 +7,6 @@ namespace opjoule {
 namespace {
 
 constexpr char kAny = 1;
-constexpr char kEven = 3;
 constexpr size_t kMostEvenFields = UINT8_MAX;
 constexpr uint32_t kLongestEven = UINT16_MAX;
 
@@ -76,18 +75,6 @@ Status Record::assign(std::string_view stored) {
   return parse();
 }
 
-Status Record::parse() {
-  const char* in = buffer_.data();
-  if (buffer_.size() < kHeaderBytes || in[0] != kEven) return parse_other();
-  const size_t count = load<uint8_t>(in + 1);
-  const size_t each = load<uint16_t>(in + 2);
-  if (count == 0 || kHeaderBytes + each * count != buffer_.size()) return contradicts(count, each);
-  even_ = true;
-  even_length_ = static_cast<uint32_t>(each);
-  field_count_ = count;
-  return Status::ok();
-}
-
 Status Record::contradicts(size_t count, size_t each) {
   field_count_ = 0;
   return corrupt(buffer_.size(), "says of itself that it has " + std::to_string(count) +
@@ -115,6 +102,13 @@ Status Record::parse_any() {
 }
 
 void Record::merge(const Record& changed) {
+  // The usual one: a whole record, all values of one length.
+  if (even_ && changed.even_ && field_count_ == changed.field_count_ &&
+      even_length_ == changed.even_length_) {
+    std::memcpy(buffer_.data() + kHeaderBytes, changed.buffer_.data() + kHeaderBytes,
+                buffer_.size() - kHeaderBytes);
+    return;
+  }
   bool same_shape = true;
   for (size_t i = 0; i < changed.field_count(); ++i) {
     const std::string_view value = changed.value(i);

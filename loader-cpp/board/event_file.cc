@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "board/output_file.h"
-#include "board/system_error.h"
+#include "board/stop_signal.h"
 #include "board/write_all.h"
 
 namespace opjoule {
@@ -94,7 +94,9 @@ void EventFile::write_loop() {
   while (!closing_) {
     wake_.wait_for(lock, kWritePeriod);
     Status status = write_pending(lock);
-    if (status_.is_ok()) status_ = std::move(status);
+    if (status.is_ok()) continue;
+    status_ = std::move(status);
+    stop_flag().store(true);
   }
 }
 
@@ -106,8 +108,7 @@ Status EventFile::write_pending(std::unique_lock<std::mutex>& lock) {
   const bool written = write_all(fd_, lines);
   const int error_number = errno;
   lock.lock();
-  return written ? Status::ok()
-                 : system_error("events file " + path_ + ": cannot be written", error_number);
+  return written ? Status::ok() : output_error("events file", path_, error_number);
 }
 
 Status EventFile::close() {
@@ -120,6 +121,11 @@ Status EventFile::close() {
   std::unique_lock lock(mutex_);
   Status status = write_pending(lock);
   return status_.is_ok() ? status : status_;
+}
+
+Status EventFile::status() const {
+  const std::lock_guard lock(mutex_);
+  return status_;
 }
 
 uint64_t EventFile::dropped() const {

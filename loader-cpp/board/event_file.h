@@ -32,6 +32,8 @@ class EventFile : public EventSink {
   // A change of the load signature: level 1 from idle to busy.
   void load_change(int64_t change_board_ns, double u_ns, int level);
 
+  // The first failure to write, which raises the stop flag.
+  [[nodiscard]] Status status() const;
   // Writes what is queued and stops; gives the first failure to write. Called once.
   Status close();
   // Events lost because the queue was full.

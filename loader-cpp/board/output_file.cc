@@ -48,4 +48,10 @@ Status open_output(const std::string& what, const std::string& path, int flags, 
   return Status::ok();
 }
 
+Status output_error(const std::string& what, const std::string& path, int error_number) {
+  const Status status = system_error(what + " " + path + ": cannot be written", error_number);
+  if (status.code() != StatusCode::kNoSpace) return status;
+  return {status.code(), status.message() + "; make room, or name a file on another disk"};
+}
+
 }  // namespace opjoule

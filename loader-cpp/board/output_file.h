@@ -3,6 +3,7 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <cerrno>
 #include <string>
 
 #include "loader/status.h"
@@ -17,5 +18,8 @@ inline constexpr double kReaderLimitS = 10;
 // or SIGTERM.
 Status open_output(const std::string& what, const std::string& path, int flags, int* fd,
                    double reader_limit_s = kReaderLimitS);
+
+// Why `path` could not be written, and on a full disk what to do.
+Status output_error(const std::string& what, const std::string& path, int error_number = errno);
 
 }  // namespace opjoule

@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "board/output_file.h"
-#include "board/system_error.h"
+#include "board/stop_signal.h"
 #include "board/write_all.h"
 
 namespace opjoule {
@@ -42,7 +42,7 @@ Status SystemSampler::start(const std::string& path, double period_s,
   if (Status status = open_output("system file", path, O_TRUNC, &fd); !status.is_ok())
     return status;
   if (!write_all(fd, kHeader)) {
-    const Status status = system_error("system file " + path + ": cannot be written");
+    const Status status = output_error("system file", path);
     ::close(fd);
     return status;
   }
@@ -68,10 +68,14 @@ void SystemSampler::write_row() {
   SystemSample sample = probe_.read();
   sample.operations = operations_();
   if (reader_gone_ || !status_.is_ok() || write_all(fd_, csv_row(sample))) return;
-  if (errno == EPIPE)
+  if (errno == EPIPE) {
     reader_gone_ = true;
-  else
-    status_ = system_error("system file " + path_ + ": cannot be written");
+    return;
+  }
+  Status failure = output_error("system file", path_);
+  const std::lock_guard lock(mutex_);
+  status_ = std::move(failure);
+  stop_flag().store(true);
 }
 
 void SystemSampler::sample_loop() {
@@ -86,6 +90,11 @@ void SystemSampler::sample_loop() {
     lock.lock();
     wake_.wait_until(lock, next, [this] { return stopping_; });
   }
+}
+
+Status SystemSampler::status() {
+  const std::lock_guard lock(mutex_);
+  return status_;
 }
 
 Status SystemSampler::stop() {

@@ -56,6 +56,8 @@ class SystemSampler {
   static Status start(const std::string& path, double period_s, const std::string& database_path,
                       std::function<uint64_t()> operations, std::unique_ptr<SystemSampler>* out);
   ~SystemSampler();
+  // The first failure to write, which raises the stop flag.
+  Status status();
   // Writes the last row; gives the first failure to write. A reader that went away is not a
   // failure.
   Status stop();

@@ -18,6 +18,8 @@
 
 namespace opjoule {
 
+constexpr int64_t kIdleSliceNs = kNsPerSecond;
+
 int idle_command(const CommandOptions& options) {
   Instruments instruments;
   const Status status = instruments.start(options, static_cast<uint64_t>(options.seed.value_or(1)),
@@ -28,7 +30,9 @@ int idle_command(const CommandOptions& options) {
   instruments.phase("idle-start");
   const int64_t start_ns = board_ns();
   const int64_t end_ns = start_ns + static_cast<int64_t>(options.seconds * 1e9);
-  while (board_ns() < end_ns && !stop_requested()) sleep_until(end_ns);
+  // In slices, so that a full disk under the system samples ends it.
+  while (board_ns() < end_ns && !stop_flag().load())
+    sleep_until(std::min(end_ns, board_ns() + kIdleSliceNs));
   instruments.phase("idle-end");
   progress.reset();
   const double duration_s = static_cast<double>(board_ns() - start_ns) * 1e-9;

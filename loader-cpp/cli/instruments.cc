@@ -35,6 +35,13 @@ void Instruments::phase(const std::string& phase, const std::string& more) {
   print_phase(phase, mark(), more);
 }
 
+Status Instruments::status() const {
+  Status status;
+  if (system_ != nullptr) status = system_->status();
+  if (events_ != nullptr && status.is_ok()) status = events_->status();
+  return status;
+}
+
 Status Instruments::stop() {
   Status status;
   const auto keep = [&status](Status next) {

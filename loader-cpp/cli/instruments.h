@@ -27,6 +27,8 @@ class Instruments {
   void print_phase(const std::string& phase, int64_t phase_board_ns, const std::string& more = "");
   // mark() and print_phase() at once.
   void phase(const std::string& phase, const std::string& more = "");
+  // The first failure to write one of the files: the stop flag is up then.
+  [[nodiscard]] Status status() const;
   // Last row, last events; gives the first failure. Called once.
   Status stop();
 

@@ -245,6 +245,7 @@ void PhaseCommand::run() {
   summary_.duration_s = static_cast<double>(outcome.end_board_ns - outcome.start_board_ns) * 1e-9;
   summary_.memory_at_end = process_memory();
   keep(outcome.results.fatal);
+  keep(instruments_.status());
   if (trace_ != nullptr && summary_.results.operations() == 0 && !stop_requested())
     keep({StatusCode::kBadInput,
           "trace " + options_.trace + ": ended without an operation; did what makes it fail?"});
@@ -257,9 +258,9 @@ void PhaseCommand::settle() {
   const int64_t start_ns = board_ns();
   bool engine_settled = false;
   bool written_back = true;
-  // In slices, so that a signal ends the wait.
-  for (double left = settle_limit_s_;
-       !engine_settled && left > 0 && !stop_requested() && database_->can_settle();) {
+  // In slices, so that a signal or a full disk under the events ends the wait.
+  for (double left = settle_limit_s_; !engine_settled && left > 0 && !stop_requested() &&
+                                      instruments_.status().is_ok() && database_->can_settle();) {
     if (Status status = database_->settle(std::min(left, kSettleSliceS), &engine_settled);
         !status.is_ok()) {
       keep(std::move(status));

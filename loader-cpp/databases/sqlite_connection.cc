@@ -68,13 +68,9 @@ Status SqliteConnection::ask(const std::string& sql, std::string* answer) {
   return Status::ok();
 }
 
-Status SqliteConnection::status(int result) const {
+Status SqliteConnection::failure(int result) const {
   StatusCode code = StatusCode::kIo;
   switch (result & 0xff) {
-    case SQLITE_OK:
-    case SQLITE_ROW:
-    case SQLITE_DONE:
-      return Status::ok();
     case SQLITE_BUSY:
       code = StatusCode::kBusy;
       break;

@@ -55,7 +55,12 @@ class SqliteConnection {
     return result;
   }
   // Turns SQLite's code, and its words for the last error, into a Status.
-  Status status(int result) const;
+  Status status(int result) const {
+    const int primary = result & 0xff;
+    if (primary == SQLITE_ROW || primary == SQLITE_DONE || primary == SQLITE_OK) [[likely]]
+      return Status::ok();
+    return failure(result);
+  }
   // Moves the write-ahead log into the database, and says so as an event.
   int checkpoint(int mode);
 
@@ -67,6 +72,7 @@ class SqliteConnection {
   static int on_commit_to_wal(void* self, sqlite3* handle, const char* name, int pages);
   bool wait(int tries);
   int step_again(sqlite3_stmt* statement);
+  [[gnu::cold]] Status failure(int result) const;
   Status apply_options();
 
   SqliteOptions options_;

@@ -33,13 +33,13 @@ std::string sqlite_columns(size_t field_count, const std::string& suffix) {
   return text;
 }
 
-sqlite3_stmt* SqliteSession::on_fields(Kind kind, bool all, uint16_t field, Status& status) {
+sqlite3_stmt* SqliteSession::prepare_on_fields(Kind kind, bool all, uint16_t field,
+                                               Status& status) {
   if (!all && field >= field_count_) {
     status = {StatusCode::kBadInput, "sqlite: the table has no column " + column(field)};
     return nullptr;
   }
   SqliteStatement& slot = on_fields_[static_cast<int>(kind)][all ? field_count_ : field];
-  if (slot) return slot.get();
   const std::string suffix = kind == Kind::kUpdate ? "=?" : "";
   const std::string chosen = all ? sqlite_columns(field_count_, suffix) : column(field) + suffix;
   std::string sql;

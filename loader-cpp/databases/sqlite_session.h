@@ -43,7 +43,14 @@ class SqliteSession : public Session {
   enum class Kind { kRead, kScan, kUpdate };
   // The statement on one field, or on all; prepared when first asked for. nullptr with `status` set
   // where it cannot be.
-  sqlite3_stmt* on_fields(Kind kind, bool all, uint16_t field, Status& status);
+  sqlite3_stmt* on_fields(Kind kind, bool all, uint16_t field, Status& status) {
+    if (all || field < field_count_) [[likely]]
+      if (const auto& slot = on_fields_[static_cast<int>(kind)][all ? field_count_ : field]; slot)
+        return slot.get();
+    return prepare_on_fields(kind, all, field, status);
+  }
+  [[gnu::noinline]] sqlite3_stmt* prepare_on_fields(Kind kind, bool all, uint16_t field,
+                                                    Status& status);
   sqlite3_stmt* once(SqliteStatement& slot, const char* sql, Status& status);
   Status update_field_by_field(std::string_view key, const Record& changed);
   void take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out);

@@ -9,7 +9,6 @@
 
 #include "board/clock.h"
 #include "board/output_file.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
 
 namespace opjoule {
@@ -49,8 +48,7 @@ Status OperationLog::create(const std::string& path, std::unique_ptr<OperationLo
   at = put(at, kBlockBytes);
   put(at, static_cast<uint64_t>(board_ns()));
   seal(header, sizeof header);
-  if (!write_all(fd, {header, sizeof header}))
-    return system_error("operation log " + path + ": cannot be written");
+  if (!write_all(fd, {header, sizeof header})) return output_error("operation log", path);
   return Status::ok();
 }
 
@@ -70,7 +68,7 @@ Status OperationLog::append(const Block& block, std::vector<char>& bytes) {
   put(at, sequence_++);
   seal(bytes.data(), kHeaderBytes);
   if (status_.is_ok() && !write_all(fd_, {bytes.data(), bytes.size()}))
-    status_ = system_error("operation log " + path_ + ": cannot be written");
+    status_ = output_error("operation log", path_);
   return status_;
 }
 

@@ -3,8 +3,10 @@
 #include <sys/mount.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "tests/engine_fixture.h"
+#include "tests/loader_process.h"
 
 namespace opjoule {
 namespace {
@@ -21,6 +23,15 @@ class SmallDisk {
   void resize(int mebibytes) {
     REQUIRE(mount("none", directory_.path().c_str(), "tmpfs", MS_REMOUNT,
                   size(mebibytes).c_str()) == 0);
+  }
+  // Leaves one page free.
+  void fill_up(int mebibytes) const {
+    constexpr int kPageBytes = 4096;
+    std::ofstream(directory_.path() + "/filler")
+        << std::string(static_cast<size_t>(mebibytes) * 1024 * 1024 - kPageBytes, 'x');
+  }
+  [[nodiscard]] std::string file(const std::string& name) const {
+    return directory_.path() + "/" + name;
   }
   [[nodiscard]] std::string path() const { return directory_.path() + "/database"; }
 
@@ -124,6 +135,53 @@ TEST_CASE("a disk without any room refuses a new database in one line") {
     place.path = disk.path();
     Opened opened = place.open(engine, How::kCreate);
     CHECK_MESSAGE(opened.status.code() == StatusCode::kNoSpace, opened.status.message());
+  }
+}
+
+// More than any computer does before the time is up, which is another exit code (of a load) or none
+// (idle).
+const Arguments kEndlessLoad{"load", "-p", "recordcount=1000000000", "-p", "maxexecutiontime=100"};
+
+// The command ends with "no space left", and its last line names the file and says what to do.
+void check_ended_by(const std::string& file, Arguments arguments) {
+  CAPTURE(file);
+  Loader loader(std::move(arguments));
+  const std::vector<std::string> lines = loader.lines();
+  CHECK(loader.exit_code() == 5);
+  size_t told = 0;
+  for (const std::string& line : lines)
+    if (line.starts_with("loader: ") && line.find(file + ": cannot be written") < line.size() &&
+        line.find("make room, or name a file on another disk") < line.size())
+      ++told;
+  CHECK(told == 1);
+  for (const std::string& line : lines)
+    if (line.find("\"phase\"") < line.size())
+      CHECK(Json::parse(line)["operations"].get<uint64_t>() < 1'000'000'000);
+}
+
+TEST_CASE("a full disk under the operation log or the events ends a load at once") {
+  for (const char* option : {"--op-log", "--events"}) {
+    TemporaryDirectory directory;
+    Arguments arguments = kEndlessLoad;
+    const Arguments more{"--db", "flatfolder",  "--path", directory.path() + "/database",
+                         "-p",   "settle=none", "-p",     "durability=sync",
+                         option, "/dev/full"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    check_ended_by("/dev/full", arguments);
+  }
+}
+
+TEST_CASE("a disk that fills up under the system samples ends a load, and idling, at once") {
+  const SmallDisk disk(1);
+  if (!disk.mounted()) return;
+  disk.fill_up(1);
+  const Arguments system{"--system", disk.file("system"), "--system-period-ms", "1"};
+  Arguments load = kEndlessLoad;
+  load.insert(load.end(), {"--db", "null"});
+  for (Arguments arguments : {load, Arguments{"idle", "--seconds", "100"}}) {
+    arguments.insert(arguments.end(), system.begin(), system.end());
+    check_ended_by(disk.file("system"), arguments);
+    std::filesystem::remove(disk.file("system"));
   }
 }
 

@@ -110,6 +110,21 @@ TEST_CASE("a stored record reads back, NUL bytes included") {
   CHECK(copy.value(0) == std::string_view("a\0b", 3));
 }
 
+TEST_CASE("merge of a whole record replaces every value, one longer or shorter too") {
+  for (const uint32_t length : {2u, 3u}) {
+    Record record = even_fields();
+    Record changed;
+    changed.reset(std::array<uint16_t, 3>{0, 1, 2},
+                  std::array<uint32_t, 3>{length, length, length});
+    const std::string values =
+        std::string(length, 'x') + std::string(length, 'y') + std::string(length, 'z');
+    std::memcpy(changed.mutable_values().data(), values.data(), values.size());
+    record.merge(changed);
+    CHECK(record.stored() == changed.stored());
+    CHECK(record.find(2) == std::string(length, 'z'));
+  }
+}
+
 TEST_CASE("merge replaces a field of the same size, of another size, and appends a new one") {
   for (const std::string& replacement : {std::string("XY"), std::string("longer"), std::string()}) {
     Record record = two_fields();

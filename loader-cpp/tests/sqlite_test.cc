@@ -30,6 +30,21 @@ TEST_CASE("sqlite: durability and synchronous that contradict each other are ref
   CHECK(status.message() == "durability=sync contradicts sqlite.synchronous=off");
 }
 
+TEST_CASE("sqlite: a field without a column is refused, also once all fields have been read") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  Opened opened = place.open(sqlite(), How::kCreate);
+  auto session = opened.session();
+  CHECK_OK(session->insert(key_of(1), record_of(1)));
+  const auto columns = static_cast<uint16_t>(record_of(1).field_count());
+  Record found;
+  for (int twice = 0; twice < 2; ++twice) {
+    CHECK_OK(session->read(key_of(1), {}, found));
+    CHECK_OK(session->read(key_of(1), {false, static_cast<uint16_t>(columns - 1)}, found));
+    CHECK(session->read(key_of(1), {false, columns}, found).code() == StatusCode::kBadInput);
+  }
+}
+
 TEST_CASE(
     "sqlite: the write-ahead log is moved into the database by settling, seen as a checkpoint") {
   TemporaryDirectory directory;

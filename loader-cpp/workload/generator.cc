@@ -33,7 +33,7 @@ OperationKind RunGenerator::draw_kind() {
   return static_cast<OperationKind>(kind);
 }
 
-FieldChoice RunGenerator::draw_fields() {
+inline FieldChoice RunGenerator::draw_fields() {
   if (settings_.read_all_fields) return {};
   return {false, static_cast<uint16_t>(random_.below(settings_.field_count))};
 }

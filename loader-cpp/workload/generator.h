@@ -89,7 +89,7 @@ class RunGenerator : public OperationSource {
 
  private:
   OperationKind draw_kind();
-  FieldChoice draw_fields();
+  [[gnu::always_inline]] FieldChoice draw_fields();
   [[gnu::always_inline]] void prepare(Operation& operation);
 
   WorkloadState& state_;

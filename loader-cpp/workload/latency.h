@@ -28,7 +28,8 @@ class LatencyHistogram {
     const uint64_t value = latency_ns > 0 ? static_cast<uint64_t>(latency_ns) : 0;
     ++(*counts_)[bucket(value)];
     sum_ns_ += value;
-    maximum_ns_ = std::max(maximum_ns_, value);
+    if (value > maximum_ns_) [[unlikely]]
+      maximum_ns_ = value;
   }
   void merge(const LatencyHistogram& other);
 
@@ -47,7 +48,7 @@ class LatencyHistogram {
 
   // Values below 2^7 have a bucket each; above, the top 7 bits below the leading one choose it.
   static size_t bucket(uint64_t value) {
-    const int shift = std::max(static_cast<int>(std::bit_width(value)) - kSubBits - 1, 0);
+    const int shift = static_cast<int>(std::bit_width(value | kSub)) - kSubBits - 1;
     const size_t index = static_cast<size_t>(shift) * kSub + static_cast<size_t>(value >> shift);
     return std::min(index, kBuckets - 1);
   }

@@ -34,7 +34,8 @@ Worker::Worker(const WorkerTask& task)
       now_(task.start_board_ns),
       random_(settings_.seed ^ 0x77616974, task.thread),
       batch_(batch_size(settings_)) {
-  if (settings_.target_per_s <= 0) return;
+  has_target_ = settings_.target_per_s > 0;
+  if (!has_target_) return;
   tick_ns_ = settings_.threads * 1e9 / settings_.target_per_s;
   // Threads that tick slower than once a millisecond start apart, as in YCSB.
   const double spread = tick_ns_ >= 1e6 ? random_.unit() * tick_ns_ : 0;
@@ -70,10 +71,12 @@ inline Status Worker::read(const Operation& operation) {
 }
 
 inline Status Worker::perform(const Operation& operation) {
+  if (operation.kind == OperationKind::kRead) [[likely]]
+    return read(operation);
   Session& session = *task_.session;
   switch (operation.kind) {
     case OperationKind::kRead:
-      return read(operation);
+      break;  // above: most workloads read most
     case OperationKind::kUpdate:
       bytes_ = operation.values.value_bytes();
       return update(operation);
@@ -102,7 +105,7 @@ inline void Worker::account(const Operation& operation, int64_t start_ns, const 
     ++kind.succeeded;
     kind.bytes += bytes_;
     kind.latency.record(now_ - start_ns);
-    if (tick_ns_ > 0 && settings_.intended_latency)
+    if (has_target_ && settings_.intended_latency) [[unlikely]]
       kind.intended_latency.record(now_ - intended_ns_);
   } else {
     count_failure(operation, status);
@@ -118,7 +121,8 @@ void Worker::run_batch(std::span<Operation> batch) {
       task_.source->done(operation);
       continue;
     }
-    if (tick_ns_ > 0) wait_for_tick();
+    if (has_target_) [[unlikely]]
+      wait_for_tick();
     // Between two operations of a batch there is only book-keeping: one clock reading ends the one
     // and starts the other.
     const int64_t start_ns = clock_is_fresh_ ? now_ : board_ns();
@@ -129,7 +133,8 @@ void Worker::run_batch(std::span<Operation> batch) {
     clock_is_fresh_ = true;
     if (operation.kind == OperationKind::kInsert) task_.source->done(operation);
     account(operation, start_ns, status);
-    if (verify_reads_ && status.is_ok()) verify(operation);
+    if (verify_reads_ && status.is_ok()) [[unlikely]]
+      verify(operation);
     task_.progress->operations.store(++operations_, std::memory_order_relaxed);
     if (now_ >= task_.deadline_board_ns) [[unlikely]] {
       out_of_time_ = operations_ < task_.budget;

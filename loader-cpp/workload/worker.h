@@ -68,7 +68,8 @@ class Worker {
   WorkerTask task_;
   const WorkloadSettings& settings_;
   bool verify_reads_;
-  double tick_ns_ = 0;  // 0 without a target
+  bool has_target_ = false;
+  double tick_ns_ = 0;
   int64_t first_tick_ns_ = 0;
   int64_t intended_ns_ = 0;
   int64_t now_;

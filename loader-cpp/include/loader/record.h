@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,6 +63,7 @@ class Record {
   bool even_ = false;
   uint32_t even_length_ = 0;  // of every value, where even_
 
+  static constexpr char kEven = 3;
   static constexpr size_t kHeaderBytes = 4;
   static constexpr size_t kEntryBytes = 8;
   [[nodiscard]] size_t values_offset() const {
@@ -72,5 +74,21 @@ class Record {
   [[gnu::noinline]] Status parse_other();
   Status parse_any();
 };
+
+// In line, since every read of a key-value engine ends with it.
+inline Status Record::parse() {
+  const char* in = buffer_.data();
+  if (buffer_.size() < kHeaderBytes || in[0] != kEven) [[unlikely]]
+    return parse_other();
+  const size_t count = static_cast<uint8_t>(in[1]);
+  uint16_t each;
+  std::memcpy(&each, in + 2, sizeof each);  // every board we build for is little endian
+  if (count == 0 || kHeaderBytes + each * count != buffer_.size()) [[unlikely]]
+    return contradicts(count, each);
+  even_ = true;
+  even_length_ = each;
+  field_count_ = count;
+  return Status::ok();
+}
 
 }  // namespace opjoule
