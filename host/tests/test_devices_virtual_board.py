@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from loopback_sshd import Link
 from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan
+from opjoule.cli.planning import desk_supply, make_plan
 from opjoule.devices.board import BoardDevice, plan_for
 from opjoule.devices.facts import read_facts
 from opjoule.devices.medium import Medium
@@ -351,7 +351,8 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
     )
     try:
         with PhaseProgress(quiet=True) as progress:
-            measure(plan, rig.board, rig.meter, out, progress, rig.facts())
+            supply = desk_supply(plan, None, asked.options)
+            measure(plan, rig.board, rig.meter, out, progress, rig.facts(), supply)
     finally:
         rig.close()
     return out

@@ -228,12 +228,30 @@ def test_a_record_made_by_another_version_of_python_types_keeps_its_checksum(tmp
 
 
 def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path, monkeypatch, capsys):
-    given = ["/dev/ttyACM0", "rpi4", "telnet:pi", "", "ssh:pi@raspberrypi.local", "pin 17", "gpio:GPIO17"]
+    given = [
+        "/dev/ttyACM0",
+        "R020",
+        "0.02",
+        "half",
+        "0.5 %",
+        "rpi4",
+        "telnet:pi",
+        "",
+        "ssh:pi@raspberrypi.local",
+        "pin 17",
+        "gpio:GPIO17",
+    ]
     answers = iter([*given, "here", "/mnt/sd [a]"])
     monkeypatch.setattr(init.Prompt, "ask", lambda *_, **__: next(answers, ""))
     assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
     written = (tmp_path / "rig.toml").read_text()
     assert 'connection = "ssh:pi@raspberrypi.local"' in written and "/mnt/sd [a]" in written
+    assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%"' in written
     said = capsys.readouterr().out
+    assert (
+        "'R020' is not a number" in said
+        and "'half' is not" in said
+        and "Shunt: 0.02 ohm ±0.5 %, shunt= in rig.toml" in said
+    )
     assert "telnet:pi" in said and "pin 17" in said and "'here' is no absolute path" in said
     assert [path.name for path in tmp_path.iterdir()] == ["rig.toml"]

@@ -36,6 +36,11 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
         (GOOD.replace("sync =", "synk ="), "did you mean 'sync'?"),
         (GOOD.replace('sync = "none"', "sync = 3"), "sync must be text"),
         (GOOD.replace('"/mnt/sd"', "17"), "storage] needs lines like"),
+        (GOOD + "[supply]\nvoltage = 5.1\n", "did you mean 'voltage_v'?"),
+        (GOOD + "[supply]\nvoltage_v = 510\n", "voltage_v must be a number from 1 to 60, not 510"),
+        (GOOD + '[supply]\ncable_ohm = "0.1"\n', "cable_ohm must be a number from 0 to 5"),
+        (GOOD + "[supply]\ncable_ohm = nan\n", "cable_ohm must be a number"),
+        ("supply = 5.1\n" + GOOD, "[supply] must be a table"),
     ],
 )
 def test_a_mistake_is_named(tmp_path, text, says):

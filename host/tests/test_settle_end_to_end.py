@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan
+from opjoule.cli.planning import desk_supply, make_plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.session import measure
 from opjoule.twin.rig import COURSE, IMPERFECTIONS, TwinRig
@@ -37,7 +37,8 @@ def measured(out: Path, medium: str, *options: str):
     )
     try:
         with PhaseProgress(quiet=True) as progress:
-            measure(plan, rig.device, rig.meter, out, progress, {"simulation": rig.facts()})
+            supply = desk_supply(plan, None, asked.options)
+            measure(plan, rig.device, rig.meter, out, progress, {"simulation": rig.facts()}, supply)
     finally:
         rig.close()
     return json.loads((out / "run.json").read_text()), json.loads((out / "result.json").read_text())

@@ -18,7 +18,8 @@ from opjoule.devices.examine import examine_board
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import Rig, RigDevice, read_rig
 from opjoule.errors import OpJouleError
-from opjoule.meters import open_meter
+from opjoule.measurement.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
+from opjoule.meters import Meter, open_meter
 from opjoule.meters.interface import SensorIdentity
 
 _FREE_BYTES_MIN = 2 << 30
@@ -123,21 +124,40 @@ def _rig(path: Path, pulses: int) -> Iterator[Finding]:
     yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
     yield from _guarded("meter", lambda: _meter(rig))
     for name, device in sorted(rig.devices.items()):
+        yield from _guarded(f"{name} supply", lambda name=name: _supply(name, rig))  # type: ignore[misc]
         yield from _guarded(name, lambda name=name, device=device: _board(name, device, pulses))  # type: ignore[misc]
 
 
 def _meter(rig: Rig) -> Iterator[Finding]:
-    meter = open_meter(rig.meter)
+    meter = open_meter(rig.meter, stated_in=RIG_FILE)
     try:
         identity = meter.open()
+        shunt = _shunt(meter) if identity.sensors else ""
     finally:
         meter.close()
     sensors = ", ".join(_sensor(identity.kind, each) for each in identity.sensors) or "no sensor"
     firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
     about = f"{identity.board} on {identity.place}{firmware}, {sensors}"
     yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
+    if shunt:
+        yield Finding("shunt", True, shunt)
     for note in identity.notes:
         yield Finding("meter", True, note)
+
+
+def _shunt(meter: Meter) -> str:
+    """Which one is in use, in words; empty for a meter that has its own."""
+    sensor = meter.sensor_model()
+    if sensor.shunt_ohm is None:
+        return ""
+    return shunt_words(sensor.shunt_ohm, sensor.shunt_tolerance, sensor.shunt_from or "")
+
+
+def _supply(name: str, rig: Rig) -> Iterator[Finding]:
+    path = supply_path(find_profile(name), rig.meter, RIG_FILE, rig.supply)
+    yield Finding(f"{name} supply", not path.warning, path.supply_words, path.remedy)
+    if warning := local_meter_warning(rig.device(name).connection, rig.meter):
+        yield Finding(f"{name} supply", True, warning)
 
 
 def _sensor(kind: str, sensor: SensorIdentity) -> str:

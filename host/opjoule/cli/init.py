@@ -16,6 +16,9 @@ from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import read_rig
 from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
+from opjoule.measurement.supply_path import RIG_FILE, shunt_words
+from opjoule.meters.sensors import Shunt
+from opjoule.meters.serial_options import SHUNT, TOLERANCE, shunts
 from opjoule.meters.serial_port import ports_present
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
@@ -77,7 +80,29 @@ def _ask_meter(console: Console) -> str:
     console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
     first = ports[0].split(" ")[0] if ports else "/dev/ttyACM0"
     port = _ask("Port of the meter", lambda answer: "" if answer else "the meter needs a port", first)
-    return f"[meter]\nport = {_text('serial:' + port.removeprefix('serial:'))}\n\n"
+    ohm = _ask("Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)", _shunt, f"{Shunt.ohm:g}")
+    tolerance = _ask("Tolerance of the shunt in %", _tolerance, f"{100 * Shunt.tolerance:g}").rstrip(" %")
+    name = f"serial:{port.removeprefix('serial:')},{SHUNT}={ohm},{TOLERANCE}={tolerance}%"
+    console.print(
+        f"Shunt: {shunt_words(float(ohm), float(tolerance) / 100, f'{SHUNT}= in {RIG_FILE}')}", soft_wrap=True
+    )
+    return f"[meter]\nport = {_text(name)}\n\n"
+
+
+def _shunt(answer: str) -> str:
+    return _refused({SHUNT: answer})
+
+
+def _tolerance(answer: str) -> str:
+    return _refused({TOLERANCE: f"{answer.rstrip(' %')}%"})
+
+
+def _refused(options: dict[str, str]) -> str:
+    try:
+        shunts(options)
+    except BadInput as wrong:
+        return str(wrong)
+    return ""
 
 
 def _ask_board(console: Console) -> str:

@@ -16,7 +16,15 @@ from opjoule.cli import arguments
 from opjoule.cli.failures import told
 from opjoule.cli.leftovers import alone, sweep
 from opjoule.cli.media import asked_media, run_media
-from opjoule.cli.planning import ROOT, clock_evidence, make_plan, show_plan
+from opjoule.cli.planning import (
+    ROOT,
+    Desk,
+    clock_evidence,
+    desk_supply,
+    desk_warnings,
+    make_plan,
+    show_plan,
+)
 from opjoule.devices.board import BoardDevice
 from opjoule.devices.disturbance import find_disturbance
 from opjoule.devices.interface import Device
@@ -59,6 +67,8 @@ def run_measure(options: argparse.Namespace) -> int:
     check_out(directory)
     if plan.generator:
         plan.generator.check(plan.workload, plan.properties, plan.threads)
+    for line in desk_warnings(plan, rig, options):
+        print(f"measure.py: warning: {line}", file=sys.stderr)
     with _alone():
         if several:
             return run_media(
@@ -90,13 +100,14 @@ def _alone() -> Iterator[None]:
 
 def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> None:
     """The plan of --dry-run."""
-    show_plan(
-        plan,
+    desk = Desk(
         "simulated INA219 over serial" if rig is None else options.meter or rig.meter,
         clock_evidence(plan, rig, options.sync),
-        str(directory),
+        desk_supply(plan, rig, options),
+        desk_warnings(plan, rig, options),
         [] if rig is None else preview(rig, plan.profile, plan.medium, _state(rig, plan, options)),
     )
+    show_plan(plan, desk, str(directory))
 
 
 def _measure_again(
@@ -162,7 +173,8 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
         PhaseProgress(quiet=options.json) as progress,
         _open_rig(plan, rig, options, directory) as (device, meter, found),
     ):
-        return measure(plan, device, meter, directory, progress, found)
+        supply, warnings = desk_supply(plan, rig, options), desk_warnings(plan, rig, options)
+        return measure(plan, device, meter, directory, progress, found, supply, warnings)
 
 
 def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.table import Table
 
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig_file import Rig
+from opjoule.devices.rig_file import Rig, RigSupply
 from opjoule.errors import BadInput
 from opjoule.measurement.plan import (
     FASTEST_PER_S,
@@ -20,6 +21,7 @@ from opjoule.measurement.plan import (
     find_workload,
     workload_properties,
 )
+from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
 from opjoule.measurement.ycsb_core import YcsbCore, check_settings, file_properties
 
 SEED = 1
@@ -91,8 +93,42 @@ def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
     return " and ".join([*line, *signature, "round trips"])
 
 
-def show_plan(plan: Plan, meter: str, clocks: str, directory: str, preparation: list[str]) -> None:
-    """Prints what a run would do, on stdout; `preparation` is what would be changed on the board."""
+@dataclass(frozen=True)
+class Desk:
+    """The rig in words, for the plan."""
+
+    meter: str
+    clocks: str
+    supply: SupplyPath
+    warnings: list[str]
+    preparation: list[str]
+    """What would be changed on the board."""
+
+
+SIMULATED_METER = "serial:simulated"
+"""Stands for the simulated rig's own address, which is known once it runs."""
+
+
+def desk_supply(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> SupplyPath:
+    """Supply, shunt and wiring before the board. Raises: BadInput: the meter's name means nothing."""
+    if rig is None:
+        return supply_path(plan.profile, SIMULATED_METER, "", RigSupply())
+    return supply_path(plan.profile, options.meter or rig.meter, stated_in(vars(options)), rig.supply)
+
+
+def desk_warnings(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> list[str]:
+    """What is wrong with the rig before anything is measured, a line each; a simulated one's supply is drawn later."""
+    if rig is None:
+        return []
+    found = [
+        desk_supply(plan, rig, options).warning,
+        local_meter_warning(rig.device(plan.profile.name).connection, options.meter or rig.meter),
+    ]
+    return [line for line in found if line]
+
+
+def show_plan(plan: Plan, desk: Desk, directory: str) -> None:
+    """Prints what a run would do, on stdout."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""
     console.print(f"{plan.database.title} on {plan.profile.title}{mark}, {plan.medium}", style="bold")
@@ -100,14 +136,20 @@ def show_plan(plan: Plan, meter: str, clocks: str, directory: str, preparation: 
     console.print(f"  settings   {' '.join(f'{key}={value}' for key, value in plan.properties.items())}")
     if plan.generator:
         console.print(f"  operations made by YCSB {plan.generator.version} on this computer, as a stream")
-    console.print(f"  meter      {meter}")
-    console.print(f"  clocks     {clocks}")
+    console.print(f"  meter      {desk.meter}")
+    console.print(f"  shunt      {desk.supply.shunt_words}")
+    console.print(
+        f"  supply     {'drawn anew for each measurement' if plan.simulated else desk.supply.supply_words}"
+    )
+    console.print(f"  clocks     {desk.clocks}")
     console.print(f"  record     {directory}")
     more = f", more until the interval is ±{100 * plan.until_u:g} %" if plan.until_u else ""
     table = Table("phase", "what happens", title=f"{plan.repeats} repeat(s){more} of", title_justify="left")
     for name, about in plan.phases():
         table.add_row(name, about)
     console.print(table)
-    for line in preparation:
+    for line in desk.preparation:
         console.print(f"  board      {line}")
+    for line in desk.warnings:
+        console.print(f"  WARNING    {line}")
     console.print("Nothing was run (--dry-run).")

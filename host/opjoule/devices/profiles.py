@@ -37,6 +37,14 @@ class Profile:
     """From here on the board slows itself down."""
     throttled: str = ""
     """The board's file with the Raspberry Pi firmware's flags, or a pattern for it; empty for none."""
+    nominal_voltage_v: float | None = None
+    """Of the supply that its maker asks for [V]; None where nothing is known of the board."""
+    least_voltage_v: float | None = None
+    """Below this the board complains and throttles, or is outside its specification [V]."""
+    peak_current_a: float | None = None
+    """What its maker asks a supply to give [A]."""
+    supply_note: str = ""
+    """What else its supply has to do with."""
 
     def medium(self, asked: str | None) -> str:
         """The storage medium to use: the one asked for, or the board's first.

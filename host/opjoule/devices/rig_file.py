@@ -1,7 +1,11 @@
 """rig.toml: the boards, media and meter of one rig.
 
 [meter]
-port = "serial:/dev/ttyACM0"
+port = "serial:/dev/ttyACM0,shunt=0.1"
+
+[supply]                            # what is known of it; without, the drop is that of the shunt alone
+voltage_v = 5.1                     # without load
+cable_ohm = 0.1                     # of all between supply and board but the shunt, both ways
 
 [device.rpi4]
 connection = "ssh:pi@raspberrypi"   # or "local": this computer is the board
@@ -44,6 +48,8 @@ _DEVICE_KEYS = {
     "storage",
     "state",
 }
+_SUPPLY_KEYS = {"voltage_v": (1.0, 60.0), "cable_ohm": (0.0, 5.0)}
+"""Least and greatest of what can be meant."""
 _MEDIUM_KEYS = {"path", "device", "expendable"}
 
 
@@ -70,12 +76,23 @@ class RigDevice:
 
 
 @dataclass(frozen=True)
+class RigSupply:
+    """The supply and its wiring, as far as rig.toml tells."""
+
+    voltage_v: float | None = None
+    """Without load [V]."""
+    cable_ohm: float | None = None
+    """Of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
+
+
+@dataclass(frozen=True)
 class Rig:
     """The whole of rig.toml."""
 
     path: Path
     meter: str
     devices: dict[str, RigDevice]
+    supply: RigSupply = field(default_factory=RigSupply)
 
     def device(self, name: str) -> RigDevice:
         """The board called `name`.
@@ -101,7 +118,8 @@ def read_rig(path: Path) -> Rig:
     devices = data.get("device", {})
     if not isinstance(devices, dict):
         raise BadInput(f"{path}: [device.NAME] must be a table")
-    return Rig(path, meter, {name: _device(path, name, table) for name, table in devices.items()})
+    described = {name: _device(path, name, table) for name, table in devices.items()}
+    return Rig(path, meter, described, _supply(path, data.get("supply", {})))
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -143,6 +161,18 @@ def _with_control_character(value: Any, name: str) -> str | None:
         parts = [(name, each) for each in value]
     found = (_with_control_character(each, inner) for inner, each in parts)
     return next((where for where in found if where is not None), None)
+
+
+def _supply(path: Path, table: Any) -> RigSupply:
+    if not isinstance(table, dict):
+        raise BadInput(f"{path}: [supply] must be a table")
+    for key, value in table.items():
+        if key not in _SUPPLY_KEYS:
+            raise BadInput(f"{path}: [supply] {unknown('key', key, sorted(_SUPPLY_KEYS))}")
+        low, high = _SUPPLY_KEYS[key]
+        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+            raise BadInput(f"{path}: [supply] {key} must be a number from {low:g} to {high:g}, not {value!r}")
+    return RigSupply(**{key: float(value) for key, value in table.items()})
 
 
 def _device(path: Path, name: str, table: Any) -> RigDevice:

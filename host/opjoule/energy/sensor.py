@@ -56,6 +56,8 @@ class SensorModel:
     """Bound of the current's offset [A], of a meter without a shunt."""
     current_step_a: float | None = None
     """One step of the current [A], of a meter without a shunt."""
+    shunt_from: str | None = None
+    """Who says what the shunt is."""
     calibration: str | None = None
     """Identity of the calibration that was applied to the trace; None for spec-sheet values."""
     calibrated_power_gain_u: float | None = None

@@ -28,6 +28,7 @@ from opjoule.measurement.execution import SIGNATURE
 from opjoule.measurement.logged import LoggedOperations, read_logs
 from opjoule.measurement.phases import Phase, phase_from_json, whole_repeats
 from opjoule.measurement.summary import build_result, sensor_energies
+from opjoule.measurement.supply_check import check_supply
 from opjoule.measurement.trace_faults import TraceFault
 from opjoule.meters.sensors import ARDUINO_BOARDS
 from opjoule.operations import schemas
@@ -94,6 +95,7 @@ def collect(record: RunRecord, evidence: Evidence) -> None:
     attempt(lambda: _tables(record, "events.jsonl", "events.parquet", schemas.EVENTS, read_events))
     attempt(lambda: _tables(record, "system.csv", "system.parquet", schemas.SYSTEM, read_system))
     alignment = attempt(lambda: _align(record, evidence)) if evidence.phases else None
+    attempt(lambda: check_supply(record, _trace(record), evidence.sensor, evidence.phases, alignment))
     if alignment is not None and not alignment.passed:
         record.add_fault(
             "clock evidence disagrees beyond its stated uncertainty: energies cannot be placed",

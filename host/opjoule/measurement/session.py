@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,6 +29,7 @@ from opjoule.measurement.execution import Execution
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.space import check_space
+from opjoule.measurement.supply_path import SupplyPath, stated_in
 from opjoule.measurement.until import Until
 from opjoule.measurement.ycsb_core import file_properties
 from opjoule.meters import Meter, open_meter
@@ -58,16 +59,20 @@ def measure(
     directory: Path,
     progress: PhaseProgress,
     found: Mapping[str, Any],
+    supply: SupplyPath,
+    warnings: Sequence[str] = (),
 ) -> RunRecord:
     """Runs the plan and writes the record, whatever happens on the way.
 
     Args:
         meter_address: as open_meter() takes it.
         found: what is known of the rig beforehand, for run.json.
+        supply: what lies between supply and board.
+        warnings: lines that stand above the figures.
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v)
+    meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v, stated_in=stated_in(plan.asked))
     record: RunRecord | None = None
     try:
         _check_plan(plan, device)
@@ -84,6 +89,8 @@ def measure(
             made_by = {"generator": generator_facts(plan)}
             record.update(found={**found, **_host_facts(), **rig, "storage": plan.medium, **made_by})
             record.update(found={"cores": device.cores}, **sensor_entries(meter))
+            path = supply.measured(meter.sensor_model()).to_json()
+            record.update(found={"supply": path, "warnings": list(warnings)})
             with record.held():
                 _run(plan, device, meter, record, progress)
         finally:

@@ -7,7 +7,7 @@ from typing import Final
 
 from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel, ina219_breakout
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters.interface import MeterIdentity, SensorIdentity
+from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.polled import ON_BOARD, Reading
 
 HWMON: Final = Path("/sys/class/hwmon")
@@ -79,6 +79,7 @@ class HwmonSource:
             reset_cause="",
             tick_hz=1_000_000_000,
             sensors=(SensorIdentity(self._files.chip, 0),),
+            voltage_at=LOAD_SIDE,
             notes=(
                 f"one reading each {PERIOD_S * 1e3:g} ms at most, each of one moment: short bursts are missed",
                 f"current in steps of {self._files.current_a * 1e3:g} mA",
@@ -109,7 +110,12 @@ class HwmonSource:
         """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
         chip = ina219_breakout()
         if self._files and self._files.shunt_ohm:
-            chip = replace(chip, shunt_ohm=self._files.shunt_ohm, current_max_a=self._current_max_a())
+            chip = replace(
+                chip,
+                shunt_ohm=self._files.shunt_ohm,
+                shunt_from="the driver's shunt_resistor",
+                current_max_a=self._current_max_a(),
+            )
         model = vars(chip)
         step_a = self._files.current_a if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3

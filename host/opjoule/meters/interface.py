@@ -11,6 +11,9 @@ from opjoule.energy.sensor import SensorModel
 from opjoule.errors import MeterFault
 from opjoule.trace.power_trace import Gap
 
+LOAD_SIDE = "at the board's side of the shunt"
+"""Where an INA2xx reads the bus voltage: an INA219 at IN-, an INA226 or INA228 at VBUS, which is wired there."""
+
 
 class MeterGone(MeterFault):
     """The meter disappeared in mid-run: cable pulled, supply lost, or the simulator ended."""
@@ -46,6 +49,8 @@ class MeterIdentity:
     sensors: tuple[SensorIdentity, ...] = ()
     notes: tuple[str, ...] = ()
     """its limits and what it costs, a line each, for doctor and the run record"""
+    voltage_at: str = ""
+    """where it reads the voltage, in words; empty for a meter that does not measure it"""
     simulated: bool = False
     """a program is at the other end, not a meter: what comes of it says SIMULATED"""
 

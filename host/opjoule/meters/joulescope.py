@@ -197,6 +197,7 @@ class JoulescopeMeter:
             reset_cause="",
             tick_hz=1_000_000,
             sensors=(SensorIdentity(model.upper(), 0),),
+            voltage_at="at the meter's output",
             notes=(
                 "current range automatic; recorded as 5,000 means of power a second",
                 f"bounds of {GAIN_ERROR_MAX:.1%} and {OFFSET_MAX_A * 1e3:g} mA are taken, wider than its maker's",

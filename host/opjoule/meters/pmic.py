@@ -48,6 +48,7 @@ class PmicSource:
             reset_cause="",
             tick_hz=1_000_000_000,
             sensors=tuple(SensorIdentity(rail, number) for number, rail in enumerate(self._rails)),
+            voltage_at="at the board's own 5 V input",
             notes=(
                 "sum of the power chip's rails: USB devices, the fan and the chip's own conversion loss are not in it",
                 f"one reading each {PERIOD_S * 1e3:g} ms, each of one moment: too slow for single operations",

@@ -13,7 +13,7 @@ from opjoule.meters.pmic import PROGRAM, PmicSource
 from opjoule.meters.polled import PolledMeter
 from opjoule.meters.ppk2 import Ppk2Meter
 from opjoule.meters.rapl import ROOT, RaplSource
-from opjoule.meters.sensors import Scale, SensorSettings
+from opjoule.meters.sensors import Scale, SensorSettings, Shunt
 from opjoule.meters.serial_meter import SerialMeter
 from opjoule.meters.serial_options import sensor_numbers, setting_changes, shunts, split_options
 
@@ -91,6 +91,7 @@ def open_meter(
     settings: SensorSettings | None = None,
     scale: Scale | None = None,
     supply_v: tuple[float, float] | None = None,
+    stated_in: str = "the meter's name",
 ) -> Meter:
     """The meter of this name, not yet connected.
 
@@ -99,12 +100,13 @@ def open_meter(
         settings: serial: how its sensor converts; 12-bit shunt, the bus each 128th time, by default.
         scale: serial: of the sensor; the data sheet's with a shunt of 0.1 ohm by default.
         supply_v: least and greatest supply voltage of the board [V], for meters that supply it.
+        stated_in: where the user wrote the name.
     Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
     """
     address = Address.of(name)
     if address.kind == "serial":
         sensors = sensor_numbers(address.options)
-        resistors = shunts(address.options)
+        resistors = shunts(address.options, stated_in)
         changes = setting_changes(address.options)
         place = address.needed_place()
         return SerialMeter(
@@ -113,6 +115,25 @@ def open_meter(
     meter = _MAKERS[address.kind](address, supply_v)
     address.check_done()
     return meter
+
+
+def named_shunt(name: str, stated_in: str) -> Shunt | None:
+    """The shunt of the board's supply as far as the meter's name tells, before it is opened.
+
+    Returns: None for a meter that does not leave it to the user; `hwmon` reads it from its driver.
+    Raises: BadInput: as open_meter().
+    """
+    address = Address.of(name)
+    return shunts(address.options, stated_in)[0] if address.kind == "serial" else None
+
+
+def named_voltage(name: str) -> float | None:
+    """The voltage [V] that a meter which supplies the board is set to by its name; None if it does not say.
+
+    Raises: BadInput: as open_meter().
+    """
+    address = Address.of(name)
+    return address.take_number("voltage") if address.kind in {"monsoon", "ppk2"} else None
 
 
 def _monsoon(address: Address, supply_v: tuple[float, float] | None) -> Meter:

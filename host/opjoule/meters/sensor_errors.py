@@ -37,12 +37,14 @@ def error_bounds(
             ina219_breakout(seen_fraction=times.seen_fraction, pga=1 << settings.shunt_range),
             shunt_ohm=shunt.ohm,
             shunt_tolerance=shunt.tolerance,
+            shunt_from=shunt.origin,
             current_max_a=current_max_a,
         )
     chip, scale = _CHIPS[model], chip_scale(model, shunt.ohm, settings.shunt_range)
     return ErrorBounds(
         shunt_ohm=shunt.ohm,
         shunt_tolerance=shunt.tolerance,
+        shunt_from=shunt.origin,
         gain_error_max=chip.gain_error_max,
         offset_v_max=chip.offset_v_max,
         shunt_lsb_v=scale.shunt_lsb_v,

@@ -1,6 +1,6 @@
 """What the sensor chips' codes mean: steps, ranges and conversion times, each from its data sheet."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import numpy as np
@@ -43,6 +43,8 @@ class Shunt:
     """R100 of the common INA219 breakout; INA226 boards carry 0.002, 0.01 or 0.02 as well"""
     tolerance: float = 0.01
     """relative bound of its value"""
+    origin: str = field(default="taken, the common breakout's: no shunt= is given", compare=False)
+    """who says so"""
 
 
 STEPS_V: dict[SensorModel, tuple[float, float]] = {

@@ -13,7 +13,15 @@ from opjoule.energy.sensor import SensorModel as ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.assembler import Assembler, status_ticks
 from opjoule.meters.conversions import ConversionAssembler
-from opjoule.meters.interface import InputEnded, Losses, MeterEvent, MeterGone, MeterIdentity, SensorIdentity
+from opjoule.meters.interface import (
+    LOAD_SIDE,
+    InputEnded,
+    Losses,
+    MeterEvent,
+    MeterGone,
+    MeterIdentity,
+    SensorIdentity,
+)
 from opjoule.meters.messages import (
     BAUD,
     Ack,
@@ -281,6 +289,7 @@ class SerialMeter:
             reset_cause=_causes(identity.reset_cause),
             tick_hz=identity.tick_hz,
             sensors=tuple(SensorIdentity(_name(SensorModel, int(m)), int(a)) for m, a in sensors),
+            voltage_at=LOAD_SIDE,
             simulated=is_pseudo_terminal(self._path),
         )
 

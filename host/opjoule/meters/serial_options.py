@@ -54,13 +54,16 @@ def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def shunts(options: dict[str, str]) -> tuple[Shunt, ...]:
+def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tuple[Shunt, ...]:
     """The shunts of the sensors recorded, in their order.
 
     Takes `shunt=0.02` (or `0.02+0.1`) and `shunt_tolerance=0.005` (or `0.5%`) out of the options.
 
+    Args:
+        stated_in: where the user wrote the options.
     Raises: BadInput: no resistance, or one that no shunt has.
     """
+    origin = _origin(SHUNT in options, TOLERANCE in options, stated_in)
     ohms = [_number(SHUNT, text) for text in options.pop(SHUNT, str(Shunt.ohm)).split("+")]
     tolerances = [
         _number(TOLERANCE, text.removesuffix("%")) * (0.01 if text.endswith("%") else 1.0)
@@ -77,9 +80,16 @@ def shunts(options: dict[str, str]) -> tuple[Shunt, ...]:
                 f"meter option {TOLERANCE}={tolerance:g}: at most {TOLERANCE_MOST:g}; 1 % is 0.01 or 1%"
             )
     return tuple(
-        Shunt(ohms[min(n, len(ohms) - 1)], tolerances[min(n, len(tolerances) - 1)])
+        Shunt(ohms[min(n, len(ohms) - 1)], tolerances[min(n, len(tolerances) - 1)], origin)
         for n in range(max(len(ohms), len(tolerances)))
     )
+
+
+def _origin(ohm: bool, tolerance: bool, stated_in: str) -> str:
+    """Who says what the shunt is, in words."""
+    if ohm:
+        return f"shunt= in {stated_in}" + ("" if tolerance else ", its tolerance taken")
+    return Shunt.origin + (f"; its tolerance in {stated_in}" if tolerance else "")
 
 
 def _number(key: str, text: str) -> float:

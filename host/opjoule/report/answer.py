@@ -147,7 +147,7 @@ class Answer:
             banners.append(Banner("faulty", "WITH FAULTS", faults))
         if altered := self.record.verify():
             banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
-        warnings = self.result.get("warnings") or []
+        warnings = [*(self.run.get("found", {}).get("warnings") or []), *(self.result.get("warnings") or [])]
         return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in warnings]
 
 

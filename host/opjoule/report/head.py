@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from opjoule.report.rounding import percent, rounded
+
 _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}
 """Properties that have words of their own."""
 
 
 def head_lines(run: Mapping[str, Any]) -> list[str]:
     """Workload, settings that differ from its file, engine and durability, board and system, program and commit."""
-    lines = [workload_words(run), _settings(run), _engine(run), _board(run), _program(run)]
+    lines = [
+        workload_words(run),
+        _settings(run),
+        _engine(run),
+        _board(run),
+        _shunt(run),
+        _supply(run),
+        _program(run),
+    ]
     return [line for line in lines if line]
 
 
@@ -74,6 +84,26 @@ def _board(run: Mapping[str, Any]) -> str:
     parts = [part for part in (model, device.get("cpu"), device.get("system"), device.get("kernel")) if part]
     where = "ran on" if device.get("connection") == "simulated" else "board"
     return f"{where}: {', '.join(str(part) for part in parts)}" if parts else ""
+
+
+def _shunt(run: Mapping[str, Any]) -> str:
+    """Which one the current was measured with, and who says so; empty for a meter that has its own."""
+    sensor = run.get("sensor") or {}
+    if sensor.get("shunt_ohm") is None or not sensor.get("shunt_from"):
+        return ""
+    tolerance = percent(float(sensor.get("shunt_tolerance") or 0.0))
+    return f"shunt: {sensor['shunt_ohm']:g} ohm \N{PLUS-MINUS SIGN}{tolerance}, {sensor['shunt_from']}"
+
+
+def _supply(run: Mapping[str, Any]) -> str:
+    """The least voltage of the whole trace, or why it is not known."""
+    least = run.get("least_voltage") or {}
+    if least.get("value") is None:
+        return f"supply: {least['unchecked']}" if least.get("unchecked") else ""
+    limit = least.get("limit_v")
+    against = f"limit {limit:g} V" if limit is not None else least.get("unchecked", "")
+    shown = rounded(float(least["value"]), float(least["u"]), "V")
+    return f"supply: least voltage {shown} (k = 2) {least.get('where', '')}, {against}"
 
 
 def _program(run: Mapping[str, Any]) -> str:

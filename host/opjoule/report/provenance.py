@@ -81,6 +81,7 @@ def _shunt(sensor: Mapping[str, Any]) -> str | None:
         return None
     parts = [f"{sensor['shunt_ohm']:g} \N{GREEK CAPITAL LETTER OMEGA}"]
     parts += [f"tolerance {percent(sensor['shunt_tolerance'])}"] if "shunt_tolerance" in sensor else []
+    parts += [str(sensor["shunt_from"])] if sensor.get("shunt_from") else []
     parts += [f"gain error at most {percent(sensor['gain_error_max'])}"] if "gain_error_max" in sensor else []
     return ", ".join(parts)
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from opjoule.twin.power_model import Supply
 
+BUS_GAIN_ERROR_MAX: Final = 0.005
+HEADROOM_V: Final = 0.02
+"""For noise and steps of a reading."""
 _OF_THE_SUPPLY = ("supply_ohm", "supply_open_v")
 
 
@@ -52,7 +56,7 @@ class Imperfections:
             shunt_ohm=round(0.1 * (1 + chance.uniform(-0.01, 0.01)), 8),
             gain_error=round(chance.uniform(-0.005, 0.005), 7),
             offset_uv=round(chance.uniform(-200, 200), 3),
-            bus_gain_error=round(chance.uniform(-0.005, 0.005), 7),
+            bus_gain_error=round(chance.uniform(-BUS_GAIN_ERROR_MAX, BUS_GAIN_ERROR_MAX), 7),
             noise_uv=round(chance.uniform(5, 40), 2),
             clock_error_ppm=round(chance.uniform(-5000, 5000), 2),
             clock_warmup=f"{chance.uniform(-50, 50):.3f},{chance.uniform(30, 600):.3f}",
@@ -60,6 +64,19 @@ class Imperfections:
             ripple=f"{ripple_mv:.3f},{50 * 2000 ** chance.random():.6f}",
             supply_ohm=round(chance.choice([0.0, chance.uniform(0.02, 0.3)]), 4),
             supply_open_v=round(chance.uniform(4.9, 5.25), 4),
+        )
+
+    def carrying(self, power_w: float, least_v: float) -> Imperfections:
+        """The same rig on a supply that holds its board up: stiffer, where the drawn one would fall under `least_v`.
+
+        Args:
+            power_w: the board's greatest; its readings, ripple and bus gain error in them, stay above `least_v`.
+        """
+        held_v = least_v * (1 + BUS_GAIN_ERROR_MAX) + float(self.ripple.partition(",")[0]) * 1e-3 + HEADROOM_V
+        open_v = max(self.supply_open_v, round(held_v, 4))
+        most_ohm = (open_v - held_v) * held_v / power_w
+        return replace(
+            self, supply_open_v=open_v, supply_ohm=min(self.supply_ohm, max(round(most_ohm, 4), 0.0))
         )
 
     @property

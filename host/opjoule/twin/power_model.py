@@ -74,6 +74,12 @@ class PowerModel:
         """Written by the loader, not yet on the simulated medium."""
         self._tail_left_s = 0.0
 
+    @property
+    def greatest_w(self) -> float:
+        """With all cores and the medium busy, a tail in it [W]."""
+        medium = self._medium
+        return self._board.power_w(math.inf) + medium.idle_w + medium.active_w + medium.tail_w
+
     def step(self, activity: Activity) -> tuple[float, float]:
         """(current [A], voltage [V]) over one interval; the queue advances by it."""
         span_s = max((activity.end_board_ns - activity.start_board_ns) * 1e-9, 1e-9)

@@ -85,6 +85,13 @@ class _FedLoader(LoaderProcess):
         return status
 
 
+def drawn_for(profile: Profile, medium: str, seed: int) -> Imperfections:
+    """A rig drawn from the population, on a supply that holds this board up, as its user would have chosen."""
+    drawn = Imperfections.draw(seed)
+    least_v = profile.least_voltage_v
+    return drawn if least_v is None else drawn.carrying(load_model(profile.name, medium).greatest_w, least_v)
+
+
 class TwinRig:
     """Starts rig-sim on the real firmware and gives the meter's address and the board."""
 
@@ -99,6 +106,7 @@ class TwinRig:
         seed: int,
         sync: bool = True,
         course: bool = True,
+        imperfections: Imperfections | None = None,
     ) -> None:
         """Starts everything; close() ends it.
 
@@ -106,6 +114,7 @@ class TwinRig:
             truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.
             seed: of what is drawn of this rig.
             course: keep the true energy over time, which is on this computer's clock.
+            imperfections: in place of those drawn.
         """
         self._folder = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-")
         folder = Path(self._folder.name)
@@ -118,7 +127,7 @@ class TwinRig:
             ) from error
         self._storage = storage
         self._course = course
-        self._seed, self._imperfections = seed, Imperfections.draw(seed)
+        self._seed, self._imperfections = seed, imperfections or drawn_for(profile, medium, seed)
         self._feed = Feed(folder, load_model(profile.name, medium, self._imperfections.supply))
         self._link = folder / "meter"
         self._log = (folder / "rig-sim.log").open("w+")

@@ -174,6 +174,7 @@ class MonsoonMeter:
             reset_cause="",
             tick_hz=5000,
             sensors=(SensorIdentity(f"{self._model.name} {settings.channel} channel", 0),),
+            voltage_at="at the meter's output",
             notes=(
                 f"main channel {low_v:g} to {high_v:g} V, up to {self._model.current_max_a:g} A",
                 "5,000 samples/s on its own clock; no sync input: aligned by load signature and packet arrival",
