@@ -21,6 +21,8 @@ from opjoule.errors import OpJouleError
 from opjoule.measurement.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
 from opjoule.meters import Meter, open_meter
 from opjoule.meters.interface import SensorIdentity
+from opjoule.meters.registry import Address
+from opjoule.meters.serial_host import serial_obstacles
 
 _FREE_BYTES_MIN = 2 << 30
 
@@ -122,10 +124,19 @@ def _simulated_rig() -> Iterator[Finding]:
 def _rig(path: Path, pulses: int) -> Iterator[Finding]:
     rig = read_rig(path)
     yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
+    yield from _guarded("meter port", lambda: _port(rig))
     yield from _guarded("meter", lambda: _meter(rig))
     for name, device in sorted(rig.devices.items()):
         yield from _guarded(f"{name} supply", lambda name=name: _supply(name, rig))  # type: ignore[misc]
         yield from _guarded(name, lambda name=name, device=device: _board(name, device, pulses))  # type: ignore[misc]
+
+
+def _port(rig: Rig) -> Iterator[Finding]:
+    """What is in the way of a meter on a serial port, looked at before it is opened."""
+    address = Address.of(rig.meter)
+    if address.kind in {"serial", "ppk2"}:
+        for each in serial_obstacles(address.place):
+            yield Finding("meter port", False, each.detail, each.remedy)
 
 
 def _meter(rig: Rig) -> Iterator[Finding]:

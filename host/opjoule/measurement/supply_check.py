@@ -34,7 +34,7 @@ def check_supply(
         return
     path: Mapping[str, Any] = found.get("supply", {})
     limit_v = path.get("least_voltage_v")
-    at_s = (least.meter_ns - int(trace.meter_ns[0])) * 1e-9
+    at_s = max(least.meter_ns - int(trace.meter_ns[0]), 0) * 1e-9
     measured = Measured.from_standard(least.voltage_v, least.standard_u_v, "V")
     entry = {**measured.to_json(), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
     phase = _phase(least, phases, alignment)

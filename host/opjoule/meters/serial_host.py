@@ -1,0 +1,185 @@
+"""What on this computer gets in the way of a serial meter: other programs, latency, names and rights.
+
+Read from /sys, /proc, /dev and udev's own files alone; nothing is opened or changed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT = Path("/")
+"""Of the file system that is looked at."""
+RULES: Final = "docs/how-to/60-opjoule-meter.rules"
+INSTALL: Final = (
+    f"sudo cp {RULES} /etc/udev/rules.d/ && sudo udevadm control --reload && sudo udevadm trigger, "
+    "then plug it in again"
+)
+CONVERTERS: Final = frozenset({"2341", "2a03", "1a86", "10c4", "0403", "2e8a"})
+"""USB vendors of the boards and converters that a meter is behind; the same as in the rules."""
+_RULE_FOLDERS: Final = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
+"""Where udev reads its rules; of files of one name the first counts (udev(7))."""
+_LATENCY_LEAST_MS: Final = 1
+_READ_WRITE: Final = 0o6
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """One thing in the meter's way."""
+
+    detail: str
+    remedy: str
+
+
+def serial_obstacles(port: str, root: Path | None = None) -> list[Obstacle]:
+    """Everything that is in the way of the meter on this port, in the order in which it would be met.
+
+    Args:
+        port: as the user wrote it, for example /dev/ttyUSB0.
+        root: of the file system, if it is not this computer's.
+    """
+    root = root or ROOT
+    node = (root / port.lstrip("/")).resolve()
+    device = _usb_device(root, node.name)
+    found = [_brltty(root, device)]
+    if node.exists():
+        found += [_rights(root, port, node), _name(root, port, node)]
+    if device:
+        found += [_modem_manager(root, node.name, device), _latency(root, node.name)]
+    return [each for each in found if each]
+
+
+def _usb_device(root: Path, tty: str) -> Path | None:
+    """The USB device's folder in /sys; None for a port that is not there or not on USB."""
+    place = root / "sys/class/tty" / tty / "device"
+    if not place.exists():
+        return None
+    return next((each for each in place.resolve().parents if (each / "idVendor").exists()), None)
+
+
+def _brltty(root: Path, device: Path | None) -> Obstacle | None:
+    """Its udev rule claims the converter for a Braille display, and the port goes away a second after it came.
+
+    Without a port every converter on the bus is looked at: it may be the one that was taken.
+    """
+    on_bus = root.glob("sys/bus/usb/devices/*")
+    candidates = [device] if device else [each for each in on_bus if _text(each / "idVendor") in CONVERTERS]
+    claims = list(_brltty_claims(root))
+    for each in candidates:
+        vendor, product = _text(each / "idVendor"), _text(each / "idProduct")
+        for rules, line in claims:
+            if vendor and vendor in line and product in line:
+                return Obstacle(
+                    f"brltty takes {vendor}:{product} for a Braille display ({rules}): its port vanishes",
+                    f"sudo apt remove brltty; if somebody reads Braille here: sudo ln -s /dev/null "
+                    f"/etc/udev/rules.d/{rules}, then plug it in again",
+                )
+    return None
+
+
+def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
+    """(file, line) of brltty's rules that are in force, in lower case."""
+    seen: set[str] = set()
+    for folder in _RULE_FOLDERS:
+        for path in sorted((root / folder).glob("*brltty*.rules")):
+            if path.name in seen:
+                continue
+            seen.add(path.name)
+            for line in _text(path).lower().splitlines():
+                if not line.lstrip().startswith("#"):
+                    yield path.name, line
+
+
+def _rights(root: Path, port: str, node: Path) -> Obstacle | None:
+    """Whether this user may open it: as root, as anybody, by an access list of the session, or by its group."""
+    status = dict(line.split(":", 1) for line in _text(root / "proc/self/status").splitlines() if ":" in line)
+    uid = int((status.get("Uid", "") + " 0 0").split()[1])
+    groups = {int(number) for number in (status.get("Groups", "") + " " + status.get("Gid", "")).split()}
+    about = node.stat()
+    mode, owner, group = about.st_mode, about.st_uid, about.st_gid
+    if uid in {0, owner} or mode & _READ_WRITE == _READ_WRITE:
+        return None
+    if group in groups and mode >> 3 & _READ_WRITE == _READ_WRITE:
+        return None
+    if _has_access_list(node) and os.access(node, os.R_OK | os.W_OK):
+        return None
+    name, members = _group(root, group)
+    user = _user(root, uid)
+    if user in members:
+        return Obstacle(
+            f"{user} is in the group {name}, but not in this session", "log out and in again, or reboot"
+        )
+    join = [f"sudo usermod -aG {name} {user} and log in again"] if name != "root" else []
+    return Obstacle(
+        f"{port} belongs to the group {name}, and {user} is not in it", ", or ".join([*join, INSTALL])
+    )
+
+
+def _has_access_list(node: Path) -> bool:
+    try:
+        return "system.posix_acl_access" in os.listxattr(node)
+    except OSError:
+        return False
+
+
+def _group(root: Path, gid: int) -> tuple[str, list[str]]:
+    """(name, members) of a group."""
+    for line in _text(root / "etc/group").splitlines():
+        name, _, number, members = [*line.split(":"), "", "", ""][:4]
+        if number == str(gid):
+            return name, members.split(",")
+    return str(gid), []
+
+
+def _user(root: Path, uid: int) -> str:
+    entries = (line.split(":") for line in _text(root / "etc/passwd").splitlines())
+    return next((entry[0] for entry in entries if len(entry) > 2 and entry[2] == str(uid)), str(uid))
+
+
+def _name(root: Path, port: str, node: Path) -> Obstacle | None:
+    """A number that is another one tomorrow, where the device has a name that stays."""
+    if not Path(port).name.startswith(("ttyUSB", "ttyACM")):
+        return None
+    for link in sorted((root / "dev/serial/by-id").glob("*")):
+        if link.resolve() == node:
+            return Obstacle(
+                f"{port} is a number that may be another device's tomorrow",
+                f'write port = "serial:/dev/serial/by-id/{link.name}" into rig.toml',
+            )
+    return None
+
+
+def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:
+    """It may send AT commands to a port that just came, unless udev's entry of port or device tells it not to."""
+    running = any(_text(each) == "ModemManager" for each in root.glob("proc/[0-9]*/comm"))
+    if not running:
+        return None
+    for place in (root / "sys/class/tty" / tty, device):
+        entry = _text(root / "run/udev/data" / f"c{_text(place / 'dev')}").splitlines()
+        if "E:ID_MM_DEVICE_IGNORE=1" in entry or "E:ID_MM_PORT_IGNORE=1" in entry:
+            return None
+    return Obstacle(
+        "ModemManager runs, and nothing tells it to leave the meter alone (ID_MM_DEVICE_IGNORE)", INSTALL
+    )
+
+
+def _latency(root: Path, tty: str) -> Obstacle | None:
+    """An FTDI converter hands over what it has after so long: it blurs each clock exchange by as much."""
+    text = _text(root / "sys/bus/usb-serial/devices" / tty / "latency_timer")
+    if not text.isdigit() or int(text) <= _LATENCY_LEAST_MS:
+        return None
+    return Obstacle(
+        f"its FTDI converter holds bytes back for {text} ms, and every clock exchange with them",
+        f"echo {_LATENCY_LEAST_MS} | sudo tee /sys/bus/usb-serial/devices/{tty}/latency_timer; to keep it: {INSTALL}",
+    )
+
+
+def _text(path: Path) -> str:
+    """What a file holds, stripped; nothing where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
