@@ -253,7 +253,7 @@ RESULT: dict[str, Any] = {
     "peak_memory_bytes": _m(31_400_000, 0, "B"),
     "alignment": {
         "method": "sync-edges",
-        "residual_s": 7e-7,
+        "residual_s": _m(7e-7, None, "s", "itself a measure of spread"),
         "checks": [
             {
                 "name": "sync-edges against exchanges",

@@ -13,14 +13,14 @@ from opjoule.cli.media import asked_media, media_order, run_media
 from opjoule.cli.planning import make_plan
 from opjoule.errors import BadInput, DeviceFault, RecordFault
 from opjoule.record.run_record import RunRecord
-from opjoule.report.media import KEYS, cells, compared, notes, print_media, read_index
+from opjoule.report.media import COMPARED, cells, compared, notes, print_media, read_index
 
 MEDIA = ["sd", "emmc", "ssd"]
 UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_per_s": "1/s"}
 
 
 def result(value: float, u: float | None, **changed) -> dict:
-    numbers = {key: {"value": value, "u": u, "unit": UNITS.get(key, "B")} for key in KEYS}
+    numbers = {each.key: {"value": value, "u": u, "unit": UNITS.get(each.key, "B")} for each in COMPARED}
     return {"schema": {"name": "result", "version": 2}, "simulated": True, **numbers, **changed}
 
 

@@ -15,11 +15,11 @@ from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.record.result import RESULT_VERSION
+from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord, write_json
 from opjoule.trace.journal import read_trace, to_parquet
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact
 
-NUMBERS = {"energy_j": "J", "power_w": "W", "voltage_v": "V", "duration_s": "s"}
 NO_BOUNDS = "the meter's error bounds are unknown: state it with --sensor"
 STATED_VOLTAGE = "the supply's voltage was stated by the user, not measured"
 
@@ -53,7 +53,8 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     trace = read_trace(record.directory)
     if len(trace) < 2:
         missing = {
-            key: Missing("the trace holds fewer than two samples", unit) for key, unit in NUMBERS.items()
+            each.key: Missing("the trace holds fewer than two samples", each.unit)
+            for each in YCSB.shown("traced")
         }
         return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
     cells = Cells.of(trace)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal
@@ -122,10 +122,9 @@ class Quantities:
         """The keys of result.json that a fault of this group makes wrong."""
         return list(dict.fromkeys(each.top for each in self if group in each.rests_on))
 
-    def replaced(self, changes: Mapping[str, Definition | None]) -> Quantities:
-        """The table with other quantities in the place of some, by their key; None: without them."""
-        found = (changes.get(each.key, each) for each in self)
-        return Quantities(each for each in found if each)
+    def changed(self, changes: Mapping[str, Mapping[str, Any]]) -> Quantities:
+        """The table with other fields of some quantities, by their key."""
+        return Quantities(replace(each, **changes.get(each.key, {})) for each in self)
 
     def figures(self, repeat: Repeat) -> Figures:
         """Every figure of one repeat by its path."""

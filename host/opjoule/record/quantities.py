@@ -1,7 +1,8 @@
 """The table of quantities: every number of result.json with its unit, words, formula and places.
 
-Here are those of every measurement; a study adds its own (operation_quantities.py). result.json and its check are made
-from them.
+Here are those of every measurement; a study adds its own (operation_quantities.py). A new quantity is a new row, with
+its formula, and nothing else: result.json and its check, the terminal, the report, the tables of
+docs/reference/run-record.md (host/quantities_page.py writes them) and what the tests expect are made from the rows.
 """
 
 from __future__ import annotations

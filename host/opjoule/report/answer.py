@@ -9,7 +9,9 @@ from typing import Any
 
 from opjoule.databases import known_databases
 from opjoule.errors import NewerSchema, RecordFault
+from opjoule.record.definition import Quantities
 from opjoule.record.result import read_result
+from opjoule.record.result_tables import YCSB, of_version
 from opjoule.record.run_record import RunRecord
 from opjoule.report.head import workload_words
 from opjoule.report.quantities import quantity, rounded_quantity
@@ -17,14 +19,6 @@ from opjoule.report.rounding import with_unit
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 PER_OPERATION = "energy_per_operation_j"
-MARGINAL_PER_OPERATION = "marginal_energy_per_operation_j"
-WRITE_BACK = "write_back_energy_j"
-HEADLINE = {
-    MARGINAL_PER_OPERATION: "above idle per operation",
-    PER_OPERATION: "in all per operation",
-    WRITE_BACK: "of it after the last operation",
-}
-"""The answer in order of reading, and the words for each."""
 TRACE_ONLY = "no workload was run, so there is no energy per operation."
 
 
@@ -65,6 +59,8 @@ class Answer:
     record: RunRecord
     result: Mapping[str, Any]
     problem: str = ""
+    quantities: Quantities = YCSB
+    """What its study has."""
 
     @property
     def run(self) -> Mapping[str, Any]:
@@ -111,9 +107,9 @@ class Answer:
             mean = "" if isinstance(power, Missing) else f"{in_words(power, 'in the mean')} (k = 2); "
             return f"{self.title}: {mean}{TRACE_ONLY}"
         parts = [
-            in_words(found, what)
-            for path, what in HEADLINE.items()
-            if not isinstance(found := self.quantity(path), Missing)
+            in_words(found, each.headline)
+            for each in self.quantities.shown("headline")
+            if not isinstance(found := self.quantity(each.key), Missing)
         ]
         if parts:
             return f"{self.subject.title}: {'; '.join(parts)} ({self.covers})."
@@ -164,20 +160,25 @@ _SIMULATED_TRACE = (
 _PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
 
 
-def open_answer(record_dir: Path) -> Answer:
+def open_answer(record_dir: Path, quantities: Quantities = YCSB) -> Answer:
     """Reads run.json and result.json of a record, whatever state its run ended in.
+
+    Args:
+        quantities: what the record's study has.
 
     Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
     record = RunRecord.open(record_dir)
     try:
         if record.intact("result.json").exists():
-            return Answer(record, read_result(record_dir))
+            result = read_result(record_dir)
+            return Answer(record, result, quantities=of_version(result["schema"]["version"], quantities))
     except NewerSchema:
         raise
     except RecordFault as fault:
-        return Answer(record, {}, str(fault))
-    return Answer(record, {}, record.faults[0] if record.faults else "the run wrote no result.json")
+        return Answer(record, {}, str(fault), quantities)
+    why = record.faults[0] if record.faults else "the run wrote no result.json"
+    return Answer(record, {}, why, quantities)
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:

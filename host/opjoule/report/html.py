@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from opjoule.record.definition import Quantities
+from opjoule.record.result_tables import YCSB
 from opjoule.report import sections
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
@@ -34,15 +36,16 @@ _SCRIPTS = (
 )
 
 
-def write_report(record_dir: Path) -> Path:
+def write_report(record_dir: Path, quantities: Quantities = YCSB) -> Path:
     """Writes `report.html` of a run record, whatever state the run ended in.
 
     Args:
         record_dir: directory of the record; parts that are missing or unreadable are named in the page.
+        quantities: what the record's study has.
     Returns: the path of the page, replaced as a whole.
     Raises: RecordFault: no readable run.json.
     """
-    answer = open_answer(record_dir)
+    answer = open_answer(record_dir, quantities)
     page = render(answer, read_timeline(answer.record))
     target = record_dir / "report.html"
     temporary = target.with_suffix(".html.tmp")
@@ -174,7 +177,7 @@ _CHART_NOTE = (
 def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
     """All tables of numbers."""
     return [
-        *repeats_table(answer.result),
+        *repeats_table(answer.result, answer.quantities),
         *sections.latency(answer, timeline.latency),
         *latency_histogram(timeline.latency_counts),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),

@@ -16,24 +16,16 @@ from rich.table import Table
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.record.result import read_result
+from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord, read_json, write_json
 from opjoule.report.markup import Element, element, row, table, text_of
-from opjoule.report.quantities import NONE, WORDS
+from opjoule.report.quantities import NONE
 from opjoule.report.rounding import rounded
 from opjoule.units import COVERAGE_FACTOR
 
 INDEX = "media.json"
 VERSION = 2
-KEYS = (
-    "energy_per_operation_j",
-    "marginal_energy_per_operation_j",
-    "power_w",
-    "throughput_per_s",
-    "bandwidth_bytes_per_s",
-    "disk_read_bytes",
-    "disk_written_bytes",
-)
-"""Quantities of result.json that are compared."""
+COMPARED = YCSB.shown("compared")
 _HERE = Path(__file__).parent
 
 
@@ -114,12 +106,12 @@ def media_of(runs: Sequence[MediumRun]) -> list[str]:
 
 
 def compared(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Mean of every quantity of KEYS over one medium's runs that have it, with `runs` saying how many.
+    """Mean of every quantity of COMPARED over one medium's runs that have it, with `runs` saying how many.
 
     The expanded uncertainty joins the largest of the runs' own (the sensor's errors are the same in all of them) with
     that of the mean of repeats; null, with a reason, where no run has the number, or one states no uncertainty.
     """
-    return {key: _mean([result.get(key, {}) for result in results]) for key in KEYS}
+    return {each.key: _mean([result.get(each.key, {}) for result in results]) for each in COMPARED}
 
 
 def _mean(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -145,7 +137,7 @@ def cells(runs: Sequence[MediumRun]) -> list[tuple[str, list[str]]]:
         for medium in media_of(runs)
     ]
     lines = [("runs with a result", [_count(runs, medium) for medium in media_of(runs)])]
-    return lines + [(WORDS[key][0], [_cell(mean[key]) for mean in means]) for key in KEYS]
+    return lines + [(each.label, [_cell(mean[each.key]) for mean in means]) for each in COMPARED]
 
 
 def _count(runs: Sequence[MediumRun], medium: str) -> str:

@@ -1,4 +1,4 @@
-"""The quantities of result.json in reading order, with the words for them.
+"""The quantities of result.json in reading order, with the words that their table has for them.
 
 Anything in result.json that has a value and a unit is found, known by name here or not: a report leaves nothing out.
 """
@@ -9,61 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opjoule.record.definition import Quantities
 from opjoule.report.rounding import Rounded, rounded
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
 
 NONE = "\N{EM DASH}"
-
-WORDS: dict[str, tuple[str, str]] = {
-    "marginal_energy_per_operation_j": (
-        "energy above idle per operation",
-        "marginal_energy_j over the operations: what the idle board would not have drawn",
-    ),
-    "energy_per_operation_j": ("energy per operation", "energy_j over the operations"),
-    "marginal_energy_j": ("energy above idle", "energy_j less idle power times the run's duration"),
-    "energy_j": ("energy", "the run's window, and what settle drew above idle"),
-    "run_energy_j": (
-        "… of the run alone",
-        "supply voltage times current, from the first operation to the last",
-    ),
-    "write_back_energy_j": (
-        "… after the last operation",
-        "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
-    ),
-    "harness_energy_j": (
-        "… of the loader",
-        "what the loader itself costs: the same workload without a database",
-    ),
-    "power_w": ("power", "mean of the run"),
-    "voltage_v": ("voltage", "mean of the supply's voltage, of a trace on its own"),
-    "idle_power_w": ("idle power", "mean before and after, in the same state"),
-    "duration_s": ("run", "first operation to last"),
-    "settle_s": ("settle", "last operation until writes were done and the power was at rest for 5 s"),
-    "operations": ("operations", "completed in the run"),
-    "throughput_per_s": ("throughput", "operations over the run's duration"),
-    "bandwidth_bytes_per_s": ("bandwidth", "bytes of values over the run's duration"),
-    "latency_s.mean": ("latency, mean", "time of one operation as the client sees it"),
-    "latency_s.p50": ("latency, median", "half of the operations took no longer"),
-    "latency_s.p95": ("latency, 95 %", "95 of 100 operations took no longer"),
-    "latency_s.p99": ("latency, 99 %", "99 of 100 operations took no longer"),
-    "latency_s.max": ("latency, longest", "the slowest operation"),
-    "cpu_fraction": ("CPU", "share of all cores that was busy during the run"),
-    "disk_read_bytes": ("disk read", "from and to the medium, run and settle"),
-    "disk_written_bytes": ("disk written", "from and to the medium, run and settle"),
-    "peak_memory_bytes": ("peak memory", "of the loader with the engine inside"),
-    "alignment.residual_s": ("alignment", "standard deviation of the clock evidence around the fitted map"),
-    "repeats": ("repeats", "whole cycles that the numbers above are the mean of"),
-    "seen_share": ("seen", "part of the run in which the meter converted the current"),
-    "lost_samples": ("lost samples", "conversions that were made and did not arrive"),
-}
-"""By path in result.json: the label and what it means. The order is the order of reading."""
-WORDS_OF_VERSION_1: dict[str, tuple[str, str]] = {
-    "energy_j": ("energy", "run and settle, idle power in it (result of schema version 1)"),
-    "energy_per_operation_j": ("energy per operation", "run and settle with idle power, over the operations"),
-    "settle_energy_j": ("… in settle", "drawn after the last operation, idle power in it"),
-    "settle_s": ("settle", "last operation until dirty pages were written"),
-}
-"""What the same keys meant in results of schema version 1."""
 
 
 @dataclass(frozen=True)
@@ -124,11 +74,23 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
     return Missing("not in result.json")
 
 
-def rows(result: Mapping[str, Any]) -> list[Row]:
-    """Every quantity of result.json: the known ones in reading order, then the rest in the file's order."""
-    found = list(_walk(result, ""))
-    order = [path for path in WORDS if path in found] + [path for path in found if path not in WORDS]
-    return [Row(path, *words(result, path), quantity(result, path)) for path in order]
+def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
+    """Every quantity of result.json: those of its table in reading order, then the rest in the file's order."""
+    found = list(_walk(result, "", table))
+    known = [each.key for each in table.shown("table") if each.label and each.key in found]
+    return [row(result, table, path) for path in [*known, *(path for path in found if path not in known)]]
+
+
+def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
+    """The quantity at a dotted path with its words; one that the table does not know is named by its path."""
+    known = table.get(path)
+    label = known.label if known else ""
+    return Row(
+        path,
+        label or path.replace("_", " ").replace(".", ", "),
+        known.meaning if known and label else "",
+        quantity(result, path),
+    )
 
 
 def quantity_text(of: Quantity) -> str:
@@ -150,18 +112,11 @@ def is_quantity(entry: object) -> bool:
     return isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys()
 
 
-def _walk(entry: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Paths of all quantities, and of the bare numbers that have words."""
+def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[str]:
+    """Paths of all quantities, and of the bare numbers that the table knows."""
     for key, value in entry.items():
         here = f"{path}.{key}" if path else key
-        if is_quantity(value) or (here in WORDS and isinstance(value, int | float)):
+        if is_quantity(value) or (table.get(here) and isinstance(value, int | float)):
             yield here
         elif isinstance(value, Mapping):
-            yield from _walk(value, here)
-
-
-def words(result: Mapping[str, Any], path: str) -> tuple[str, str]:
-    """Label and meaning of a path, as of the result's schema version."""
-    version = (result.get("schema") or {}).get("version")
-    known = WORDS_OF_VERSION_1 if version == 1 and path in WORDS_OF_VERSION_1 else WORDS
-    return known.get(path, (path.replace("_", " ").replace(".", ", "), ""))
+            yield from _walk(value, here, table)

@@ -6,24 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opjoule.operations.latency import Latency
+from opjoule.record.definition import Definition, Role
 from opjoule.report.advice import shares
-from opjoule.report.answer import HEADLINE, TRACE_ONLY, WRITE_BACK, Answer, in_words
+from opjoule.report.answer import TRACE_ONLY, Answer, in_words
 from opjoule.report.head import head_lines
 from opjoule.report.markup import Child, Element, element, row, table
-from opjoule.report.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows, words
+from opjoule.report.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
 from opjoule.report.rounding import percent, rounded
 from opjoule.units import Missing, from_json
-
-TILES = {
-    "energy_j": "energy in all",
-    "run_energy_j": "of the run alone",
-    "power_w": "power of the run",
-    "idle_power_w": "idle power",
-    "throughput_per_s": "throughput, operations",
-    "latency_s.p99": "latency, 99 %",
-}
-OWN_TABLES = ("budget.", "marginal_budget.", "headline_budget.", "by_operation.", "by_activity.")
-LATENCIES = ("mean", "p50", "p95", "p99", "max")
 
 
 def banners(answer: Answer) -> Element:
@@ -50,9 +40,9 @@ def headline(answer: Answer) -> Element:
             "header", kicker, title, element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
         )
     answers = [
-        _big(answer, path, what)
-        for path, what in HEADLINE.items()
-        if path in answer.result or path != WRITE_BACK
+        _big(answer, each.key, each.headline)
+        for each in answer.quantities.shown("headline")
+        if each.role is Role.HEADLINE or each.key in answer.result
     ]
     return element(
         "header",
@@ -60,7 +50,7 @@ def headline(answer: Answer) -> Element:
         title,
         *(element("p", line, class_="workload") for line in head_lines(answer.run)),
         element("div", *answers, class_="answers"),
-        element("dl", *(_tile(answer, path) for path in TILES), class_="tiles"),
+        element("dl", *(_tile(answer, each) for each in answer.quantities.shown("tile")), class_="tiles"),
     )
 
 
@@ -89,8 +79,8 @@ def _big(answer: Answer, path: str, what: str) -> Element:
     )
 
 
-def _tile(answer: Answer, path: str) -> Element:
-    line = Row(path, TILES[path], words(answer.result, path)[1], answer.quantity(path))
+def _tile(answer: Answer, shown: Definition) -> Element:
+    line = Row(shown.key, shown.tile, shown.meaning, answer.quantity(shown.key))
     return element(
         "div", element("dt", line.label), element("dd", line.brief), title=line.reason or line.meaning
     )
@@ -98,7 +88,9 @@ def _tile(answer: Answer, path: str) -> Element:
 
 def quantities(answer: Answer) -> list[Element]:
     """Every quantity of result.json that has no table of its own; a missing one with its reason."""
-    lines = [line for line in rows(answer.result) if not line.path.startswith(OWN_TABLES)]
+    own_tables = tuple({f"{each.top}." for each in answer.quantities if each.role is Role.PART})
+    found = rows(answer.result, answer.quantities)
+    lines = [line for line in found if not line.path.startswith(own_tables)]
     if not lines:
         why = TRACE_ONLY if answer.trace_only else answer.problem
         return [element("p", f"There are no results: {why}", class_="reason")]
@@ -220,16 +212,16 @@ def _budget_row(name: str, part: Mapping[str, Any], share: float | None) -> Elem
 
 def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
     """Latency percentiles of all operations and of each kind."""
-    found = {name: answer.quantity(f"latency_s.{name}") for name in LATENCIES}
+    known = [each for each in answer.quantities if each.role is Role.LATENCY]
+    found = [answer.quantity(each.key) for each in known]
     body = []
-    if not all(isinstance(one, Missing) for one in found.values()):
-        body.append(
-            row("all", *(element("span", quantity_text(one), class_="figure") for one in found.values()))
-        )
+    if not all(isinstance(one, Missing) for one in found):
+        body.append(row("all", *(element("span", quantity_text(one), class_="figure") for one in found)))
     for kind, measured in by_kind.items():
-        texts = (str(rounded(getattr(measured, name), None, "s")) for name in LATENCIES)
+        values_s = (getattr(measured, each.key.rpartition(".")[2], None) for each in known)
+        texts = (NONE if value_s is None else str(rounded(value_s, None, "s")) for value_s in values_s)
         body.append(row(kind, *(element("span", text, class_="figure") for text in texts)))
     if not body:
         return []
-    head = ("operation", "mean", "median", "95 %", "99 %", "longest")
+    head = ("operation", *(each.label.rpartition(", ")[2] for each in known))
     return [table(head, body, "Latency of the run's operations, on the board's clock")]

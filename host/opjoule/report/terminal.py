@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opjoule.record.definition import Definition, Quantities, Role
+from opjoule.record.result_tables import YCSB
 from opjoule.report.advice import largest_part, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
-from opjoule.report.quantities import NONE, Row, words
+from opjoule.report.quantities import NONE, row
 from opjoule.report.trace_summary import print_trace
 from opjoule.units import Missing
 
@@ -29,16 +32,17 @@ SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]
 
 
-def print_summary(record_dir: Path, console: Console | None = None) -> None:
+def print_summary(record_dir: Path, console: Console | None = None, quantities: Quantities = YCSB) -> None:
     """Prints what a run found; reads well in 80 columns, and without colours.
 
     Args:
         record_dir: directory of the record, complete or not.
         console: where to print; stdout if None.
+        quantities: what the record's study has.
     Raises: RecordFault: no readable run.json.
     """
     console = console or Console(highlight=False, markup=False)
-    answer = open_answer(record_dir)
+    answer = open_answer(record_dir, quantities)
     console.print()
     console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
     for line in head_lines(answer.run):
@@ -72,44 +76,28 @@ def _table(answer: Answer) -> Table:
 
 def lines(answer: Answer) -> Iterator[Line]:
     """The table: name, value, and what else belongs on the line."""
-
-    def shown(path: str) -> str:
-        return Row(path, *words(answer.result, path), answer.quantity(path)).brief
-
-    def reason(path: str) -> str:
-        found = answer.quantity(path)
-        return found.reason if isinstance(found, Missing) else ""
-
-    def energy(path: str, name: str, note: str) -> Line:
-        return name, shown(path), reason(path) or note
-
-    yield energy("marginal_energy_j", "above idle", "energy less idle power times the run's time")
-    if "settle_energy_j" in answer.result:  # schema version 1
-        yield energy("energy_j", "energy", "run and settle, idle power in it")
-        yield energy("settle_energy_j", "settle", f"{shown('settle_s')} after the last operation")
-    else:
-        yield energy("energy_j", "energy", "run, and settle above idle")
-        yield energy("run_energy_j", "run alone", f"{shown('duration_s')}, idle power in it")
-        yield energy(
-            "write_back_energy_j",
-            "write-back",
-            f"above idle, {shown('settle_s')} from the last operation to rest",
-        )
-    yield energy("harness_energy_j", "loader alone", "above idle, the work without a database")
-    yield "power", shown("power_w"), f"mean of the run; idle {shown('idle_power_w')}"
-    yield "throughput", shown("throughput_per_s"), f"operations; {shown('bandwidth_bytes_per_s')} of values"
-    yield "latency", shown("latency_s.mean"), _percentiles(answer, shown)
-    yield "CPU", shown("cpu_fraction"), f"of all cores; peak memory {shown('peak_memory_bytes')}"
-    yield "disk", shown("disk_written_bytes"), f"written, {shown('disk_read_bytes')} read"
-    yield "alignment", shown("alignment.residual_s"), _alignment(answer.result.get("alignment") or {})
-    yield "lost samples", shown("lost_samples"), ""
+    for each in answer.quantities.shown("line"):
+        if each.line and (each.required or each.key in answer.result):
+            name, note = each.line
+            yield name, _shown(answer, each.key), _note(answer, each, note)
 
 
-def _percentiles(answer: Answer, shown: Callable[[str], str]) -> str:
-    if isinstance(answer.quantity("latency_s.p50"), Missing):
-        return ""
-    names = {"p50": "median", "p95": "95 %", "p99": "99 %", "max": "longest"}
-    return "mean; " + ", ".join(f"{words} {shown(f'latency_s.{name}')}" for name, words in names.items())
+def _shown(answer: Answer, path: str) -> str:
+    return row(answer.result, answer.quantities, path).brief
+
+
+def _note(answer: Answer, of: Definition, note: str) -> str:
+    """The note with the texts that it names; of a missing energy the reason, of a missing latency nothing."""
+    found = answer.quantity(of.key)
+    if isinstance(found, Missing) and of.role in {Role.ENERGY, Role.LATENCY}:
+        return found.reason if of.role is Role.ENERGY else ""
+    if of.top == "alignment":
+        return _alignment(answer.result.get("alignment") or {})
+    named = [part for part in note.split("; ") if all(map(answer.quantities.get, _NAMED.findall(part)))]
+    return _NAMED.sub(lambda match: _shown(answer, match[1]), "; ".join(named))
+
+
+_NAMED = re.compile(r"{([^}]+)}")
 
 
 def _alignment(alignment: Mapping[str, Any]) -> str:

@@ -13,7 +13,6 @@ from opjoule.report.quantities import quantity_text
 from opjoule.units import Measured, Missing, Unstated
 
 SIMULATED = "SIMULATED: a program was at the other end of the port, not a meter"
-NAMES = {"power_w": "mean power", "voltage_v": "mean voltage", "energy_j": "energy", "duration_s": "time"}
 CLOCKS = {"host": "this computer's clock", "board": "the board's clock", "meter": "the meter's own clock"}
 
 
@@ -39,12 +38,12 @@ def print_trace(answer: Answer, console: Console | None = None) -> None:
 
 def lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
     """Name, value with interval, and what must be known of it."""
-    for key, name in NAMES.items():
-        found = answer.quantity(key)
+    for each in answer.quantities.shown("traced"):
+        key, found = each.key, answer.quantity(each.key)
         if key not in answer.result:
             continue
         note = found.reason if isinstance(found, Missing | Unstated) else "k = 2"
         if key == "duration_s" and isinstance(found, Measured):
             clock = str((answer.result.get("timebase") or {}).get("clock", "meter"))
             note = f"k = 2, by {CLOCKS.get(clock, clock)}"
-        yield name, quantity_text(found), note
+        yield each.traced, quantity_text(found), note

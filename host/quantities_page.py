@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Writes the tables of quantities in docs/reference/run-record.md anew, from the tables in opjoule.record."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "host"))
+
+from opjoule.record.definition import Definition, Quantities  # noqa: E402  # path set above
+from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS  # noqa: E402
+from opjoule.record.quantities import COMMON, SENSORS  # noqa: E402
+
+PAGE = ROOT / "docs" / "reference" / "run-record.md"
+START, END = "<!-- quantities: written by host/quantities_page.py -->", "<!-- /quantities -->"
+TABLES = {
+    "Of every measurement": (*COMMON, *SENSORS),
+    "Of a study that counts operations": OPERATIONS,
+    "Of a study of key-value stores": KEY_VALUE,
+}
+
+
+def table_lines(definitions: Iterable[Definition]) -> list[str]:
+    """A Markdown table of quantities in reading order; those of one group that mean the same share a line."""
+    lines: dict[tuple[str, str], list[Definition]] = {}
+    for each in Quantities(definitions):
+        group = each.key.rpartition(".")[0] or each.key
+        lines.setdefault((group, each.meaning), []).append(each)
+    head = ["| key | unit | name | what it is |", "|---|---|---|---|"]
+    return head + [_line(group, meaning, each) for (group, meaning), each in lines.items()]
+
+
+def _line(group: str, meaning: str, of: list[Definition]) -> str:
+    names = ", ".join(f"`{each.key.rpartition('.')[2]}`" for each in of)
+    key = f"`{of[0].key}`" if len(of) == 1 else f"`{group}`: {names}"
+    units = ", ".join(dict.fromkeys(each.unit for each in of))
+    label = of[0].label.removeprefix("… ")
+    return f"| {key} | {units} | {label} | {meaning} |"
+
+
+def written() -> str:
+    """What stands between the markers."""
+    parts = [f"{title}:\n\n" + "\n".join(table_lines(each)) for title, each in TABLES.items()]
+    return "\n\n".join(parts)
+
+
+def renewed(page: str) -> str:
+    """The page with its tables written anew.
+
+    Raises: ValueError: the page lacks a marker.
+    """
+    before, after = page.index(START) + len(START), page.index(END)
+    return f"{page[:before]}\n{written()}\n\n{page[after:]}"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
