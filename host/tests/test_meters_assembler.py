@@ -54,8 +54,8 @@ def test_codes_become_amperes_volts_and_centres_of_the_current_conversion():
 
 def test_a_lost_frame_is_a_gap_with_its_exact_charge():
     source = PairsSource()
-    frames = [source.frame() for _ in range(4)]
-    part, events = run([frames[0], frames[1], frames[3]])
+    frames = [source.frame() for _ in range(5)]
+    part, events = run([frames[0], frames[1], frames[3], frames[4]])
     (gap,) = gaps(events)
     lost_codes = source.codes[32:48]
     assert gap.lost_samples == 16
@@ -69,7 +69,7 @@ def test_a_lost_frame_is_a_gap_with_its_exact_charge():
 def test_frames_lost_at_the_start_are_a_gap_before_the_first_sample():
     source = PairsSource()
     source.frame()
-    _, events = run([source.frame()])
+    _, events = run([source.frame(), source.frame()])
     (gap,) = gaps(events)
     assert gap.lost_samples == 16
     assert gap.charge_c == pytest.approx(
@@ -121,7 +121,7 @@ def test_a_missed_conversion_between_frames_is_seen_by_its_time():
     source = PairsSource()
     frames = [source.frame()]
     source.ticks += PERIOD_TICKS
-    frames.append(source.frame())
+    frames += [source.frame(), source.frame()]
     _, events = run(frames)
     assert [gap.lost_samples for gap in gaps(events)] == [1]
     assert gaps(events)[0].charge_c is None
@@ -137,7 +137,7 @@ def test_a_bus_reading_between_shunt_conversions_is_no_loss():
     _, events = run(messages, mode=m.Mode.SHUNTS)
     assert gaps(events) == []
     # The same pause without the flag is a missed conversion.
-    messages[1] = frame(2, after_bus, 200, 0)
+    messages[1:] = [frame(2, after_bus, 200, 0), frame(4, after_bus + 2 * 1064, 400, 0)]
     _, events = run(messages, mode=m.Mode.SHUNTS)
     assert [gap.lost_samples for gap in gaps(events)] == [2]
 
@@ -198,8 +198,8 @@ def test_the_chips_own_overflow_bit_clips_a_frame_whose_codes_do_not_show_it():
 
 def test_clipped_conversions_of_a_lost_frame_are_known_from_the_next_one():
     source = PairsSource()
-    frames = [source.frame(), source.frame([FULL_SCALE] * 5 + [100] * 11), source.frame()]
-    _, events = run([frames[0], frames[2]])
+    frames = [source.frame(), source.frame([FULL_SCALE] * 5 + [100] * 11), source.frame(), source.frame()]
+    _, events = run([frames[0], *frames[2:]])
     assert [(gap.lost_samples, gap.clipped_samples) for gap in gaps(events)] == [(16, 5)]
 
 
@@ -215,7 +215,7 @@ def test_clipped_conversions_lost_at_the_end_are_known_from_the_final_status():
 
 def test_a_frame_that_contradicts_time_is_refused_and_its_charge_recovered():
     source = PairsSource()
-    frames = [source.frame() for _ in range(3)]
+    frames = [source.frame() for _ in range(4)]
     frames[1] = m.Pairs(
         0,
         0,
@@ -246,11 +246,11 @@ def forged(frame, ahead=0, ticks_ahead=0):
 @settings(max_examples=100, deadline=None)
 @given(
     st.integers(0, 9),
-    st.integers(-(1 << 31), (1 << 31) - 1).filter(lambda ahead: abs(ahead) > 300),
+    st.one_of(st.integers(-300, 300), st.integers(-(1 << 31), (1 << 31) - 1)).filter(bool),
     st.one_of(st.none(), st.integers(-(1 << 31), (1 << 31) - 1).filter(lambda ticks: abs(ticks) > 1 << 20)),
     st.booleans(),
 )
-def test_one_forged_frame_far_away_costs_itself_alone(place, ahead, ticks_ahead, beside):
+def test_one_forged_frame_that_is_not_the_next_costs_itself_alone(place, ahead, ticks_ahead, beside):
     """In the place of a right frame or beside it; its count, its time or both are wrong."""
     if ticks_ahead is None:
         ticks_ahead = ahead * PERIOD_TICKS
@@ -268,6 +268,40 @@ def test_one_forged_frame_far_away_costs_itself_alone(place, ahead, ticks_ahead,
     assert sum(gap.lost_samples for gap in gaps(events)) == (0 if beside else 16)
     assert part.losses({}).faults == {"frame_refused": 1}
     assert [event.name for event in events if isinstance(event, FaultEvent)] == ["frame_refused"]
+
+
+@pytest.mark.parametrize("ahead", [1, 15, 16, 100, 255, 256])
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_forged_frame_some_conversions_ahead_is_dropped_and_counted(ahead, beside):
+    """It has the time that it claims to have passed, so that nothing in it contradicts what came before it."""
+    source = PairsSource()
+    frames = [source.frame() for _ in range(40)]
+    got = [*frames[:20], forged(frames[20], ahead, ahead * PERIOD_TICKS), *frames[20 + (not beside) :]]
+    part, events = run(got)
+    assert sum(one.current_a.size for one in samples(events)) == (39 + beside) * 16
+    assert sum(gap.lost_samples for gap in gaps(events)) == (not beside) * 16
+    assert all(gap.charge_c is not None for gap in gaps(events))
+    assert part.losses({}).faults == {"frame_refused": 1}
+    assert part.losses({}).lost_samples == (not beside) * 16
+
+
+def test_a_frame_that_nothing_bears_out_before_the_line_closes_is_counted():
+    source = PairsSource()
+    frames = [source.frame() for _ in range(3)]
+    part, events = run([frames[0], frames[2]])
+    assert sum(one.current_a.size for one in samples(events)) == 16
+    assert part.losses({}).faults == {"frame_refused": 1}
+
+
+@pytest.mark.parametrize("lost", [1, 2, 15, 16])
+def test_a_true_gap_is_believed_with_the_next_frame_even_if_that_lost_some_before_it_too(lost):
+    source = PairsSource()
+    frames = [source.frame() for _ in range(60)]
+    at = [0, 1, 2 + lost, 4 + lost, 5 + lost]
+    part, events = run([frames[i] for i in at])
+    assert [gap.lost_samples for gap in gaps(events)] == [lost * 16, 16]
+    assert all(gap.charge_c is not None for gap in gaps(events))
+    assert part.losses({}).faults == {}
 
 
 @pytest.mark.parametrize("ahead", [100_000, -100_000])
@@ -332,6 +366,10 @@ def test_what_arrived_and_what_was_recovered_add_up_to_all_the_charge(kept, firs
     for keep, frame in zip([True, *kept[1:-1], True], frames, strict=True):
         if keep:
             events += part.take(frame, 0)
+    sums = source.shunt_sum & 0xFFFFFFFF, source.bus_sum & 0xFFFFFFFF
+    item = np.array([(source.index, *sums, 0)], dtype=m.Status.ITEM)
+    status = m.Status(m.State.IDLE, 2, source.ticks & 0xFFFFFFFF, 0, 0, 900, (0,) * 12, item)
+    events += part.take(status, 0)
     got = samples(events)
     arrived_c = sum(float(part_.current_a.sum()) for part_ in got) * PERIOD_NS * 1e-9
     recovered_c = sum(gap.charge_c for gap in gaps(events))
@@ -354,7 +392,7 @@ def test_damaged_bytes_never_give_a_wrong_sample_nor_a_wrong_charge(plan):
     part, reader = assembler(), FrameReader()
     messages = [parse(frame) for frame in reader.feed(spoil(stream, plan) + b"\0")]
     events = [event for message in messages for event in part.take(message, 0)]
-    known = part._conversions[0].next_index
+    known = part._conversions[0]._next_index
     (whole,) = samples(run([PairsSource().frame()])[1])
     first_ns = int(whole.meter_ns[0])
     for got in samples(events):

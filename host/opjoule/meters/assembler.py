@@ -87,7 +87,7 @@ class Assembler:
     def losses(self, link: Mapping[str, int]) -> Losses:
         """What was lost since start; `link`: counts of the line."""
         parts = self._conversions.values()
-        refused = {"frame_refused": sum(part.refused_frames for part in parts)}
+        refused = {"frame_refused": sum(part.unbelieved_frames for part in parts)}
         refused["count_jump"] = sum(part.count_jumps for part in parts)
         refused["sum_mismatch"] = sum(part.sum_mismatches for part in parts)
         faults = {name: count for name, count in {**self._faults, **refused}.items() if count}

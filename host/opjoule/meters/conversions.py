@@ -3,8 +3,8 @@
 Each frame says how many conversions came before it and the sum of all their codes. So a lost frame shows in
 the next one, and the exact sum of what it held with it: the charge of a gap is known, only its shape is lost.
 
-One damaged frame in 65,536 passes its check sum. So a frame that says a long time or many conversions have passed is
-believed only once others go on from it; until then what was known before it counts.
+One damaged frame in 65,536 passes its check sum. So a frame that leaves out conversions or time is believed only once
+others go on from it; until then what was known before it counts.
 """
 
 from typing import Final
@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.clocks.unwrap import WRAP
 from opjoule.meters.frames import (
     Block,
     Int64Array,
@@ -27,6 +28,8 @@ from opjoule.trace.power_trace import Gap
 
 MISSED_SHARE: Final = 1.5
 """A distance above this many periods holds conversions that were never read (chip clocks: +-10 %)."""
+BUS_READING_SHARE: Final = 4.0
+"""So many periods lie at most between two conversions with a bus reading between them (3 where both take as long)."""
 FASTEST_SHARE: Final = 0.5
 """Conversions cannot follow each other faster than this part of the period."""
 CLOCK_TOLERANCE: Final = 0.12
@@ -34,9 +37,11 @@ CLOCK_TOLERANCE: Final = 0.12
 PERIOD_MEMORY: Final = 1024
 """Conversions over which the measured period is averaged."""
 FAR_CONVERSIONS: Final = 256
-"""A frame further ahead than this waits for others to bear it out."""
+"""A frame further ahead than this is as far as one that contradicts what came before it."""
 AGREEING_FRAMES: Final = 3
-"""So many in a row, each going on from the one before, are believed against what came before them."""
+"""So many in a row that agree with each other are believed against what came before them."""
+AGREEING_NEAR: Final = 2
+"""So many of which the first may follow, some conversions lost, on what came before."""
 
 
 class ConversionAssembler:
@@ -68,9 +73,9 @@ class ConversionAssembler:
         self.sum_mismatches = 0
 
     @property
-    def next_index(self) -> int:
-        """Conversions since start up to the last frame, lost ones among them."""
-        return self._next_index
+    def unbelieved_frames(self) -> int:
+        """Frames refused so far, and those that wait for others to bear them out."""
+        return self.refused_frames + len(self._waiting)
 
     def begins(self, ticks: int) -> None:
         """Says about when sampling starts, unwrapped: a first frame far from it waits for others to bear it out."""
@@ -88,23 +93,47 @@ class ConversionAssembler:
         frame = SamplesFrame(message, take_apart(message, first_end_ticks))
         if np.any(np.diff(frame.block.end_ticks) <= 0) or self._is_past(frame.block):
             return [self._refuse(frame)]
-        follows = self._goes_on(frame, self._next_index, self._last_end_ticks)
-        if follows and (self._last_end_ticks is not None or self._is_near_start(frame.block)):
+        if self._is_next(frame, self._next_index, self._last_end_ticks):
             return [*self._refuse_waiting(), *self._accept(frame)]
         return self._wait(frame)
 
     def _wait(self, frame: SamplesFrame) -> list[MeterEvent]:
-        """Keeps a frame that is far from what is known, until enough others agree with it."""
+        """Keeps a frame that is not the next to what is known, until enough others agree with it."""
         events: list[MeterEvent] = []
         if self._waiting:
             before = self._waiting[-1]
-            index = before.message.first_index + len(before.block.shunt)
-            if not self._goes_on(frame, index, int(before.block.end_ticks[-1])):
+            place = before.message.first_index + len(before.block.shunt), int(before.block.end_ticks[-1])
+            agrees = self._goes_on if self._is_ahead(self._waiting[0]) else self._is_next
+            if not agrees(frame, *place):
                 events += self._refuse_waiting()
         self._waiting.append(frame)
-        if len(self._waiting) == AGREEING_FRAMES:
+        if len(self._waiting) >= (AGREEING_NEAR if self._is_near(self._waiting[0]) else AGREEING_FRAMES):
             events += self._believe_waiting()
         return events
+
+    def _is_ahead(self, frame: SamplesFrame) -> bool:
+        """Whether what is known leaves room for a frame, however far ahead."""
+        lost, end_ticks = (
+            signed_difference(frame.message.first_index, self._next_index, 32),
+            self._last_end_ticks,
+        )
+        return lost >= 0 and (end_ticks is None or self._has_time_for(frame.block, lost, end_ticks))
+
+    def _is_near(self, frame: SamplesFrame) -> bool:
+        """Whether a frame may follow on what is known, if some frames between them were lost."""
+        if self._last_end_ticks is None and not self._is_near_start(frame.block):
+            return False
+        return self._goes_on(frame, self._next_index, self._last_end_ticks)
+
+    def _is_next(self, frame: SamplesFrame, index: int, end_ticks: int | None) -> bool:
+        """Whether nothing lies between a conversion `index - 1` that ended at `end_ticks` and the frame."""
+        if frame.message.first_index != index % WRAP:
+            return False
+        if end_ticks is None:
+            return self._is_near_start(frame.block)
+        distance = int(frame.block.end_ticks[0]) - end_ticks
+        most = BUS_READING_SHARE if frame.message.flags & Flag.GAP_BEFORE else MISSED_SHARE
+        return FASTEST_SHARE * self._nominal_ticks <= distance <= most * self._period_ticks
 
     def _goes_on(self, frame: SamplesFrame, index: int, end_ticks: int | None) -> bool:
         """Whether a frame follows on a conversion `index - 1` that ended at `end_ticks`, and is not far from it."""
@@ -227,10 +256,7 @@ class ConversionAssembler:
             return []
         first, last = self._waiting[0], self._waiting[-1]
         end = last.message.first_index + len(last.block.shunt)
-        ahead = signed_difference(first.message.first_index, self._next_index, 32)
-        fits = ahead >= 0 and 0 <= signed_difference(conversions, end, 32) <= FAR_CONVERSIONS
-        if self._last_end_ticks is not None:
-            fits &= self._has_time_for(first.block, ahead, self._last_end_ticks)
+        fits = self._is_ahead(first) and 0 <= signed_difference(conversions, end, 32) <= FAR_CONVERSIONS
         return self._believe_waiting() if fits else self._refuse_waiting()
 
     def _centres_ns(self, end_ticks: Int64Array) -> Int64Array:
