@@ -261,3 +261,21 @@ class Absent:
 
     def closeDevice(self):
         raise AttributeError("'NoneType' object has no attribute 'reset'")
+
+
+class Resetting(SoftwareMonsoon):
+    """A device that is back on the bus after so many tries; meanwhile the library finds none."""
+
+    tries = 0
+
+    def __init__(self, *, absent_for, then_forbidden=0):
+        super().__init__()
+        self._absent, self._forbidden = absent_for, then_forbidden
+
+    def Connect(self, deviceType, serialno=None):
+        Resetting.tries += 1
+        if Resetting.tries <= self._absent:
+            Absent().Connect(deviceType)
+        if Resetting.tries <= self._absent + self._forbidden:
+            Forbidden().Connect(deviceType)
+        super().Connect(deviceType, serialno)

@@ -10,6 +10,7 @@ from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
 from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.meter import Patience
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
 from opjoule.meters.monsoon.packets import Column, decode, whole_packets
 from opjoule.meters.monsoon.reader import ProtocolSource
@@ -256,12 +257,47 @@ def test_another_model_than_asked_is_refused(opened):
 
 def test_a_missing_permission_answers_with_the_udev_rule():
     with pytest.raises(MeterFault, match=r"60-monsoon\.rules.*2ab9"):
-        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Forbidden")).open()
+        MonsoonMeter(
+            MonsoonSettings(),
+            ProtocolSource("software_monsoon", "Forbidden"),
+            (waiter := Waiter()).patience(),
+        ).open()
+    assert waiter.now_s == 0.0 and not waiter.said
 
 
-def test_a_missing_device_is_one_plain_line():
+class Waiter:
+    """A clock that only sleeping moves, and what was said meanwhile."""
+
+    def __init__(self):
+        self.now_s, self.said = 0.0, []
+
+    def patience(self):
+        return Patience(lambda: self.now_s, self.sleep, self.said.append)
+
+    def sleep(self, seconds):
+        self.now_s += seconds
+
+
+def test_a_missing_device_is_one_plain_line_after_the_time_of_a_reset():
+    waiter = Waiter()
     with pytest.raises(MeterFault, match=r"Unable to find device.*plugged in"):
-        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Absent")).open()
+        MonsoonMeter(
+            MonsoonSettings(), ProtocolSource("software_monsoon", "Absent"), waiter.patience()
+        ).open()
+    assert waiter.now_s == 10.0 and len(waiter.said) == 1 and "up to 10 s" in waiter.said[0]
+
+
+@pytest.mark.parametrize("arguments", [{"absent_for": 10}, {"absent_for": 8, "then_forbidden": 2}], ids=str)
+def test_a_device_that_resets_for_5_s_is_waited_for(arguments):
+    """udev gives the right to open it a moment after it is back: that is waited for, too."""
+    waiter = Waiter()
+    source = ProtocolSource("software_monsoon", "Resetting", arguments)
+    meter = MonsoonMeter(MonsoonSettings(), source, waiter.patience())
+    try:
+        assert meter.open().board == "HVPM"
+    finally:
+        meter.close()
+    assert waiter.now_s == 5.0 and len(waiter.said) == 1
 
 
 def test_an_unplugged_device_ends_the_run_with_its_reason(opened):

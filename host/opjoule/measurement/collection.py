@@ -126,7 +126,8 @@ class _Attempt:
             return step()
         except OpJouleError as error:
             self.failed = True
-            self._record.add_fault(str(error))
+            if str(error) not in self._record.faults:  # one damaged file stops several steps
+                self._record.add_fault(str(error))
             return None
 
 

@@ -3,11 +3,10 @@
 from typing import Any, Final
 
 from opjoule.errors import MeterFault
-from opjoule.meters.monsoon.reader import PERMISSION, MonsoonProtocol
+from opjoule.meters.monsoon.reader import LIBRARY, LIBUSB, PERMISSION, MonsoonProtocol
 
 VENDOR: Final = 0x2AB9
 PRODUCT: Final = 0x0001
-INSTALL: Final = "the Monsoon library is not installed: .venv/bin/pip install -r host/requirements/monsoon.in"
 
 
 def usb_protocol() -> MonsoonProtocol:
@@ -19,11 +18,11 @@ def usb_protocol() -> MonsoonProtocol:
         import usb.core  # noqa: PLC0415
         from Monsoon import pmapi  # noqa: PLC0415
     except ImportError:
-        raise MeterFault(INSTALL) from None
+        raise MeterFault(LIBRARY) from None
     try:
         found = list(usb.core.find(find_all=True, idVendor=VENDOR, idProduct=PRODUCT))
     except usb.core.NoBackendError:
-        raise MeterFault("libusb is missing: sudo apt-get install libusb-1.0-0") from None
+        raise MeterFault(LIBUSB) from None
     if not found:
         raise MeterFault("none is plugged in (USB 2ab9:0001): check its cable and its switch")
     _check_permission(found, usb.core.USBError)

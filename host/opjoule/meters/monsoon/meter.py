@@ -1,6 +1,9 @@
 """The Monsoon behind the meter interface."""
 
 import contextlib
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +11,7 @@ import numpy as np
 
 from opjoule.energy.sensor import SensorModel
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, SensorIdentity
+from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, SensorIdentity
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import (
@@ -21,11 +24,16 @@ from opjoule.meters.monsoon.models import (
     Model,
     Opcode,
 )
-from opjoule.meters.monsoon.reader import ProtocolSource, Reader
+from opjoule.meters.monsoon.reader import LIBRARY, LIBUSB, PERMISSION, ProtocolSource, Reader
 
 CALIBRATION_PERIOD_MS: Final = 1250
 SAMPLES_WITHOUT_END: Final = 0xFFFFFFFF
 VOLTAGE_CHANNEL_MAIN_USB: Final = 0
+RESET_LIMIT_S: Final = 10.0
+"""The library's closeDevice() resets the USB device, and its own reconnect() then waits 5 s for it."""
+RETRY_S: Final = 0.5
+NO_WAITING_MENDS: Final = (PERMISSION, LIBRARY, LIBUSB)
+"""But permission is looked at again after an absence: udev gives it a moment after the device is back."""
 
 
 @dataclass(frozen=True)
@@ -65,23 +73,42 @@ class MonsoonSettings:
         return model
 
 
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How a device that resets is waited for."""
+
+    clock_s: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    say: Callable[[str], None] = _to_stderr
+
+
 class MonsoonMeter:
     """A HVPM or LVPM; see Meter for the contract."""
 
-    def __init__(self, settings: MonsoonSettings, source: ProtocolSource | None = None) -> None:
+    def __init__(
+        self,
+        settings: MonsoonSettings,
+        source: ProtocolSource | None = None,
+        patience: Patience = Patience(),
+    ) -> None:
         self._settings, self._model = settings, settings.checked()
+        self._patience = patience
         self._source = source or ProtocolSource()
         self._reader: Reader | None = None
         self._assembler: MonsoonAssembler | None = None
 
     def open(self) -> MeterIdentity:
-        """Connects. Raises: MeterFault: none there, not allowed (with the udev rule), another model."""
+        """Connects; a device that is not there is waited for: it resets when its last user closes it.
+
+        Raises: MeterFault: none there, not allowed (with the udev rule), another model.
+        """
         self._reader = Reader(self._source)
         try:
-            self._reader.ask("connect", self._model.code, self._settings.serial_number)
-            with contextlib.suppress(MeterFault):
-                self._reader.ask("stop")  # left sampling by an earlier host
-            code = self._get(Opcode.HARDWARE_MODEL, 2)
+            code = self._hardware_model()
             if code != self._model.code:
                 found = next((each.name for each in MODELS.values() if each.code == code), f"model {code}")
                 raise MeterFault(
@@ -91,6 +118,35 @@ class MonsoonMeter:
         except BaseException:
             self.close()
             raise
+
+    def _hardware_model(self) -> int:
+        """Connects and asks for it, again and again until the time of a reset is over.
+
+        Raises: MeterFault: what the last try met; at once for what no waiting mends.
+        """
+        patience, waiting = self._patience, False
+        until_s = patience.clock_s() + RESET_LIMIT_S
+        while True:
+            try:
+                return self._connected()
+            except MeterGone:
+                raise
+            except MeterFault as fault:
+                final = not waiting and any(text in str(fault) for text in NO_WAITING_MENDS)
+                if final or patience.clock_s() >= until_s:
+                    raise
+            if not waiting:
+                patience.say(
+                    f"monsoon: not there; it resets for some seconds after use: up to {RESET_LIMIT_S:g} s"
+                )
+            waiting = True
+            patience.sleep(RETRY_S)
+
+    def _connected(self) -> int:
+        self._opened().ask("connect", self._model.code, self._settings.serial_number)
+        with contextlib.suppress(MeterFault):
+            self._opened().ask("stop")  # left sampling by an earlier host
+        return self._get(Opcode.HARDWARE_MODEL, 2)
 
     def configure(self) -> None:
         """Current limits first, then pass-through, then the voltage: power is applied last.

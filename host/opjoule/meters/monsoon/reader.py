@@ -40,6 +40,9 @@ PERMISSION: Final = (
     f"'sudo udevadm control --reload' and plug it in again: {UDEV_RULE}"
 )
 
+LIBRARY: Final = "the Monsoon library is not installed: .venv/bin/pip install -r host/requirements/monsoon.in"
+LIBUSB: Final = "libusb is missing: sudo apt-get install libusb-1.0-0"
+
 
 class MonsoonProtocol(Protocol):
     """The library's connection to one device: what of it is used here (Monsoon.pmapi)."""
