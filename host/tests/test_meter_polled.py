@@ -215,8 +215,10 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     root = hwmon_tree(tmp_path / "h")
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none")
+    assert "the driver does not say" in source.sensor_model().shunt_from
     assert any("shunt 0.01 ohm" in note and "mostly 0.1" in note for note in source.open().notes)
     assert source.sensor_model().shunt_ohm == 0.01
+    assert source.sensor_model().shunt_from == "the driver's shunt_resistor"
     assert source.sensor_model().current_max_a == pytest.approx(32.0)
     (root / "hwmon0/shunt_resistor").write_text("100000\n")
     assert not any("mostly 0.1" in note for note in source.open().notes)

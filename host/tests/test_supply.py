@@ -22,6 +22,7 @@ from opjoule.measurement.supply_check import NO_LIMIT, NOT_MEASURED, check_suppl
 from opjoule.measurement.supply_path import local_meter_warning, supply_path
 from opjoule.meters import open_meter
 from opjoule.record.run_record import RunRecord
+from opjoule.report.answer import open_answer
 from opjoule.report.head import head_lines
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
@@ -273,3 +274,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     assert result["energy_j"]["value"] > 0 and result["energy_j"]["u"] > 0
     assert run["found"]["supply"]["shunt_from"].startswith("taken") and run["found"]["warnings"]
     assert run["sensor"]["shunt_from"].startswith("taken")
+    head = head_lines(run)
+    assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "the common breakout's" in line for line in head)
+    assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
+    assert "a warning about the desk." in " ".join(each.text for each in open_answer(out).banners).lower()

@@ -108,7 +108,7 @@ class HwmonSource:
 
     def sensor_model(self) -> SensorModel:
         """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
-        chip = ina219_breakout()
+        chip = replace(ina219_breakout(), shunt_from="taken, the common breakout's: the driver does not say")
         if self._files and self._files.shunt_ohm:
             chip = replace(
                 chip,
