@@ -14,7 +14,8 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import write_operations, write_parquet
-from opjoule.record.run_record import RunRecord, write_json
+from opjoule.record.json_file import write_json
+from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import TraceJournal, to_parquet
 from opjoule.trace.power_trace import Gap
 

@@ -14,7 +14,8 @@ from opjoule.cli.measure import run_report
 from opjoule.cli.verify import run_verify
 from opjoule.errors import NewerSchema, OpJouleError, RecordFault
 from opjoule.measurement.collection import Evidence, collect
-from opjoule.record.run_record import RunRecord, write_json
+from opjoule.record.json_file import write_json
+from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
 from raw_record import OPERATIONS, REPEATS, finished_record, running_record
 

@@ -17,7 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 from opjoule.cli.measure import main
 from opjoule.cli.start import main as start
-from opjoule.record.run_record import RunRecord, write_json
+from opjoule.record.json_file import write_json
+from opjoule.record.run_record import RunRecord
 from raw_record import finished_record
 
 ROOT = Path(__file__).resolve().parents[2]

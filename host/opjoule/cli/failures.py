@@ -7,32 +7,13 @@ memory left) can happen at any line; it is told here with its path and a remedy.
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Final
 
 from opjoule.errors import Interrupted, OpJouleError
-
-_REMEDIES: Final = {
-    errno.ENOSPC: "free some space there, or give --out on another disk",
-    errno.EDQUOT: "your quota is used up: free some space there, or give --out on another disk",
-    errno.EROFS: "give --out on a disk that can be written",
-    errno.EACCES: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
-    errno.EPERM: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
-    errno.ENOENT: "it is not there, or was removed while it was in use",
-    errno.ENOTDIR: "a part of the path is a file: give another place",
-    errno.EISDIR: "a directory is in the place of a file: move it away",
-    errno.ENOTEMPTY: "it holds files: move them away",
-    errno.EEXIST: "it is there already: move it away, or give another place",
-    errno.ENAMETOOLONG: "give a shorter name",
-    errno.ELOOP: "its links lead in a circle",
-    errno.EMFILE: "too many files are open: raise 'ulimit -n'",
-    errno.ENOMEM: "close other programs",
-    errno.EIO: "the medium is failing: look at 'dmesg'",
-}
+from opjoule.system_errors import of_system
 
 
 def told(program: str, run: Callable[[], int]) -> int:
@@ -59,14 +40,6 @@ def told(program: str, run: Callable[[], int]) -> int:
         )
     except subprocess.SubprocessError as error:
         return _say(program, f"a program it needs failed: {error}; run host/measure.py doctor", 1)
-
-
-def of_system(error: OSError) -> str:
-    """An error of the operating system in one line: path, reason, what to do."""
-    where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
-    what = error.strerror or str(error) or type(error).__name__
-    remedy = _REMEDIES.get(error.errno or 0, "run host/measure.py doctor")
-    return f"{where}: {what}: {remedy}" if where else f"{what}: {remedy}"
 
 
 def one_line(text: str) -> str:

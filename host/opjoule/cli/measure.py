@@ -304,12 +304,16 @@ def _analyse(directory: Path) -> None:
     record = RunRecord.open(directory)
     if not record.is_finished and "cores" in record.contents["found"]:
         with record.held():
-            record.add_fault("the measurement was killed; this is what it had recorded, analysed afterwards")
+            record.add_fault(
+                "the measurement did not come to its end; this is what it had recorded, analysed afterwards"
+            )
             record.close_raw()
             collect(record, Evidence.of(record, ended_early=True))
     elif not record.is_finished and not record.contents["asked"].get("db"):
         with record.held():
-            record.add_fault("the recording was killed; this is what it had recorded, analysed afterwards")
+            record.add_fault(
+                "the recording did not come to its end; this is what it had recorded, analysed afterwards"
+            )
             record.close_raw()
             conclude_trace(record)
             record.finish("partial")

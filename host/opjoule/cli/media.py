@@ -14,10 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from opjoule.cli.failures import of_system
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
 from opjoule.measurement.plan import Plan
 from opjoule.report.media import MediumRun, look, print_media, write_index, write_media_report
+from opjoule.system_errors import of_system
 
 
 def asked_media(storage: str | None) -> list[str | None]:

@@ -8,19 +8,16 @@ import math
 import sys
 from dataclasses import asdict
 
-from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.errors import Interrupted, MeterFault
-from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.recording import Recording
 from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters import open_meter
-from opjoule.meters.capture import Capture, CaptureSummary
+from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter, sensor_entries
 from opjoule.record.run_record import RunRecord, check_out
-from opjoule.record.seals import SealWatch
 from opjoule.report.answer import open_answer
 from opjoule.report.trace_summary import print_trace
-from opjoule.trace.journal import TraceJournal
 
 _POLL_S = 0.1
 INTERRUPTED = "interrupted by the user (Ctrl-C)"
@@ -53,24 +50,18 @@ def _record(
     record: RunRecord, meter: Meter, seconds: float | None, progress: PhaseProgress
 ) -> tuple[CaptureSummary, str]:
     """Captures `seconds` of the meter's clock; returns what came and why it ended early, empty if it did not."""
-    journal, seals = TraceJournal(record.directory), SealWatch(record.directory)
-    exchanges = ExchangeFile(record.directory / "raw" / METER_EXCHANGES)
-    capture = Capture(meter, journal, exchanges)
+    recording = Recording(record, meter)
+    capture = recording.capture
     progress.watch(capture.history)
     progress.phase("record", seconds)
     interrupted = False
-    try:
-        seals.start()
-        capture.start()
-        while capture.trace_s < (seconds or math.inf) and not capture.wait(_POLL_S):
-            progress.advance_to(capture.trace_s)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        captured = capture.stop()
-        journal.close()
-        exchanges.close()
-        seals.stop()
+    with recording:
+        try:
+            while capture.trace_s < (seconds or math.inf) and not capture.wait(_POLL_S):
+                progress.advance_to(capture.trace_s)
+        except KeyboardInterrupt:
+            interrupted = True
+    captured = capture.summary
     if seconds is None or capture.trace_s >= seconds:
         reached = seconds is not None
         return captured, "" if reached else captured.ended or ""

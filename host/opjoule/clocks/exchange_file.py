@@ -7,6 +7,7 @@ from pathlib import Path
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.errors import RecordFault
+from opjoule.system_errors import naming
 
 _FIELDS = [field.name for field in dataclasses.fields(Exchange)]
 
@@ -18,16 +19,20 @@ class ExchangeFile:
     """
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = path.open("x", buffering=1)
-        self._file.write(",".join(_FIELDS) + "\n")
+        with naming(path):
+            self._file.write(",".join(_FIELDS) + "\n")
 
     def append(self, exchange: Exchange) -> None:
         """One exchange; stamps in ns."""
-        self._file.write(",".join(str(value) for value in dataclasses.astuple(exchange)) + "\n")
+        with naming(self._path):
+            self._file.write(",".join(str(value) for value in dataclasses.astuple(exchange)) + "\n")
 
     def close(self) -> None:
         """Ends the file."""
-        self._file.close()
+        with naming(self._path):
+            self._file.close()
 
 
 def read_exchanges(path: Path) -> list[Exchange]:

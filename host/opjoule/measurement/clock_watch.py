@@ -22,22 +22,31 @@ class ClockWatch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="clock-watch", daemon=True)
         self.failures = 0
+        self._error: OSError | None = None
 
     def start(self) -> None:
         """Begins at once."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread: from then on its file does not change. An exchange on its way is waited for."""
+        """Ends the thread: from then on its file does not change. An exchange on its way is waited for.
+
+        Raises: OSError: the file could not be written.
+        """
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
+        if self._error:
+            raise self._error
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._file.append(self._exchange())
-            except OpJouleError:
-                self.failures += 1
-            self._stop.wait(PERIOD_S)
-        self._file.close()
+        try:
+            while not self._stop.is_set():
+                try:
+                    self._file.append(self._exchange())
+                except OpJouleError:
+                    self.failures += 1
+                self._stop.wait(PERIOD_S)
+            self._file.close()
+        except OSError as error:
+            self._error = error

@@ -45,6 +45,11 @@ class Watched(Protocol):
         ...
 
     @property
+    def error(self) -> BaseException | None:
+        """What kept the capture from writing, or None."""
+        ...
+
+    @property
     def period_ns(self) -> int:
         """Mean distance of the samples so far [ns]; 0 before the second."""
         ...
@@ -91,7 +96,7 @@ class Execution:
         try:
             self._all(enough)
         finally:
-            with contextlib.suppress(RigFault):  # what ended the run is the error that counts
+            with contextlib.suppress(RigFault, OSError):  # what ended the run is the error that counts
                 self._fetch()
 
     def _all(self, enough: Callable[[int], bool]) -> None:
@@ -321,6 +326,8 @@ class Execution:
         return self._device.clock_exchange().far_received_ns
 
     def _check_meter(self) -> None:
+        if self._capture.error:
+            raise self._capture.error
         if why := self._capture.ended:
             raise MeterFault(
                 f"the meter stopped: {why}; the record up to here is in {self._record.directory}"

@@ -6,39 +6,32 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import opjoule
-from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.devices.interface import Device
-from opjoule.devices.state_gate import StateReport
+from opjoule.devices.state_gate import StateWatch
 from opjoule.errors import BadInput, OpJouleError
-from opjoule.measurement.clock_watch import ClockWatch
-from opjoule.measurement.collection import (
-    BOARD_EXCHANGES,
-    METER_EXCHANGES,
-    Evidence,
-    collect,
-    interim_result,
-)
+from opjoule.measurement.collection import Evidence, collect, interim_result
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.recording import Recording
 from opjoule.measurement.space import check_space
 from opjoule.measurement.supply_path import SupplyPath, stated_in
 from opjoule.measurement.until import Until
 from opjoule.measurement.ycsb_core import file_properties
 from opjoule.meters import Meter, open_meter
-from opjoule.meters.capture import Capture
+from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import sensor_entries
 from opjoule.record.run_record import RunRecord
-from opjoule.record.seals import SealWatch
 from opjoule.report.html import write_report
-from opjoule.trace.journal import TraceJournal
+from opjoule.system_errors import of_system
 
 
 def new_directory(folder: Path, plan: Plan) -> Path:
@@ -104,53 +97,64 @@ def measure(
 
 def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
     """Executes the plan under capture; what there is when it ends, in whatever way, is collected."""
-    journal = TraceJournal(record.directory)
-    raw = record.directory / "raw"
-    meter_exchanges = ExchangeFile(raw / METER_EXCHANGES)
-    capture = Capture(meter, journal, meter_exchanges)
-    progress.watch(capture.history)
-    watch = ClockWatch(device.clock_exchange, ExchangeFile(raw / BOARD_EXCHANGES))
-    execution = Execution(plan, device, capture, record, progress)
+    recording = Recording(record, meter, device.clock_exchange)
+    progress.watch(recording.capture.history)
+    execution = Execution(plan, device, recording.capture, record, progress)
     state = device.watch_state()
-    seals = SealWatch(record.directory)
-    ended_early = True
     try:
-        seals.start()
-        if state:
-            state.start()
-        capture.start()
-        watch.start()
-        execution.run(_enough(plan, record))
-        ended_early = False
+        with recording, _watched(state, record):
+            execution.run(_enough(plan, record))
+    except OSError as error:
+        raise OpJouleError(f"{of_system(error)}{_later(record)}") from error
     except (OpJouleError, KeyboardInterrupt) as error:
         record.add_fault(str(error) or "interrupted by the user (Ctrl-C)")
+        _conclude(record, recording.capture.summary, progress, ended_early=True)
         raise
+    _conclude(record, recording.capture.summary, progress, ended_early=False)
+
+
+@contextmanager
+def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
+    """Under the state gate; every limit that the run broke is a fault of it."""
+    if state is None:
+        yield
+        return
+    state.start()
+    try:
+        yield
     finally:
-        watch.stop()
-        captured = capture.stop()
-        progress.watch(None)
-        journal.close()
-        meter_exchanges.close()
-        seals.stop()
-        if state:
-            _keep_state(record, state.stop())
-        progress.phase("align, integrate, report", None)
+        found = state.stop()
+        record.update(state=asdict(found))
+        for line in found.broken:
+            record.add_fault(f"state of the board: {line}")
+
+
+def _conclude(
+    record: RunRecord, captured: CaptureSummary, progress: PhaseProgress, *, ended_early: bool
+) -> None:
+    """Result and report of what was recorded; cut off, the record says how they are made afterwards."""
+    progress.watch(None)
+    progress.phase("align, integrate, report", None)
+    try:
         for line in captured.fault_lines():
             record.add_fault(line)
         record.update(capture=captured.to_json())
-        _analyse(record, ended_early=ended_early)
-
-
-def _analyse(record: RunRecord, *, ended_early: bool) -> None:
-    """Result and report of what was recorded; interrupted, the record says how they are made afterwards."""
-    try:
         collect(record, Evidence.of(record, ended_early=ended_early))
         write_report(record.directory)
     except KeyboardInterrupt:
         if record.status == "partial":
-            again = f"host/measure.py report {record.directory} does it"
-            record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis: {again}")
+            record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis{_later(record)}")
         raise
+    except OSError as error:
+        record.add_fault(of_system(error))
+        raise OpJouleError(f"{of_system(error)}{_later(record)}") from error
+
+
+def _later(record: RunRecord) -> str:
+    """How what was recorded is analysed afterwards, where it is still there."""
+    if not record.path("run.json").exists():
+        return ""
+    return f"; then host/measure.py report {record.directory} analyses what was recorded"
 
 
 def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
@@ -158,13 +162,6 @@ def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
     if plan.until_u is None:
         return lambda repeats: True
     return Until(record, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
-
-
-def _keep_state(record: RunRecord, state: StateReport) -> None:
-    """The state of the board into run.json; every limit that the run broke is a fault of the run."""
-    record.update(state=asdict(state))
-    for line in state.broken:
-        record.add_fault(f"state of the board: {line}")
 
 
 def _check_plan(plan: Plan, device: Device) -> None:

@@ -14,9 +14,10 @@ from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.measurement.collection import METER_EXCHANGES
+from opjoule.record.json_file import write_json
 from opjoule.record.result import RESULT_VERSION
 from opjoule.record.result_tables import YCSB
-from opjoule.record.run_record import RunRecord, write_json
+from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace, to_parquet
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact
 

@@ -141,6 +141,11 @@ class Capture:
             raise self._error
         return self._summary
 
+    @property
+    def summary(self) -> CaptureSummary:
+        """What the capture has brought; to be read once it has ended."""
+        return self._summary
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Waits until the capture ends by itself; True if it has."""
         return self._ended.wait(timeout_s)
@@ -149,6 +154,11 @@ class Capture:
     def ended(self) -> str | None:
         """Why the capture ended by itself, or None."""
         return self._summary.ended
+
+    @property
+    def error(self) -> BaseException | None:
+        """What kept the capture from writing, and ended it."""
+        return self._error
 
     @property
     def latest(self) -> Latest | None:

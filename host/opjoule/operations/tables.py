@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.system_errors import naming, replacing
 from opjoule.trace.schemas import check_columns, check_version
 
 ROW_GROUP_ROWS: Final = 1 << 20
@@ -21,14 +22,12 @@ ROW_GROUP_ROWS: Final = 1 << 20
 
 def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
     """Writes a parquet file part by part under a temporary name, then renames it: it is whole or absent."""
-    temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("wb") as file:
+    with replacing(path) as temporary, temporary.open("wb") as file, naming(path):
         with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
             for part in parts:
                 writer.write_table(part, row_group_size=ROW_GROUP_ROWS)
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(path)
 
 
 def read_parquet(path: Path, name: str, newest: int) -> pa.Table:

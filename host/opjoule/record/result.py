@@ -12,8 +12,8 @@ from typing import Any, Final
 from opjoule.energy.budget import Budget
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.definition import Definition, Quantities
+from opjoule.record.json_file import read_json, write_json
 from opjoule.record.result_tables import YCSB
-from opjoule.record.run_record import read_json, write_json
 from opjoule.units import Measured, Missing, Unstated
 
 RESULT_VERSION: Final = 2

@@ -13,12 +13,14 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 from opjoule.errors import BadInput, NewerSchema, RecordFault
+from opjoule.record.json_file import read_json, write_json
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
+from opjoule.system_errors import NO_ROOM
 
 RUN_VERSION = 2
 """Version 1 had checksums of its raw files alone, and neither seals nor a checksum of run.json."""
@@ -32,6 +34,9 @@ NOT_COVERED = (
     "simulator-imperfections.json",
 )
 """Files without a checksum: the first has its own, the second can be made anew, the rest belongs to the simulator."""
+RESERVE = "reserve.tmp"
+RESERVE_BYTES = 1 << 17
+"""More than run.json takes, which is written anew before it replaces the old one."""
 Status = Literal["partial", "complete", "failed"]
 STATUSES: tuple[Status, ...] = ("partial", "complete", "failed")
 
@@ -71,6 +76,7 @@ class RunRecord:
             },
         )
         record._write()
+        _reserve(directory)
         return record
 
     @classmethod
@@ -121,7 +127,9 @@ class RunRecord:
         self._write()
 
     def add_fault(self, line: str, withholds: Sequence[str] = ()) -> None:
-        """Adds one line to the list of what went wrong.
+        """Adds one line to the list of what went wrong, on a full medium with the room that was kept for it.
+
+        Where it cannot be written at all, it waits for the next writing; that one raises.
 
         Args:
             withholds: groups of figures (record/withheld.py) that it makes wrong.
@@ -129,7 +137,13 @@ class RunRecord:
         self._contents["faults"] = [*self.faults, line]
         for group in withholds:
             self._contents.setdefault("withheld", {}).setdefault(group, line)
-        self._write()
+        try:
+            self._write()
+        except OSError as error:
+            if error.errno in NO_ROOM:
+                self.path(RESERVE).unlink(missing_ok=True)
+            with suppress(OSError):
+                self._write()
 
     @property
     def withheld(self) -> dict[str, str]:
@@ -140,6 +154,7 @@ class RunRecord:
         """The last word on the run: final status and the SHA-256 of every file; none of them changes from then on."""
         if status not in STATUSES:
             raise ValueError(f"status '{status}' is none of {', '.join(STATUSES)}")
+        self.path(RESERVE).unlink(missing_ok=True)
         self._contents.pop("checksums", None)
         self._problems = dict(self._contents.get("damaged", {}))
         self.update(checksums=checksums(self.directory), status=status)
@@ -265,21 +280,6 @@ def reading(directory: Path) -> Iterator[None]:
         raise RecordFault(f"{directory} is damaged: {str(fault).splitlines()[0]:.120}") from fault
 
 
-def read_json(path: Path) -> Any:
-    """What a JSON file holds.
-
-    Raises: FileNotFoundError. RecordFault: it cannot be read, or is no JSON.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise
-    except OSError as fault:
-        raise RecordFault(f"{path} cannot be read: {fault.strerror}") from None
-    except (ValueError, RecursionError) as fault:
-        raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
-
-
 def _digest(contents: Mapping[str, Any]) -> str:
     """SHA-256 of everything but the digest itself, in one writing."""
     rest = {key: value for key, value in contents.items() if key != DIGEST}
@@ -288,21 +288,10 @@ def _digest(contents: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def write_json(path: Path, contents: Mapping[str, Any]) -> None:
-    """Replaces a JSON file as a whole: temporary file, fsync, rename, fsync of the directory."""
-    temporary = path.with_name(path.name + ".tmp")
-    # A name that is no UTF-8 becomes an escape, which JSON reads back.
-    with temporary.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        json.dump(contents, file, indent=2, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+def _reserve(directory: Path) -> None:
+    """Keeps some room, so that run.json can still say why a run ended when its medium is full."""
+    with (directory / RESERVE).open("wb") as file, suppress(OSError):  # some file systems cannot reserve
+        os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
 
 def checksums(directory: Path) -> dict[str, str]:

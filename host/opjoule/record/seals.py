@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opjoule.errors import RecordFault
+from opjoule.system_errors import naming
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -56,17 +57,19 @@ class SealWatch:
         with self._lock:
             for path in _raw_files(self._raw):
                 self._seal(path)
-            self._file.flush()
+            with naming(self._raw / SEALS):
+                self._file.flush()
 
     def stop(self) -> None:
         """A last seal; from then on the raw files do not change."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
-        try:
-            self.seal()
-        finally:
-            self._file.close()
+        with naming(self._raw / SEALS):
+            try:
+                self.seal()
+            finally:
+                self._file.close()
 
     def _run(self) -> None:
         while not self._ended.wait(PERIOD_S):

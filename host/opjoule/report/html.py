@@ -20,6 +20,7 @@ from opjoule.report.panels import panels
 from opjoule.report.provenance import losses, provenance
 from opjoule.report.repeats import repeats_table
 from opjoule.report.timeline import Timeline, phase_kind, read_timeline
+from opjoule.system_errors import naming, replacing
 from opjoule.units import Measured, Missing
 
 _HERE = Path(__file__).parent
@@ -48,9 +49,8 @@ def write_report(record_dir: Path, quantities: Quantities = YCSB) -> Path:
     answer = open_answer(record_dir, quantities)
     page = render(answer, read_timeline(answer.record))
     target = record_dir / "report.html"
-    temporary = target.with_suffix(".html.tmp")
-    temporary.write_text(page, encoding="utf-8")
-    temporary.replace(target)
+    with replacing(target) as temporary, naming(target):
+        temporary.write_text(page, encoding="utf-8")
     return target
 
 

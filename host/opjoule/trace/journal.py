@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opjoule.errors import RecordFault
+from opjoule.system_errors import naming, replacing
 from opjoule.trace import schemas
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.trace.supply_line import BusReadings
@@ -49,32 +51,37 @@ class _Stream:
     """One append-only Arrow stream file with rows waiting in memory."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
         self._file = path.open("xb")
         self._schema = schema
-        self._writer = pa.ipc.new_stream(self._file, schema)
         self._waiting: list[pa.RecordBatch] = []
-        self._writer.write_batch(
-            pa.RecordBatch.from_pylist([], schema)
-        )  # the schema reaches the file with the first batch
-        self._file.flush()
+        with naming(path):
+            self._writer = pa.ipc.new_stream(self._file, schema)
+            # The schema reaches the file with the first batch.
+            self._writer.write_batch(pa.RecordBatch.from_pylist([], schema))
+            self._file.flush()
 
     def append(self, columns: list[Any]) -> None:
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
         self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def flush(self) -> None:
-        if self._waiting:
-            table = pa.Table.from_batches(self._waiting).combine_chunks()
-            self._writer.write_table(table)
-            self._waiting.clear()
-        self._file.flush()
+        with naming(self._path):
+            if self._waiting:
+                table = pa.Table.from_batches(self._waiting).combine_chunks()
+                self._writer.write_table(table)
+                self._waiting.clear()
+            self._file.flush()
 
     def close(self) -> None:
-        self.flush()
-        self._writer.close()
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
+        with naming(self._path):
+            try:
+                self.flush()
+                self._writer.close()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            finally:
+                self._file.close()
 
 
 class TraceJournal:
@@ -145,9 +152,13 @@ class TraceJournal:
         self._flushed_s = time.monotonic()
 
     def close(self) -> None:
-        """Ends the streams and waits until they are on the medium."""
-        for stream in self._streams.values():
-            stream.close()
+        """Ends the streams and waits until they are on the medium.
+
+        Raises: OSError: the first that cannot be written; all are closed.
+        """
+        with ExitStack() as closing:
+            for stream in self._streams.values():
+                closing.callback(stream.close)
 
     def _stream(self, name: str, sensor: int = 0) -> _Stream:
         """The stream of one table; made when a further sensor first needs it."""
@@ -251,11 +262,10 @@ def _convert(directory: Path, name: str, sensor: int) -> Path:
     schema, _ = TABLES[name]
     file_name = _file_name(name, sensor)
     target = directory / f"{file_name}.parquet"
-    temporary = target.with_suffix(".parquet.tmp")
     batches = read_stream(directory / "raw" / f"{file_name}.arrows", name)
     if name == "power" and (directory / "raw" / f"{_file_name('bus', sensor)}.arrows").exists():
         batches = _on_supply_line(batches, read_trace(directory, sensor).voltage_v)
-    with temporary.open("wb") as file:
+    with replacing(target) as temporary, temporary.open("wb") as file, naming(target):
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
             waiting: list[pa.RecordBatch] = []
             for batch in batches:
@@ -266,7 +276,6 @@ def _convert(directory: Path, name: str, sensor: int) -> Path:
             writer.write_table(pa.Table.from_batches(waiting, schema))
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(target)
     return target
 
 

@@ -17,6 +17,7 @@ from collections import deque
 from pathlib import Path
 from typing import IO
 
+from opjoule.system_errors import naming
 from opjoule.twin.power_model import Activity, PowerModel
 
 MARGIN_NS = 300_000_000
@@ -100,6 +101,8 @@ class Feed:
         self._lock = threading.Lock()
         self._loader_runs = False
         self._copy: IO[str] | None = None
+        self._copy_path = folder
+        self._copy_error: OSError | None = None
         self._pending: list[tuple[int, int, str]] = []
         self._queue_history: deque[tuple[int, float]] = deque([(0, 0.0)])
         self._order = 0
@@ -124,15 +127,22 @@ class Feed:
             self._loader_runs = True
             self._reader.start(self._newest_ns, on_medium=on_medium)
             self._copy = copy.open("w")
+            self._copy_path, self._copy_error = copy, None
 
     def loader_ended(self) -> None:
-        """The loader has exited: what it wrote is carried, then the board is idle."""
+        """The loader has exited: what it wrote is carried, then the board is idle.
+
+        Raises: OSError: its samples could not all be copied.
+        """
         with self._lock:
             self._carry()
             self._loader_runs = False
-            if self._copy:
-                self._copy.close()
-                self._copy = None
+            copy, self._copy = self._copy, None
+            with naming(self._copy_path):
+                if self._copy_error:
+                    raise self._copy_error
+                if copy:
+                    copy.close()
 
     def pending_bytes(self, board_ns: int) -> int:
         """Bytes in the simulated medium's write queue at `board_ns`, which must not go back between calls."""
@@ -184,8 +194,11 @@ class Feed:
             self._idle_until(now_ns)
             return
         for line in samples:
-            if self._copy:
-                self._copy.write(line + "\n")
+            if self._copy and not self._copy_error:
+                try:
+                    self._copy.write(line + "\n")
+                except OSError as error:  # the record's disk is full: told when the loader has ended
+                    self._copy_error = error
             if activity := self._reader.row(line):
                 self._draw(activity)
 

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from opjoule.devices.local import LocalDevice, file_options, loader_files, start
 from opjoule.devices.operation_stream import OperationStream
 from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
+from opjoule.system_errors import replacing
 from opjoule.twin.feed import DELAY_NS, Feed
 from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import load_model
@@ -187,9 +189,12 @@ class TwinRig:
         written, record = Path(self._folder.name), self._truth.parent
         if not record.is_dir() or not (written / "truth.json").exists():
             return
-        shutil.copyfile(written / "truth.json", self._truth)
-        if self._course:
-            shutil.copyfile(written / "course.csv", record / COURSE)
+        for name, target in {
+            "truth.json": self._truth,
+            **({"course.csv": record / COURSE} if self._course else {}),
+        }.items():
+            with replacing(target) as temporary:
+                shutil.copyfile(written / name, temporary)
         self._imperfections.write(record / IMPERFECTIONS, self._seed)
 
     def close(self) -> None:
@@ -201,6 +206,7 @@ class TwinRig:
             self._simulator.terminate()
             self._simulator.wait()
         self._log.close()
-        self._tell()
+        with suppress(OSError):  # a full disk: what kept the record from its end is the error that counts
+            self._tell()
         shutil.rmtree(self._storage, ignore_errors=True)
         self._folder.cleanup()

@@ -1,0 +1,62 @@
+"""What the computer does to a file: a full disk, a folder that is gone. In one line, with its path and what to do."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+_REMEDIES: Final = {
+    errno.ENOSPC: "free some space there, or give --out on another disk",
+    errno.EDQUOT: "your quota is used up: free some space there, or give --out on another disk",
+    errno.EROFS: "give --out on a disk that can be written",
+    errno.EACCES: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
+    errno.EPERM: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
+    errno.ENOENT: "it is not there, or was removed while it was in use",
+    errno.ENOTDIR: "a part of the path is a file: give another place",
+    errno.EISDIR: "a directory is in the place of a file: move it away",
+    errno.ENOTEMPTY: "it holds files: move them away",
+    errno.EEXIST: "it is there already: move it away, or give another place",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "its links lead in a circle",
+    errno.EMFILE: "too many files are open: raise 'ulimit -n'",
+    errno.ENOMEM: "close other programs",
+    errno.EIO: "the medium is failing: look at 'dmesg'",
+}
+
+
+def of_system(error: OSError) -> str:
+    """An error of the operating system in one line: path, reason, what to do."""
+    where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    what = error.strerror or str(error) or type(error).__name__
+    remedy = _REMEDIES.get(error.errno or 0, "run host/measure.py doctor")
+    return f"{where}: {what}: {remedy}" if where else f"{what}: {remedy}"
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Around what is done with an open file: the system's error, which names none then, gets its path."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file that takes the place of `path` at the end; one that cannot be finished leaves no trace."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
