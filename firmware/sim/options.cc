@@ -96,6 +96,18 @@ void add_sensor(Options& options, const std::string& value) {
   options.sensors.push_back(choice);
 }
 
+void set_ready_flag(Options& options, const std::string& value) {
+  ReadyFlag& flag = options.imperfections.ready_flag;
+  if (value == "never-set")
+    flag = ReadyFlag::kNeverSet;
+  else if (value == "kept-by-read")
+    flag = ReadyFlag::kKeptByRead;
+  else if (value == "never-cleared")
+    flag = ReadyFlag::kNeverCleared;
+  else
+    unfit("--ready-flag", value, "never-set, kept-by-read or never-cleared");
+}
+
 /// AT_S,CLOCKS, or boot,CLOCKS.
 void set_held_data(Options& options, const std::string& value) {
   const auto parts = split(value, ',');
@@ -216,6 +228,8 @@ std::vector<Option> imperfection_options() {
                o.imperfections.quantisation =
                    truncate ? Quantisation::kTruncate : Quantisation::kRound;
              }),
+      {"--ready-flag", "never-set|kept-by-read|never-cleared",
+       "how the INA219's conversion-ready flag differs from the data sheet's", set_ready_flag},
       number("--drop-bytes", "RATE", "probability that a byte to the host is lost", 0, 1,
              [](Options& o, double v) { o.drop_rate = v; }),
       {"--seed", "N", "of noise, wander and lost bytes (default 1)", set_seed},

@@ -12,6 +12,14 @@ namespace opjoule::rig {
 /// the INA219 does; the difference is half a step.
 enum class Quantisation { kRound, kTruncate };
 
+/// How the INA219's conversion-ready flag behaves: as the data sheet says, or as a clone's may.
+enum class ReadyFlag {
+  kAsStated,
+  kNeverSet,
+  kKeptByRead,    ///< reading the power register does not clear it, a written mode does
+  kNeverCleared,  ///< nothing does
+};
+
 struct Imperfections {
   double shunt_ohm = 0.1;     ///< true resistance of the shunt
   double noise_uv = 0;        ///< r.m.s. of white noise on a shunt conversion of 532 us [uV]
@@ -21,6 +29,7 @@ struct Imperfections {
   double bus_offset_v = 0;    ///< of the bus path [V]
   OscillatorErrors clock;     ///< of the chip's own oscillator; fast converts faster
   Quantisation quantisation = Quantisation::kRound;
+  ReadyFlag ready_flag = ReadyFlag::kAsStated;
 };
 
 /// What the converter sees of a mean bus voltage [V].

@@ -51,7 +51,8 @@ void Ina219::configure(std::uint16_t value, double now_s) {
   }
   configuration_ = value;
   const unsigned mode = mode_of(value);
-  if (converts(mode)) conversion_ready_ = false;
+  if (converts(mode) && imperfections_.ready_flag != ReadyFlag::kNeverCleared)
+    conversion_ready_ = false;
   std::vector<ConversionStep> steps;
   const auto add = [&](Channel channel, unsigned field) {
     const auto adc = adc_setting(field);
@@ -104,7 +105,7 @@ void Ina219::conversion_ended(const ConversionStep& step, double start_s, double
   }
   if (!last) return;
   multiply();
-  conversion_ready_ = true;
+  conversion_ready_ = imperfections_.ready_flag != ReadyFlag::kNeverSet;
 }
 
 /// Current and power from the calibration register, equations 4 and 5 of 8.5.2.
@@ -139,7 +140,8 @@ std::uint64_t Ina219::read_register(std::uint8_t pointer, double now_s) {
     case kBus:
       return bus_register();
     case kPower:
-      conversion_ready_ = false;  // 8.6.3.2, condition 2
+      // 8.6.3.2, condition 2
+      if (imperfections_.ready_flag == ReadyFlag::kAsStated) conversion_ready_ = false;
       return power_code_;
     case kCurrent:
       return static_cast<std::uint16_t>(current_code_);

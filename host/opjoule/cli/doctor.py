@@ -21,8 +21,10 @@ from opjoule.errors import OpJouleError
 from opjoule.measurement.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
 from opjoule.meters import Meter, open_meter
 from opjoule.meters.interface import SensorIdentity
+from opjoule.meters.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.meters.registry import Address
 from opjoule.meters.serial_host import serial_obstacles
+from opjoule.meters.serial_options import sensor_numbers
 
 _FREE_BYTES_MIN = 2 << 30
 
@@ -154,6 +156,17 @@ def _meter(rig: Rig) -> Iterator[Finding]:
         yield Finding("shunt", True, shunt)
     for note in identity.notes:
         yield Finding("meter", True, note)
+    if identity.kind == "serial" and identity.sensors:
+        yield from _ready_flags(rig)
+
+
+def _ready_flags(rig: Rig) -> Iterator[Finding]:
+    """Of each sensor that is recorded: whether the firmware can rest on its flag."""
+    address = Address.of(rig.meter)
+    for sensor in sensor_numbers(address.options):
+        trial = try_ready_flag(address.needed_place(), sensor)
+        if trial is not None:
+            yield Finding("ready flag", not trial.trouble, f"sensor {sensor}, {trial.words}", OTHER_WAY)
 
 
 def _shunt(meter: Meter) -> str:

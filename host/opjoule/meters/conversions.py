@@ -113,10 +113,8 @@ class ConversionAssembler:
 
     def _is_ahead(self, frame: SamplesFrame) -> bool:
         """Whether what is known leaves room for a frame, however far ahead."""
-        lost, end_ticks = (
-            signed_difference(frame.message.first_index, self._next_index, 32),
-            self._last_end_ticks,
-        )
+        end_ticks = self._last_end_ticks
+        lost = signed_difference(frame.message.first_index, self._next_index, 32)
         return lost >= 0 and (end_ticks is None or self._has_time_for(frame.block, lost, end_ticks))
 
     def _is_near(self, frame: SamplesFrame) -> bool:
