@@ -111,12 +111,12 @@ def make_environment(lock: Path, log: Path) -> None:
     logged([*pip, "install", "--require-hashes", "-r", str(lock)], log)
 
 
-def cmake_build(source: Path, build: Path, log: Path, target: str | None = None) -> None:
-    """Configures and builds one CMake project with Ninja."""
+def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
+    """Configures one CMake project with Ninja, and builds targets of it."""
     configure = ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     if not (build / "build.ninja").exists():
         logged(configure, log)
-    logged(["cmake", "--build", str(build), *(["--target", target] if target else [])], log)
+    logged(["cmake", "--build", str(build), "--target", *targets], log)
 
 
 def build_firmware(log: Path, environment: str = "uno") -> None:
@@ -197,7 +197,7 @@ def _steps(needs: Needs) -> list[Step]:
         )
     )
     if needs.loader:
-        steps.append(_cmake_step("loader", "loader", ROOT / "loader-cpp"))
+        steps.append(_cmake_step("loader", "loader and probe", ROOT / "loader-cpp", "loader", "probe"))
     if needs.board:
         steps.append(_board_step(needs.board))
     if needs.ycsb:
@@ -206,7 +206,7 @@ def _steps(needs: Needs) -> list[Step]:
             Step("ycsb", "YCSB's core, from Maven Central", (YCSB_PINS,), fetch_ycsb, core, lane="ycsb")
         )
     if needs.simulate:
-        steps.append(_cmake_step("rig-sim", "rig simulator", ROOT / "firmware" / "sim"))
+        steps.append(_cmake_step("rig-sim", "rig simulator", ROOT / "firmware" / "sim", "rig-sim"))
         steps.append(_firmware_step("firmware", "firmware", "uno"))
         if needs.test:
             steps.append(
@@ -231,9 +231,11 @@ def _packages_step(section: str) -> Step:
     )
 
 
-def _cmake_step(name: str, title: str, source: Path) -> Step:
+def _cmake_step(name: str, title: str, source: Path, *targets: str) -> Step:
     build = BUILD / name
-    return Step(name, title, (source,), lambda log: cmake_build(source, build, log, name), build / name)
+    return Step(
+        name, title, (source,), lambda log: cmake_build(source, build, log, *targets), build / targets[-1]
+    )
 
 
 def _board_step(architecture: str) -> Step:

@@ -13,7 +13,7 @@
 namespace opjoule {
 namespace {
 
-constexpr int kEngineFailed = 3;  // cli/exit_code.h
+constexpr int kEngineFailed = 3;  // board/exit_code.h
 constexpr int kCorrupt = 4;
 constexpr size_t kLineBytes = 4352;  // a path and the rest of a line of /proc/self/maps
 

@@ -3,9 +3,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
+#include <utility>
 
 #include "board/output_file.h"
 #include "board/stop_signal.h"
@@ -44,6 +45,19 @@ std::string quoted(std::string_view text) {
   return out;
 }
 
+std::string activity_line(std::string_view name, int64_t start_board_ns, int64_t end_board_ns,
+                          std::string_view detail) {
+  return "{\"event\":" + quoted(name) + ",\"board_ns\":" + std::to_string(start_board_ns) +
+         ",\"end_board_ns\":" + std::to_string(end_board_ns) + ",\"detail\":" + quoted(detail) +
+         "}\n";
+}
+
+std::string change_line(const char* name, int64_t at_board_ns, double u_ns, int level) {
+  return std::string("{\"event\":\"") + name + "\",\"board_ns\":" + std::to_string(at_board_ns) +
+         ",\"u_ns\":" + std::to_string(std::lround(std::ceil(u_ns))) +
+         ",\"level\":" + std::to_string(level) + "}\n";
+}
+
 }  // namespace
 
 Status EventFile::create(const std::string& path, std::unique_ptr<EventFile>* out) {
@@ -64,51 +78,76 @@ EventFile::~EventFile() {
 
 void EventFile::record(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
                        std::string_view detail) {
-  push(std::string("{\"event\":\"") + event_name(kind) + "\",\"board_ns\":" +
-       std::to_string(start_board_ns) + ",\"end_board_ns\":" + std::to_string(end_board_ns) +
-       ",\"detail\":" + quoted(detail) + "}\n");
+  push(activity_line(event_name(kind), start_board_ns, end_board_ns, detail));
 }
 
 void EventFile::sync_edge(int64_t edge_board_ns, double u_ns, int level) {
-  push("{\"event\":\"sync-edge\",\"board_ns\":" + std::to_string(edge_board_ns) +
-       ",\"u_ns\":" + std::to_string(std::lround(std::ceil(u_ns))) +
-       ",\"level\":" + std::to_string(level) + "}\n");
+  push(change_line("sync-edge", edge_board_ns, u_ns, level));
 }
 
 void EventFile::load_change(int64_t change_board_ns, double u_ns, int level) {
-  push("{\"event\":\"load-change\",\"board_ns\":" + std::to_string(change_board_ns) +
-       ",\"u_ns\":" + std::to_string(std::lround(std::ceil(u_ns))) +
-       ",\"level\":" + std::to_string(level) + "}\n");
+  push(change_line("load-change", change_board_ns, u_ns, level));
 }
 
-void EventFile::push(std::string line) {
+void EventFile::activity(std::string_view name, int64_t start_board_ns, int64_t end_board_ns,
+                         std::string_view detail) {
+  push_waiting(activity_line(name, start_board_ns, end_board_ns, detail));
+}
+
+void EventFile::moment(std::string_view name, int64_t at_board_ns, std::string_view detail) {
+  push_waiting("{\"event\":" + quoted(name) + ",\"board_ns\":" + std::to_string(at_board_ns) +
+               ",\"detail\":" + quoted(detail) + "}\n");
+}
+
+void EventFile::append_locked(const std::string& line) {
+  if (pending_.empty()) wake_.notify_one();
+  pending_ += line;
+}
+
+void EventFile::push(const std::string& line) {
   const std::lock_guard lock(mutex_);
   if (pending_.size() + line.size() > kQueueBytes)
     ++dropped_;
   else
-    pending_ += line;
+    append_locked(line);
+}
+
+void EventFile::push_waiting(const std::string& line) {
+  std::unique_lock lock(mutex_);
+  const auto has_room = [&] { return pending_.size() + line.size() <= kQueueBytes; };
+  if (!has_room()) {
+    full_ = true;
+    wake_.notify_one();
+    room_.wait(lock, has_room);
+  }
+  append_locked(line);
 }
 
 void EventFile::write_loop() {
   std::unique_lock lock(mutex_);
   while (!closing_) {
-    wake_.wait_for(lock, kWritePeriod);
-    Status status = write_pending(lock);
-    if (status.is_ok()) continue;
-    status_ = std::move(status);
-    stop_flag().store(true);
+    wake_.wait(lock, [this] { return closing_ || !pending_.empty(); });
+    wake_.wait_for(lock, kWritePeriod, [this] { return closing_ || full_; });
+    write_pending(lock);
   }
 }
 
-Status EventFile::write_pending(std::unique_lock<std::mutex>& lock) {
-  if (pending_.empty() || !status_.is_ok()) return Status::ok();
-  const std::string lines = std::move(pending_);
-  pending_.clear();
+void EventFile::write_pending(std::unique_lock<std::mutex>& lock) {
+  const std::string lines = std::exchange(pending_, {});
+  full_ = false;
+  room_.notify_all();
+  if (lines.empty()) return;
+  if (!status_.is_ok()) {
+    dropped_ += static_cast<uint64_t>(std::count(lines.begin(), lines.end(), '\n'));
+    return;
+  }
   lock.unlock();
-  const bool written = write_all(fd_, lines);
+  const bool written = write_lines(fd_, lines);
   const int error_number = errno;
   lock.lock();
-  return written ? Status::ok() : output_error("events file", path_, error_number);
+  if (written) return;
+  status_ = output_error("events file", path_, error_number);
+  stop_flag().store(true);
 }
 
 Status EventFile::close() {
@@ -119,8 +158,8 @@ Status EventFile::close() {
   wake_.notify_all();
   writer_.join();
   std::unique_lock lock(mutex_);
-  Status status = write_pending(lock);
-  return status_.is_ok() ? status : status_;
+  write_pending(lock);
+  return status_;
 }
 
 Status EventFile::status() const {

@@ -3,9 +3,10 @@
 //   {"event":"compaction","board_ns":START,"end_board_ns":END,"detail":"level 1"}
 //   {"event":"sync-edge","board_ns":AT,"u_ns":STANDARD_UNCERTAINTY,"level":0|1}
 //   {"event":"load-change","board_ns":AT,"u_ns":STANDARD_UNCERTAINTY,"level":0|1}
+//   {"event":"phase-begin","board_ns":AT,"detail":"load"}
 //
-// Thread safety: record() and sync_edge() from any thread; they copy into a bounded queue that a
-// thread of this object writes out about ten times a second.
+// Thread safety: everything but close() from any thread. Lines are copied into a bounded queue that
+// a thread of this object writes out at most ten times a second; it sleeps while there are none.
 #pragma once
 
 #include <condition_variable>
@@ -31,8 +32,14 @@ class EventFile : public EventSink {
   void sync_edge(int64_t edge_board_ns, double u_ns, int level);
   // A change of the load signature: level 1 from idle to busy.
   void load_change(int64_t change_board_ns, double u_ns, int level);
+  // Activity and moments by any name of [A-Za-z0-9_.-]; they wait for room in the queue instead of
+  // being lost.
+  void activity(std::string_view name, int64_t start_board_ns, int64_t end_board_ns,
+                std::string_view detail);
+  void moment(std::string_view name, int64_t at_board_ns, std::string_view detail);
 
-  // The first failure to write, which raises the stop flag.
+  // The first failure to write so far, which raises the stop flag; what comes after it is lost, and
+  // whole lines stand before it.
   [[nodiscard]] Status status() const;
   // Writes what is queued and stops; gives the first failure to write. Called once.
   Status close();
@@ -41,17 +48,21 @@ class EventFile : public EventSink {
 
  private:
   EventFile(int fd, std::string path);
-  void push(std::string line);
+  void push(const std::string& line);
+  void push_waiting(const std::string& line);
+  void append_locked(const std::string& line);
   void write_loop();
-  Status write_pending(std::unique_lock<std::mutex>& lock);
+  void write_pending(std::unique_lock<std::mutex>& lock);
 
   int fd_;
   std::string path_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable room_;
   std::string pending_;
   uint64_t dropped_ = 0;
   bool closing_ = false;
+  bool full_ = false;  // somebody waits for room
   Status status_;
   std::thread writer_;
 };

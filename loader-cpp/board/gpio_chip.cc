@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/gpio.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,37 +12,11 @@
 #include <cstring>
 #include <set>
 
+#include "board/gpio_kernel.h"
 #include "board/system_error.h"
-#include "board/timed_edge.h"
 
 namespace opjoule {
 namespace {
-
-class File {
- public:
-  explicit File(int fd) : fd_(fd) {}
-  ~File() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  [[nodiscard]] int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
-
-int ask(const GpioKernel& kernel, int fd, unsigned long request, void* argument) {
-  if (kernel.control != nullptr) return kernel.control(fd, request, argument);
-  return ::ioctl(fd, request, argument);
-}
-
-// What a kernel says to a request that it does not know: EINVAL before 5.11 or so, ENOTTY since,
-// and ENOSYS or EPERM from a system-call filter.
-bool is_unknown_request(int error_number) {
-  return error_number == EINVAL || error_number == ENOTTY || error_number == ENOSYS ||
-         error_number == EPERM;
-}
 
 std::string text(const char* field, size_t size) { return {field, ::strnlen(field, size)}; }
 
@@ -94,76 +67,6 @@ std::vector<std::string> chip_files(const GpioKernel& kernel) {
   return files;
 }
 
-class CharacterDeviceCarrier : public SyncCarrier {
- public:
-  CharacterDeviceCarrier(const GpioKernel& kernel, int fd, bool version_2)
-      : kernel_(kernel), line_(fd), version_2_(version_2) {}
-
-  Status set(int level, SyncEdge* edge) override {
-    gpio_v2_line_values values{};
-    values.mask = 1;
-    values.bits = static_cast<__u64>(level);
-    gpiohandle_data data{};
-    data.values[0] = static_cast<__u8>(level);
-    const bool done = timed_edge(level, edge, [&] {
-      return version_2_ ? ask(kernel_, line_.fd(), GPIO_V2_LINE_SET_VALUES_IOCTL, &values) == 0
-                        : ask(kernel_, line_.fd(), GPIOHANDLE_SET_LINE_VALUES_IOCTL, &data) == 0;
-    });
-    return done ? Status::ok() : system_error("sync line: cannot be set");
-  }
-
- private:
-  GpioKernel kernel_;
-  File line_;
-  bool version_2_;
-};
-
-class SysfsCarrier : public SyncCarrier {
- public:
-  SysfsCarrier(std::string folder, std::string number, int fd, bool exported)
-      : folder_(std::move(folder)), number_(std::move(number)), value_(fd), exported_(exported) {}
-  ~SysfsCarrier() override {
-    if (!exported_) return;
-    const File unexport(::open((folder_ + "/unexport").c_str(), O_WRONLY | O_CLOEXEC));
-    static_cast<void>(!::write(unexport.fd(), number_.data(), number_.size()));
-  }
-  SysfsCarrier(const SysfsCarrier&) = delete;
-  SysfsCarrier& operator=(const SysfsCarrier&) = delete;
-
-  Status set(int level, SyncEdge* edge) override {
-    const char digit = level != 0 ? '1' : '0';
-    const bool done =
-        timed_edge(level, edge, [&] { return ::pwrite(value_.fd(), &digit, 1, 0) == 1; });
-    return done ? Status::ok() : system_error("sync line: cannot be set");
-  }
-
- private:
-  std::string folder_;
-  std::string number_;
-  File value_;
-  bool exported_;
-};
-
-bool write_file(const std::string& path, const std::string& value) {
-  const File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  return file.fd() >= 0 &&
-         ::write(file.fd(), value.data(), value.size()) == static_cast<ssize_t>(value.size());
-}
-
-std::string place(const GpioLine& line) {
-  const std::string at = line.chip + ":" + std::to_string(line.offset);
-  return line.name.empty() ? at : at + " (" + line.name + ")";
-}
-
-Status not_to_be_had(const GpioLine& line, int error_number) {
-  const std::string what = "sync line gpio:" + place(line);
-  if (error_number == EBUSY)
-    return {StatusCode::kBadInput, what + ": " +
-                                       (line.consumer.empty() ? "another program" : line.consumer) +
-                                       " uses this pin"};
-  return system_error(what + ": not to be had as an output", error_number);
-}
-
 Status no_line_called(const GpioKernel& kernel, const std::string& name,
                       const std::vector<GpioLine>& lines, const std::vector<std::string>& denied) {
   if (chip_files(kernel).empty())
@@ -209,7 +112,7 @@ Status find_by_name(const GpioKernel& kernel, const std::string& name, GpioLine*
 std::vector<GpioLine> gpio_lines(const GpioKernel& kernel, std::vector<std::string>* denied) {
   std::vector<GpioLine> lines;
   for (const std::string& file : chip_files(kernel)) {
-    const File chip(::open(file.c_str(), O_RDWR | O_CLOEXEC));
+    const GpioFile chip(::open(file.c_str(), O_RDWR | O_CLOEXEC));
     gpiochip_info about{};
     if (chip.fd() < 0 || ask(kernel, chip.fd(), GPIO_GET_CHIPINFO_IOCTL, &about) != 0) {
       denied->push_back(system_error(file + ": cannot be opened").message());
@@ -247,7 +150,7 @@ Status find_gpio_line(const GpioKernel& kernel, const std::string& text, GpioLin
   const auto parsed = std::from_chars(digits, end, line.offset);
   if (digits == end || parsed.ec != std::errc() || parsed.ptr != end)
     return {StatusCode::kBadInput, "--sync gpio:" + text + ": expected gpio:CHIP:LINE"};
-  const File chip(::open(line.chip.c_str(), O_RDWR | O_CLOEXEC));
+  const GpioFile chip(::open(line.chip.c_str(), O_RDWR | O_CLOEXEC));
   if (chip.fd() < 0) return system_error("sync line gpio:" + text + ": cannot be opened");
   read_line(kernel, chip.fd(), line.offset, &line);
   if (!line.name.empty() && !is_header_name(line.name))
@@ -257,56 +160,6 @@ Status find_gpio_line(const GpioKernel& kernel, const std::string& text, GpioLin
                 "meant, give its name: gpio:" +
                 line.name};
   *out = line;
-  return Status::ok();
-}
-
-Status request_gpio_line(const GpioKernel& kernel, const GpioLine& line, GpioUse use,
-                         std::unique_ptr<SyncCarrier>* out, std::string* interface) {
-  const File chip(::open(line.chip.c_str(), O_RDWR | O_CLOEXEC));
-  if (chip.fd() < 0) return system_error("sync line gpio:" + place(line) + ": cannot be opened");
-  constexpr const char* kConsumer = "opjoule-sync";
-  gpio_v2_line_request now{};
-  now.offsets[0] = line.offset;
-  now.num_lines = 1;
-  std::strncpy(now.consumer, kConsumer, sizeof now.consumer - 1);
-  if (use == GpioUse::kOutput) now.config.flags = GPIO_V2_LINE_FLAG_OUTPUT;
-  if (ask(kernel, chip.fd(), GPIO_V2_GET_LINE_IOCTL, &now) == 0) {
-    *interface = "v2";
-    *out = std::make_unique<CharacterDeviceCarrier>(kernel, now.fd, true);
-    return Status::ok();
-  }
-  const int why = errno;
-  if (!is_unknown_request(why)) return not_to_be_had(line, why);
-  gpiohandle_request first{};
-  first.lineoffsets[0] = line.offset;
-  first.lines = 1;
-  std::strncpy(first.consumer_label, kConsumer, sizeof first.consumer_label - 1);
-  if (use == GpioUse::kOutput) first.flags = GPIOHANDLE_REQUEST_OUTPUT;
-  if (ask(kernel, chip.fd(), GPIO_GET_LINEHANDLE_IOCTL, &first) == 0) {
-    *interface = "v1";
-    *out = std::make_unique<CharacterDeviceCarrier>(kernel, first.fd, false);
-    return Status::ok();
-  }
-  return not_to_be_had(line, is_unknown_request(errno) ? why : errno);
-}
-
-Status open_sysfs_gpio(const GpioKernel& kernel, const std::string& number,
-                       std::unique_ptr<SyncCarrier>* out) {
-  const std::string what = "sync line gpio:sysfs:" + number;
-  if (number.empty() || number.find_first_not_of("0123456789") != std::string::npos)
-    return {StatusCode::kBadInput, what + ": expected a number, as in gpio:sysfs:249"};
-  const std::string line = kernel.sysfs + "/gpio" + number;
-  const bool there = ::access(line.c_str(), F_OK) == 0;
-  if (!there && !write_file(kernel.sysfs + "/export", number))
-    return errno == EBUSY ? Status{StatusCode::kBadInput,
-                                   what + ": the kernel or another program uses this pin"}
-                          : system_error(what + ": cannot be exported");
-  // "low" makes it an output without a moment of the other level (Documentation, gpio/sysfs).
-  if (!write_file(line + "/direction", "low"))
-    return system_error(what + ": not to be had as an output");
-  const int fd = ::open((line + "/value").c_str(), O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return system_error(what + ": cannot be opened");
-  *out = std::make_unique<SysfsCarrier>(kernel.sysfs, number, fd, !there);
   return Status::ok();
 }
 

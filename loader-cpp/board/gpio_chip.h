@@ -2,7 +2,8 @@
 //
 // Source: Linux user-space API, linux/gpio.h: version 2 (since 5.10), version 1 (since 4.8; a
 // kernel may be built without it). An older kernel has neither, and numbers in /sys/class/gpio
-// alone. Thread safety: none.
+// alone. A held line changes its direction without a glitch (docs.kernel.org, userspace-api/gpio:
+// GPIO_V2_LINE_SET_CONFIG_IOCTL; GPIOHANDLE_SET_CONFIG_IOCTL since 5.5). Thread safety: none.
 #pragma once
 
 #include <memory>
@@ -45,7 +46,7 @@ bool is_header_name(const std::string& name);
 Status find_gpio_line(const GpioKernel& kernel, const std::string& text, GpioLine* out);
 
 enum class GpioUse {
-  kOutput,  // driven low at once
+  kOutput,  // driven, at the level at which it is found (low where that cannot be read)
   kAsItIs,  // only held, to see that it can be had
 };
 
@@ -53,7 +54,8 @@ enum class GpioUse {
 Status request_gpio_line(const GpioKernel& kernel, const GpioLine& line, GpioUse use,
                          std::unique_ptr<SyncCarrier>* out, std::string* interface);
 
-// Line `number` of /sys/class/gpio, driven low at once; given back when the carrier goes.
+// Line `number` of /sys/class/gpio, driven at the level at which it is found; given back when the
+// carrier goes.
 Status open_sysfs_gpio(const GpioKernel& kernel, const std::string& number,
                        std::unique_ptr<SyncCarrier>* out);
 

@@ -37,6 +37,19 @@ uint64_t number_after(std::string_view text, std::string_view label) {
   return number;
 }
 
+uint64_t nth_number(std::string_view text, int index) {
+  const char* at = text.data();
+  const char* end = at + text.size();
+  uint64_t number = 0;
+  for (int i = 0; i <= index; ++i) {
+    while (at < end && *at == ' ') ++at;
+    const auto parsed = std::from_chars(at, end, number);
+    if (parsed.ec != std::errc()) return 0;
+    at = parsed.ptr;
+  }
+  return number;
+}
+
 ProcessMemory process_memory() {
   ProcFile status("/proc/self/status");
   const std::string_view text = status.read();

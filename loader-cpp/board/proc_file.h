@@ -17,7 +17,8 @@ class ProcFile {
   ProcFile(const ProcFile&) = delete;
   ProcFile& operator=(const ProcFile&) = delete;
 
-  // The file's present text, empty where it cannot be read. Valid until the next call.
+  // The file's present text, empty where it cannot be read (errno says why). Valid until the next
+  // call.
   std::string_view read();
 
  private:
@@ -27,6 +28,9 @@ class ProcFile {
 
 // The first whole number after `label` in `text`, 0 where there is none.
 uint64_t number_after(std::string_view text, std::string_view label);
+
+// The `index`-th whole number of `text`, from 0; 0 where there are fewer.
+uint64_t nth_number(std::string_view text, int index);
 
 struct ProcessMemory {
   uint64_t resident_bytes = 0;

@@ -29,7 +29,7 @@ struct WriteBack {
 
 Status write_back(const std::string& path, double limit_s, bool* settled) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return system_error("database " + path + ": cannot be opened to write it back");
+  if (fd < 0) return system_error(path + ": cannot be opened to write it back");
   const auto shared = std::make_shared<WriteBack>();
   // syncfs() cannot be given up, only no longer waited for: the thread outlives the wait if need
   // be.
@@ -50,7 +50,7 @@ Status write_back(const std::string& path, double limit_s, bool* settled) {
     *settled = shared->done.wait_for(lock, slice, finished);
   } while (!*settled && !stop_requested() && std::chrono::steady_clock::now() < until);
   if (shared->error_number != 0)
-    return system_error("database " + path + ": writing back failed", shared->error_number);
+    return system_error(path + ": writing back failed", shared->error_number);
   return Status::ok();
 }
 

@@ -8,6 +8,7 @@ namespace {
 
 std::atomic<bool> flag{false};
 std::atomic<bool> signalled{false};
+std::atomic<bool> requested{false};
 static_assert(std::atomic<bool>::is_always_lock_free,
               "a signal handler may only touch lock-free atomics");
 
@@ -28,7 +29,13 @@ void catch_stop_signals() {
   signal(SIGPIPE, SIG_IGN);
 }
 
-bool stop_requested() { return signalled.load(); }
+bool stop_requested() { return signalled.load() || requested.load(); }
+
+void request_stop() {
+  requested.store(true);
+  flag.store(true);
+}
+
 std::atomic<bool>& stop_flag() { return flag; }
 
 }  // namespace opjoule

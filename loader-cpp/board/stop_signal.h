@@ -11,6 +11,8 @@ namespace opjoule {
 // ignored: writes tell.
 void catch_stop_signals();
 bool stop_requested();
+// Raises the flag as a signal does; the first signal after it is not taken for a second one.
+void request_stop();
 // Raised once; workers watch this.
 std::atomic<bool>& stop_flag();
 

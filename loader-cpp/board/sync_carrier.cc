@@ -1,6 +1,7 @@
 #include "board/sync_carrier.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "board/clock.h"
@@ -14,8 +15,11 @@ namespace {
 
 class VirtualCarrier : public SyncCarrier {
  public:
-  VirtualCarrier(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  VirtualCarrier(int fd, std::string path, std::optional<int> found)
+      : fd_(fd), path_(std::move(path)), found_(found) {}
   ~VirtualCarrier() override { ::close(fd_); }
+
+  [[nodiscard]] std::optional<int> found_level() const override { return found_; }
 
   Status set(int level, SyncEdge* edge) override {
     // The line below is the edge: its time is exact by definition.
@@ -29,17 +33,31 @@ class VirtualCarrier : public SyncCarrier {
  private:
   int fd_;
   std::string path_;
+  std::optional<int> found_;
 };
+
+// The level that a file's last line leaves the line at, 0 in an empty one; a FIFO cannot tell.
+std::optional<int> last_level(const std::string& path) {
+  struct stat about {};
+  if (::stat(path.c_str(), &about) != 0) return 0;
+  if (!S_ISREG(about.st_mode)) return std::nullopt;
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  char end[2] = {};
+  const bool read = fd >= 0 && ::pread(fd, end, 2, about.st_size - 2) == 2;
+  if (fd >= 0) ::close(fd);
+  return read && end[0] == '1' ? 1 : 0;
+}
 
 }  // namespace
 
 Status SyncCarrier::open(const std::string& text, std::unique_ptr<SyncCarrier>* out) {
   if (text.starts_with("virtual:")) {
     const std::string path = text.substr(8);
+    const std::optional<int> found = last_level(path);
     int fd = -1;
     if (Status status = open_output("sync line", path, O_APPEND, &fd); !status.is_ok())
       return status;
-    *out = std::make_unique<VirtualCarrier>(fd, path);
+    *out = std::make_unique<VirtualCarrier>(fd, path, found);
     return Status::ok();
   }
   if (!text.starts_with("gpio:") || text.size() == 5)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "loader/status.h"
@@ -20,6 +21,9 @@ struct SyncEdge {
 class SyncCarrier {
  public:
   virtual ~SyncCarrier() = default;
+  // The level at which the line was found; it still has it until set() is called. Empty where the
+  // carrier cannot tell: then a GPIO line was driven low.
+  [[nodiscard]] virtual std::optional<int> found_level() const { return std::nullopt; }
   // Sets the line; `edge` says when it changed.
   virtual Status set(int level, SyncEdge* edge) = 0;
   // kBadInput names what is wrong with the carrier's text, or the device.

@@ -11,10 +11,14 @@ std::chrono::microseconds ToggleSchedule::next() {
   return std::chrono::microseconds(500'000 + random_.below(1'000'001));
 }
 
-SyncLine::SyncLine(std::unique_ptr<SyncCarrier> carrier, EventFile* events, uint64_t seed)
+SyncLine::SyncLine(std::unique_ptr<SyncCarrier> carrier,
+                   std::function<void(const SyncEdge&)> on_edge,
+                   std::function<void(const Status&)> on_failure, uint64_t seed)
     : carrier_(std::move(carrier)),
-      events_(events),
+      on_edge_(std::move(on_edge)),
+      on_failure_(std::move(on_failure)),
       schedule_(seed, board_ns()),
+      level_(carrier_->found_level().value_or(0)),
       toggler_([this] { toggle_loop(); }) {}
 
 SyncLine::~SyncLine() {
@@ -30,12 +34,14 @@ void SyncLine::toggle_locked() {
   SyncEdge edge;
   Status status = carrier_->set(1 - level_, &edge);
   if (!status.is_ok()) {
-    if (status_.is_ok()) status_ = std::move(status);
+    if (!status_.is_ok()) return;
+    status_ = std::move(status);
+    on_failure_(status_);
     return;
   }
   level_ = edge.level;
   ++edges_;
-  if (events_ != nullptr) events_->sync_edge(edge.board_ns, edge.u_ns, edge.level);
+  on_edge_(edge);
 }
 
 void SyncLine::toggle_loop() {

@@ -4,15 +4,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 
-#include "board/event_file.h"
 #include "board/sync_carrier.h"
+#include "loader/random.h"
 #include "loader/status.h"
-#include "workload/random.h"
 
 namespace opjoule {
 
@@ -28,12 +28,15 @@ class ToggleSchedule {
   Random random_;
 };
 
-// Toggles the line at phase boundaries, and by a schedule in between. Starts at level 0. Thread
-// safety: toggle() from any thread.
+// Toggles the line when asked to, and by a schedule in between. Starts from the level at which the
+// line was found, so that every change on the wire is an edge that is told. Thread safety:
+// toggle() and edges() from any thread.
 class SyncLine {
  public:
-  // `events` may be null, and outlives this object.
-  SyncLine(std::unique_ptr<SyncCarrier> carrier, EventFile* events, uint64_t seed);
+  // on_edge is called for each edge, on_failure for the carrier's first failure; one at a time.
+  // They must not call this object.
+  SyncLine(std::unique_ptr<SyncCarrier> carrier, std::function<void(const SyncEdge&)> on_edge,
+           std::function<void(const Status&)> on_failure, uint64_t seed);
   ~SyncLine();
   void toggle();
   // Stops the toggling; gives the carrier's first failure.
@@ -45,11 +48,12 @@ class SyncLine {
   void toggle_loop();
 
   std::unique_ptr<SyncCarrier> carrier_;
-  EventFile* events_;
+  std::function<void(const SyncEdge&)> on_edge_;
+  std::function<void(const Status&)> on_failure_;
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   ToggleSchedule schedule_;
-  int level_ = 0;
+  int level_;
   uint64_t edges_ = 0;
   bool stopping_ = false;
   Status status_;

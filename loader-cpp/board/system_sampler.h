@@ -12,6 +12,7 @@
 #include <string>
 #include <thread>
 
+#include "board/board_counters.h"
 #include "board/proc_file.h"
 #include "board/thread_clocks.h"
 #include "loader/status.h"
@@ -42,12 +43,9 @@ class SystemProbe {
 
  private:
   ThreadClocks threads_;
-  ProcFile stat_{"/proc/stat"};
+  BoardCounterFiles board_;
   ProcFile io_{"/proc/self/io"};
-  ProcFile disks_{"/proc/diskstats"};
-  ProcFile memory_{"/proc/meminfo"};
   ProcFile status_{"/proc/self/status"};
-  std::string device_;  // " MAJOR MINOR " as /proc/diskstats prints it
 };
 
 class SystemSampler {

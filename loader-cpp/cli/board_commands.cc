@@ -1,5 +1,6 @@
 // The commands that need no database: idle, clock, databases, properties.
-#include <sys/timex.h>
+#include "probe/board_commands.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -7,12 +8,11 @@
 #include <optional>
 
 #include "board/clock.h"
+#include "board/exit_code.h"
+#include "board/output.h"
 #include "board/stop_signal.h"
-#include "board/system_error.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/instruments.h"
-#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/properties_check.h"
 
@@ -58,17 +58,10 @@ int clock_command() {
   return stop_requested() ? kExitInterrupted : kExitOk;
 }
 
-// adjtimex(2): frequency in units of 2^-16 ppm, offset in us, or in ns with STA_NANO.
 int steering_command() {
-  timex now{};
-  const int state = ::adjtimex(&now);
-  if (state < 0) return report_failure(system_error("adjtimex"));
-  const double offset_unit_s = (now.status & STA_NANO) != 0 ? 1e-9 : 1e-6;
-  print_line("{\"adjtimex\":{\"status\":" + std::to_string(now.status) +
-             ",\"synchronized\":" + ((now.status & STA_UNSYNC) == 0 ? "true" : "false") +
-             ",\"frequency_ppm\":" + std::to_string(static_cast<double>(now.freq) / 65536.0) +
-             ",\"offset_s\":" + std::to_string(static_cast<double>(now.offset) * offset_unit_s) +
-             ",\"tick_us\":" + std::to_string(now.tick) + "}}");
+  std::string json;
+  if (Status status = clock_steering(&json); !status.is_ok()) return report_failure(status);
+  print_line("{\"adjtimex\":" + json + "}");
   return kExitOk;
 }
 

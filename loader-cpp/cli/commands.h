@@ -11,7 +11,6 @@ int idle_command(const CommandOptions& options);
 int sync_command(const CommandOptions& options);
 int clock_command();
 int steering_command();
-int gpio_command(const CommandOptions& options);
 int trace_command(const CommandOptions& options);
 int databases_command();
 int properties_command(const CommandOptions& options);

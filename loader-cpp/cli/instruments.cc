@@ -1,7 +1,7 @@
 #include "cli/instruments.h"
 
 #include "board/clock.h"
-#include "cli/output.h"
+#include "board/output.h"
 
 namespace opjoule {
 
@@ -13,7 +13,11 @@ Status Instruments::start(const CommandOptions& options, uint64_t seed,
   if (!options.sync.empty()) {
     std::unique_ptr<SyncCarrier> carrier;
     if (Status status = SyncCarrier::open(options.sync, &carrier); !status.is_ok()) return status;
-    sync_ = std::make_unique<SyncLine>(std::move(carrier), events_.get(), seed);
+    const auto record = [events = events_.get()](const SyncEdge& edge) {
+      if (events != nullptr) events->sync_edge(edge.board_ns, edge.u_ns, edge.level);
+    };
+    sync_ = std::make_unique<SyncLine>(
+        std::move(carrier), record, [](const Status&) {}, seed);
   }
   if (options.system.empty()) return Status::ok();
   return SystemSampler::start(options.system, options.system_period_ms * 1e-3, options.path,

@@ -4,13 +4,13 @@
 #include <optional>
 
 #include "board/clock.h"
+#include "board/exit_code.h"
+#include "board/output.h"
 #include "board/proc_file.h"
 #include "board/settle.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
 #include "cli/instruments.h"
-#include "cli/output.h"
 #include "cli/progress.h"
 #include "cli/properties_check.h"
 #include "cli/summary.h"

@@ -2,10 +2,11 @@
 #include <CLI/CLI.hpp>
 
 #include "board/crash_line.h"
+#include "board/exit_code.h"
+#include "board/output.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/output.h"
+#include "probe/board_commands.h"
 
 namespace opjoule {
 namespace {
@@ -154,7 +155,7 @@ int execute(int argc, char** argv) {
   if (command == "idle") return idle_command(options);
   if (command == "sync") return sync_command(options);
   if (command == "clock") return options.steering ? steering_command() : clock_command();
-  if (command == "gpio") return gpio_command(options);
+  if (command == "gpio") return gpio_command(options.sync, options.pulses, "loader");
   if (command == "trace") return trace_command(options);
   if (command == "databases") return databases_command();
   return properties_command(options);

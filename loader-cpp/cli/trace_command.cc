@@ -2,13 +2,13 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "board/exit_code.h"
+#include "board/output.h"
 #include "board/output_file.h"
 #include "board/stop_signal.h"
 #include "board/system_error.h"
 #include "board/write_all.h"
 #include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/output.h"
 #include "cli/properties_check.h"
 #include "workload/generator.h"
 #include "workload/trace.h"

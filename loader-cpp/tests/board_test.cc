@@ -108,7 +108,10 @@ TEST_CASE("a virtual line writes each edge with its time, and the events file ha
   REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
   std::unique_ptr<SyncCarrier> carrier;
   REQUIRE(SyncCarrier::open("virtual:" + scratch.file("line"), &carrier).is_ok());
-  SyncLine line(std::move(carrier), events.get(), 1);
+  SyncLine line(
+      std::move(carrier),
+      [&](const SyncEdge& edge) { events->sync_edge(edge.board_ns, edge.u_ns, edge.level); },
+      [](const Status&) {}, 1);
   const int64_t before_ns = board_ns();
   for (int i = 0; i < 3; ++i) line.toggle();
   REQUIRE(line.stop().is_ok());

@@ -19,7 +19,9 @@ namespace {
 struct FakeLine {
   std::string name;
   bool used = false;
-  int level = -1;  // -1: an input
+  int level = -1;             // -1: an input
+  int wire = 0;               // what is read from it as an input
+  std::vector<int> levels{};  // that it was driven to
 };
 
 // What the running kernel knows; one at a time, since control() is a plain function.
@@ -27,6 +29,7 @@ struct FakeKernel {
   std::string label = "periphs-banks";
   int refusal = ENOTTY;  // for requests that it does not know
   bool version_1 = true;
+  bool configures_1 = true;  // version 1 since Linux 5.5
   bool version_2 = true;
   std::map<std::string, std::vector<FakeLine>> chips;
   std::map<int, FakeLine*> requested;
@@ -45,19 +48,27 @@ int fail(int error_number) {
   return -1;
 }
 
-int request_line(int fd, unsigned offset, bool output, int* line_fd) {
+int drive_line(FakeLine* line, int level) {
+  line->levels.push_back(level);
+  line->level = level;
+  return 0;
+}
+
+int request_line(int fd, unsigned offset, bool output, int level, int* line_fd) {
   FakeLine* line = line_of(fd, offset);
   if (line == nullptr) return fail(EINVAL);
   if (line->used) return fail(EBUSY);
-  if (output) line->level = 0;
+  if (output) drive_line(line, level);
   *line_fd = ::open("/dev/null", O_RDWR);
   fake.requested[*line_fd] = line;
   return 0;
 }
 
-int set_line(int fd, int level) {
-  fake.requested.at(fd)->level = level;
-  return 0;
+int set_line(int fd, int level) { return drive_line(fake.requested.at(fd), level); }
+
+int get_line(int fd) {
+  const FakeLine& line = *fake.requested.at(fd);
+  return line.level >= 0 ? line.level : line.wire;
 }
 
 int control(int fd, unsigned long request, void* argument) {
@@ -69,7 +80,9 @@ int control(int fd, unsigned long request, void* argument) {
     return 0;
   }
   const bool is_2 = request == GPIO_V2_GET_LINEINFO_IOCTL || request == GPIO_V2_GET_LINE_IOCTL ||
-                    request == GPIO_V2_LINE_SET_VALUES_IOCTL;
+                    request == GPIO_V2_LINE_SET_VALUES_IOCTL ||
+                    request == GPIO_V2_LINE_GET_VALUES_IOCTL ||
+                    request == GPIO_V2_LINE_SET_CONFIG_IOCTL;
   if (is_2 ? !fake.version_2 : !fake.version_1) return fail(fake.refusal);
   switch (request) {
     case GPIO_V2_GET_LINEINFO_IOCTL: {
@@ -93,12 +106,30 @@ int control(int fd, unsigned long request, void* argument) {
     case GPIO_V2_GET_LINE_IOCTL: {
       auto* asked = static_cast<gpio_v2_line_request*>(argument);
       return request_line(fd, asked->offsets[0],
-                          (asked->config.flags & GPIO_V2_LINE_FLAG_OUTPUT) != 0, &asked->fd);
+                          (asked->config.flags & GPIO_V2_LINE_FLAG_OUTPUT) != 0, 0, &asked->fd);
     }
     case GPIO_GET_LINEHANDLE_IOCTL: {
       auto* asked = static_cast<gpiohandle_request*>(argument);
       return request_line(fd, asked->lineoffsets[0],
-                          (asked->flags & GPIOHANDLE_REQUEST_OUTPUT) != 0, &asked->fd);
+                          (asked->flags & GPIOHANDLE_REQUEST_OUTPUT) != 0, asked->default_values[0],
+                          &asked->fd);
+    }
+    case GPIO_V2_LINE_GET_VALUES_IOCTL:
+      static_cast<gpio_v2_line_values*>(argument)->bits = static_cast<__u64>(get_line(fd));
+      return 0;
+    case GPIOHANDLE_GET_LINE_VALUES_IOCTL:
+      static_cast<gpiohandle_data*>(argument)->values[0] = static_cast<__u8>(get_line(fd));
+      return 0;
+    case GPIO_V2_LINE_SET_CONFIG_IOCTL: {
+      const auto* config = static_cast<gpio_v2_line_config*>(argument);
+      CHECK(config->flags == GPIO_V2_LINE_FLAG_OUTPUT);
+      CHECK(config->attrs[0].attr.id == GPIO_V2_LINE_ATTR_ID_OUTPUT_VALUES);
+      return set_line(fd, static_cast<int>(config->attrs[0].attr.values));
+    }
+    case GPIOHANDLE_SET_CONFIG_IOCTL: {
+      const auto* config = static_cast<gpiohandle_config*>(argument);
+      if (!fake.configures_1) return fail(fake.refusal);
+      return set_line(fd, config->default_values[0]);
     }
     case GPIO_V2_LINE_SET_VALUES_IOCTL:
       return set_line(fd, static_cast<int>(static_cast<gpio_v2_line_values*>(argument)->bits));
@@ -220,6 +251,25 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a line is taken over at the level at which it is found, without an edge") {
+  for (const auto& [version_2, configures_1] :
+       {std::pair(true, true), std::pair(false, true), std::pair(false, false)})
+    for (const int found : {0, 1}) {
+      const Board board;
+      fake.version_2 = version_2;
+      fake.configures_1 = configures_1;
+      header_pin().wire = found;
+      GpioLine line;
+      REQUIRE(find_gpio_line(board.kernel, "J2 Header Pin29", &line).is_ok());
+      std::unique_ptr<SyncCarrier> carrier;
+      std::string interface;
+      REQUIRE(
+          request_gpio_line(board.kernel, line, GpioUse::kOutput, &carrier, &interface).is_ok());
+      CHECK(carrier->found_level() == found);
+      CHECK(header_pin().levels == std::vector<int>{found});
+    }
+}
+
 TEST_CASE("a line that is only looked at is not driven") {
   const Board board;
   GpioLine line;
@@ -254,7 +304,23 @@ TEST_CASE("a kernel without a character device is told, with the way there is") 
   CHECK(status.message().find("gpio:sysfs:249") != std::string::npos);
 }
 
-TEST_CASE("a line of sysfs is driven low first and set by its value file") {
+TEST_CASE("a line of sysfs is taken at the level at which it is found") {
+  for (const auto& [value, direction] : {std::pair("0", "low"), std::pair("1", "high")}) {
+    const Board board;
+    const std::filesystem::path line = board.kernel.sysfs + "/gpio249";
+    std::filesystem::create_directories(line);
+    std::ofstream(line / "direction") << "in";
+    std::ofstream(line / "value") << value;
+    std::unique_ptr<SyncCarrier> carrier;
+    REQUIRE(open_sysfs_gpio(board.kernel, "249", &carrier).is_ok());
+    std::string word;
+    std::ifstream(line / "direction") >> word;
+    CHECK(word == direction);
+    CHECK(carrier->found_level() == (*value - '0'));
+  }
+}
+
+TEST_CASE("a line of sysfs is set by its value file") {
   const Board board;
   const std::filesystem::path line = board.kernel.sysfs + "/gpio249";
   std::filesystem::create_directories(line);

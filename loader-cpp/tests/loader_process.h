@@ -1,7 +1,8 @@
-// The loader as a program of its own, for tests of its lines, files and exit codes.
+// Loader and probe as programs of their own, for tests of their lines, files and exit codes.
 #pragma once
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,15 +19,15 @@ namespace opjoule {
 using Json = nlohmann::json;
 using Arguments = std::vector<std::string>;
 
-// Started by its constructor, its output read line by line.
-class Loader {
+// A program started by its constructor, its output (stdout and stderr) read line by line.
+class Program {
  public:
-  explicit Loader(std::vector<std::string> arguments, const std::string& input = "") {
+  Program(const std::string& binary, std::vector<std::string> arguments) {
     int in[2];
     int out[2];
-    REQUIRE(pipe(in) == 0);
-    REQUIRE(pipe(out) == 0);
-    arguments.insert(arguments.begin(), OPJOULE_LOADER_BINARY);
+    REQUIRE(pipe2(in, O_CLOEXEC) == 0);
+    REQUIRE(pipe2(out, O_CLOEXEC) == 0);
+    arguments.insert(arguments.begin(), binary);
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
@@ -35,20 +36,26 @@ class Loader {
       dup2(in[0], STDIN_FILENO);
       dup2(out[1], STDOUT_FILENO);
       dup2(out[1], STDERR_FILENO);
-      for (const int fd : {in[0], in[1], out[0], out[1]}) close(fd);
       execv(argv[0], argv.data());
       _exit(99);
     }
     close(in[0]);
     close(out[1]);
-    if (!input.empty())
-      REQUIRE(write(in[1], input.data(), input.size()) == static_cast<ssize_t>(input.size()));
-    close(in[1]);
+    in_ = in[1];
     out_ = fdopen(out[0], "r");
   }
-  ~Loader() {
+  ~Program() {
     if (!code_.has_value()) exit_code();
     fclose(out_);
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  void write(const std::string& text) const {
+    REQUIRE(::write(in_, text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  }
+  void end_input() {
+    if (in_ >= 0) close(in_);
+    in_ = -1;
   }
   std::optional<std::string> line() {
     std::string text;
@@ -64,8 +71,15 @@ class Loader {
     while (auto next = line()) all.push_back(*next);
     return all;
   }
-  void interrupt() const { kill(pid_, SIGINT); }
+  void send_signal(int number) const { kill(pid_, number); }
+  void interrupt() const { send_signal(SIGINT); }
+  // Ends its input and waits for it.
   int exit_code() {
+    end_input();
+    return wait();
+  }
+  // Waits for it while its input stays open.
+  int wait() {
     if (!code_.has_value()) {
       lines();
       int status = 0;
@@ -77,8 +91,18 @@ class Loader {
 
  private:
   pid_t pid_ = 0;
+  int in_ = -1;
   FILE* out_ = nullptr;
   std::optional<int> code_;
+};
+
+class Loader : public Program {
+ public:
+  explicit Loader(std::vector<std::string> arguments, const std::string& input = "")
+      : Program(OPJOULE_LOADER_BINARY, std::move(arguments)) {
+    if (!input.empty()) write(input);
+    end_input();
+  }
 };
 
 // A folder of the test's own, removed with it.

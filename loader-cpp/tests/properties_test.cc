@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "workload/random.h"
+#include "loader/random.h"
 
 namespace opjoule {
 namespace {

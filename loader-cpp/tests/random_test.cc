@@ -1,4 +1,4 @@
-#include "workload/random.h"
+#include "loader/random.h"
 
 #include <doctest/doctest.h>
 

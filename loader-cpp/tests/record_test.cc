@@ -6,7 +6,7 @@
 #include <cstring>
 #include <vector>
 
-#include "workload/random.h"
+#include "loader/random.h"
 
 namespace opjoule {
 namespace {

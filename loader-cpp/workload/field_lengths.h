@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "loader/properties.h"
+#include "loader/random.h"
 #include "loader/status.h"
-#include "workload/random.h"
 #include "workload/zipfian.h"
 
 namespace opjoule {

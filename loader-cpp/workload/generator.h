@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
+#include "loader/random.h"
 #include "workload/insert_counter.h"
-#include "workload/random.h"
 #include "workload/settings.h"
 #include "workload/source.h"
 #include "workload/values.h"

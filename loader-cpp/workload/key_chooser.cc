@@ -1,8 +1,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "loader/wide_product.h"
 #include "workload/generator.h"
-#include "workload/wide_product.h"
 
 namespace opjoule {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "workload/random.h"
+#include "loader/random.h"
 
 namespace opjoule {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "loader/database.h"
+#include "loader/random.h"
 #include "oplog/operation_log.h"
-#include "workload/random.h"
 #include "workload/results.h"
 #include "workload/settings.h"
 #include "workload/source.h"

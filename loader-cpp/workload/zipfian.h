@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "workload/random.h"
+#include "loader/random.h"
 
 namespace opjoule {
 

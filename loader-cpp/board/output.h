@@ -1,4 +1,4 @@
-// The loader's own output: JSON lines on stdout, one error line on stderr.
+// A program's own output: JSON lines on stdout, one error line on stderr.
 //
 // Thread safety: each line is one write().
 #pragma once
@@ -14,7 +14,7 @@ namespace opjoule {
 void print_line(const std::string& json);
 // `text` for a terminal: what is no character of UTF-8, or would move the cursor, becomes '?'.
 std::string one_line(std::string_view text);
-// "loader: message" on stderr; gives the exit code of the status.
-int report_failure(const Status& status);
+// "PROGRAM: message" on stderr; gives the exit code of the status.
+int report_failure(const Status& status, std::string_view program = "loader");
 
 }  // namespace opjoule

@@ -1,9 +1,9 @@
-#include "cli/output.h"
+#include "board/output.h"
 
 #include <unistd.h>
 
+#include "board/exit_code.h"
 #include "board/write_all.h"
-#include "cli/exit_code.h"
 
 namespace opjoule {
 
@@ -44,8 +44,8 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
-int report_failure(const Status& status) {
-  write_all(STDERR_FILENO, "loader: " + one_line(status.message()) + "\n");
+int report_failure(const Status& status, std::string_view program) {
+  write_all(STDERR_FILENO, std::string(program) + ": " + one_line(status.message()) + "\n");
   return exit_code(status.code());
 }
 

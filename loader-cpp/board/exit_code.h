@@ -1,4 +1,4 @@
-// Exit codes by kind of failure; docs/reference/loader.md has the same table.
+// Exit codes by kind of failure, of loader and probe; docs/reference/loader.md has the same table.
 #pragma once
 
 #include "loader/status.h"

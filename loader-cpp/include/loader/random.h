@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "workload/wide_product.h"
+#include "loader/wide_product.h"
 
 namespace opjoule {
 

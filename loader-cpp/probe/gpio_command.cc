@@ -1,11 +1,11 @@
-// `loader gpio`: the board's GPIO lines; the one of --sync is requested, and driven if asked to.
+// The board's GPIO lines; the one of --sync is requested, and driven if asked to.
 #include <nlohmann/json.hpp>
 
 #include "board/clock.h"
+#include "board/exit_code.h"
 #include "board/gpio_chip.h"
-#include "cli/commands.h"
-#include "cli/exit_code.h"
-#include "cli/output.h"
+#include "board/output.h"
+#include "probe/board_commands.h"
 
 namespace opjoule {
 namespace {
@@ -24,6 +24,9 @@ void print_gpio(const GpioLine& line, const std::string& interface) {
 }
 
 Status play(SyncCarrier* carrier, uint32_t pulses) {
+  SyncEdge reset;
+  if (pulses > 0 && carrier->found_level() == 1)
+    if (Status status = carrier->set(0, &reset); !status.is_ok()) return status;
   int64_t next_ns = board_ns();
   for (uint32_t i = 0; i < 2 * pulses; ++i) {
     SyncEdge made;
@@ -36,32 +39,32 @@ Status play(SyncCarrier* carrier, uint32_t pulses) {
   return Status::ok();
 }
 
-Status show_one(const CommandOptions& options) {
-  const std::string text = options.sync.starts_with("gpio:") ? options.sync.substr(5) : "";
+Status show_one(const std::string& sync, uint32_t pulses) {
+  const std::string text = sync.starts_with("gpio:") ? sync.substr(5) : "";
   std::unique_ptr<SyncCarrier> carrier;
   if (text.empty() || text.starts_with("sysfs:")) {
     // There is nothing to see but that it can be had.
-    if (text.empty() || options.pulses == 0) return Status::ok();
-    if (Status status = SyncCarrier::open(options.sync, &carrier); !status.is_ok()) return status;
-    return play(carrier.get(), options.pulses);
+    if (text.empty() || pulses == 0) return Status::ok();
+    if (Status status = SyncCarrier::open(sync, &carrier); !status.is_ok()) return status;
+    return play(carrier.get(), pulses);
   }
   GpioLine line;
   if (Status status = find_gpio_line(GpioKernel{}, text, &line); !status.is_ok()) return status;
   std::string interface;
-  const GpioUse use = options.pulses > 0 ? GpioUse::kOutput : GpioUse::kAsItIs;
+  const GpioUse use = pulses > 0 ? GpioUse::kOutput : GpioUse::kAsItIs;
   if (Status status = request_gpio_line(GpioKernel{}, line, use, &carrier, &interface);
       !status.is_ok())
     return status;
   print_gpio(line, interface);
-  return play(carrier.get(), options.pulses);
+  return play(carrier.get(), pulses);
 }
 
 }  // namespace
 
-int gpio_command(const CommandOptions& options) {
-  if (!options.sync.empty()) {
-    const Status status = show_one(options);
-    return status.is_ok() ? kExitOk : report_failure(status);
+int gpio_command(const std::string& sync, uint32_t pulses, std::string_view program) {
+  if (!sync.empty()) {
+    const Status status = show_one(sync, pulses);
+    return status.is_ok() ? kExitOk : report_failure(status, program);
   }
   std::vector<std::string> denied;
   for (const GpioLine& line : gpio_lines(GpioKernel{}, &denied)) print_gpio(line, "");

@@ -1,0 +1,70 @@
+#include "board/board_counters.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace opjoule {
+namespace {
+
+constexpr uint64_t kSectorBytes = 512;  // /proc/diskstats counts these whatever the device has
+
+// Busy time of all processors from the "cpu" line of /proc/stat: everything but idle and waiting
+// for input/output. Guest time is contained in user time.
+double busy_s(std::string_view stat) {
+  static const double kTicksPerSecond = static_cast<double>(::sysconf(_SC_CLK_TCK));
+  const std::string_view line = stat.substr(stat.empty() ? 0 : 4);
+  uint64_t ticks = 0;
+  for (const int column : {0, 1, 2, 5, 6, 7}) ticks += nth_number(line, column);
+  return static_cast<double>(ticks) / kTicksPerSecond;
+}
+
+std::string device_label(const std::string& path) {
+  struct stat about {};
+  if (path.empty()) return {};
+  // The path may not be there yet: then the folder it will be made in tells.
+  std::string existing = path;
+  while (::stat(existing.c_str(), &about) != 0) {
+    const size_t slash = existing.find_last_of('/');
+    if (slash == std::string::npos) return {};
+    existing = slash == 0 ? "/" : existing.substr(0, slash);
+  }
+  char label[48];
+  std::snprintf(label, sizeof label, "%4u %7u ", major(about.st_dev), minor(about.st_dev));
+  return label;
+}
+
+uint64_t dirty_bytes(std::string_view memory) {
+  return (number_after(memory, "\nDirty:") + number_after(memory, "\nWriteback:")) * 1024;
+}
+
+}  // namespace
+
+BoardCounterFiles::BoardCounterFiles(const std::string& path) : device_(device_label(path)) {}
+
+BoardCounters BoardCounterFiles::read() {
+  BoardCounters counters;
+  const std::string_view stat = stat_.read();
+  counters.cpu_busy_s = busy_s(stat);
+  counters.forks = number_after(stat, "\nprocesses ");
+  const std::string_view disks = device_.empty() ? std::string_view() : disks_.read();
+  const size_t at = device_.empty() ? std::string_view::npos : disks.find(device_);
+  if (at != std::string_view::npos) {
+    std::string_view columns = disks.substr(at + device_.size());
+    columns.remove_prefix(std::min(columns.find(' '), columns.size()));
+    counters.device_read_bytes = nth_number(columns, 2) * kSectorBytes;
+    counters.device_written_bytes = nth_number(columns, 6) * kSectorBytes;
+  }
+  counters.dirty_bytes = dirty_bytes(memory_.read());
+  return counters;
+}
+
+uint64_t pending_write_bytes() {
+  ProcFile memory("/proc/meminfo");
+  return dirty_bytes(memory.read());
+}
+
+}  // namespace opjoule

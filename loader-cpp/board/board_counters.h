@@ -1,0 +1,38 @@
+// Counters of the whole board, read again and again: processors, a storage device, memory that is
+// still to be written.
+//
+// Thread safety: an object belongs to one thread; pending_write_bytes() may be called from any.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "board/proc_file.h"
+
+namespace opjoule {
+
+struct BoardCounters {
+  double cpu_busy_s = 0;           // all processors, since boot, without idle and waiting for I/O
+  uint64_t device_read_bytes = 0;  // of the watched block device, since boot; 0 if there is none
+  uint64_t device_written_bytes = 0;
+  uint64_t dirty_bytes = 0;  // of all file systems: dirty, or being written back
+  uint64_t forks = 0;        // processes and threads made since boot
+};
+
+class BoardCounterFiles {
+ public:
+  // path: any file or folder, which need not be there yet, on the device to watch; empty for none.
+  explicit BoardCounterFiles(const std::string& path);
+  BoardCounters read();
+
+ private:
+  ProcFile stat_{"/proc/stat"};
+  ProcFile disks_{"/proc/diskstats"};
+  ProcFile memory_{"/proc/meminfo"};
+  std::string device_;  // " MAJOR MINOR " as /proc/diskstats prints it
+};
+
+// BoardCounters::dirty_bytes alone.
+uint64_t pending_write_bytes();
+
+}  // namespace opjoule

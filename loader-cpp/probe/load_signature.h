@@ -1,0 +1,36 @@
+// The load signature: a busy and idle pattern on all processors that is found again in the power
+// trace.
+//
+// Thread safety: any thread; one at a time makes sense.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace opjoule {
+
+struct LoadChange {
+  int64_t board_ns = 0;
+  double u_ns = 0;  // standard uncertainty
+  int level = 0;    // 1: from idle to busy
+};
+
+struct LoadSignature {
+  int64_t start_board_ns = 0;  // of the first bit
+  int64_t end_board_ns = 0;    // of the last one
+  std::vector<LoadChange> changes;
+};
+
+inline constexpr size_t kSignatureBitsMax = 65535;
+
+// `count` bits of a maximum-length sequence, as zeros and ones.
+std::string maximum_length_bits(uint32_t count, uint64_t seed);
+// Whether `bits` is a pattern: 1 to kSignatureBitsMax zeros and ones.
+bool is_signature(const std::string& bits);
+
+// Plays `bits`, each of bit_ms, between two idle margins; ends after the second. A stop request
+// cuts it short.
+LoadSignature play_signature(const std::string& bits, uint32_t bit_ms);
+
+}  // namespace opjoule

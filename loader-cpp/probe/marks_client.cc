@@ -1,0 +1,64 @@
+#include "probe/marks_client.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "board/clock.h"
+#include "board/proc_file.h"
+#include "board/system_error.h"
+
+namespace opjoule {
+
+Status MarksClient::connect(const std::string& path, std::unique_ptr<MarksClient>* out) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path)
+    return {StatusCode::kBadInput, "marks socket " + path + ": the name is too long"};
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    Status status = system_error("marks socket " + path + ": no probe serves it");
+    if (fd >= 0) ::close(fd);
+    return status;
+  }
+  out->reset(new MarksClient(fd, path));
+  return Status::ok();
+}
+
+MarksClient::~MarksClient() { ::close(fd_); }
+
+Status MarksClient::send(std::string_view lines) {
+  while (!lines.empty()) {
+    const ssize_t sent = ::send(fd_, lines.data(), lines.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) return system_error("marks socket " + path_ + ": the probe has gone");
+    lines.remove_prefix(static_cast<size_t>(sent));
+  }
+  return Status::ok();
+}
+
+Status MarksClient::sync(double limit_s, uint64_t* taken) {
+  if (Status status = send("sync\n"); !status.is_ok()) return status;
+  const int64_t until_ns = board_ns() + static_cast<int64_t>(limit_s * 1e9);
+  std::string answer;
+  while (answer.empty() || answer.back() != '\n') {
+    pollfd polled{fd_, POLLIN, 0};
+    const int64_t left_ms = std::max<int64_t>((until_ns - board_ns()) / 1'000'000, 0);
+    if (::poll(&polled, 1, static_cast<int>(left_ms)) == 0)
+      return {StatusCode::kIo, "marks socket " + path_ + ": the probe does not answer"};
+    char part[64];
+    const ssize_t count = ::read(fd_, part, sizeof part);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return {StatusCode::kIo, "marks socket " + path_ + ": the probe has gone"};
+    answer.append(part, static_cast<size_t>(count));
+  }
+  *taken = number_after(answer, "ok ");
+  return Status::ok();
+}
+
+}  // namespace opjoule

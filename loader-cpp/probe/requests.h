@@ -1,0 +1,65 @@
+// What the host asks `probe serve` for, but for the clock: done one after the other on a thread of
+// its own, long ones on threads of theirs, so that the clock is answered meanwhile.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "probe/answers.h"
+#include "probe/recorder.h"
+
+namespace opjoule {
+
+class Requests {
+ public:
+  // storage: the folder to write back; empty for none. The others outlive this object.
+  Requests(std::string storage, Recorder& recorder, Answers& answers);
+  ~Requests();
+  Requests(const Requests&) = delete;
+  Requests& operator=(const Requests&) = delete;
+
+  // A line without its end; returns at once.
+  void take(std::string line);
+  // Does what was taken; what is long is given up once a stop is requested. Called once.
+  void stop();
+
+ private:
+  // A request that takes its time; one of a kind at once.
+  class Background {
+   public:
+    template <typename Work>
+    bool start(Work work);
+    void join();
+
+   private:
+    std::mutex mutex_;
+    bool busy_ = false;
+    std::thread thread_;
+  };
+
+  void loop();
+  void answer(const std::string& line);
+  void files(const std::string& line, const std::string& name);
+  void steering(const std::string& line);
+  void signature(const std::string& line, const std::string& bits, const std::string& bit_ms);
+  void drain(const std::string& line, const std::string& limit);
+
+  const std::string storage_;
+  Recorder& recorder_;
+  Answers& answers_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<std::string> lines_;
+  bool stopping_ = false;
+  Background playing_;
+  Background draining_;
+  std::thread thread_;
+};
+
+}  // namespace opjoule

@@ -1,0 +1,211 @@
+// `probe run` and `probe mark` as programs.
+#include <sys/stat.h>
+
+#include "probe/running_commands.h"
+#include "tests/probe_process.h"
+
+namespace opjoule {
+namespace {
+
+Arguments run(const Folder& folder, const std::string& tag, Arguments more, Arguments command) {
+  Arguments all{"run", "--dir", folder / "", "--tag", tag};
+  all.insert(all.end(), more.begin(), more.end());
+  all.push_back("--");
+  all.insert(all.end(), command.begin(), command.end());
+  return all;
+}
+
+Arguments shell(const std::string& script) { return {"sh", "-c", script}; }
+
+TEST_CASE("a command's output and exit status pass through, and its folder has pid and status") {
+  const Folder folder;
+  Probe probe(run(folder, "job", {}, shell("echo $PPID $$ ${OPJOULE_MARKS-none}; exit 3")));
+  const std::string line = probe.line().value_or("");
+  CHECK(probe.wait() == 3);
+  const std::string pid = line.substr(line.find(' ') + 1, line.rfind(' ') - line.find(' ') - 1);
+  CHECK(line.ends_with(" none"));
+  std::string boot_id;
+  std::ifstream("/proc/sys/kernel/random/boot_id") >> boot_id;
+  CHECK(folder.lines("job/pid") == std::vector<std::string>{pid + " " + boot_id});
+  CHECK(folder.lines("job/status") == std::vector<std::string>{"3"});
+}
+
+TEST_CASE("a command killed by a signal, and one that is not there, have a shell's status") {
+  const Folder folder;
+  CHECK(Probe(run(folder, "a", {}, shell("kill -SEGV $$"))).wait() == 128 + SIGSEGV);
+  Probe missing(run(folder, "b", {}, {"/no/such/command"}));
+  CHECK(missing.line()->find("/no/such/command: cannot be started") != std::string::npos);
+  CHECK(missing.wait() == 127);
+  CHECK(Probe(run(folder, "c", {}, {"/dev/null"})).wait() == 126);
+}
+
+TEST_CASE("a command has no stdin, a group of its own, default signals and the pinned processor") {
+  const Folder folder;
+  Probe probe(run(folder, "job", {"--pin", "0"},
+                  shell("cat; ps -o pgid= -p $$ | tr -d ' '; echo $$; grep -E "
+                        "'^(SigIgn|SigBlk|Cpus_allowed_list)' /proc/self/status")));
+  const std::string group = probe.line().value_or("");
+  CHECK(probe.line() == group);
+  CHECK(probe.line() == "SigBlk:\t0000000000000000");
+  CHECK(probe.line() == "SigIgn:\t0000000000000000");
+  CHECK(probe.line() == "Cpus_allowed_list:\t0");
+  CHECK(probe.wait() == 0);
+}
+
+TEST_CASE("wrong options are refused before anything is started") {
+  const Folder folder;
+  const std::pair<Arguments, const char*> wrong[] = {
+      {run(folder, "a/b", {}, {"true"}), "--tag a/b"},
+      {run(folder, "..", {}, {"true"}), "--tag .."},
+      {run(folder, "a", {"--pin", "0-"}, {"true"}), "--pin 0-"},
+      {run(folder, "a", {"--pin", "1000"}, {"true"}), "--pin 1000"},
+      {run(folder, "a", {"--serve", "/nowhere/marks"}, {"true"}), "/nowhere/marks"},
+      {{"run", "--dir", folder / "", "--tag", "a"}, "command"},
+      {{"serve"}, "--dir"},
+      {{"mark"}, "give one mark"},
+      {{"mark", "phase", "begn", "x"}, "phase needs begin or end"},
+      {{"serve", "--dir", folder / "", "--sync", "gpio"}, "--sync gpio: expected"},
+      {{"serve", "--dir", "/" + std::string(200, 'x')}, "has more than 107 bytes"},
+      {{}, "subcommand"},
+  };
+  for (const auto& [arguments, expected] : wrong) {
+    Probe probe(arguments);
+    const std::string line = probe.line().value_or("");
+    CHECK_MESSAGE(line.find(expected) != std::string::npos, line);
+    CHECK(line.starts_with("probe: "));
+    CHECK(probe.exit_code() == 2);
+  }
+  std::filesystem::remove_all("/" + std::string(200, 'x'));
+}
+
+TEST_CASE("a tag is used once") {
+  const Folder folder;
+  CHECK(Probe(run(folder, "a", {}, {"true"})).wait() == 0);
+  Probe second(run(folder, "a", {}, {"true"}));
+  CHECK(second.line()->find("has run in") != std::string::npos);
+  CHECK(second.wait() == 2);
+}
+
+constexpr const char* kEndsInOrder =
+    "trap 'echo stopped; exit 7' TERM; echo ready; while :; do sleep 0.01; done";
+
+TEST_CASE("the end of its stdin, silence and SIGTERM ask the command to stop; others do not") {
+  const Folder folder;
+  {
+    Probe probe(run(folder, "end", {}, shell(kEndsInOrder)));
+    CHECK(probe.line() == "ready");
+    for (const int number : {SIGINT, SIGHUP, SIGPIPE}) probe.send_signal(number);
+    probe.write(".");
+    probe.end_input();
+    CHECK(probe.line() == "stopped");
+    CHECK(probe.wait() == 7);
+  }
+  {
+    Probe probe(run(folder, "silence", {"--silence-s", "0.05"}, shell(kEndsInOrder)));
+    CHECK(probe.wait() == 7);
+  }
+  {
+    Probe probe(run(folder, "term", {}, shell(kEndsInOrder)));
+    CHECK(probe.line() == "ready");
+    probe.send_signal(SIGTERM);
+    CHECK(probe.wait() == 7);
+  }
+}
+
+TEST_CASE("stdin may be ended from the start where silence is no matter") {
+  const Folder folder;
+  Probe probe(run(folder, "a", {"--silence-s", "0"}, shell("sleep 0.05; exit 4")));
+  CHECK(probe.exit_code() == 4);
+}
+
+TEST_CASE("a command that does not stop is killed with its group") {
+  const Folder folder;
+  Probe probe(
+      run(folder, "a", {"--kill-after-s", "0.05"}, shell("trap '' TERM; echo ready; sleep 1000")));
+  CHECK(probe.line() == "ready");
+  CHECK(probe.exit_code() == 128 + SIGKILL);
+}
+
+TEST_CASE("a command that serve has to end is killed with its group, no other process is") {
+  int out[2];
+  REQUIRE(pipe(out) == 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setpgid(0, 0);
+    signal(SIGTERM, SIG_IGN);
+    if (write(out[1], "r", 1) != 1) _exit(1);
+    while (true) pause();
+  }
+  char ready = 0;
+  REQUIRE(read(out[0], &ready, 1) == 1);
+  RunningCommands running;
+  running.add(pid);
+  running.add(getpid());  // leads no group that may be killed, and is taken off again
+  running.remove(getpid());
+  running.stop(0.02);
+  int status = 0;
+  REQUIRE(waitpid(pid, &status, 0) == pid);
+  CHECK(WTERMSIG(status) == SIGKILL);
+  close(out[0]);
+  close(out[1]);
+}
+
+TEST_CASE("a command is counted to its end, marks from within it, and ends with serve") {
+  const Folder folder;
+  ServingProbe serve(folder / "");
+  serve.ask("files a");
+  {
+    Probe probe(run(folder, "job", {},
+                    shell("\"$OPJOULE_PROBE\" mark phase begin load && "
+                          "printf 'operation read 1 2 3\\nevent gc 1 2\\n' | "
+                          "\"$OPJOULE_PROBE\" mark --file - && "
+                          "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; "
+                          "\"$OPJOULE_PROBE\" mark phase end load")));
+    CHECK(probe.wait() == 0);
+  }
+  serve.ask("files b");
+  std::vector<std::string> names;
+  for (const std::string& line : folder.lines("a.events.jsonl"))
+    names.push_back(Json::parse(line)["event"]);
+  CHECK(names == std::vector<std::string>{"phase-begin", "operation", "gc", "phase-end"});
+  const std::string row = folder.lines("a.system.csv").back();
+  CHECK(std::stod(row.substr(row.find(',', row.find(',') + 1) + 1)) > 0.005);
+
+  Probe stopped(run(folder, "long", {}, shell(kEndsInOrder)));
+  CHECK(stopped.line() == "ready");
+  CHECK(serve.exit_code() == 0);
+  CHECK(stopped.line() == "stopped");
+}
+
+TEST_CASE("a mark without a probe does nothing, one to a probe that has gone is told") {
+  Probe nowhere({"mark", "phase", "begin", "load"});
+  CHECK(nowhere.exit_code() == 0);
+  Probe gone({"mark", "--marks", "/nowhere/marks", "phase", "begin", "load"});
+  CHECK(gone.line()->find("no probe serves it") != std::string::npos);
+  CHECK(gone.exit_code() == 2);
+}
+
+TEST_CASE("the probe says its version, and lists the board's GPIO lines") {
+  Probe version({"--version"});
+  CHECK(version.line()->starts_with("probe "));
+  Probe gpio({"gpio"});
+  CHECK(gpio.exit_code() == 0);
+}
+
+TEST_CASE("the reference page lists every option") {
+  std::ifstream in(OPJOULE_SOURCE_ROOT "/docs/reference/probe.md");
+  REQUIRE(in);
+  const std::string page(std::istreambuf_iterator<char>(in), {});
+  for (const std::string command : {"serve", "run", "mark", "gpio"}) {
+    Probe help({command, "--help"});
+    for (const std::string& line : help.lines()) {
+      const size_t dashes = line.find("--");
+      if (dashes == std::string::npos || line.find_first_not_of(" ,-h") < dashes) continue;
+      const std::string option = line.substr(dashes, line.find_first_of(" :[,", dashes) - dashes);
+      CHECK_MESSAGE((option == "--help" || page.find(option) != std::string::npos), option);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace opjoule
