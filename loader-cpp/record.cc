@@ -145,14 +145,12 @@ void Record::merge(const Record& changed) {
   *this = std::move(merged);
 }
 
-uint16_t Record::field_number(size_t i) const {
-  if (even_) return static_cast<uint16_t>(i);
+uint16_t Record::any_field_number(size_t i) const {
   return load<uint16_t>(buffer_.data() + kHeaderBytes + i * kEntryBytes);
 }
 
-std::string_view Record::value(size_t i) const {
+std::string_view Record::any_value(size_t i) const {
   size_t offset = values_offset();
-  if (even_) return {buffer_.data() + offset + i * even_length_, even_length_};
   for (size_t before = 0; before < i; ++before) offset += length(before);
   return {buffer_.data() + offset, length(i)};
 }

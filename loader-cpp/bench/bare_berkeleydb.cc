@@ -32,17 +32,20 @@ BareResult bare_berkeleydb(const BareRequest& request) {
   check(db_create(&db, env, 0));
   check(db->set_pagesize(db, 4096));
   check(db->open(db, nullptr, "usertable.db", nullptr, DB_BTREE, DB_CREATE, 0644));
-  const size_t room = request.value_bytes + 4096;
   const BareResult result = bare_pairs(
       request,
       [&](const std::string& name, std::string* record) {
-        record->resize(room);
         DBT key = dbt(name);
-        DBT value = dbt(*record);
-        value.flags = DB_DBT_USERMEM;
-        value.ulen = value.size;
-        check(db->get(db, nullptr, &key, &value, 0));
-        record->resize(value.size);
+        DBT value;
+        int got = 0;
+        do {  // once more where the record is longer than the one before
+          value = dbt(*record);
+          value.flags = DB_DBT_USERMEM;
+          value.ulen = value.size;
+          got = db->get(db, nullptr, &key, &value, 0);
+          record->resize(value.size);
+        } while (got == DB_BUFFER_SMALL);
+        check(got);
       },
       [&](const std::string& name, std::string_view record) {
         DBT key = dbt(name);

@@ -45,7 +45,6 @@ class PhaseCommand {
 
  private:
   Status prepare();
-  [[nodiscard]] Status check_memory() const;
   // No operation of the phase can write.
   [[nodiscard]] bool only_reads() const;
   Status open();
@@ -98,7 +97,7 @@ Status PhaseCommand::prepare() {
   if (status.is_ok())
     status = WorkloadSettings::from(properties_, options_.trace.empty() ? phase_ : Phase::kReplay,
                                     options_.threads, &settings_);
-  if (status.is_ok()) status = check_memory();
+  if (status.is_ok()) status = check_memory(settings_);
   std::string settle = "auto";
   if (status.is_ok()) status = properties_.choice("settle", {"auto", "none"}, &settle);
   if (status.is_ok()) status = properties_.real("settle.limit_s", 0, 86400, &settle_limit_s_);
@@ -109,24 +108,6 @@ Status PhaseCommand::prepare() {
   if (status.is_ok() && options_.path.empty() && engine_->name != "null")
     status = {StatusCode::kBadInput, "--path: missing; name the folder the database is to live in"};
   return status;
-}
-
-// Records that do not fit into the board's memory would end with the kernel killing something: each
-// thread holds its batch's record, what it has read, and what it merges and writes.
-Status PhaseCommand::check_memory() const {
-  constexpr uint64_t kCopies = 4;
-  const uint64_t record_bytes = uint64_t{settings_.field_lengths.maximum()} * settings_.field_count;
-  const uint64_t needed = kCopies * record_bytes * settings_.threads;
-  ProcFile memory("/proc/meminfo");
-  const uint64_t available = number_after(memory.read(), "MemAvailable:") * 1024;
-  if (available == 0 || needed <= available) return Status::ok();
-  return {StatusCode::kBadInput,
-          "fieldcount=" + std::to_string(settings_.field_count) + " fields of up to " +
-              std::to_string(settings_.field_lengths.maximum()) + " bytes with " +
-              std::to_string(settings_.threads) + " threads need about " +
-              std::to_string(needed >> 20) + " MiB, and this computer has " +
-              std::to_string(available >> 20) +
-              " MiB of memory left; use smaller records or fewer threads"};
 }
 
 bool PhaseCommand::only_reads() const {

@@ -1,6 +1,6 @@
 #include "cli/properties_check.h"
 
-#include "workload/settings.h"
+#include "board/proc_file.h"
 
 namespace opjoule {
 namespace {
@@ -49,6 +49,22 @@ Status check_properties(const Properties& properties, const Engine& engine) {
 
 Status check_workload_properties(const Properties& properties) {
   return check_all(properties, nullptr);
+}
+
+Status check_memory(const WorkloadSettings& settings) {
+  constexpr uint64_t kCopies = 4;
+  const uint64_t record_bytes = uint64_t{settings.field_lengths.maximum()} * settings.field_count;
+  const uint64_t needed = kCopies * record_bytes * settings.threads;
+  ProcFile memory("/proc/meminfo");
+  const uint64_t available = number_after(memory.read(), "MemAvailable:") * 1024;
+  if (available == 0 || needed <= available) return Status::ok();
+  return {StatusCode::kBadInput,
+          "fieldcount=" + std::to_string(settings.field_count) + " fields of up to " +
+              std::to_string(settings.field_lengths.maximum()) + " bytes with " +
+              std::to_string(settings.threads) + " threads need about " +
+              std::to_string(needed >> 20) + " MiB, and this computer has " +
+              std::to_string(available >> 20) +
+              " MiB of memory left; use smaller records or fewer threads"};
 }
 
 }  // namespace opjoule

@@ -7,6 +7,7 @@
 #include "loader/database.h"
 #include "loader/properties.h"
 #include "loader/status.h"
+#include "workload/settings.h"
 
 namespace opjoule {
 
@@ -20,5 +21,9 @@ Status check_properties(const Properties& properties, const Engine& engine);
 
 // The same without an engine: every engine's keys pass.
 Status check_workload_properties(const Properties& properties);
+
+// Refuses records that do not fit into the board's memory, which would end with the kernel killing
+// something: each thread holds its batch's record, what it has read, and what it merges and writes.
+Status check_memory(const WorkloadSettings& settings);
 
 }  // namespace opjoule

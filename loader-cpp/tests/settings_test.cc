@@ -36,7 +36,8 @@ TEST_CASE("the defaults are YCSB's") {
 }
 
 TEST_CASE("contradictions are told with both sides") {
-  CHECK(read({}).message().find("recordcount: not given") != std::string::npos);
+  for (const Status& none : {read({}), read({"recordcount=0"})})
+    CHECK(none.message().find("recordcount: not given, or 0; set") != std::string::npos);
   CHECK(read({"recordcount=10"}).message().find("operationcount: not given") != std::string::npos);
   CHECK(read({"recordcount=10", "maxexecutiontime=1"}).is_ok());
   CHECK(read({"recordcount=10", "insertstart=5", "insertcount=6"}, Phase::kLoad).message() ==

@@ -51,7 +51,7 @@ void read_amounts(Reader& in, Phase phase, uint32_t threads, WorkloadSettings* o
   in.integer("insertstart", 0, kMostKeys, &out->insert_start);
   if (phase == Phase::kReplay && out->record_count == 0) out->record_count = 1;
   in.fail_if(out->record_count == 0,
-             "property recordcount: not given; set it to the number of records, as in -p "
+             "property recordcount: not given, or 0; set it to the number of records, as in -p "
              "recordcount=1000000");
   out->insert_count =
       out->record_count > out->insert_start ? out->record_count - out->insert_start : 0;

@@ -44,8 +44,13 @@ class Record {
   void merge(const Record& changed);
 
   [[nodiscard]] size_t field_count() const { return field_count_; }
-  [[nodiscard]] uint16_t field_number(size_t i) const;
-  [[nodiscard]] std::string_view value(size_t i) const;
+  [[nodiscard]] uint16_t field_number(size_t i) const {
+    return even_ ? static_cast<uint16_t>(i) : any_field_number(i);
+  }
+  [[nodiscard]] std::string_view value(size_t i) const {
+    if (!even_) return any_value(i);
+    return {buffer_.data() + kHeaderBytes + i * even_length_, even_length_};
+  }
   [[nodiscard]] std::span<char> mutable_value(size_t i);
   // All values, back to back: filled in one go where they are random bytes.
   [[nodiscard]] std::span<char> mutable_values();
@@ -70,6 +75,8 @@ class Record {
     return even_ ? kHeaderBytes : kHeaderBytes + field_count_ * kEntryBytes;
   }
   [[nodiscard]] uint32_t length(size_t i) const;
+  [[nodiscard]] uint16_t any_field_number(size_t i) const;
+  [[nodiscard]] std::string_view any_value(size_t i) const;
   [[gnu::cold, gnu::noinline]] Status contradicts(size_t count, size_t each);
   [[gnu::noinline]] Status parse_other();
   Status parse_any();
