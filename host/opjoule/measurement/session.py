@@ -102,10 +102,10 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
     execution = Execution(plan, device, recording.capture, record, progress)
     state = device.watch_state()
     try:
-        with recording, _watched(state, record):
+        with _watched(state, record), recording:
             execution.run(_enough(plan, record))
     except OSError as error:
-        raise OpJouleError(f"{of_system(error)}{_later(record)}") from error
+        raise _unwritten(record, error) from error
     except (OpJouleError, KeyboardInterrupt) as error:
         record.add_fault(str(error) or "interrupted by the user (Ctrl-C)")
         _conclude(record, recording.capture.summary, progress, ended_early=True)
@@ -146,8 +146,14 @@ def _conclude(
             record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis{_later(record)}")
         raise
     except OSError as error:
+        raise _unwritten(record, error) from error
+
+
+def _unwritten(record: RunRecord, error: OSError) -> OpJouleError:
+    """What the computer under this program did, among the faults where that can be written, and for the user."""
+    if of_system(error) not in record.faults:
         record.add_fault(of_system(error))
-        raise OpJouleError(f"{of_system(error)}{_later(record)}") from error
+    return OpJouleError(f"{of_system(error)}{_later(record)}")
 
 
 def _later(record: RunRecord) -> str:
