@@ -19,7 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from logged_commands import ROOT, SetupError, end_running, logged
+from logged_commands import SetupError, end_running, logged
+from plain_folder import ROOT, plain
 
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
@@ -113,6 +114,7 @@ def make_environment(lock: Path, log: Path) -> None:
 
 def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
     """Configures one CMake project with Ninja, and builds targets of it."""
+    source, build = plain(source), plain(build)
     configure = ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     if not (build / "build.ninja").exists():
         logged(configure, log)

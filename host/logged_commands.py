@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from plain_folder import ROOT
+
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 

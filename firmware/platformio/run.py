@@ -20,6 +20,10 @@ from typing import NoReturn
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT / "host"))
+
+from plain_folder import plain  # noqa: E402  # the path is set just above
+
 CORE = ROOT / "build" / "platformio"
 LIBRARIES = CORE / "libdeps"
 PYTHON = ROOT / ".venv" / "bin" / "python"
@@ -82,14 +86,15 @@ def become_platformio(arguments: list[str]) -> NoReturn:
     """Replaces this process by PlatformIO with the given arguments, in the project's folder."""
     environment = {
         **os.environ,
-        "PLATFORMIO_CORE_DIR": str(CORE),
-        "PLATFORMIO_LIBDEPS_DIR": str(LIBRARIES),
+        "PLATFORMIO_CORE_DIR": str(plain(CORE)),
+        "PLATFORMIO_LIBDEPS_DIR": str(plain(LIBRARIES)),
         "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "false",
         "PLATFORMIO_DISABLE_UPGRADE_CHECK": "true",
         "PLATFORMIO_NO_ANSI": os.environ.get("PLATFORMIO_NO_ANSI", "true"),
     }
-    os.chdir(ROOT)
-    os.execve(PYTHON, [str(PYTHON), "-m", "platformio", *arguments], environment)
+    os.chdir(plain(ROOT))
+    python = str(plain(PYTHON))
+    os.execve(python, [python, "-m", "platformio", *arguments], environment)
 
 
 def main(arguments: list[str]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import socket
@@ -104,7 +105,7 @@ class Machine:
         """Starts qemu on the disks as they are and waits until sshd answers."""
         command = self._command()
         if restore:
-            command += ["-incoming", f"exec:zstd -dc {self.image.snapshot}"]
+            command += ["-incoming", f"exec:zstd -dc {shlex.quote(str(self.image.snapshot))}"]
         with (self.folder / "qemu.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,
@@ -203,7 +204,7 @@ class Machine:
     def save(self) -> None:
         """Stops the machine and keeps its memory and what it wrote as the image's snapshot."""
         part = self.image.snapshot.with_suffix(".part")
-        self.qmp("migrate", uri=f"exec:zstd -q -T2 -3 -c > {part}")
+        self.qmp("migrate", uri=f"exec:zstd -q -T2 -3 -c > {shlex.quote(str(part))}")
         while (state := self.qmp("query-migrate").get("status")) not in ("completed", "failed"):
             time.sleep(0.2)
         self.power_off()
