@@ -328,7 +328,8 @@ def _files(path: Path) -> Iterable[str]:
 
 def say(line: str) -> None:
     """One line of progress; stdout stays free for results."""
-    print(line, file=sys.stderr, flush=True)
+    sys.stderr.write(line + "\n")  # in one piece: lanes speak side by side
+    sys.stderr.flush()
 
 
 def main(arguments: list[str]) -> int:

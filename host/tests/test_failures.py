@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.cli import init
+from opjoule.cli import arguments, init
 from opjoule.cli.failures import one_line, told
 from opjoule.cli.init import run_init
 from opjoule.cli.leftovers import alone, sweep
@@ -113,6 +113,20 @@ def test_a_signal_at_a_question_is_one_line(tmp_path, number):
     assert running.returncode == 130
     assert said[-1] == "measure.py: interrupted; a record that was begun is kept and says partial"
     assert not (tmp_path / "rig.toml").exists()
+
+
+def test_a_bare_call_says_how_to_begin(capsys):
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse([])
+    assert ended.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "to begin: host/measure.py --db leveldb --device rpi4 --simulate" in line
+
+
+def test_help_is_a_word_too(capsys):
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse(["help"])
+    assert ended.value.code == 0 and "usage: measure.py" in capsys.readouterr().out
 
 
 def test_nohup_keeps_a_closed_terminal_from_ending_it(tmp_path):

@@ -92,7 +92,7 @@ MEASURE: list[list[str]] = [
     [],
 ]
 COMMANDS: list[list[str]] = [
-    *([word] for word in ("recrod", "reports", "measure", "help", "", "-", "[red]", "a\nb")),
+    *([word] for word in ("recrod", "reports", "measure", "halp", "", "-", "[red]", "a\nb")),
     *([command] for command in ("record", "import", "report", "verify", "restore", "virtual-board")),
     *(
         [command, "--nothing"]

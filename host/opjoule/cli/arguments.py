@@ -17,6 +17,7 @@ from opjoule.cli.board_build import board_architecture
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure_arguments import measure_parser
 
+FIRST_COMMAND = "host/measure.py --db leveldb --device rpi4 --simulate"
 COMMANDS = ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board")
 
 
@@ -54,8 +55,12 @@ def parse(argv: list[str]) -> Asked:
             virtual=argv[0] == "virtual-board",
             options=options,
         )
+    if argv == ["help"]:
+        argv = ["--help"]
     if argv and not argv[0].startswith("-"):
         _unknown(argv[0])
+    if not argv:
+        measure_parser().error(f"nothing is asked for; to begin: {FIRST_COMMAND}")
     options = measure_parser().parse_args(argv)
     if options.dry_run:
         return Asked("measure", loader=False, options=options)

@@ -127,8 +127,8 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         if not path.exists():
             raise BadInput(
-                f"{path} is not there: describe your rig with 'host/measure.py init', "
-                "or add --simulate to try everything without hardware"
+                f"{path} is not there: describe your rig with 'host/measure.py init'; "
+                "without hardware, measure with --simulate"
             )
         if not path.is_file():
             raise BadInput(f"{path} is not a file: {again}")
