@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from opjoule.devices.block_devices import BlockDevices, why_not_expendable
 from opjoule.devices.board_state import BoardState, read_state
-from opjoule.devices.clock_discipline import steered
+from opjoule.devices.clock_discipline import broken_by_steering, steered
 from opjoule.devices.medium import Medium
 from opjoule.devices.prepare import plan_preparation
 from opjoule.devices.shell import LocalShell
@@ -177,6 +177,21 @@ def test_a_clock_that_was_steered_during_a_measurement_is_told(before, after, sa
     assert len(lines) == len(said)
     assert all(part in line for part, line in zip(said, lines, strict=True))
     assert steered({"reason": "adjtimex: x"}, STILL) == []
+
+
+@pytest.mark.parametrize(
+    ("after", "breaks"),
+    [
+        ({"frequency_ppm": 99.0}, False),
+        ({"frequency_ppm": -101.0}, True),
+        ({"tick_us": 10_001}, True),
+        ({}, False),
+    ],
+)
+def test_a_clock_that_was_steered_far_breaks_a_limit(after, breaks):
+    still = {**STILL, "frequency_ppm": 0.0, "tick_us": 10_000}
+    assert bool(broken_by_steering(still, {**still, **after})) == breaks
+    assert broken_by_steering({"reason": "adjtimex: x"}, still) == []
 
 
 def test_swap_that_systemd_took_down_with_its_zram_device_is_made_anew(tmp_path):

@@ -20,6 +20,8 @@ TIME_UNITS = (
 )
 """Daemons that slew CLOCK_MONOTONIC, on which the board stamps (adjtimex(2); packages systemd-timesyncd, chrony, ntp,
 ntpsec, openntpd of Debian and Ubuntu, and their names elsewhere)."""
+FAULT_PPM = 100.0
+"""A tenth of what the energies are to be true to; no oscillator moves as much in a run."""
 STEERED_PPM = 0.05
 """A change of the kernel's rate below this is less than a crystal's own over minutes."""
 
@@ -36,16 +38,33 @@ def read_discipline(shell: Shell, loader: str) -> dict[str, Any]:
         return {"reason": str(error)}
 
 
+def rate_change_ppm(before: dict[str, Any], after: dict[str, Any]) -> float:
+    """By how much the kernel's rate was changed between two readings; 0 where one of them is not known."""
+    if not {"frequency_ppm", "tick_us"} <= before.keys() & after.keys():
+        return 0.0
+    of_tick_ppm = 100.0 * (after["tick_us"] - before["tick_us"])  # of USER_HZ = 100: 1 us in 10 ms
+    return float(after["frequency_ppm"] - before["frequency_ppm"] + of_tick_ppm)
+
+
+def broken_by_steering(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The limit that a change of the rate breaks: the measurement's seconds are the board's."""
+    change_ppm = rate_change_ppm(before, after)
+    if abs(change_ppm) < FAULT_PPM:
+        return []
+    return [
+        f"its clock was steered: its rate changed by {change_ppm:+.2f} ppm, and seconds, energies and powers with "
+        "it: stop what sets it (chrony, ntpd, systemd-timesyncd)"
+    ]
+
+
 def steered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """What was done to the clock between two readings, one line each."""
     lines = []
-    if {"frequency_ppm", "tick_us"} <= before.keys() & after.keys():
-        change_ppm = after["frequency_ppm"] - before["frequency_ppm"]
-        change_ppm += 100.0 * (after["tick_us"] - before["tick_us"])  # of USER_HZ = 100: 1 us in 10 ms
-        if abs(change_ppm) > STEERED_PPM:
-            lines.append(
-                f"the board's clock was steered during the measurement: its rate changed by {change_ppm:+.2f} ppm"
-            )
+    change_ppm = rate_change_ppm(before, after)
+    if abs(change_ppm) > STEERED_PPM:
+        lines.append(
+            f"the board's clock was steered during the measurement: its rate changed by {change_ppm:+.2f} ppm"
+        )
     if abs(before.get("offset_s", 0.0)) > 1e-6:
         lines.append(
             f"the kernel was still slewing the board's clock by {before['offset_s'] * 1e6:.0f} us at the start"

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opjoule.devices.clock_discipline import steered
+from opjoule.devices.clock_discipline import broken_by_steering, steered
 from opjoule.devices.dialogue import Dialogue
 from opjoule.devices.power_flags import HWMON, PowerFlags
 from opjoule.devices.power_flags import PERIOD_S as FLAGS_PERIOD_S
@@ -176,7 +176,9 @@ class StateWatch:
             self.report.after = {**last.to_json(), "free_bytes": self._probe(0)[0]}
             if self._discipline:
                 self.report.after["clock"] = self._discipline()
-                self.report.notes += steered(self.report.before.get("clock", {}), self.report.after["clock"])
+                clocks = self.report.before.get("clock", {}), self.report.after["clock"]
+                self.report.notes += steered(*clocks)
+                self.report.broken += broken_by_steering(*clocks)
         except OpJouleError as error:
             self.report.broken.append(f"state after the run unknown: {error}")
         finally:
