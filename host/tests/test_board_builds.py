@@ -1,5 +1,6 @@
-"""The static loaders for boards: every engine in each, run under qemu-user, and the same records from all of them."""
+"""The static programs for boards: every engine in each, run under qemu-user, and the same records from all of them."""
 
+import json
 import platform
 import subprocess
 from pathlib import Path
@@ -14,9 +15,9 @@ NATIVE = {"x86_64": "amd64", "aarch64": "aarch64"}.get(platform.machine())
 ENGINES = [*READERS, "mongodb", "null"]
 
 
-def command(board):
-    """How this computer runs the board's loader."""
-    program = [str(ROOT / "build/board" / board / "loader")]
+def command(board, name="loader"):
+    """How this computer runs a program of the board's."""
+    program = [str(ROOT / "build/board" / board / name)]
     return program if board == NATIVE else [EMULATORS[board], *program]
 
 
@@ -73,6 +74,23 @@ def test_a_board_s_loader_writes_the_same_records_as_this_computer_s(
         return
     found = load_and_update(board, engine, tmp_path / "database", workload, READERS[engine])
     assert found == expected
+
+
+@pytest.mark.parametrize("board", EMULATORS)
+def test_a_board_s_probe_is_one_static_program_that_answers(tmp_path, board):
+    program = ROOT / "build/board" / board / "probe"
+    headers = subprocess.run(["readelf", "-l", program], capture_output=True, text=True, check=True).stdout
+    assert "INTERP" not in headers
+    served = subprocess.run(
+        [*command(board, "probe"), "serve", "--dir", tmp_path],
+        input="files a\nclock\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    answers = {line["answer"]: line for line in map(json.loads, served.splitlines()) if "answer" in line}
+    assert 0 < answers["clock"]["received_ns"] <= answers["clock"]["sent_ns"]
+    assert (tmp_path / "a.system.csv").read_text().startswith("board_ns,")
 
 
 def test_every_board_s_loader_speaks_to_a_mongodb_server(tmp_path, workload, expected):

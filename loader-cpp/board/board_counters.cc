@@ -4,13 +4,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdio>
-
 namespace opjoule {
 namespace {
 
-constexpr uint64_t kSectorBytes = 512;  // /proc/diskstats counts these whatever the device has
+constexpr uint64_t kSectorBytes = 512;  // a device's stat counts these whatever it has
 
 // Busy time of all processors from the "cpu" line of /proc/stat: everything but idle and waiting
 // for input/output. Guest time is contained in user time.
@@ -22,7 +19,8 @@ double busy_s(std::string_view stat) {
   return static_cast<double>(ticks) / kTicksPerSecond;
 }
 
-std::string device_label(const std::string& path) {
+// "MAJOR:MINOR" of the device that `path` is on; empty where there is none.
+std::string device_number(const std::string& path) {
   struct stat about {};
   if (path.empty()) return {};
   // The path may not be there yet: then the folder it will be made in tells.
@@ -32,9 +30,7 @@ std::string device_label(const std::string& path) {
     if (slash == std::string::npos) return {};
     existing = slash == 0 ? "/" : existing.substr(0, slash);
   }
-  char label[48];
-  std::snprintf(label, sizeof label, "%4u %7u ", major(about.st_dev), minor(about.st_dev));
-  return label;
+  return std::to_string(major(about.st_dev)) + ":" + std::to_string(minor(about.st_dev));
 }
 
 uint64_t dirty_bytes(std::string_view memory) {
@@ -43,21 +39,18 @@ uint64_t dirty_bytes(std::string_view memory) {
 
 }  // namespace
 
-BoardCounterFiles::BoardCounterFiles(const std::string& path) : device_(device_label(path)) {}
+BoardCounterFiles::BoardCounterFiles(const std::string& path)
+    : device_(("/sys/dev/block/" + device_number(path) + "/stat").c_str()) {}
 
 BoardCounters BoardCounterFiles::read() {
   BoardCounters counters;
   const std::string_view stat = stat_.read();
   counters.cpu_busy_s = busy_s(stat);
   counters.forks = number_after(stat, "\nprocesses ");
-  const std::string_view disks = device_.empty() ? std::string_view() : disks_.read();
-  const size_t at = device_.empty() ? std::string_view::npos : disks.find(device_);
-  if (at != std::string_view::npos) {
-    std::string_view columns = disks.substr(at + device_.size());
-    columns.remove_prefix(std::min(columns.find(' '), columns.size()));
-    counters.device_read_bytes = nth_number(columns, 2) * kSectorBytes;
-    counters.device_written_bytes = nth_number(columns, 6) * kSectorBytes;
-  }
+  // Reads, merged, sectors read, their ms, writes, merged, sectors written ...
+  const std::string_view device = device_.read();
+  counters.device_read_bytes = nth_number(device, 2) * kSectorBytes;
+  counters.device_written_bytes = nth_number(device, 6) * kSectorBytes;
   counters.dirty_bytes = dirty_bytes(memory_.read());
   return counters;
 }

@@ -27,9 +27,8 @@ class BoardCounterFiles {
 
  private:
   ProcFile stat_{"/proc/stat"};
-  ProcFile disks_{"/proc/diskstats"};
+  ProcFile device_;  // docs.kernel.org, block/stat: the device's part of /proc/diskstats
   ProcFile memory_{"/proc/meminfo"};
-  std::string device_;  // " MAJOR MINOR " as /proc/diskstats prints it
 };
 
 // BoardCounters::dirty_bytes alone.

@@ -37,12 +37,13 @@ std::vector<Change> play(const std::string& bits, int64_t start_ns, int64_t bit_
     while (end < bits.size() && bits[end] == bits[at]) ++end;
     const int64_t end_ns = start_ns + static_cast<int64_t>(end) * bit_ns;
     if (bits[at] == '0') {
-      sleep_until(end_ns);
+      while (board_ns() < end_ns && !stop_requested())
+        sleep_until(std::min(end_ns, board_ns() + kNsPerSecond));
     } else {
       const int64_t from_ns = board_ns();
       const int64_t cpu_ns = thread_cpu_ns();
       volatile uint64_t work = 1;
-      while (board_ns() < end_ns)
+      while (board_ns() < end_ns && !stop_requested())
         for (int step = 0; step < 1000; ++step) work = work * 6364136223846793005u + 1;
       const int64_t to_ns = board_ns();
       const int64_t missing_ns = std::max<int64_t>(to_ns - from_ns - (thread_cpu_ns() - cpu_ns), 0);

@@ -15,6 +15,7 @@
 #include "board/output.h"
 #include "board/system_error.h"
 #include "board/write_all.h"
+#include "probe/command_cgroup.h"
 #include "probe/command_process.h"
 #include "probe/commands.h"
 #include "probe/marks_client.h"
@@ -54,6 +55,7 @@ class Run {
   int signals_ = -1;
   std::unique_ptr<MarksClient> marks_;
   CommandProcess command_;
+  CommandCgroup cgroup_;
   bool lifeline_open_ = true;
   int64_t silent_at_ns_ = kNever;
   int64_t kill_at_ns_ = kNever;
@@ -128,6 +130,8 @@ Status Run::start() {
   ::sigprocmask(SIG_BLOCK, &heard, &settings.signals);
   signals_ = ::signalfd(-1, &heard, SFD_CLOEXEC);
   if (Status status = command_.start(settings); !status.is_ok()) return status;
+  if (options_.cgroup)
+    if (Status status = cgroup_.make(command_.pid()); !status.is_ok()) return status;
   if (Status status = write_file("pid", std::to_string(command_.pid()) + " " + boot_id);
       !status.is_ok())
     return status;
@@ -179,9 +183,11 @@ int Run::wait() {
     if (board_ns() >= silent_at_ns_) stop_command();
     if (board_ns() >= kill_at_ns_) {
       command_.kill();
+      cgroup_.kill();
       kill_at_ns_ = board_ns() + kNsPerSecond;
     }
   }
+  cgroup_.kill();
   // It is still there to be counted to its end.
   if (const Status status = tell("unwatch"); !status.is_ok()) report_failure(status, kProbe);
   const int status = command_.reap();

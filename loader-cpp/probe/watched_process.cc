@@ -67,6 +67,11 @@ bool WatchedProcesses::Process::read_files() {
     rest.remove_prefix(std::min(rest.find(' '), rest.size()));
   }
   waited_ns = ticks_ns(waited);
+  read_amounts();
+  return true;
+}
+
+void WatchedProcesses::Process::read_amounts() {
   errno = 0;
   const std::string_view io = io_.read();
   if (io.empty()) {
@@ -82,7 +87,6 @@ bool WatchedProcesses::Process::read_files() {
   const uint64_t shared = nth_number(statm, 2);
   rss_bytes = resident * kPageBytes;
   rss_anon_bytes = (resident > shared ? resident - shared : 0) * kPageBytes;
-  return true;
 }
 
 void WatchedProcesses::Process::append_children(std::vector<pid_t>* out) {

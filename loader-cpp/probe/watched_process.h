@@ -23,6 +23,8 @@ class WatchedProcesses::Process {
   bool read_clock();
   // Reads the rest; the same.
   bool read_files();
+  // Reads bytes and memory, but not whom it has waited for.
+  void read_amounts();
   // Numbers of its children, through /proc/PID/task/TID/children.
   void append_children(std::vector<pid_t>* out);
 

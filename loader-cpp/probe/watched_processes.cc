@@ -68,7 +68,7 @@ Status WatchedProcesses::watch(pid_t pid) {
 
 void WatchedProcesses::unwatch(pid_t pid) {
   find_descendants();
-  for (const auto& process : processes_) process->read_clock();
+  read_clocks();
   read_all();
   std::erase_if(processes_, [&](const std::unique_ptr<Process>& process) {
     if (process->root != pid) return false;
@@ -151,6 +151,12 @@ void WatchedProcesses::settle(Process& process) {
   process.before = {process.waited_ns, process.read_bytes, process.written_bytes};
 }
 
+bool WatchedProcesses::read_clocks() {
+  bool all = true;
+  for (const auto& process : processes_) all = process->read_clock() && all;
+  return all;
+}
+
 void WatchedProcesses::read_all() {
   bool ended = false;
   for (const auto& process : processes_) ended = !process->read_files() || ended;
@@ -161,16 +167,21 @@ void WatchedProcesses::read_all() {
 WatchedSums WatchedProcesses::read(uint64_t forks) {
   // A list of children may leave some out while others of them end (proc_tid_children(5)): after a
   // fork it is read twice.
-  if (forks != forks_ || look_again_) {
+  const bool look = forks != forks_ || look_again_;
+  if (look) {
     look_again_ = forks != forks_;
     forks_ = forks;
     find_descendants();
   }
   WatchedSums sums;
   const int64_t self = count_self_ ? self_ns() - self_from_ns_ : 0;
-  for (const auto& process : processes_) process->read_clock();
+  const bool all_there = read_clocks();
   sums.board_ns = board_ns();
-  read_all();
+  // Where nothing was forked and nothing has ended, nothing was waited for.
+  if (look || !all_there)
+    read_all();
+  else
+    for (const auto& process : processes_) process->read_amounts();
   ProcessUsage now = base_;
   now.cpu_ns += self;
   for (const auto& process : processes_) {

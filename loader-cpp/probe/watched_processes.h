@@ -63,6 +63,7 @@ class WatchedProcesses {
   [[nodiscard]] Process* find(pid_t pid) const;
   void find_descendants();
   void find_through_every_stat();
+  bool read_clocks();
   void read_all();
   void hand_over_ended();
   void settle(Process& process);

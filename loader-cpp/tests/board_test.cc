@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <sstream>
 #include <thread>
 
+#include "board/board_counters.h"
 #include "board/clock.h"
 #include "board/event_file.h"
 #include "board/output_file.h"
@@ -216,6 +218,33 @@ TEST_CASE("processor time of a thread on another processor is seen without waiti
   // Threads that have ended shift all of them alike. A stale account lags by most of the wait: by
   // 1.85 ms in the middle.
   CHECK(behind[100] - behind[0] < 0.0005);
+}
+
+TEST_CASE("a device's bytes are those of /proc/diskstats, whatever file on it is named") {
+  // The first device whose node can be named by a file on it: the one of the root file system.
+  struct stat about {};
+  REQUIRE(stat("/", &about) == 0);
+  const auto sectors = [&] {
+    std::ifstream disks("/proc/diskstats");
+    for (std::string line; std::getline(disks, line);) {
+      std::istringstream in(line);
+      uint64_t number[2], column[7];
+      std::string name;
+      in >> number[0] >> number[1] >> name;
+      for (uint64_t& value : column) in >> value;
+      if (number[0] == major(about.st_dev) && number[1] == minor(about.st_dev))
+        return std::pair(column[2] * 512, column[6] * 512);
+    }
+    return std::pair(uint64_t{0}, uint64_t{0});
+  };
+  BoardCounterFiles counters("/not-made-yet/either");
+  const auto before = sectors();
+  const BoardCounters now = counters.read();
+  const auto after = sectors();
+  CHECK(now.device_read_bytes >= before.first);
+  CHECK(now.device_read_bytes <= after.first);
+  CHECK(now.device_written_bytes >= before.second);
+  CHECK(now.device_written_bytes <= after.second);
 }
 
 TEST_CASE("numbers are found after their label") {

@@ -126,6 +126,20 @@ TEST_CASE("a command that does not stop is killed with its group") {
   CHECK(probe.exit_code() == 128 + SIGKILL);
 }
 
+TEST_CASE("what leaves the command's process group ends with the command's control group") {
+  const Folder folder;
+  Probe probe(run(folder, "a", {"--cgroup"}, shell("setsid sleep 1000 & echo $!; exit 5")));
+  const std::string line = probe.line().value_or("");
+  if (line.find("--cgroup") != std::string::npos) {
+    WARN_MESSAGE(false, ("not run: " + line));
+    return;
+  }
+  CHECK(probe.wait() == 5);
+  std::ifstream stat("/proc/" + line + "/stat");
+  const std::string text(std::istreambuf_iterator<char>(stat), {});
+  CHECK_MESSAGE((text.empty() || text.find(") Z ") != std::string::npos), text);
+}
+
 TEST_CASE("a command that serve has to end is killed with its group, no other process is") {
   int out[2];
   REQUIRE(pipe(out) == 0);

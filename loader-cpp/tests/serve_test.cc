@@ -236,6 +236,19 @@ TEST_CASE("bad marks are told once a kind, counted, and the rest is taken") {
   CHECK(told("there is no process 2000000000") == 1);
 }
 
+TEST_CASE("a phase from before the first files is on stdout, and its absence from the files told") {
+  const Folder folder;
+  ServingProbe probe(folder / "");
+  const Workload workload(probe.first["marks"]);
+  workload.tell("phase begin load 5\n");
+  CHECK(workload.sync() == "ok 0");
+  const auto is_mark = [](const Json& json) { return json.contains("mark"); };
+  CHECK(probe.until(is_mark) ==
+        Json::parse(R"({"mark":"phase-begin","name":"load","board_ns":5})"));
+  const Json fault = probe.until([](const Json& json) { return json.contains("fault"); });
+  CHECK(fault["fault"].get<std::string>().find("no files were asked for yet") != std::string::npos);
+}
+
 TEST_CASE("no mark is lost while files change hands") {
   const Folder folder;
   constexpr int kMarks = 20'000;

@@ -247,6 +247,26 @@ TEST_CASE("bytes that a process writes are seen, and a process that is not there
   CHECK(status.message().find("there is no process") != std::string::npos);
 }
 
+TEST_CASE("bytes of another user's process are told to be unseen, its processor time is seen") {
+  if (geteuid() != 0) {
+    WARN_MESSAGE(false, "not run: becoming another user needs root");
+    return;
+  }
+  const Steps process({[] { burn(30 * kMs); }});
+  const pid_t other = fork();
+  if (other == 0) {
+    if (setgid(65534) != 0 || setuid(65534) != 0) _exit(2);
+    WatchedProcesses watched;
+    const bool is_watched = watched.watch(process.pid()).is_ok();
+    process.step();
+    const bool seen = cpu_ns(watched) >= 29 * kMs;
+    _exit(is_watched && seen && watched.bytes_denied() ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(other, &status, 0);
+  CHECK(WEXITSTATUS(status) == 0);
+}
+
 TEST_CASE("the parent's number is found after a name that holds anything") {
   CHECK(parent_in_stat("12 (a) R 5 (b) S 34 12 12 0 -1") == 34);
   CHECK(parent_in_stat("") == 0);

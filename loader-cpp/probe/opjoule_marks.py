@@ -1,0 +1,88 @@
+"""Marks of a Python job for OpJoule's probe. Copy this file beside the job: Python 3.7, standard library alone.
+
+    from opjoule_marks import operation, phase
+
+    with phase("load"):
+        for record in records:
+            with operation("insert", bytes=len(record)):
+                store(record)
+
+Operations are sent in batches, between two of them; an exception within one makes it a failed one. Without
+OPJOULE_MARKS in the environment (`probe run` sets it) nothing is done. The lines are those of docs/reference/probe.md.
+"""
+
+import atexit
+import os
+import socket
+import sys
+import threading
+import time
+from contextlib import contextmanager
+
+_BATCH_LINES = 512
+
+
+class _Marks:
+    def __init__(self):
+        self.path = os.environ.get("OPJOULE_MARKS", "")
+        self.forget()
+
+    def forget(self):
+        """Begins anew in a process that was forked: its parent sends what waits, on a connection of its own."""
+        self.lock = threading.RLock()
+        self.lines = []
+        self.connection = None
+
+    def add(self, line, at_once):
+        if self.path:
+            with self.lock:
+                self.lines.append(line + "\n")
+                if at_once or len(self.lines) >= _BATCH_LINES:
+                    self.send()
+
+    def send(self):
+        with self.lock:
+            text, self.lines = "".join(self.lines).encode("ascii", "replace"), []
+            try:
+                if text and self.connection is None:
+                    self.connection = socket.socket(socket.AF_UNIX)
+                    self.connection.connect(self.path)
+                if text:
+                    self.connection.sendall(text)
+            except OSError as error:  # the job goes on
+                self.path = ""
+                print(f"opjoule_marks: the probe has gone, marks end here: {error}", file=sys.stderr)
+
+
+_marks = _Marks()
+os.register_at_fork(after_in_child=_marks.forget)
+atexit.register(_marks.send)
+
+
+@contextmanager
+def phase(name):
+    """A phase of the job, from here to the end of the block."""
+    _marks.add(f"phase begin {name} {time.monotonic_ns()}", True)
+    try:
+        yield
+    finally:
+        _marks.add(f"phase end {name} {time.monotonic_ns()}", True)
+
+
+class operation:
+    """One operation of a kind, which moves so many bytes; they may be set within the block."""
+
+    __slots__ = ("bytes", "kind", "start_ns")
+
+    def __init__(self, kind, bytes=0):
+        self.kind = kind
+        self.bytes = bytes
+
+    def __enter__(self):
+        self.start_ns = time.monotonic_ns()
+        return self
+
+    def __exit__(self, failure, *_):
+        duration_ns = time.monotonic_ns() - self.start_ns
+        outcome = "ok" if failure is None else "failed"
+        _marks.add(f"operation {self.kind} {self.start_ns} {duration_ns} {self.bytes} {outcome}", False)
