@@ -1,4 +1,4 @@
-"""The loader on kernels from 3.14 on: system calls that came later answer ENOSYS, here through a seccomp filter.
+"""Loader and probe on kernels from 3.14 on: system calls that came later answer ENOSYS, here through a seccomp filter.
 
 Numbers: arch/x86/entry/syscalls/syscall_64.tbl; 315 is the last of 3.14 (sched_getattr). Later ones are renameat2,
 getrandom, memfd_create, membarrier, copy_file_range, preadv2, statx, rseq, io_uring, clone3, faccessat2 and so on.
@@ -18,6 +18,7 @@ import pytest
 from opjoule.databases import known_databases
 
 LOADER = Path(__file__).resolve().parents[2] / "build/loader/loader"
+PROBE = LOADER.with_name("probe")
 LAST_OF_3_14 = 315
 _LOAD_NUMBER, _GREATER, _RETURN = 0x20, 0x25, 0x06  # BPF_LD|W|ABS, BPF_JMP|JGT|K, BPF_RET|K
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
@@ -82,3 +83,28 @@ def test_idle_signature_and_clock(tmp_path):
     assert run("idle", "--seconds", "0.1", "--system", str(tmp_path / "s"))
     assert run("sync", "--bits", "4", "--bit-ms", "5")
     assert "frequency_ppm" in run("clock", "--steering")[0]["adjtimex"]
+
+
+def test_the_probe_serves_and_runs_a_command(tmp_path):
+    """Samples, marks over the socket, signature, a watched command with its lifeline."""
+    kernel = {"text": True, "preexec_fn": as_on_3_14}
+    serving = subprocess.Popen(
+        [PROBE, "serve", "--dir", tmp_path, "--path", tmp_path, "--sync", f"virtual:{tmp_path}/line"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        **kernel,
+    )
+    assert serving.stdin and serving.stdout
+    assert json.loads(serving.stdout.readline())["level"] == 0
+    serving.stdin.write("files a\n")
+    serving.stdin.flush()
+    assert json.loads(serving.stdout.readline())["answer"] == "files"
+    job = ["--", "sh", "-c", '"$OPJOULE_PROBE" mark phase begin load; exit 3']
+    run_job = [PROBE, "run", "--dir", tmp_path, "--tag", "job", "--silence-s", "0", *job]
+    assert subprocess.run(run_job, check=False, timeout=300, **kernel).returncode == 3
+    said, _ = serving.communicate("signature 10 5\nsteering\npending\ndrain 60\nclock\n", timeout=300)
+    assert serving.returncode == 0
+    answers = [json.loads(line) for line in said.splitlines()]
+    assert {"pending", "steering", "clock"} <= {line.get("answer") for line in answers}
+    assert not [line for line in answers if "fault" in line or line.get("answer") == "error"]
+    assert "phase-begin" in (tmp_path / "a.events.jsonl").read_text()

@@ -102,7 +102,8 @@ TEST_CASE("the end of its stdin, silence and SIGTERM ask the command to stop; ot
   }
   {
     Probe probe(run(folder, "silence", {"--silence-s", "0.05"}, shell(kEndsInOrder)));
-    CHECK(probe.wait() == 7);
+    const int code = probe.wait();
+    CHECK((code == 7 || code == 128 + SIGTERM));  // before the shell had set its trap
   }
   {
     Probe probe(run(folder, "term", {}, shell(kEndsInOrder)));
