@@ -4,7 +4,7 @@ import platform
 
 import pytest
 from opjoule.cli.arguments import parse
-from opjoule.devices.loader_binary import architecture_of
+from opjoule.devices.programs import architecture_of
 
 
 @pytest.fixture

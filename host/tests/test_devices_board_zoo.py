@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from board_zoo import ZOO, ZooBoard, ZooShell
 from opjoule.devices import examine
-from opjoule.devices.board import plan_for
 from opjoule.devices.facts import read_facts
-from opjoule.devices.loader_binary import find_loader
 from opjoule.devices.medium import Medium
+from opjoule.devices.preparation import plan_for
 from opjoule.devices.profiles import find_profile
+from opjoule.devices.programs import find_program
 from opjoule.devices.rig_file import CPUFREQ, RigDevice
 from opjoule.devices.state_gate import StateWatch
 from opjoule.devices.state_settings import StateSettings
@@ -60,7 +60,7 @@ def test_a_stock_image_is_understood_and_can_be_prepared(shell, board: ZooBoard,
     (tmp_path / "sd").mkdir()
     facts = read_facts(shell, journal=str(tmp_path / "journal"))
     assert (facts.machine, facts.rights, facts.values["system"]) == (board.machine, "sudo", board.system)
-    assert find_loader(builds, facts.machine)
+    assert find_program(builds, facts.machine, "loader")
     plan, blocks = plan_for(
         shell, facts, Medium(str(tmp_path / "sd")), StateSettings(), CPUFREQ, "gpio:GPIO17"
     )
@@ -95,7 +95,7 @@ def test_a_stock_images_sensors_are_read(shell, board: ZooBoard, tmp_path):
 def test_a_board_that_cannot_be_measured_is_refused_with_a_remedy(shell, board: ZooBoard, builds, tmp_path):
     facts = read_facts(shell, journal=str(tmp_path / "journal"))
     with pytest.raises(DeviceFault, match=board.refused):
-        find_loader(builds, facts.machine)
+        find_program(builds, facts.machine, "loader")
 
 
 @each_of(ZOO)

@@ -98,7 +98,7 @@ def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
         seen.append((plan.medium, plan.seed, plan.repeats, plan.asked["storage"]))
         return measured(plan, place)
 
-    assert run_media(plans(), tmp_path / "out", measure_one, json=True) == 0
+    assert run_media(plans(), tmp_path / "out", measure_one, seed=1, json=True) == 0
     assert sorted(seen) == [("emmc", 1, 1, "emmc")] * 2 + [("sd", 1, 1, "sd")] * 2
     summary = json.loads(capsys.readouterr().out)
     assert summary["simulated"] is True
@@ -114,7 +114,7 @@ def test_one_mediums_failure_costs_the_others_nothing(tmp_path, capsys):
             raise DeviceFault("the card is gone")
         return measured(plan, place)
 
-    assert run_media(plans(), tmp_path / "out", measure_one, json=False) == DeviceFault.exit_code
+    assert run_media(plans(), tmp_path / "out", measure_one, seed=1, json=False) == DeviceFault.exit_code
     said = capsys.readouterr().out
     assert "0 of 2" in said
     assert "2 of 2" in said
@@ -129,7 +129,7 @@ def test_an_interrupt_keeps_what_was_measured(tmp_path):
         return measured(plan, place)
 
     with pytest.raises(KeyboardInterrupt):
-        run_media(plans(), tmp_path / "out", measure_one, json=False)
+        run_media(plans(), tmp_path / "out", measure_one, seed=1, json=False)
     runs, _ = read_index(tmp_path / "out")
     assert [run.status for run in runs] == ["complete", *["not measured"] * 3]
     assert (tmp_path / "out" / "report.html").exists()
@@ -140,6 +140,7 @@ def test_a_run_with_faults_is_in_the_table_and_named(tmp_path):
         plans(1),
         tmp_path / "out",
         lambda plan, place: measured(plan, place, status="failed") or 6,
+        seed=1,
         json=False,
     )
     runs, _ = read_index(tmp_path / "out")

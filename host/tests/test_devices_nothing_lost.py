@@ -216,7 +216,7 @@ def test_only_what_a_measurement_has_mounted_is_unmounted(tmp_path, mounted, unm
 
 def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path):
     kept = keep(tmp_path / "elsewhere")
-    for name in ("opjoule-probe", "opjoule-fill", "opjoule-disturb"):
+    for name in ("opjoule-speed", "opjoule-fill", "opjoule-disturb"):
         (tmp_path / name).symlink_to(kept)
     watch = StateWatch(
         SHELL, find_profile("rpi4"), storage=str(tmp_path), identity="x", cpufreq="/none", history=None
@@ -228,7 +228,7 @@ def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path):
     ]
     RunningDisturbance(SHELL, DISTURBANCES["writer"], str(tmp_path)).stop()
     assert kept.read_text() == "the user's own\n"
-    names = {"opjoule-probe", "opjoule-fill", "opjoule-disturb", "elsewhere", "journal.lock"}
+    names = {"opjoule-speed", "opjoule-fill", "opjoule-disturb", "elsewhere", "journal.lock"}
     assert {path.name for path in tmp_path.iterdir()} <= names
 
 

@@ -15,8 +15,9 @@ from pathlib import Path
 import mongo_server
 import pytest
 from loopback_sshd import Sshd
-from opjoule.devices.loader_binary import find_loader
-from opjoule.devices.server import MongoServer
+from opjoule.devices.programs import find_program
+from opjoule.devices.runner import Runner
+from opjoule.devices.server import MongoServer, ServerProgram
 from opjoule.devices.server_samples import server_usage
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.ssh import SshConnection
@@ -50,11 +51,13 @@ DATA = f"{SESSION}-data $(x)"
 def start(shell, mongod: Path, tmp_path: Path) -> MongoServer:
     return MongoServer(
         shell,
-        mongod=str(mongod),
-        options=["--setParameter", "a b;c"],
+        Runner(
+            shell, str(find_program(ROOT / "build", platform.machine(), "probe")), str(tmp_path / SESSION)
+        ),
+        ServerProgram(str(mongod), ("--setParameter", "a b;c")),
         data=str(tmp_path / DATA),
-        folder=str(tmp_path / SESSION / "server-1"),
-        samples=tmp_path / "server.csv",
+        tag="server-1",
+        raw=tmp_path,
         port=PORT,
     )
 
@@ -63,7 +66,7 @@ def start(shell, mongod: Path, tmp_path: Path) -> MongoServer:
 def board_loader() -> Path:
     """This computer's board build, which alone has the MongoDB client."""
     subprocess.run([ROOT / "loader-cpp/board-builds", "amd64"], check=True, timeout=3600)
-    return find_loader(ROOT / "build", platform.machine(), "mongodb")
+    return find_program(ROOT / "build", platform.machine(), "loader", "mongodb")
 
 
 def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, board_loader, tmp_path):
@@ -76,15 +79,15 @@ def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, board
         for command in ("load", "run"):
             subprocess.run([*loader, command, *common], check=True, capture_output=True)
         deadline_s = time.monotonic() + 120
-        samples = tmp_path / "server.csv"
+        samples = tmp_path / "server-1.csv"
         while not samples.exists() or len(samples.read_text().splitlines()) < 3:
             assert time.monotonic() < deadline_s, "no samples of the server"
             time.sleep(0.1)
     finally:
         server.stop()
-    rows = list(csv.DictReader((tmp_path / "server.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "server-1.csv").open()))
     assert int(rows[-1]["rss_bytes"]) > 10_000_000
-    usage = server_usage([tmp_path / "server.csv"])
+    usage = server_usage([tmp_path / "server-1.csv"])
     assert usage["peak_memory_bytes"]["value"] == max(int(row["rss_bytes"]) for row in rows)
     assert usage["cpu_s"]["value"] == float(rows[-1]["cpu_s"])
     assert float(rows[-1]["cpu_s"]) > 0

@@ -19,11 +19,13 @@ import pytest
 from loopback_sshd import Link
 from opjoule.cli import arguments
 from opjoule.cli.planning import desk_supply, make_plan
-from opjoule.devices.board import BoardDevice, plan_for
+from opjoule.devices.board import Board
 from opjoule.devices.facts import read_facts
 from opjoule.devices.medium import Medium
+from opjoule.devices.preparation import plan_for
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.recovery import recover
+from opjoule.devices.rig_board import board_on
 from opjoule.devices.ssh import SshConnection
 from opjoule.devices.state_settings import StateSettings
 from opjoule.devices.steps import JOURNAL
@@ -121,12 +123,16 @@ def listing(machine: Machine) -> list[str]:
         shell.close()
 
 
-def board(shell: SshConnection, medium: Medium | None = None, **wanted: str) -> BoardDevice:
-    return BoardDevice(
-        find_profile("virtual"),
+SLEEPING = ["sh", "-c", 'echo "{\\"phase\\":\\"start\\"}"; exec sleep 600']
+"""A workload that says it has begun."""
+
+
+def board(shell: SshConnection, medium: Medium | None = None, **wanted: str) -> Board:
+    return board_on(
         shell,
+        find_profile("virtual"),
+        medium or Medium("/mnt/emmc", EMMC, expendable=True),
         builds=ROOT / "build",
-        medium=medium or Medium("/mnt/emmc", EMMC, expendable=True),
         sync="gpio:/dev/gpiochip0:0",
         wanted=StateSettings().changed({**WANTED, **wanted}, "test"),
         cpufreq="/run/cpu",
@@ -205,12 +211,14 @@ raw, target, *options = sys.argv[2:]
 device = board(SshConnection(target, options))
 try:
     device.prepare()
-    device.before_run()
-    run = device.start_loader(["idle", "--seconds", "3", "--sync", "gpio:/dev/gpiochip0:0"], Path(raw), "idle-1")
+    device.preparation.before_run()
+    device.probe.begin_files("idle")
+    run = device.runner.start(["sleep", "3"], "idle-1", Path(raw))
     for line in run.lines():
         pass
     status = run.wait()
     run.fetch()
+    device.end_probe(Path(raw))
     print("status", status, flush=True)
 finally:
     print("left", device.restore(), flush=True)
@@ -284,14 +292,14 @@ def test_a_link_cut_at_any_moment_leaves_a_board_that_is_put_back(machine, whole
 
 
 def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monkeypatch):
-    monkeypatch.setattr("opjoule.devices.board_loader.RECONNECT_S", 600.0)  # emulated, on a busy computer
-    monkeypatch.setattr("opjoule.devices.board.RECONNECT_S", 600.0)
+    monkeypatch.setattr("opjoule.devices.workload_run.RECONNECT_S", 600.0)  # emulated, on a busy computer
+    monkeypatch.setattr("opjoule.devices.preparation.RECONNECT_S", 600.0)
     before = listing(machine)
     device = board(connect(machine))
     device.prepare()
-    run = device.start_loader(["idle", "--seconds", "600"], tmp_path, "idle-1")
+    run = device.runner.start(SLEEPING, "idle-1", tmp_path)
     lines = run.lines()
-    assert next(lines)["phase"] == "idle-start"
+    assert next(lines) == {"phase": "start"}
     with contextlib.suppress(LinkFault):  # the board may go before it has answered
         device.shell.run(["sudo", "systemctl", "reboot"])
     list(lines)
@@ -307,9 +315,9 @@ def test_after_a_power_cut_in_mid_run_the_board_is_put_back(machine, tmp_path):
     before = listing(machine)
     device = board(connect(machine))
     device.prepare()
-    run = device.start_loader(["idle", "--seconds", "600"], tmp_path, "idle-1")
+    run = device.runner.start(SLEEPING, "idle-1", tmp_path)
     lines = run.lines()
-    assert next(lines)["phase"] == "idle-start"
+    assert next(lines) == {"phase": "start"}
     machine.power_off()
     list(lines)
     device.shell.close()

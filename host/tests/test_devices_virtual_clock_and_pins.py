@@ -17,9 +17,11 @@ import pytest
 from opjoule.cli import arguments
 from opjoule.cli.planning import desk_supply, make_plan
 from opjoule.clocks.clock_map import ClockMap
+from opjoule.devices.board import Board
 from opjoule.devices.examine import examine_board
 from opjoule.devices.free_space import read_free_bytes
 from opjoule.devices.medium import Medium
+from opjoule.devices.probe import Probe
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_board import open_board
 from opjoule.devices.rig_file import Rig, RigDevice
@@ -28,7 +30,7 @@ from opjoule.devices.virtual.machine import MEDIUM_BYTES, Image, Machine
 from opjoule.errors import BadInput
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.session import measure
-from opjoule.operations.loader_files import read_events, sync_edges
+from opjoule.operations.board_files import read_events, sync_edges
 from opjoule.trace.journal import read_edges
 from opjoule.twin.virtual_rig import VirtualRig
 from test_devices_virtual_board import EMMC, LIMIT_S, ROOT, connect, image  # noqa: F401
@@ -82,14 +84,21 @@ def driven(odroid: Machine) -> Counter[int]:
     return Counter(map(int, re.findall(r"setting output (\d+) to", odroid.edges.read_text())))
 
 
-def test_no_line_of_an_odroid_is_taken_by_default(odroid):
+def probed(device: Board, sync: list[str], seconds: float, raw: Path) -> None:
+    """The probe alone, on a board that nothing else is changed on."""
+    probe = Probe(device.shell, device.programs.probe, f"{device.runner.folder}/probe", sync)
+    probe.begin_files("probed")
+    time.sleep(seconds)
+    probe.close()
+    device.runner.fetch_probe_files("probed", raw)
+
+
+def test_no_line_of_an_odroid_is_taken_by_default(odroid, tmp_path):
     before = driven(odroid)
     device = opened(odroid)
     try:
-        assert device.sync_carrier() is None
-        run = device.start_loader(["idle", "--seconds", "1"], odroid.folder, "idle-1")
-        list(run.lines())
-        assert run.wait() == 0
+        assert not device.has_sync_line
+        probed(device, [], 1.0, tmp_path)
     finally:
         device.close()
     assert driven(odroid) == before
@@ -99,17 +108,13 @@ def test_a_pin_of_the_header_is_found_by_the_name_in_the_device_tree_and_driven_
     before = driven(odroid)
     device = opened(odroid, PIN)
     try:
-        run = device.start_loader(
-            ["idle", "--seconds", "4", "--sync", device.sync_carrier()], tmp_path, "idle-1"
-        )
-        list(run.lines())
-        assert run.wait() == 0
-        run.fetch()
+        assert device.has_sync_line
+        probed(device, ["--sync", PIN], 6.0, tmp_path)
     finally:
         device.close()
     changes = driven(odroid) - before
     assert changes[PIN_LINE] >= 4 and list(changes) == [PIN_LINE]
-    assert '"sync-edge"' in (tmp_path / "idle-1.events.jsonl").read_text()
+    assert '"sync-edge"' in (tmp_path / "probed.events.jsonl").read_text()
 
 
 @pytest.mark.parametrize(
@@ -125,8 +130,8 @@ def test_a_line_that_is_no_pin_of_the_header_is_refused_and_left_alone(odroid, c
     device = opened(odroid)
     try:
         with pytest.raises(BadInput, match=re.escape(why)):
-            look_at_pin(device.shell, [device._loader], carrier)
-        pin = look_at_pin(device.shell, [device._loader], PIN)
+            look_at_pin(device.shell, [device.programs.probe], carrier)
+        pin = look_at_pin(device.shell, [device.programs.probe], PIN)
     finally:
         device.close()
     assert (pin.chip, pin.line, pin.name, pin.interface) == (

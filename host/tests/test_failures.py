@@ -18,7 +18,7 @@ from opjoule.cli import arguments, init
 from opjoule.cli.failures import one_line, told
 from opjoule.cli.init import run_init
 from opjoule.cli.leftovers import alone, sweep
-from opjoule.devices.loader_process import LINE_MAX, LoaderProcess
+from opjoule.devices.line_process import LINE_MAX, LineProcess
 from opjoule.errors import BadInput
 from opjoule.record.run_record import RunRecord, check_out
 from opjoule.trace.csv_import import PAUSE, import_csv
@@ -201,7 +201,7 @@ def test_a_second_measurement_on_this_computer_is_noticed(tmp_path, monkeypatch)
 def test_a_line_of_the_loader_without_an_end_is_taken_apart():
     lines = f"sys.stdout.write('x' * {3 * LINE_MAX} + '\\n'); print('{{\"summary\": 1}}'); print('[' * 99999)"
     endless = f"import sys; {lines}"
-    loader = LoaderProcess([sys.executable, "-c", endless])
+    loader = LineProcess([sys.executable, "-c", endless])
     assert list(loader.lines()) == [{"summary": 1}]
     assert loader.wait() == 0 and len(loader.complaint()) <= 500
 

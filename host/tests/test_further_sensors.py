@@ -5,8 +5,8 @@ import pytest
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.alignment import Alignment
-from opjoule.measurement.phases import Phase
 from opjoule.measurement.summary import sensor_energies
+from opjoule.record.phases import Phase
 from opjoule.record.quantities import SENSORS
 from opjoule.trace.power_trace import PowerTrace
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import bootstrap
 import pytest
 from opjoule.errors import BadInput
-from opjoule.measurement.ycsb_core import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
 from opjoule.record.run_record import RunRecord
+from opjoule.studies.ycsb.core import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
 from test_devices_measurement import RUN_THROUGH, rig  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).resolve().parents[2]

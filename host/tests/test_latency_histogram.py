@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.report.latency_histogram import LEFT, RIGHT, WIDTH, counted_latency, latency_histogram
 from opjoule.report.markup import text_of
 
@@ -15,7 +15,7 @@ def operations(**duration_ns: list[int]) -> OperationTable:
     """Operations of some kinds with these durations."""
     made = OperationTable.empty(sum(len(each) for each in duration_ns.values()))
     made.duration_ns[:] = [one for each in duration_ns.values() for one in each]
-    made.kind[:] = [KINDS.index(name) for name, each in duration_ns.items() for _ in each]
+    made.kind[:] = [LOADER_KINDS.index(name) for name, each in duration_ns.items() for _ in each]
     return made
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.errors import RecordFault
 from opjoule.operations import tables
+from opjoule.operations.board_files import read_events, read_system, sync_edges
 from opjoule.operations.latency import latency_by_kind_s, latency_s
-from opjoule.operations.loader_files import read_events, read_system, sync_edges
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.operations.schemas import EVENTS, SYSTEM
 from opjoule.operations.tables import read_operations, read_parquet, write_operations, write_parquet
 
@@ -23,7 +23,7 @@ def some_operations(count, seed=0):
     return OperationTable(
         np.cumsum(rng.integers(1, 1000, count)).astype(np.int64),
         rng.integers(1, 10**6, count),
-        rng.integers(0, len(KINDS), count).astype(np.uint8),
+        rng.integers(0, len(LOADER_KINDS), count).astype(np.uint8),
         rng.integers(0, 4, count).astype(np.uint16),
         rng.integers(0, 10**4, count),
         rng.random(count) > 0.1,
@@ -46,7 +46,7 @@ def test_operations_come_back_from_parquet_in_row_groups(tmp_path, monkeypatch, 
     file = pq.ParquetFile(path)
     assert file.num_row_groups == max(-(-count // 100), 1)
     assert file.schema_arrow.metadata[b"opjoule.schema"] == b'{"name": "operations", "version": 1}'
-    assert set(file.read().column("kind").to_pylist()) <= set(KINDS)
+    assert set(file.read().column("kind").to_pylist()) <= set(LOADER_KINDS)
     assert not list(tmp_path.glob("*.tmp"))
 
 
@@ -117,7 +117,10 @@ def test_a_bad_event_names_file_and_line(tmp_path):
 
 def system_lines(count):
     header = ",".join(SYSTEM.names)
-    return [header, *(",".join(str(row * 100 + column) for column in range(11)) for row in range(count))]
+    return [
+        header,
+        *(",".join(str(row * 100 + column) for column in range(len(SYSTEM.names))) for row in range(count)),
+    ]
 
 
 def test_system_samples_are_read_in_any_column_order(tmp_path):
@@ -136,7 +139,7 @@ def test_system_samples_are_read_in_any_column_order(tmp_path):
     [
         (["board_ns,cpu_busy_s"], "line 1: no column 'process_cpu_s'"),
         ([*system_lines(1), "1,2,3"], "line 3 is not a system sample"),
-        ([*system_lines(0), ",".join(["x"] * 11)], "line 2 is not a system sample"),
+        ([*system_lines(0), ",".join(["x"] * len(SYSTEM.names))], "line 2 is not a system sample"),
         ([], "empty"),
     ],
 )

@@ -1,6 +1,6 @@
 """Phases of an interrupted measurement."""
 
-from opjoule.measurement.phases import Phase, whole_repeats
+from opjoule.record.phases import Phase, whole_repeats
 
 ONE = ["load", "idle-before", "run", "settle", "idle-after"]
 

@@ -8,7 +8,7 @@ from opjoule.clocks.load_pattern import LoadPattern, signature_chips
 from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
 from opjoule.errors import AlignmentError
 from opjoule.measurement.alignment import INTERRUPT_EDGE_U_NS, METER_EDGE_U_NS, ClockEvidence, align
-from opjoule.operations.loader_files import BoardEdges
+from opjoule.operations.board_files import BoardEdges
 from opjoule.trace.journal import SyncEdges
 
 CHIP_NS = 20_000_000

@@ -12,12 +12,12 @@ import quantities_page
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import ina219_breakout
-from opjoule.measurement.phases import Phase
 from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Quantities, Role
 from opjoule.record.figures import Figure, by_repeat
 from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS, latency
+from opjoule.record.phases import Phase
 from opjoule.record.quantities import COMMON, above_idle
 from opjoule.record.repeat import Repeat
 from opjoule.record.result import result_json

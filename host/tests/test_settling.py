@@ -35,7 +35,9 @@ class Desk:
         return self._pending(self.now_s)
 
     def wait(self, writes=WRITTEN, rest=REST, limit_s=60.0):
-        waiting = Settling(self, self.history, limit_s, check=lambda: None, show=lambda seconds: None)
+        waiting = Settling(
+            self.pending_write_bytes, self.history, limit_s, check=lambda: None, show=lambda seconds: None
+        )
         found = waiting.wait(writes, rest)
         return found, self.now_s - self.started_s
 

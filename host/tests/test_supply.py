@@ -27,7 +27,8 @@ from opjoule.report.head import head_lines
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.rig import TwinRig, drawn_for
+from opjoule.twin.rig import TwinRig
+from opjoule.twin.supply import drawn_for
 from rig_session import record as record_rig
 from software_meter import SoftwareMeter
 
@@ -262,7 +263,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     try:
         with PhaseProgress(quiet=True) as progress:
             supply = desk_supply(plan, None, asked.options)
-            measure(plan, rig.device, rig.meter, out, progress, {}, supply, ["a warning about the desk"])
+            measure(plan, rig.board, rig.meter, out, progress, {}, supply, ["a warning about the desk"])
     finally:
         rig.close()
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))

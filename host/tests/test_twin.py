@@ -8,7 +8,8 @@ import time
 import numpy as np
 import pytest
 from opjoule.devices.profiles import find_profile
-from opjoule.twin.feed import DELAY_NS, MARGIN_NS, ActivityReader, Feed, LineFifo
+from opjoule.record.phases import Phase
+from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed, LineFifo
 from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import Activity, Supply, load_model
 from opjoule.twin.truth_line import Course, true_figures, truth_lines
@@ -17,7 +18,7 @@ SIMULATED_BOARDS = ("rpi3", "rpi4", "odroid-c2")
 SECOND_NS = 1_000_000_000
 HEADER = (
     "board_ns,cpu_busy_s,process_cpu_s,process_read_bytes,process_written_bytes,device_read_bytes,"
-    "device_written_bytes,dirty_bytes,rss_bytes,rss_anon_bytes,operations"
+    "device_written_bytes,dirty_bytes,rss_bytes,rss_anon_bytes"
 )
 
 
@@ -64,35 +65,27 @@ def test_cancelled_writes_never_make_the_queue_negative():
 
 
 def row(board_ns, cpu_s, written):
-    return f"{board_ns},0,{cpu_s},0,{written},0,0,0,0,0,0"
+    return f"{board_ns},0,{cpu_s},0,{written},0,0,0,0,0"
 
 
-def test_activity_is_the_difference_of_two_samples_and_starts_with_the_process():
+def test_activity_is_the_difference_of_two_samples():
     reader = ActivityReader()
-    reader.start(1000, on_medium=True)
     assert reader.row(HEADER) is None
-    first = reader.row(row(2000, 0.25, 10))
-    second = reader.row(row(3000, 0.75, 30))
+    assert reader.row(row(1000, 5.0, 100)) is None
+    first = reader.row(row(2000, 5.25, 110))
+    second = reader.row(row(3000, 5.75, 130))
     assert first == Activity(1000, 2000, 0.25, 0, 10)
     assert second == Activity(2000, 3000, 0.5, 0, 20)
 
 
-def test_what_a_loader_writes_while_it_idles_is_not_on_the_medium():
-    """Its own files are in a board's memory; as writes to the medium they would begin its tail anew for ever."""
-    reader = ActivityReader()
-    reader.start(1000, on_medium=False)
-    reader.row("board_ns,process_cpu_s,process_read_bytes,process_written_bytes")
-    activity = reader.row("2000,0.5,4096,8192")
-    assert activity is not None
-    assert (activity.cpu_s, activity.read_bytes, activity.written_bytes) == (0.5, 0, 0)
-
-
 def test_a_torn_or_repeated_row_is_no_activity():
     reader = ActivityReader()
-    reader.start(0, on_medium=True)
     reader.row(HEADER)
+    reader.row(row(1000, 1.0, 1))
     assert reader.row("12,3") is None
-    assert reader.row(row(0, 1.0, 1)) is None
+    assert reader.row(row(1000, 2.0, 1)) is None
+    assert reader.row(row(900, 3.0, 1)) is None
+    assert reader.row(row(2000, 2.5, 2)) == Activity(1000, 2000, 1.5, 0, 1)
 
 
 def test_a_fifo_hands_out_whole_lines_only(tmp_path):
@@ -104,10 +97,6 @@ def test_a_fifo_hands_out_whole_lines_only(tmp_path):
     fifo.close()
 
 
-def test_the_margin_leaves_the_rig_time_before_it_needs_the_input():
-    assert MARGIN_NS < DELAY_NS / 2
-
-
 def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(tmp_path):
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
     feed.start()
@@ -115,15 +104,13 @@ def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(
     with feed.live.open() as live:
         reader = threading.Thread(target=lambda: lines.extend(live.read().splitlines()))
         reader.start()  # the feed waits for a reader once the pipe is full
-        copy = tmp_path / "copy.csv"
-        feed.loader_starts(copy)
         start_ns = time.monotonic_ns()
-        os.write(feed.system.descriptor, f"{HEADER}\n{row(start_ns + SECOND_NS, 1.0, 0)}\n".encode())
+        rows = f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + SECOND_NS, 1.0, 0)}\n"
+        os.write(feed.system.descriptor, rows.encode())
         os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS - MARGIN_NS // 2} 1\n".encode())
-        feed.loader_ended()
+        feed.probe_ended()
         feed.stop()
         reader.join()
-    assert copy.read_text().startswith("board_ns,")
     assert edges_in_order(lines) == 1
 
 
@@ -146,7 +133,6 @@ def edges_in_order(lines):
 def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):
     """It and a much later sample come between the feed's two readings."""
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
-    feed.loader_starts(tmp_path / "copy.csv")
     start_ns = time.monotonic_ns()
     readings = {fifo: fifo.lines for fifo in (feed.sync, feed.system)}
     happened = []
@@ -156,7 +142,7 @@ def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, mo
         if not happened:
             happened.append(True)
             os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS} 1\n".encode())
-            rows = f"{HEADER}\n{row(start_ns + 3 * SECOND_NS, 1.0, 0)}\n"
+            rows = f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + 3 * SECOND_NS, 1.0, 0)}\n"
             os.write(feed.system.descriptor, rows.encode())
         return lines
 
@@ -170,7 +156,7 @@ def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, mo
     while feed._newest_ns < start_ns + 3 * SECOND_NS:
         assert time.monotonic() < deadline_s, "the sample is not taken in"
         time.sleep(0.01)
-    feed.loader_ended()
+    feed.probe_ended()
     feed.stop()
     reader.join()
     assert edges_in_order(lines) == 1
@@ -236,12 +222,7 @@ NAMES = ("idle-before", "run", "settle", "idle-after")
 
 def phases(repeat=1):
     return [
-        {
-            "name": name,
-            "repeat": repeat,
-            "start_board_ns": index * 10 * SECOND_NS,
-            "end_board_ns": (index + 1) * 10 * SECOND_NS,
-        }
+        Phase(name, repeat, index * 10 * SECOND_NS, (index + 1) * 10 * SECOND_NS)
         for index, name in enumerate(NAMES)
     ]
 
@@ -269,7 +250,7 @@ def test_without_idle_nothing_is_said_of_what_is_above_it():
 def truth_lines_of(folder, stated):
     rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j, strict=True))
     (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
-    (folder / "run.json").write_text(json.dumps({"phases": phases()}))
+    (folder / "run.json").write_text(json.dumps({"phases": [phase.to_json() for phase in phases()]}))
     (folder / "result.json").write_text(json.dumps(stated))
     return truth_lines(folder)
 

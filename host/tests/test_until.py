@@ -4,9 +4,9 @@ import pytest
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.errors import AlignmentError
 from opjoule.measurement import until
-from opjoule.measurement.phases import Phase
 from opjoule.measurement.short_runs import short_run_warnings
 from opjoule.measurement.until import Until, until_warnings
+from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing
 

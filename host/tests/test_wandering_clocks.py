@@ -18,7 +18,7 @@ from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
 from opjoule.measurement.alignment import ClockEvidence, EdgeCounts, align
-from opjoule.operations.loader_files import BoardEdges
+from opjoule.operations.board_files import BoardEdges
 from opjoule.trace.journal import SyncEdges
 from validation.synthetic_clocks import SHAPES, U_DELAY_NS, sync_line
 from validation.wandering_clocks import trial, wrong_pairs

@@ -23,14 +23,14 @@ from opjoule.energy.cells import Cells  # noqa: E402  # path set above
 from opjoule.energy.sensor import SensorModel as ErrorBounds  # noqa: E402
 from opjoule.errors import OpJouleError  # noqa: E402
 from opjoule.measurement.alignment import ClockEvidence, align  # noqa: E402
-from opjoule.measurement.phases import Phase  # noqa: E402
 from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
 from opjoule.meters.messages import SensorModel  # noqa: E402
 from opjoule.meters.sensor_errors import error_bounds  # noqa: E402
 from opjoule.meters.sensors import Shunt, conversion_times, default_settings  # noqa: E402
-from opjoule.operations.loader_files import BoardEdges  # noqa: E402
+from opjoule.operations.board_files import BoardEdges  # noqa: E402
 from opjoule.record.definition import Quantities  # noqa: E402
 from opjoule.record.figures import Figure  # noqa: E402
+from opjoule.record.phases import Phase  # noqa: E402
 from opjoule.record.quantities import COMMON  # noqa: E402
 from opjoule.record.repeat import Repeat  # noqa: E402
 from opjoule.trace.journal import read_edges  # noqa: E402

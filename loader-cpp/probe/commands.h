@@ -9,6 +9,9 @@ namespace opjoule {
 
 inline constexpr const char* kProbe = "probe";
 
+inline constexpr const char* kBoardScope = "board";
+inline constexpr const char* kProcessesScope = "processes";
+
 struct ServeOptions {
   std::string folder;
   std::string sync;  // carrier; empty: no sync line
@@ -18,12 +21,14 @@ struct ServeOptions {
   std::string live;             // FIFO; empty: none
   uint32_t live_period_ms = 0;  // 0: period_ms
   double silence_s = 20;
+  std::string scope = kBoardScope;
 };
 
 struct RunOptions {
   std::string folder;
   std::string tag;
   std::string marks;      // socket; empty: FOLDER/marks, where there is one
+  std::string phase;      // marked from its start to its end; empty: none
   std::string pin;        // processors, as in 0,2-3; empty: all
   double silence_s = 20;  // 0: nobody has to write to stdin
   double kill_after_s = 10;

@@ -45,6 +45,12 @@ void add_serve(CLI::App& app, ServeOptions& options) {
   serve->add_option("--period-ms", options.period_ms, "time between two samples")
       ->check(CLI::Range(1, 3'600'000))
       ->capture_default_str();
+  serve
+      ->add_option("--scope", options.scope,
+                   "what the board is: all of this computer, or (a simulated board) the watched "
+                   "processes alone")
+      ->check(CLI::IsMember({kBoardScope, kProcessesScope}))
+      ->capture_default_str();
   serve->add_option("--live", options.live, "FIFO that gets samples and edges, too");
   serve
       ->add_option("--live-period-ms", options.live_period_ms,
@@ -62,6 +68,8 @@ void add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--tag", options.tag, "folder there for the command's pid and status")
       ->required();
   run->add_option("--serve", options.marks, "socket of the marks (default: DIR/marks if there)");
+  run->add_option("--phase", options.phase,
+                  "mark a phase of this name from the command's start to its end");
   run->add_option("--pin", options.pin, "processors that it may use, as in 0,2-3");
   run->add_option("--silence-s", options.silence_s,
                   "stop it when stdin says nothing for so long; 0: stdin is not read")

@@ -2,26 +2,22 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 #include "board/clock.h"
 #include "board/proc_file.h"
 #include "board/system_error.h"
+#include "probe/marks_address.h"
 
 namespace opjoule {
 
 Status MarksClient::connect(const std::string& path, std::unique_ptr<MarksClient>* out) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return {StatusCode::kBadInput, "marks socket " + path + ": the name is too long"};
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  MarksAddress address;
+  if (Status status = address.set(path); !status.is_ok()) return status;
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  if (fd < 0 || ::connect(fd, address.get(), MarksAddress::kSize) != 0) {
     Status status = system_error("marks socket " + path + ": no probe serves it");
     if (fd >= 0) ::close(fd);
     return status;

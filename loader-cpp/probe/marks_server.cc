@@ -4,7 +4,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include "board/system_error.h"
 #include "board/write_all.h"
 #include "probe/mark.h"
+#include "probe/marks_address.h"
 
 namespace opjoule {
 namespace {
@@ -29,19 +29,13 @@ constexpr const char* kTooLong = "the line has more than 4096 bytes";
 
 Status MarksServer::start(const std::string& path, Recorder& recorder, RunningCommands& running,
                           Answers& answers, std::unique_ptr<MarksServer>* out) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path)
-    return {StatusCode::kBadInput, "marks socket " + path + ": the name has more than " +
-                                       std::to_string(sizeof address.sun_path - 1) +
-                                       " bytes; give a shorter --dir"};
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  MarksAddress address;
+  if (Status status = address.set(path); !status.is_ok()) return status;
   ::unlink(path.c_str());  // of a probe that was killed
   const int fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const mode_t before = ::umask(0177);
-  const bool made = fd >= 0 &&
-                    ::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0 &&
-                    ::listen(fd, 16) == 0;
+  const bool made =
+      fd >= 0 && ::bind(fd, address.get(), MarksAddress::kSize) == 0 && ::listen(fd, 16) == 0;
   const int error_number = errno;
   ::umask(before);
   const int wake = ::eventfd(0, EFD_CLOEXEC);

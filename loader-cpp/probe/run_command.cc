@@ -45,6 +45,7 @@ class Run {
   Status connect();
   Status write_file(const std::string& name, const std::string& text) const;
   Status tell(const std::string& word);
+  Status mark_phase(const std::string& end);
   bool hear_lifeline();
   void stop_command();
   [[nodiscard]] int64_t next_deadline_ns() const;
@@ -104,6 +105,15 @@ Status Run::tell(const std::string& word) {
   return status.is_ok() ? marks_->sync(kSyncLimitS, &taken) : status;
 }
 
+// "phase begin" or "phase end" of --phase, stamped now; waits until it was taken.
+Status Run::mark_phase(const std::string& end) {
+  if (!marks_ || options_.phase.empty()) return Status::ok();
+  uint64_t taken = 0;
+  const std::string stamp = std::to_string(board_ns());
+  Status status = marks_->send("phase " + end + " " + options_.phase + " " + stamp + "\n");
+  return status.is_ok() ? marks_->sync(kSyncLimitS, &taken) : status;
+}
+
 Status Run::start() {
   CommandSettings settings;
   settings.command = options_.command;
@@ -136,6 +146,7 @@ Status Run::start() {
       !status.is_ok())
     return status;
   if (Status status = tell("run"); !status.is_ok()) return status;
+  if (Status status = mark_phase("begin"); !status.is_ok()) return status;
   command_.begin();
   return Status::ok();
 }
@@ -187,6 +198,7 @@ int Run::wait() {
       kill_at_ns_ = board_ns() + kNsPerSecond;
     }
   }
+  if (const Status status = mark_phase("end"); !status.is_ok()) report_failure(status, kProbe);
   cgroup_.kill();
   // It is still there to be counted to its end.
   if (const Status status = tell("unwatch"); !status.is_ok()) report_failure(status, kProbe);

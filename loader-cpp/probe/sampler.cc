@@ -37,8 +37,14 @@ Sampler::~Sampler() {
 
 // Reads a row into row_; its size.
 size_t Sampler::read_row() {
-  const BoardCounters board = board_.read();
+  BoardCounters board = board_.read();
   const WatchedSums watched = watched_.read(board.forks);
+  if (settings_.processes_alone) {
+    board.cpu_busy_s = static_cast<double>(watched.used.cpu_ns) * 1e-9;
+    board.device_read_bytes = static_cast<uint64_t>(watched.used.read_bytes);
+    board.device_written_bytes = static_cast<uint64_t>(watched.used.written_bytes);
+    board.dirty_bytes = 0;
+  }
   const auto number = [](auto value) { return static_cast<unsigned long long>(value); };
   return static_cast<size_t>(std::snprintf(
       row_, sizeof row_, "%lld,%.2f,%.6f,%llu,%llu,%llu,%llu,%llu,%llu,%llu\n",

@@ -24,6 +24,8 @@ inline constexpr const char* kSampleColumns =
 
 struct SamplerSettings {
   std::string storage;  // a folder on the device to watch; empty for none
+  // The board is what is watched and nothing else: its counters are theirs.
+  bool processes_alone = false;
   int64_t period_ns = 100'000'000;
   LiveFeed* live = nullptr;  // outlives the sampler; may be null
   int64_t live_period_ns = 100'000'000;

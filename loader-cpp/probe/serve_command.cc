@@ -86,6 +86,7 @@ Status Serve::open() {
   SamplerSettings settings;
   settings.storage = options_.storage;
   settings.period_ns = int64_t{options_.period_ms} * 1'000'000;
+  settings.processes_alone = options_.scope == kProcessesScope;
   settings.live = live_.get();
   settings.live_period_ns =
       int64_t{options_.live_period_ms == 0 ? options_.period_ms : options_.live_period_ms} *
@@ -116,7 +117,7 @@ void Serve::take_lines(std::string_view arrived, int64_t received_ns) {
     begun_.append(arrived.substr(0, end));
     if (begun_ == "clock")
       answers_.say_clock(received_ns);
-    else
+    else if (!begun_.empty())  // an empty line is a beat
       requests_->take(begun_);
     begun_.clear();
   }

@@ -15,10 +15,10 @@ from typing import NoReturn
 from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.failures import one_line
-from opjoule.cli.measure_arguments import measure_parser
+from opjoule.cli.measure_arguments import command_parser, measure_parser
 
 FIRST_COMMAND = "host/measure.py --db leveldb --device rpi4 --simulate"
-COMMANDS = ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board")
+COMMANDS = ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board", "command")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Asked:
 
 def parse(argv: list[str]) -> Asked:
     """Parses one command line; argparse exits with status 2 and one line on a mistake."""
-    if argv and argv[0] in COMMANDS:
+    is_command = argv[:1] == ["command"]
+    if argv and argv[0] in COMMANDS and not is_command:
         parser = {
             "init": _init,
             "record": _record,
@@ -57,11 +58,11 @@ def parse(argv: list[str]) -> Asked:
         )
     if argv == ["help"]:
         argv = ["--help"]
-    if argv and not argv[0].startswith("-"):
+    if argv and not is_command and not argv[0].startswith("-"):
         _unknown(argv[0])
     if not argv:
         measure_parser().error(f"nothing is asked for; to begin: {FIRST_COMMAND}")
-    options = measure_parser().parse_args(argv)
+    options = command_parser().parse_args(argv[1:]) if is_command else measure_parser().parse_args(argv)
     if options.dry_run:
         return Asked("measure", loader=False, options=options)
     virtual = options.device == "virtual"

@@ -6,8 +6,8 @@ import argparse
 import platform
 
 from opjoule.databases.registry import is_server
-from opjoule.devices.loader_binary import architecture_of
 from opjoule.devices.profiles import find_profile
+from opjoule.devices.programs import architecture_of
 from opjoule.devices.rig_file import read_rig
 from opjoule.errors import OpJouleError
 
@@ -28,4 +28,4 @@ def board_architecture(options: argparse.Namespace) -> str:
     except OpJouleError:
         return ""
     own = architecture_of(platform.machine()) or ""
-    return own if is_server(options.db) else ""
+    return own if is_server(options.db or "") else ""

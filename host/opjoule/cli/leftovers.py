@@ -29,7 +29,8 @@ def sweep(root: Path) -> list[Path]:
     Args:
         root: the clone.
     """
-    places = ((Path(tempfile.gettempdir()), _TEMPORARY), (root / STORAGE, _STORAGE_NAME))
+    memory, temporary = Path("/dev/shm"), Path(tempfile.gettempdir())
+    places = ((memory, _TEMPORARY), (temporary, _TEMPORARY), (root / STORAGE, _STORAGE_NAME))
     swept = []
     for folder, pattern in places:
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:

@@ -7,7 +7,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from opjoule.cli.leftovers import alone, sweep
 from opjoule.cli.media import asked_media, run_media
 from opjoule.cli.planning import (
     ROOT,
+    SEED,
     Desk,
     clock_evidence,
     desk_supply,
@@ -25,15 +26,14 @@ from opjoule.cli.planning import (
     make_plan,
     show_plan,
 )
-from opjoule.devices.board import BoardDevice
+from opjoule.devices.board import Board
 from opjoule.devices.disturbance import find_disturbance
-from opjoule.devices.interface import Device
 from opjoule.devices.rig_board import described_medium, open_board, preview
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.devices.state_settings import StateSettings
 from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.measurement.collection import Evidence, collect
-from opjoule.measurement.plan import Plan, parse_properties
+from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.session import measure, new_directory
 from opjoule.measurement.trace_result import conclude_trace
@@ -42,6 +42,7 @@ from opjoule.report.html import write_report
 from opjoule.report.media import INDEX as MEDIA_INDEX
 from opjoule.report.media import print_media, read_index, write_media_report
 from opjoule.report.terminal import print_summary
+from opjoule.studies.ycsb.properties import parse_properties
 
 
 def run_measure(options: argparse.Namespace) -> int:
@@ -49,8 +50,9 @@ def run_measure(options: argparse.Namespace) -> int:
     options.rig_seed = _rig_seed(options)
     plans = [make_plan(options, medium) for medium in asked_media(options.storage)]
     plan, several = plans[0], len(plans) > 1
-    if options.disturb and find_disturbance(options.disturb) and options.simulate:
-        raise BadInput("--disturb needs a board: the simulated board's power model knows the loader alone")
+    disturbance = find_disturbance(options.disturb) if options.disturb else None
+    if disturbance and options.simulate:
+        raise BadInput("--disturb needs a board: the simulated board consists of the workload alone")
     if plan.simulated:
         _check_simulated(plan, options)
     rig = None if plan.simulated else read_rig(options.rig)
@@ -65,8 +67,6 @@ def run_measure(options: argparse.Namespace) -> int:
             _show(each, rig, options, directory)
         return 0
     check_out(directory)
-    if plan.generator:
-        plan.generator.check(plan.workload, plan.properties, plan.threads)
     for line in desk_warnings(plan, rig, options):
         print(f"measure.py: warning: {line}", file=sys.stderr)
     with _alone():
@@ -75,6 +75,7 @@ def run_measure(options: argparse.Namespace) -> int:
                 plans,
                 directory,
                 lambda one, place: exit_status(_measure_again(one, rig, options, place)[0]),
+                seed=SEED if options.seed is None else options.seed,
                 json=options.json,
             )
         record, directory = _measure_again(plan, rig, options, directory)
@@ -171,10 +172,10 @@ def _tell_truth(plan: Plan, options: argparse.Namespace, directory: Path) -> Non
 def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> RunRecord:
     with (
         PhaseProgress(quiet=options.json) as progress,
-        _open_rig(plan, rig, options, directory) as (device, meter, found),
+        _open_rig(plan, rig, options, directory) as (board, meter, found),
     ):
         supply, warnings = desk_supply(plan, rig, options), desk_warnings(plan, rig, options)
-        return measure(plan, device, meter, directory, progress, found, supply, warnings)
+        return measure(plan, board, meter, directory, progress, found, supply, warnings)
 
 
 def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:
@@ -185,8 +186,9 @@ def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:
 @contextmanager
 def _open_rig(
     plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path
-) -> Iterator[tuple[Device, str, dict[str, Any]]]:
+) -> Iterator[tuple[Board, str, dict[str, Any]]]:
     """The board, the meter's address and what run.json says of them; closed at the end."""
+    disturbance = find_disturbance(options.disturb) if options.disturb else None
     if plan.profile.name == "virtual":
         from opjoule.twin.virtual_rig import VirtualRig
 
@@ -199,12 +201,10 @@ def _open_rig(
             wanted=parse_properties(options.state),
             sync=options.sync,
             say=lambda line: print(line, file=sys.stderr, flush=True),
+            disturbance=disturbance,
         )
-        _disturb(virtual.board, options)
-        try:
+        with closing(virtual):
             yield virtual.board, virtual.meter, {"simulation": virtual.facts()}
-        finally:
-            virtual.close()
         return
     if rig is None:
         # Only a simulated measurement loads the simulated rig.
@@ -219,29 +219,21 @@ def _open_rig(
             seed=options.rig_seed,
             sync=options.sync != "none",
         )
-        try:
-            yield twin.device, twin.meter, {"simulation": twin.facts()}
-        finally:
-            twin.close()
+        with closing(twin):
+            yield twin.board, twin.meter, {"simulation": twin.facts()}
         return
-    device = open_board(
+    board = open_board(
         rig,
         plan.profile,
         plan.medium,
         builds=ROOT / "build",
         sync=options.sync,
         state=_state(rig, plan, options),
-        database=plan.database.name,
+        database=options.db or "",
+        disturbance=disturbance,
     )
-    _disturb(device, options)
-    try:
-        yield device, options.meter or rig.meter, {"rig": str(rig.path)}
-    finally:
-        device.close()
-
-
-def _disturb(device: BoardDevice, options: argparse.Namespace) -> None:
-    device.disturbance = find_disturbance(options.disturb) if options.disturb else None
+    with closing(board):
+        yield board, options.meter or rig.meter, {"rig": str(rig.path)}
 
 
 def _run(asked: arguments.Asked) -> int:

@@ -20,6 +20,7 @@ examples:
       the plan: phases, durations, settings; nothing is run
 
 other commands:
+  host/measure.py command   measure any program on the board, as a whole and in the phases it marks
   host/measure.py init      write rig.toml by asking
   host/measure.py doctor    check everything that can be checked, and say how to mend it
   host/measure.py restore   put a board back after a measurement that was cut off
@@ -42,8 +43,59 @@ def measure_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"OpJoule {opjoule.__version__}")
+    parser.set_defaults(study="ycsb")
     _what(parser)
     _workload(parser)
+    _rig(parser)
+    _how(parser)
+    return parser
+
+
+_COMMAND_EPILOG = """\
+examples:
+  host/measure.py command --device rpi4 -- python3 -c 'sum(range(10**8))'
+      any program of the board, as a whole
+  host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
+      a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
+  host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
+      the same on a simulated board
+
+In COMMAND, {files} is the folder of the copied files, {storage} a new folder on the chosen medium, both on the board.
+"""
+
+
+def command_parser() -> argparse.ArgumentParser:
+    """The parser of `measure.py command`."""
+    parser = Parser(
+        prog="measure.py command",
+        usage="measure.py command --device NAME [options] -- COMMAND [ARGUMENT ...]",
+        description="Measures what any program costs in joules on a single-board computer: as a whole, in each phase "
+        "that it marks, and per operation that it marks.",
+        epilog=_COMMAND_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(
+        study="command", db=None, generator="loader", seconds=None, operations=None, no_harness=True
+    )
+    what = parser.add_argument_group("what is measured")
+    what.add_argument("--device", required=True, metavar="NAME", help="board: rpi3, rpi4, odroid-c2, ...")
+    _storage(what)
+    what.add_argument(
+        "--file",
+        type=directory,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="copied to the board before anything is measured; {files}/NAME there",
+    )
+    what.add_argument(
+        "--before",
+        metavar="SHELL",
+        help="a shell command before each repeat's idle; its energy is in no figure",
+    )
+    what.add_argument("--seed", type=int, metavar="N", help="a simulated rig is drawn from it; without, anew")
+    what.add_argument("command", nargs="+", metavar="COMMAND", help="behind --, with its arguments")
     _rig(parser)
     _how(parser)
     return parser
@@ -55,7 +107,11 @@ def _what(parser: argparse.ArgumentParser) -> None:
         "--db", required=True, metavar="NAME", help="database: leveldb, sqlite, ... (doctor lists them)"
     )
     what.add_argument("--device", required=True, metavar="NAME", help="board: rpi3, rpi4, odroid-c2, ...")
-    what.add_argument(
+    _storage(what)
+
+
+def _storage(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--storage",
         metavar="MEDIUM",
         help="sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas",
@@ -99,6 +155,7 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         help="who makes the operations: loader, on the board; or ycsb, the real one (Java) on this computer, whose "
         "operations stream to the board (default: loader)",
     )
+    work.add_argument("--no-harness", action="store_true", help="skip measuring the loader's own cost")
     work.add_argument(
         "-p",
         dest="properties",
@@ -191,7 +248,6 @@ def _how(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="play a busy and idle pattern before and after, found again in the trace (default: without a sync line)",
     )
-    how.add_argument("--no-harness", action="store_true", help="skip measuring the loader's own cost")
     how.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     how.add_argument(
         "--out",

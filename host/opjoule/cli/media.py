@@ -45,19 +45,25 @@ def media_order(media: Sequence[str], blocks: int, seed: int) -> list[tuple[int,
 
 
 def run_media(
-    plans: Sequence[Plan], folder: Path, measure_one: Callable[[Plan, Path], int], *, json: bool
+    plans: Sequence[Plan],
+    folder: Path,
+    measure_one: Callable[[Plan, Path], int],
+    *,
+    seed: int,
+    json: bool,
 ) -> int:
     """Measures every plan's medium in blocks and prints them side by side; one that fails costs the others nothing.
 
     Args:
         plans: the same measurement, one plan a medium; `repeats` is the number of blocks.
         folder: an empty or new directory for all records, media.json and report.html.
+        seed: of the order in which the media come.
         measure_one: measures one plan into one directory; gives its exit status.
     Returns: 0 if every run came to its end without a fault, otherwise the status of the first that did not, or 6
         where all came to their end.
     """
     by_name = {plan.medium: plan for plan in plans}
-    order = media_order(list(by_name), plans[0].repeats, plans[0].seed)
+    order = media_order(list(by_name), plans[0].repeats, seed)
     runs = [
         MediumRun(block, medium, f"{number:02}-{medium}") for number, (block, medium) in enumerate(order, 1)
     ]

@@ -13,16 +13,12 @@ from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig, RigSupply
 from opjoule.errors import BadInput
-from opjoule.measurement.plan import (
-    FASTEST_PER_S,
-    IDLE_S,
-    SIMULATED_IDLE_S,
-    Plan,
-    find_workload,
-    workload_properties,
-)
+from opjoule.measurement.plan import IDLE_S, SIMULATED_IDLE_S, Plan
 from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
-from opjoule.measurement.ycsb_core import YcsbCore, check_settings, file_properties
+from opjoule.studies.command import CommandStudy
+from opjoule.studies.ycsb import YcsbStudy
+from opjoule.studies.ycsb.core import YcsbCore
+from opjoule.studies.ycsb.properties import FASTEST_PER_S, find_workload, workload_properties
 
 SEED = 1
 """Of keys, values and order, where none is asked for."""
@@ -37,12 +33,36 @@ def make_plan(options: argparse.Namespace, medium: str | None = None) -> Plan:
     Raises: BadInput: the first thing that is wrong.
     """
     profile = find_profile(options.device)
-    workload = find_workload(options.workload, ROOT / "ycsb-workloads")
     simulated = options.simulate or profile.name == "virtual"
-    plan = Plan(
-        database=find_database(options.db),
+    return Plan(
+        study=_command(options) if options.study == "command" else _ycsb(options),
         profile=profile,
         medium=profile.medium(medium or options.storage),
+        idle_s=(SIMULATED_IDLE_S if simulated else IDLE_S) if options.idle is None else options.idle,
+        repeats=options.repeats,
+        until_u=options.until_u,
+        repeats_limit=max(options.repeats, options.repeats_limit),
+        settle_limit_s=options.settle_limit,
+        simulated=simulated,
+        signature=options.signature,
+        asked={key: _plain(value) for key, value in vars(options).items()},
+    )
+
+
+def _plain(value: object) -> object:
+    """A JSON value of an option."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _ycsb(options: argparse.Namespace) -> YcsbStudy:
+    if options.seconds and (options.generator == "ycsb" or options.operations):
+        other = "--generator" if options.generator == "ycsb" else "--operations"
+        raise BadInput(f"--seconds {options.seconds} and {other} both say when a run ends: give one of them")
+    workload = find_workload(options.workload, ROOT / "ycsb-workloads")
+    return YcsbStudy(
+        database=find_database(options.db),
         workload=workload,
         properties=workload_properties(
             options.properties,
@@ -54,33 +74,14 @@ def make_plan(options: argparse.Namespace, medium: str | None = None) -> Plan:
         ),
         threads=options.threads,
         seed=SEED if options.seed is None else options.seed,
-        idle_s=(SIMULATED_IDLE_S if simulated else IDLE_S) if options.idle is None else options.idle,
-        repeats=options.repeats,
-        run_s=options.seconds,
-        until_u=options.until_u,
-        repeats_limit=max(options.repeats, options.repeats_limit),
-        settle_limit_s=options.settle_limit,
         harness=not options.no_harness,
-        simulated=simulated,
-        signature=options.signature,
-        generator=_generator(options.generator),
-        asked={key: str(value) if isinstance(value, Path) else value for key, value in vars(options).items()},
+        run_s=options.seconds,
+        generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
     )
-    for key in ("recordcount", "operationcount"):
-        if not plan.properties[key].isdigit():
-            raise BadInput(f"property {key}={plan.properties[key]!r} is not a whole number of at least 0")
-    if plan.run_s and (plan.generator or options.operations):
-        other = "--generator" if plan.generator else "--operations"
-        raise BadInput(f"--seconds {plan.run_s} and {other} both say when a run ends: give one of them")
-    if plan.until_u and not plan.idle_s:
-        raise BadInput("--until-u needs idle power, which --idle 0 leaves out")
-    if plan.generator:
-        check_settings({**file_properties(workload), **plan.properties}, plan.threads)
-    return plan
 
 
-def _generator(name: str) -> YcsbCore | None:
-    return YcsbCore(ROOT / "build" / "ycsb") if name == "ycsb" else None
+def _command(options: argparse.Namespace) -> CommandStudy:
+    return CommandStudy(tuple(options.command), tuple(options.file), options.before or "")
 
 
 def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
@@ -131,11 +132,9 @@ def show_plan(plan: Plan, desk: Desk, directory: str) -> None:
     """Prints what a run would do, on stdout."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""
-    console.print(f"{plan.database.title} on {plan.profile.title}{mark}, {plan.medium}", style="bold")
-    console.print(f"  workload   {plan.workload}")
-    console.print(f"  settings   {' '.join(f'{key}={value}' for key, value in plan.properties.items())}")
-    if plan.generator:
-        console.print(f"  operations made by YCSB {plan.generator.version} on this computer, as a stream")
+    console.print(f"{plan.study.title} on {plan.profile.title}{mark}, {plan.medium}", style="bold")
+    for name, about in plan.study.settings():
+        console.print(f"  {name:<10} {about}")
     console.print(f"  meter      {desk.meter}")
     console.print(f"  shunt      {desk.supply.shunt_words}")
     console.print(

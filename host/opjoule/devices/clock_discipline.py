@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
-
-from opjoule.devices.shell import Shell
-from opjoule.errors import OpJouleError
 
 TIME_UNITS = (
     "systemd-timesyncd.service",
@@ -24,18 +20,6 @@ FAULT_PPM = 100.0
 """A tenth of what the energies are to be true to; no oscillator moves as much in a run."""
 STEERED_PPM = 0.05
 """A change of the kernel's rate below this is less than a crystal's own over minutes."""
-
-
-def read_discipline(shell: Shell, loader: str) -> dict[str, Any]:
-    """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason where it cannot be read."""
-    try:
-        ran = shell.run([loader, "clock", "--steering"])
-        found: dict[str, Any] = (
-            json.loads(ran.text())["adjtimex"] if ran.status == 0 else {"reason": ran.last_line()}
-        )
-        return found
-    except (OpJouleError, ValueError, KeyError) as error:
-        return {"reason": str(error)}
 
 
 def rate_change_ppm(before: dict[str, Any], after: dict[str, Any]) -> float:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from opjoule.devices.board import plan_for
 from opjoule.devices.facts import BoardFacts, read_facts
-from opjoule.devices.loader_binary import find_loader, install_loader
 from opjoule.devices.power_flags import HWMON
+from opjoule.devices.preparation import plan_for
 from opjoule.devices.profiles import Profile, find_profile
+from opjoule.devices.programs import LOADER, PROBE, find_program, install_programs
 from opjoule.devices.rig_board import open_shell
 from opjoule.devices.rig_file import RigDevice
 from opjoule.devices.shell import Shell
@@ -66,7 +66,8 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Check]:
         "let the user use sudo without a password, or its settings stay as they are",
     )
     try:
-        yield Check(f"{name} loader", True, str(find_loader(builds, board.machine)))
+        found = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
+        yield Check(f"{name} loader", True, ", ".join(map(str, found)))
     except OpJouleError as error:
         yield Check(f"{name} loader", False, str(error))
     if board.journal_left:
@@ -80,14 +81,14 @@ def _sync(
     if not sync.startswith("gpio:"):
         return
     try:
-        program, _ = install_loader(shell, find_loader(builds, board.machine), board.cache)
+        program = install_programs(shell, builds, board.machine, board.cache).probe
         pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
     except OpJouleError as error:
         yield Check(
             f"{name} sync",
             False,
             str(error),
-            "'loader gpio' on the board lists its lines; or sync = \"none\"",
+            "'probe gpio' on the board lists its lines; or sync = \"none\"",
         )
         return
     if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":

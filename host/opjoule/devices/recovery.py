@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opjoule.devices.board_loader import stop_and_fetch
 from opjoule.devices.board_lock import SILENCE_S, BoardLock
 from opjoule.devices.facts import BoardFacts, read_facts
+from opjoule.devices.fetching import stop_and_fetch
 from opjoule.devices.sessions import find_sessions, remove_sessions
 from opjoule.devices.shell import Shell
 from opjoule.devices.steps import JOURNAL, restore_script, run_as_root

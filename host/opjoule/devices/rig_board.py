@@ -1,15 +1,20 @@
-"""The board that rig.toml describes, connected and with its loader in place."""
+"""The board that rig.toml describes, connected and with its programs in place."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from opjoule.databases.registry import unknown
-from opjoule.devices.board import BoardDevice, plan_for
+from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.disturbance import Disturbance
 from opjoule.devices.facts import read_facts
 from opjoule.devices.medium import Medium
+from opjoule.devices.preparation import BoardPreparation, plan_for
 from opjoule.devices.profiles import Profile
-from opjoule.devices.rig_file import Rig, RigDevice
+from opjoule.devices.programs import install_programs
+from opjoule.devices.rig_file import CPUFREQ, Rig, RigDevice
+from opjoule.devices.server import ServerProgram
+from opjoule.devices.sessions import new_session
 from opjoule.devices.shell import LocalShell, Shell
 from opjoule.devices.ssh import SshConnection
 from opjoule.devices.state_settings import StateSettings
@@ -27,35 +32,92 @@ def open_board(
     sync: str | None = None,
     state: StateSettings | None = None,
     database: str = "",
-) -> BoardDevice:
-    """Connects to the board and brings the loader there; the caller closes it.
+    disturbance: Disturbance | None = None,
+) -> Board:
+    """Connects to the board and brings loader and probe there; the caller closes it.
 
     Args:
         builds: the host's build folder.
-        sync: the loader's --sync argument or "none", in place of rig.toml's.
+        sync: the sync line's carrier or "none", in place of rig.toml's.
         state: the state to measure in, in place of rig.toml's.
-        database: what will be measured.
+        database: what will be measured, where the loader has to have a certain engine.
+        disturbance: a background load to measure under.
     Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
     """
     described, place = described_medium(rig, profile, medium)
     carrier = check_sync(sync or described.sync or profile.sync)
     shell = open_shell(described)
     try:
-        device = BoardDevice(
-            profile,
+        return board_on(
             shell,
+            profile,
+            place,
             builds=builds,
-            medium=place,
             sync=None if carrier == "none" else carrier,
             wanted=state or described.state,
             cpufreq=described.cpufreq,
             history=builds / "media-speeds.json",
             database=database,
+            server=ServerProgram(described.mongod, described.mongod_options),
+            disturbance=disturbance,
         )
-        device.mongod, device.mongod_options = described.mongod, list(described.mongod_options)
-        return device
     except BaseException:
         shell.close()
+        raise
+
+
+def board_on(
+    shell: Shell,
+    profile: Profile,
+    medium: Medium,
+    *,
+    builds: Path,
+    sync: str | None,
+    wanted: StateSettings,
+    cpufreq: str = CPUFREQ,
+    journal: str = JOURNAL,
+    history: Path | None = None,
+    database: str = "",
+    server: ServerProgram | None = None,
+    disturbance: Disturbance | None = None,
+    probe: ProbeOptions | None = None,
+) -> Board:
+    """A real board behind a shell, its facts read and its programs installed; it closes the shell.
+
+    Args:
+        probe: how it is watched, in place of the sync line alone.
+    Raises: LinkFault, DeviceFault: the board is out of reach, or a program cannot be installed.
+    """
+    session = new_session()
+    facts = read_facts(shell, journal=journal, session=session)
+    lasting = BoardPreparation(
+        profile,
+        shell,
+        facts,
+        medium,
+        sync=sync,
+        wanted=wanted,
+        cpufreq=cpufreq,
+        journal=journal,
+        history=history,
+        disturbance=disturbance,
+    )
+    try:
+        return Board(
+            profile.name,
+            int(facts.values.get("processors") or profile.cores),
+            shell,
+            install_programs(shell, builds, facts.machine, facts.cache, database),
+            folder=f"{facts.work}/{session}",
+            medium=medium,
+            preparation=lasting,
+            probe=probe or ProbeOptions(sync),
+            server=server,
+            facts={**facts.values, "disturbance": disturbance.to_json() if disturbance else None},
+            pin=wanted.pin,
+        )
+    except BaseException:
+        lasting.close()
         raise
 
 

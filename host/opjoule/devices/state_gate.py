@@ -27,11 +27,11 @@ FREE_LIMIT_BYTES = 256 << 20
 SPEED_CHANGE_LIMIT = 0.3
 """How far the medium's speed may be from the median of its earlier probes."""
 _EARLIER_NEEDED = 3
-_PROBE_MIB = 16
+_SPEED_MIB = 16
 _SETTLE_S = 0.5
 
 _WATCH = (Path(__file__).parent / "watch.sh").read_text()
-_PROBE = (Path(__file__).parent / "probe.sh").read_text()
+_SPEED = (Path(__file__).parent / "medium_speed.sh").read_text()
 _COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
 
 
@@ -151,7 +151,7 @@ class StateWatch:
         self._stop.wait(_SETTLE_S)
         second = self._read()
         others = (second.busy_ticks - first.busy_ticks) / max(second.total_ticks - first.total_ticks, 1)
-        free_bytes, speed = self._probe()
+        free_bytes, speed = self._medium_speed()
         self.report.before = {
             **second.to_json(),
             "others_cpu_fraction": round(others, 4),
@@ -173,7 +173,7 @@ class StateWatch:
             self._thread.join(timeout=2 * PERIOD_S)
         try:
             last = self._read()
-            self.report.after = {**last.to_json(), "free_bytes": self._probe(0)[0]}
+            self.report.after = {**last.to_json(), "free_bytes": self._medium_speed(0)[0]}
             if self._discipline:
                 self.report.after["clock"] = self._discipline()
                 clocks = self.report.before.get("clock", {}), self.report.after["clock"]
@@ -212,9 +212,9 @@ class StateWatch:
         self._flags.add(reading.throttled, reading.under_voltage_alarm)
         return reading
 
-    def _probe(self, mib: int = _PROBE_MIB) -> tuple[int, MediumSpeed | None]:
+    def _medium_speed(self, mib: int = _SPEED_MIB) -> tuple[int, MediumSpeed | None]:
         """Free bytes of the medium, and its speed over a file of `mib`; no speed where it takes no direct access."""
-        ran = self._shell.run(["sh", "-c", _PROBE, "sh", self._storage, str(mib)], limit_s=300)
+        ran = self._shell.run(["sh", "-c", _SPEED, "sh", self._storage, str(mib)], limit_s=300)
         blocks = ran.text().split()
         free_bytes = int(blocks[0]) * int(blocks[1]) if len(blocks) == 2 else 0
         rates = [int(count) / max(float(seconds), 1e-9) for count, seconds in _COPIED.findall(ran.err)]

@@ -1,4 +1,4 @@
-"""The pin that carries the sync line: asked of the board's kernel by the loader itself."""
+"""The pin that carries the sync line: asked of the board's kernel by the probe itself."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SyncPin:
 
 
 def check_sync(carrier: str) -> str:
-    """The carrier as it is, if the loader can take it.
+    """The carrier as it is, if the probe can take it.
 
     Raises: BadInput: neither none nor gpio:NAME, gpio:CHIP:LINE, gpio:sysfs:NUMBER.
     """
@@ -52,19 +52,19 @@ def check_sync(carrier: str) -> str:
     )
 
 
-def look_at_pin(shell: Shell, loader: list[str], carrier: str, pulses: int = 0) -> SyncPin | None:
+def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -> SyncPin | None:
     """Requests the line from the board's kernel, and drives it only if asked to.
 
     Args:
-        loader: the loader's command on the board.
+        probe: the probe's command on the board.
         pulses: so many of half a second each; 0 leaves the pin's level and direction alone.
     Returns: the line; None for one of sysfs, of which nothing more is known.
-    Raises: BadInput: the loader's own line: no such line, taken, not to be opened. LinkFault: no connection.
+    Raises: BadInput: the probe's own line: no such line, taken, not to be opened. LinkFault: no connection.
     """
     drive = ["--pulses", str(pulses)] if pulses else []
-    ran = shell.run([*loader, "gpio", "--sync", carrier, *drive], limit_s=60 + 2 * PULSE_S * pulses)
+    ran = shell.run([*probe, "gpio", "--sync", carrier, *drive], limit_s=60 + 2 * PULSE_S * pulses)
     if ran.status != 0:
-        raise BadInput(ran.last_line().removeprefix("loader: "))
+        raise BadInput(ran.last_line().removeprefix("probe: "))
     for line in ran.text().splitlines():
         if found := json.loads(line).get("gpio"):
             return SyncPin(**{key: found[key] for key in SyncPin.__dataclass_fields__})

@@ -14,7 +14,7 @@ from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.signature import SignatureFit
 from opjoule.errors import AlignmentError
-from opjoule.operations.loader_files import BoardEdges
+from opjoule.operations.board_files import BoardEdges
 from opjoule.trace.journal import SyncEdges
 from opjoule.units import COVERAGE_FACTOR, Unstated
 

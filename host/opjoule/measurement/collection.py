@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,18 +25,25 @@ from opjoule.measurement.alignment import (
 )
 from opjoule.measurement.execution import SIGNATURE
 from opjoule.measurement.logged import LoggedOperations, read_logs
-from opjoule.measurement.phases import Phase, phase_from_json, whole_repeats
 from opjoule.measurement.summary import build_result, sensor_energies
 from opjoule.measurement.supply_check import check_supply
 from opjoule.measurement.trace_faults import TraceFault
 from opjoule.meters.sensors import ARDUINO_BOARDS
 from opjoule.operations import schemas
-from opjoule.operations.loader_files import LoaderFile, load_changes, read_events, read_system, sync_edges
+from opjoule.operations.board_files import (
+    load_changes,
+    read_events,
+    read_system,
+    sync_edges,
+    without_operations,
+)
 from opjoule.operations.tables import write_operations, write_parquet
 from opjoule.record.definition import ENERGY, PER_OPERATION
+from opjoule.record.phases import Phase, phase_from_json, whole_repeats
 from opjoule.record.result import write_result
 from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
+from opjoule.studies.tables import quantities_of
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.power_trace import PowerTrace
 
@@ -47,7 +53,7 @@ BOARD_EXCHANGES = "board-exchanges.csv"
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the analysis starts from, besides the trace and the loader's files."""
+    """What the analysis starts from, besides the trace and the board's files."""
 
     phases: Sequence[Phase]
     board_exchanges: Sequence[Exchange]
@@ -74,6 +80,28 @@ class Evidence:
         )
 
 
+@dataclass(frozen=True)
+class BoardEvents:
+    """What happened on the board, read once."""
+
+    by_file: Mapping[str, pa.Table]
+    """Name of the raw file -> its events, in order of time."""
+
+    @classmethod
+    def of(cls, record: RunRecord) -> BoardEvents:
+        """Of every file of events.
+
+        Raises: RecordFault: one of them is damaged.
+        """
+        return cls({path.name: read_events(path).table for path in record.raw_files("*.events.jsonl")})
+
+    @property
+    def table(self) -> pa.Table:
+        """All events in order of time."""
+        parts = list(self.by_file.values())
+        return pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.EVENTS.empty_table()
+
+
 def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
     """Round trips of a raw file; none, and a fault, where it is damaged."""
     try:
@@ -90,11 +118,16 @@ def collect(record: RunRecord, evidence: Evidence) -> None:
     """
     attempt = _Attempt(record)
     attempt(lambda: _trace_files(record))
-    logged = read_logs(record)
+    events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({})
+    logged = read_logs(record, events.table)
     attempt(lambda: _operations(record, logged))
-    attempt(lambda: _tables(record, "events.jsonl", "events.parquet", schemas.EVENTS, read_events))
-    attempt(lambda: _tables(record, "system.csv", "system.parquet", schemas.SYSTEM, read_system))
-    alignment = attempt(lambda: _align(record, evidence)) if evidence.phases else None
+    attempt(
+        lambda: write_parquet(
+            record.path("events.parquet"), schemas.EVENTS, [without_operations(events.table)]
+        )
+    )
+    attempt(lambda: _system(record))
+    alignment = attempt(lambda: _align(record, evidence, events)) if evidence.phases else None
     attempt(lambda: check_supply(record, _trace(record), evidence.sensor, evidence.phases, alignment))
     if alignment is not None and not alignment.passed:
         record.add_fault(
@@ -136,9 +169,9 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
 
     Raises: OpJouleError: there is none yet, or the clocks cannot be matched yet.
     """
-    evidence = Evidence.of(record, ended_early=True)
-    entries, _ = _entries(record, evidence, _align(record, evidence), read_logs(record))
-    return withhold(entries, record.withheld)
+    evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
+    entries, _ = _entries(record, evidence, _align(record, evidence, events), read_logs(record, events.table))
+    return withhold(entries, record.withheld, quantities_of(record.contents))
 
 
 def _trace_files(record: RunRecord) -> None:
@@ -165,26 +198,20 @@ def _operations(record: RunRecord, logged: LoggedOperations) -> None:
         write_operations(record.path("operations.parquet"), logged.table)
 
 
-def _tables(
-    record: RunRecord, suffix: str, target: str, schema: pa.Schema, read: Callable[[Path], LoaderFile]
-) -> None:
-    parts = [read(path).table for path in record.raw_files(f"*.{suffix}") if path.stat().st_size]
-    table = pa.concat_tables(parts).sort_by("board_ns") if parts else schema.empty_table()
-    write_parquet(record.path(target), schema, [table.cast(schema)])
+def _system(record: RunRecord) -> None:
+    parts = [read_system(path).table for path in record.raw_files("*.system.csv") if path.stat().st_size]
+    table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
+    write_parquet(record.path("system.parquet"), schemas.SYSTEM, [table.cast(schemas.SYSTEM)])
 
 
-def _align(record: RunRecord, evidence: Evidence) -> Alignment:
-    events = [read_events(path).table for path in record.raw_files("*.events.jsonl")]
-    board_edges = sync_edges(
-        pa.concat_tables(events).sort_by("board_ns") if events else schemas.EVENTS.empty_table()
-    )
+def _align(record: RunRecord, evidence: Evidence, events: BoardEvents) -> Alignment:
     over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
     clocks = ClockEvidence(
-        board_edges,
+        sync_edges(events.table),
         _edges(record),
         evidence.board_exchanges,
         evidence.meter_exchanges,
-        _signature(record, evidence.sensor),
+        _signature(record, evidence.sensor, events),
         _meter_edge_u_ns(record),
     )
     alignment = align(clocks, over)
@@ -203,12 +230,18 @@ def _meter_edge_u_ns(record: RunRecord) -> float:
     return INTERRUPT_EDGE_U_NS if board in {kind.name.lower() for kind in ARDUINO_BOARDS} else METER_EDGE_U_NS
 
 
-def _signature(record: RunRecord, sensor: SensorModel) -> Callable[[], SignatureFit] | None:
+def _signature(
+    record: RunRecord, sensor: SensorModel, events: BoardEvents
+) -> Callable[[], SignatureFit] | None:
     """What fits the load signature, if the board has played one; its quality goes into the record."""
     changes = [
-        load_changes(read_events(path).table) for path in record.raw_files(f"{SIGNATURE}-*.events.jsonl")
+        load_changes(table) for name, table in events.by_file.items() if name.startswith(f"{SIGNATURE}-")
     ]
-    played = [PlayedPattern(one.board_ns, one.level.astype(np.int64), one.u_ns) for one in changes]
+    played = [
+        PlayedPattern(one.board_ns, one.level.astype(np.int64), one.u_ns)
+        for one in changes
+        if one.board_ns.size
+    ]
     if not played:
         return None
 
@@ -239,7 +272,9 @@ def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged:
     entries, faults = _entries(record, evidence, alignment, logged)
     for fault in faults:
         record.add_fault(fault.line, withholds=fault.withholds)
-    write_result(record.directory, withhold(entries, record.withheld), simulated=record.simulated)
+    quantities = quantities_of(record.contents)
+    withheld = withhold(entries, record.withheld, quantities)
+    write_result(record.directory, withheld, simulated=record.simulated, quantities=quantities)
 
 
 def _entries(
@@ -259,6 +294,7 @@ def _entries(
         alignment,
         logged.table,
         evidence.cores,
+        quantities_of(record.contents),
     )
     recorded = further_numbers(record.directory)
     if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:

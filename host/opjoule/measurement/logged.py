@@ -12,8 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
+
 from opjoule.errors import RecordFault
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.board_files import marked_operations
+from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.operations.oplog import FILE_HEADER, read_operation_log
 from opjoule.record.run_record import RunRecord
 
@@ -34,8 +37,8 @@ class LoggedOperations:
     """Cut off at the end of a log whose loader did not come to its end."""
 
 
-def read_logs(record: RunRecord) -> LoggedOperations:
-    """The operations of every load and run.
+def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
+    """The operations of every load and run, and those that workloads marked among the events.
 
     A loader that came to its end has left a summary: its log must hold exactly what that counts. Without one the log
     of a killed run ends where it was cut off.
@@ -58,7 +61,8 @@ def read_logs(record: RunRecord) -> LoggedOperations:
             continue
         tables.append(log.operations)
         torn_bytes += log.torn_bytes
-    table = OperationTable.concatenate(tables).sorted()
+    marked = marked_operations(events)
+    table = OperationTable.concatenate([*tables, *([marked] if len(marked) else [])]).sorted()
     return LoggedOperations(table, tuple(faults), withheld, torn_bytes)
 
 
@@ -71,7 +75,7 @@ def _check_against(logged: OperationTable, torn_bytes: int, summary: Mapping[str
     _compare(path, "operations", len(logged), summary.get("operations"))
     by_kind: Mapping[str, Any] = summary.get("by_kind") or {}
     counts = logged.counts()
-    for kind in KINDS if by_kind else ():
+    for kind in LOADER_KINDS if by_kind else ():
         counted = by_kind.get(kind) or {"count": 0, "bytes": 0}
         _compare(path, f"operations of kind {kind}", counts.get(kind, 0), counted.get("count"))
     if "bytes" in summary:

@@ -15,9 +15,12 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.errors import DataFault
-from opjoule.measurement.phases import Phase, of_name
+from opjoule.record.phases import Cycle, Phase, Role
 from opjoule.record.repeat import NO_IDLE, RepeatEnergy
 from opjoule.units import Missing, Quantity
+
+HARNESS = "harness"
+"""The control that does the same operations without a database."""
 
 
 @dataclass(frozen=True)
@@ -42,19 +45,16 @@ def repeat_energy(placed: Placed, phases: Sequence[Phase], repeat: int) -> Repea
 
     Raises: DataFault: the run is missing, outside the trace or mostly lost.
     """
-    runs = of_name(phases, "run", repeat)
-    if not runs:
+    cycle = Cycle.of(phases, repeat)
+    if cycle is None:
         raise DataFault(f"repeat {repeat} has no complete run")
-    run, settles = runs[0], of_name(phases, "settle", repeat)
-    last = settles[0] if settles else run
-    idles = [
-        phase.steady for name in ("idle-before", "idle-after") for phase in of_name(phases, name, repeat)
-    ]
+    run, last = cycle.work, cycle.drain or cycle.work
+    idles = [phase.steady for phase in cycle.baselines]
     during, whole = placed.energy(run, run), placed.energy(run, last)
     if not idles:
         return RepeatEnergy(during, whole, None, None, None, None)
     idle = idle_power(placed.cells, [placed.window(each, each) for each in idles], placed.sensor)
-    settle = placed.energy(last, last) if settles else None
+    settle = placed.energy(last, last) if cycle.drain else None
     settle_s = settle.window.duration_s if settle else 0.0
     return RepeatEnergy(
         during,
@@ -73,7 +73,7 @@ def harness_energy(
 
     Nothing is smaller than what noise and alignment leave of a short phase; its uncertainty says so.
     """
-    found = of_name(phases, "harness", 1)
+    found = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
     if not found:
         return Missing(
             "the harness was not measured (--no-harness, or the run ended before it was over)", "J"

@@ -14,18 +14,16 @@ from pathlib import Path
 from typing import Any
 
 import opjoule
-from opjoule.devices.interface import Device
+from opjoule.devices.board import Board
 from opjoule.devices.state_gate import StateWatch
-from opjoule.errors import BadInput, OpJouleError
+from opjoule.errors import OpJouleError
 from opjoule.measurement.collection import Evidence, collect, interim_result
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.recording import Recording
-from opjoule.measurement.space import check_space
 from opjoule.measurement.supply_path import SupplyPath, stated_in
 from opjoule.measurement.until import Until
-from opjoule.measurement.ycsb_core import file_properties
 from opjoule.meters import Meter, open_meter
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import sensor_entries
@@ -35,10 +33,10 @@ from opjoule.system_errors import of_system
 
 
 def new_directory(folder: Path, plan: Plan) -> Path:
-    """A directory for a new record, named by time, database, board and medium."""
+    """A directory for a new record, named by time, study, board and medium."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     suffix = "-simulated" if plan.simulated else ""
-    base = folder / f"{stamp}-{plan.database.name}-{plan.profile.name}-{plan.medium}{suffix}"
+    base = folder / f"{stamp}-{plan.study.label}-{plan.profile.name}-{plan.medium}{suffix}"
     candidate, number = base, 2
     while candidate.exists():
         candidate, number = base.with_name(f"{base.name}-{number}"), number + 1
@@ -47,7 +45,7 @@ def new_directory(folder: Path, plan: Plan) -> Path:
 
 def measure(
     plan: Plan,
-    device: Device,
+    board: Board,
     meter_address: str,
     directory: Path,
     progress: PhaseProgress,
@@ -68,26 +66,28 @@ def measure(
     meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v, stated_in=stated_in(plan.asked))
     record: RunRecord | None = None
     try:
-        _check_plan(plan, device)
-        _check_space(plan, device, device.storage_free_bytes())
+        plan.study.check(board)
+        plan.study.check_space(board.free_bytes(), board.medium.path)
         identity = meter.open()
         meter.configure()
         try:
-            prepared = device.prepare()
-            facts = device.facts()
+            prepared = board.prepare()
+            facts = board.facts()
             # Once more: a medium that had to be mounted has told its size alone.
-            _check_space(plan, device, facts["storage_free_bytes"])
+            plan.study.check_space(facts["storage_free_bytes"], board.medium.path)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
             rig = {"device": facts, "meter": asdict(identity), "prepared": prepared}
-            made_by = {"generator": generator_facts(plan)}
-            record.update(found={**found, **_host_facts(), **rig, "storage": plan.medium, **made_by})
-            record.update(found={"cores": device.cores}, **sensor_entries(meter))
+            record.update(
+                found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts()}
+            )
+            record.update(found={"cores": board.cores}, **sensor_entries(meter))
+            record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             path = supply.measured(meter.sensor_model()).to_json()
             record.update(found={"supply": path, "warnings": list(warnings)})
             with record.held():
-                _run(plan, device, meter, record, progress)
+                _run(plan, board, meter, record, progress)
         finally:
-            for line in device.restore():
+            for line in board.restore():
                 if record:
                     record.add_fault(line)
     finally:
@@ -95,14 +95,14 @@ def measure(
     return record
 
 
-def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
+def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
     """Executes the plan under capture; what there is when it ends, in whatever way, is collected."""
-    recording = Recording(record, meter, device.clock_exchange)
+    recording = Recording(record, meter, board.probe.clock_exchange)
     progress.watch(recording.capture.history)
-    execution = Execution(plan, device, recording.capture, record, progress)
-    state = device.watch_state()
+    execution = Execution(plan, board, recording.capture, record, progress)
+    state = board.watch_state()
     try:
-        with _watched(state, record), recording:
+        with _probed(board, record), _watched(state, record), recording:
             execution.run(_enough(plan, record))
     except OSError as error:
         raise _unwritten(record, error) from error
@@ -111,6 +111,15 @@ def _run(plan: Plan, device: Device, meter: Meter, record: RunRecord, progress: 
         _conclude(record, recording.capture.summary, progress, ended_early=True)
         raise
     _conclude(record, recording.capture.summary, progress, ended_early=False)
+
+
+@contextmanager
+def _probed(board: Board, record: RunRecord) -> Iterator[None]:
+    """In the end the probe ends, and what files it still has come to the record."""
+    try:
+        yield
+    finally:
+        board.end_probe(record.directory / "raw")
 
 
 @contextmanager
@@ -168,29 +177,6 @@ def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
     if plan.until_u is None:
         return lambda repeats: True
     return Until(record, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
-
-
-def _check_plan(plan: Plan, device: Device) -> None:
-    """Has the loader check workload and properties before anything is touched."""
-    path = device.database_path(plan.database.name)
-    workload = device.copy_in(plan.workload)
-    arguments = plan.loader_arguments("run", plan.database.name, path, workload)
-    try:
-        device.check_workload(arguments)
-    except BadInput as error:
-        raise BadInput(f"{error} (workload {plan.workload.name})") from None
-
-
-def _check_space(plan: Plan, device: Device, free_bytes: int | None) -> None:
-    """Raises: BadInput: the records have no room where the board keeps its databases."""
-    check_space({**file_properties(plan.workload), **plan.properties}, free_bytes, device.storage)
-
-
-def generator_facts(plan: Plan) -> dict[str, str]:
-    """What makes the operations: the loader itself, or a program on this computer."""
-    if plan.generator is None:
-        return {"name": "loader", "runs_on": "board"}
-    return {"name": plan.generator.name, "version": plan.generator.version, "runs_on": "host"}
 
 
 def _commit() -> str | None:

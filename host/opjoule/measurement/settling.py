@@ -1,4 +1,4 @@
-"""Waiting until what a loader has begun is over: pending writes, background work, the medium's own tail."""
+"""Waiting until what a workload has begun is over: pending writes, background work, the medium's own tail."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from opjoule.devices.interface import Device
 from opjoule.measurement.quiet import Rest, calm
 from opjoule.trace.power_history import PowerHistory
 
@@ -22,7 +21,7 @@ _POLL_S: Final = 0.1
 
 @dataclass(frozen=True)
 class Left:
-    """What a loader has left to be written when it ended."""
+    """What a workload has left to be written when it ended."""
 
     written: bool
     """Nothing: it has seen to its writes itself, and the board's pending writes are not asked for."""
@@ -45,7 +44,7 @@ class Settling:
 
     def __init__(
         self,
-        device: Device,
+        pending_write_bytes: Callable[[], int],
         history: PowerHistory,
         limit_s: float,
         *,
@@ -55,10 +54,11 @@ class Settling:
         """Keeps what it waits on.
 
         Args:
+            pending_write_bytes: asks the board.
             check: raises what ends the measurement.
             show: is told the seconds waited so far.
         """
-        self._device = device
+        self._pending_write_bytes = pending_write_bytes
         self._history = history
         self._limit_s = limit_s
         self._check = check
@@ -77,7 +77,7 @@ class Settling:
 
     def _await_written(self, started_s: float, before_bytes: int) -> Unsettled | None:
         level_bytes = max(before_bytes, SETTLED_BYTES)
-        while (pending := self._device.pending_write_bytes()) > level_bytes:
+        while (pending := self._pending_write_bytes()) > level_bytes:
             if self._out_of_time(started_s):
                 line = f"{pending} bytes still to be written after {self._limit_s:g} s; raise --settle-limit"
                 return Unsettled(line, pollutes_idle=True)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from opjoule.measurement.phases import Phase
+from opjoule.record.phases import Phase
 
 SHORTEST_S: Final = 1.0
 FEWEST_SAMPLES: Final = 500

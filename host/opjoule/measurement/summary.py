@@ -14,23 +14,25 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import SensorModel
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
-from opjoule.measurement.phases import Phase, of_name
+from opjoule.measurement.by_phase import by_phase, phase_figures
 from opjoule.measurement.result import Placed, harness_energy, repeat_energy
+from opjoule.measurement.samples import read_samples
 from opjoule.measurement.short_runs import short_run_warnings
 from opjoule.measurement.trace_faults import TraceFault, trace_faults
 from opjoule.measurement.until import until_warnings
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import OperationTable
 from opjoule.record.definition import Quantities
 from opjoule.record.figures import by_repeat, mean_budget
 from opjoule.record.operation_quantities import NOT_ATTRIBUTED, per_operation
 from opjoule.record.operation_quantities import operations as operations_of
+from opjoule.record.phases import Cycle, Phase, Role, phase_from_json, worked_repeats
 from opjoule.record.quantities import COMMON, above_idle
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
-from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Missing, Quantity, exact
 
+HARNESS_ENERGY = "harness_energy_j"
 _LATER = "not identified from one run"
 
 
@@ -42,13 +44,13 @@ def build_result(
     alignment: Alignment,
     operations: OperationTable,
     cores: int,
-    quantities: Quantities = YCSB,
+    quantities: Quantities,
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
 
     Raises: DataFault: no repeat has a whole run inside the trace.
     """
-    numbers = sorted({phase.repeat for phase in phases if phase.name == "run"})
+    numbers = worked_repeats(phases)
     if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
@@ -57,18 +59,25 @@ def build_result(
     entries = quantities.over_repeats(figures)
     mean_operations = fmean(operations_of(each).value for each in repeats)
     found = record.contents["found"]
+    idle = repeats[0].energy.idle
+    harness = (
+        {HARNESS_ENERGY: harness_energy(placed, phases, idle, mean_operations)}
+        if quantities.get(HARNESS_ENERGY)
+        else {}
+    )
     result = {
         "repeats": len(repeats),
         **entries,
         **budgets([each.energy for each in repeats]),
         "headline_budget": _headline_budget(repeats),
         "by_repeat": by_repeat(figures),
-        "harness_energy_j": harness_energy(placed, phases, repeats[0].energy.idle, mean_operations),
+        **_by_phase(record, placed, repeats),
+        **harness,
         "alignment": alignment.to_json(),
         "timebase": repeats[0].energy.run.timebase.to_json(),
         "by_operation": _by_operation([each.operations for each in repeats]),
         "warnings": short_run_warnings(
-            [of_name(phases, "run", number)[0] for number in numbers],
+            [phase for phase in phases if phase.role is Role.WORK],
             trace.period_ns(),
             mean_operations,
             record.contents["asked"].get("seconds"),
@@ -89,17 +98,34 @@ def _repeat(
     operations: OperationTable,
     cores: int,
 ) -> Repeat:
-    run = of_name(phases, "run", number)[0]
-    settle = next(iter(of_name(phases, "settle", number)), None)
+    energy = repeat_energy(placed, phases, number)
+    cycle = Cycle.of(phases, number)
+    assert cycle  # repeat_energy() would not have had it
+    run, settle = cycle.work, cycle.drain
     return Repeat(
         number,
-        repeat_energy(placed, phases, number),
+        energy,
         run.duration_s,
         settle.duration_s if settle else None,
         run.operations,
         _operations_in(operations, run),
         _samples(record, run, cores),
     )
+
+
+def _by_phase(record: RunRecord, placed: Placed, repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """`by_phase`, where the work has marked phases of its own."""
+    marked = [phase_from_json(entry) for entry in record.contents.get("marked_phases") or []]
+    found = [
+        phase_figures(
+            placed,
+            [phase for phase in marked if phase.repeat == each.number],
+            each.energy.idle,
+            each.operations,
+        )
+        for each in repeats
+    ]
+    return {"by_phase": by_phase(found)} if any(found) else {}
 
 
 def _operations_in(operations: OperationTable, run: Phase) -> OperationTable:
@@ -111,13 +137,8 @@ def _operations_in(operations: OperationTable, run: Phase) -> OperationTable:
 def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missing:
     """Samples of the board in one run; a file that was changed is a fault of the record."""
     try:
-        return SystemSamples.of_run(
-            record.intact(f"raw/run-{run.repeat}.system.csv"),
-            run.start_board_ns,
-            run.end_board_ns,
-            cores,
-            simulated=record.simulated,
-        )
+        samples = read_samples(record, run.repeat)
+        return SystemSamples.of_run(samples, run.start_board_ns, run.end_board_ns, cores)
     except RecordFault as fault:
         record.add_fault(str(fault))
         return Missing(str(fault))
@@ -150,8 +171,7 @@ def sensor_energies(
 ) -> Mapping[str, Quantity]:
     """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
-    numbers = sorted({phase.repeat for phase in phases if phase.name == "run"})
-    runs = [of_name(phases, "run", number)[0] for number in numbers]
+    runs = [phase for phase in phases if phase.role is Role.WORK]
     repeats = [Repeat(run.repeat, repeat_energy(placed, phases, run.repeat), run.duration_s) for run in runs]
     seen = Quantities(each for each in COMMON if each.of_sensors)
     return seen.over_repeats([seen.figures(each) for each in repeats])
@@ -175,5 +195,4 @@ def _by_operation(repeats: Sequence[OperationTable]) -> dict[str, Any]:
             "identifiable": Missing(_LATER),
         }
         for name, count in counts.items()
-        if name in KINDS
     }

@@ -8,7 +8,7 @@ from typing import Any
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
 from opjoule.energy.sensor import SensorModel
 from opjoule.measurement.alignment import Alignment
-from opjoule.measurement.phases import Phase
+from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured

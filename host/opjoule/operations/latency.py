@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import OperationTable
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,6 @@ def percentile_s(duration_ns: npt.NDArray[np.int64], percent: float) -> float:
 def latency_by_kind_s(operations: OperationTable) -> dict[str, Latency]:
     """Latency of each kind that occurs."""
     found = {
-        name: latency_s(operations.duration_ns[operations.kind == code]) for code, name in enumerate(KINDS)
+        name: latency_s(operations.duration_ns[operations.of_kind(name)]) for name in operations.counts()
     }
     return {name: latency for name, latency in found.items() if latency is not None}

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", "remove")
-"""Kinds of operation by their code in the operation log."""
+from opjoule.errors import RecordFault
+
+LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", "remove")
+"""Kinds of operation by their code in the loader's operation log."""
+KINDS_MAX: Final = 127
+"""As many as the column of operations.parquet can number."""
+COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")
 
 
 @dataclass(frozen=True)
@@ -21,19 +26,25 @@ class OperationTable:
     """Start of the operation on the board's clock."""
     duration_ns: npt.NDArray[np.int64]
     kind: npt.NDArray[np.uint8]
-    """Index into KINDS."""
+    """Index into `kinds`."""
     thread: npt.NDArray[np.uint16]
     bytes: npt.NDArray[np.int64]
     """Bytes of values moved; 0 where the log does not say."""
     ok: npt.NDArray[np.bool_]
     """False where the operation ended otherwise than the workload expects."""
+    kinds: tuple[str, ...] = LOADER_KINDS
+    """Names of the kinds, as the study calls them."""
 
     def __len__(self) -> int:
         return int(self.board_ns.size)
 
     def select(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.intp] | slice) -> OperationTable:
         """The table of some rows."""
-        return OperationTable(*(getattr(self, column.name)[rows] for column in fields(self)))
+        return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
+
+    def of_kind(self, name: str) -> npt.NDArray[np.bool_]:
+        """Whether each row is of the kind `name`, shape (n,)."""
+        return np.asarray(self.kind == self.kinds.index(name), np.bool_)
 
     def sorted(self) -> OperationTable:
         """The table in order of start; operations of one start keep their order."""
@@ -43,8 +54,15 @@ class OperationTable:
 
     def counts(self) -> dict[str, int]:
         """Operations by kind, kinds that do not occur left out."""
-        by_code = np.bincount(self.kind, minlength=len(KINDS))
-        return {name: int(count) for name, count in zip(KINDS, by_code, strict=True) if count}
+        by_code = np.bincount(self.kind, minlength=len(self.kinds))
+        return {name: int(count) for name, count in zip(self.kinds, by_code, strict=True) if count}
+
+    def renamed(self, kinds: tuple[str, ...]) -> OperationTable:
+        """The same operations with `kinds`, which holds all of this table's, as the names of their codes."""
+        if kinds == self.kinds:
+            return self
+        code_of = np.array([kinds.index(name) for name in self.kinds] or [0], np.uint8)
+        return replace(self, kind=code_of[self.kind], kinds=kinds)
 
     @classmethod
     def empty(cls, rows: int = 0) -> OperationTable:
@@ -60,9 +78,15 @@ class OperationTable:
 
     @classmethod
     def concatenate(cls, tables: Sequence[OperationTable]) -> OperationTable:
-        """The rows of several tables, one after the other, not sorted."""
+        """The rows of several tables, one after the other, not sorted.
+
+        Raises: RecordFault: more kinds of operation than can be told apart.
+        """
         if not tables:
             return cls.empty()
-        return cls(
-            *(np.concatenate([getattr(table, column.name) for table in tables]) for column in fields(cls))
-        )
+        kinds = tuple(dict.fromkeys(name for table in tables for name in table.kinds))
+        if len(kinds) > KINDS_MAX:
+            raise RecordFault(f"{len(kinds)} kinds of operation: at most {KINDS_MAX} can be told apart")
+        named = [table.renamed(kinds) for table in tables]
+        columns = {name: np.concatenate([getattr(table, name) for table in named]) for name in COLUMNS}
+        return replace(cls.empty(), **columns, kinds=kinds)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import OperationLogFault, RecordFault
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.operations.varints import decode_varints
 
 MAGIC: Final = b"OPJLOG1\n"
@@ -245,7 +245,7 @@ def _check_times(
 def _check_tags(full: npt.NDArray[np.int64], tag: npt.NDArray[np.uint8]) -> None:
     """Raises ValueError for a tag that no version 1 log holds."""
     kind = tag & KIND_BITS
-    known = (full == tag) & (kind < len(KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
+    known = (full == tag) & (kind < len(LOADER_KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
     if not bool(np.all(known)):
         raise ValueError(f"unknown record tag {int(full[np.argmin(known)]):#x}")
 

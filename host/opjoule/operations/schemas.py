@@ -1,4 +1,4 @@
-"""Columns of the parquet files made from what the loader wrote."""
+"""Columns of the parquet files made from what loader and probe wrote."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ EVENTS: Final = with_version(
     EVENTS_VERSION,
 )
 
-SYSTEM_VERSION: Final = 1
+SYSTEM_VERSION: Final = 2
+"""Version 1 was of each loader, with its count of operations, and knew no other process."""
 SYSTEM: Final = with_version(
     pa.schema(
         [
@@ -54,7 +55,6 @@ SYSTEM: Final = with_version(
             ("dirty_bytes", pa.int64()),
             ("rss_bytes", pa.int64()),
             ("rss_anon_bytes", pa.int64()),
-            ("operations", pa.int64()),
         ]
     ),
     "system",

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, OperationTable
 from opjoule.system_errors import naming, replacing
 from opjoule.trace.schemas import check_columns, check_version
 
@@ -54,7 +54,9 @@ def write_operations(path: Path, operations: OperationTable) -> None:
 
 
 def _operations_part(operations: OperationTable) -> pa.Table:
-    kind = pa.DictionaryArray.from_arrays(pa.array(operations.kind.astype(np.int8)), pa.array(KINDS))
+    kind = pa.DictionaryArray.from_arrays(
+        pa.array(operations.kind.astype(np.int8)), pa.array(operations.kinds)
+    )
     columns = [
         operations.board_ns,
         operations.duration_ns,
@@ -69,16 +71,16 @@ def _operations_part(operations: OperationTable) -> pa.Table:
 def read_operations(path: Path) -> OperationTable:
     """The operations of a record.
 
-    Raises: RecordFault: the file is absent or corrupt, or holds an unknown kind of operation.
+    Raises: RecordFault: the file is absent or corrupt.
     """
     table = read_parquet(path, "operations", schemas.OPERATIONS_VERSION)
     kind = table.column("kind").combine_chunks()
     names = kind.dictionary.to_pylist() if isinstance(kind, pa.DictionaryArray) else []
-    if unknown := set(names) - set(KINDS):
-        raise RecordFault(f"{path}: unknown kind of operation '{sorted(unknown)[0]}'")
-    code_of = np.array([KINDS.index(name) for name in names] or [0], np.uint8)
-    codes = code_of[kind.indices.to_numpy()] if len(table) else np.empty(0, np.uint8)
+    if len(names) > KINDS_MAX or len(set(names)) < len(names) or None in names:
+        raise RecordFault(f"{path}: damaged: its kinds of operation are no names")
+    codes = kind.indices.to_numpy().astype(np.uint8) if len(table) else np.empty(0, np.uint8)
     board_ns, duration_ns, thread, moved, ok = (
         table.column(name).to_numpy() for name in ("board_ns", "duration_ns", "thread", "bytes", "ok")
     )
-    return OperationTable(board_ns, duration_ns, codes, thread, moved, ok)
+    kinds = tuple(names) or LOADER_KINDS
+    return OperationTable(board_ns, duration_ns, codes, thread, moved, ok, kinds)

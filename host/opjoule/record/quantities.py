@@ -57,15 +57,13 @@ def counter(of: Repeat, name: str, unit: str) -> Figure | Missing:
     samples = of.samples
     if isinstance(samples, Missing):
         return Missing(samples.reason, unit)
-    device, cpu = ("process", "process_cpu_s") if samples.simulated else ("device", "cpu_busy_s")
     if name == "cpu":
-        value = samples.grown(cpu, settle=False) / (samples.span_s * samples.cores)
+        value = samples.grown("cpu_busy_s", settle=False) / (samples.span_s * samples.cores)
     elif name == "memory":
         value = samples.peak("rss_bytes")
     else:
-        value = samples.grown(f"{device}_{name}_bytes", settle=True)
-    whose = "of the loader process on this computer" if samples.simulated else "of the board"
-    return Figure(value, unit, None, f"counter {whose}")
+        value = samples.grown(f"device_{name}_bytes", settle=True)
+    return Figure(value, unit, None, "counter of the board")
 
 
 def seen_share(of: Repeat) -> Figure:

@@ -6,13 +6,11 @@ Every quantity of a repeat is computed from this (record/quantities.py).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.window import EnergyResult
-from opjoule.operations.loader_files import read_system
 from opjoule.operations.operation_table import OperationTable
 from opjoule.units import Missing
 
@@ -39,7 +37,7 @@ class RepeatEnergy:
 
 @dataclass(frozen=True)
 class SystemSamples:
-    """The loader's system samples from the start of a run to the end of its loader (which settles before it ends)."""
+    """The board's samples around one run, to the end of its repeat: settle and idle are in them."""
 
     table: pa.Table
     """Columns as in system.parquet, cumulative unless said otherwise there."""
@@ -47,24 +45,18 @@ class SystemSamples:
     """Row of the last sample before the run, and of the first one after it."""
     last: int
     cores: int
-    simulated: bool
-    """Only the loader process counts then: the rest of this computer is no part of the board."""
 
     @classmethod
     def of_run(
-        cls, path: Path, start_board_ns: int, end_board_ns: int, cores: int, *, simulated: bool
+        cls, table: pa.Table, start_board_ns: int, end_board_ns: int, cores: int
     ) -> SystemSamples | Missing:
-        """The samples of one run; Missing without samples around it.
-
-        Raises: RecordFault: the samples are unreadable.
-        """
-        table = read_system(path).table
+        """The samples of one run; Missing without samples around it."""
         if len(table) < 2:
             return Missing(NO_SAMPLES)
         stamps = table.column("board_ns").to_numpy()
         first = max(int(stamps.searchsorted(start_board_ns, "right")) - 1, 0)
         last = min(int(stamps.searchsorted(end_board_ns)), len(table) - 1)
-        return cls(table, first, last, cores, simulated) if last > first else Missing(NO_SAMPLES)
+        return cls(table, first, last, cores) if last > first else Missing(NO_SAMPLES)
 
     @property
     def span_s(self) -> float:

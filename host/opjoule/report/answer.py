@@ -16,6 +16,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.report.head import workload_words
 from opjoule.report.quantities import quantity, rounded_quantity
 from opjoule.report.rounding import with_unit
+from opjoule.studies.tables import quantities_of
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 PER_OPERATION = "energy_per_operation_j"
@@ -70,7 +71,8 @@ class Answer:
     @property
     def trace_only(self) -> bool:
         """True for a power trace on its own (`measure.py record`): no board and no workload."""
-        return not self.run.get("asked", {}).get("db")
+        asked = self.run.get("asked", {})
+        return not asked.get("db") and asked.get("study") != "command"
 
     @property
     def title(self) -> str:
@@ -85,7 +87,8 @@ class Answer:
     def subject(self) -> Subject:
         """What was measured."""
         asked, found = self.run.get("asked", {}), self.run.get("found", {})
-        name = str(asked.get("db") or "unknown database")
+        of_command = asked.get("study") == "command" and str(asked.get("command", ["?"])[0])
+        name = of_command or str(asked.get("db") or "unknown database")
         titles = {database.name: database.title for database in known_databases()}
         return Subject(
             titles.get(name, name),
@@ -160,15 +163,16 @@ _SIMULATED_TRACE = (
 _PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
 
 
-def open_answer(record_dir: Path, quantities: Quantities = YCSB) -> Answer:
+def open_answer(record_dir: Path, quantities: Quantities | None = None) -> Answer:
     """Reads run.json and result.json of a record, whatever state its run ended in.
 
     Args:
-        quantities: what the record's study has.
+        quantities: in place of what the record's study has.
 
     Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
     record = RunRecord.open(record_dir)
+    quantities = quantities or quantities_of(record.contents)
     try:
         if record.intact("result.json").exists():
             result = read_result(record_dir)

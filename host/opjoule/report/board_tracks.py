@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.phases import Role, phase_from_json
 from opjoule.report.packing import Floats
 from opjoule.report.tracks import Track, counted_track
 
@@ -37,17 +38,14 @@ def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_
         return None
     ended_s = to_seconds(operations.board_ns + operations.duration_ns)
     groups = {"operations_per_s": np.ones(len(operations), dtype=np.bool_)}
-    groups |= {f"{name}_per_s": operations.kind == KINDS.index(name) for name in operations.counts()}
+    groups |= {f"{name}_per_s": operations.of_kind(name) for name in operations.counts()}
     least_s = max(duration_s / RATE_BINS, RATE_COUNT * float(np.ptp(ended_s)) / len(operations))
     width_s = next((width for width in RATE_WIDTHS_S if width >= least_s), RATE_WIDTHS_S[-1])
     return counted_track(ended_s, groups, width_s, duration_s)
 
 
-def system_track(table: pa.Table, to_seconds: ToSeconds, *, simulated: bool) -> Track | None:
-    """Busy cores, disk traffic [MB/s] and dirty pages [MB] between two samples of the board's counters.
-
-    On a simulated board only the loader process counts: the rest of this computer is not part of the board.
-    """
+def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
+    """Busy cores, disk traffic [MB/s] and dirty pages [MB] between two samples of the board's counters."""
     if table.num_rows < 3:
         return None
     table = table.sort_by("board_ns")
@@ -59,15 +57,13 @@ def system_track(table: pa.Table, to_seconds: ToSeconds, *, simulated: bool) -> 
         # A counter that falls belongs to a new process: the stretch between the two is not known.
         return np.where((step >= 0) & (width_s > 0), step * scale / np.maximum(width_s, 1e-9), np.nan)
 
-    source = "process" if simulated else "device"
     columns = {
         "process_cores": rate("process_cpu_s", 1.0),
-        "written_mb_per_s": rate(f"{source}_written_bytes", 1e-6),
-        "read_mb_per_s": rate(f"{source}_read_bytes", 1e-6),
+        "written_mb_per_s": rate("device_written_bytes", 1e-6),
+        "read_mb_per_s": rate("device_read_bytes", 1e-6),
+        "board_cores": rate("cpu_busy_s", 1.0),
+        "dirty_mb": table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6,
     }
-    if not simulated:
-        columns["board_cores"] = rate("cpu_busy_s", 1.0)
-        columns["dirty_mb"] = table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6
     return Track(times_s, columns)
 
 
@@ -75,7 +71,7 @@ def run_operations(operations: OperationTable, run: Mapping[str, Any]) -> Operat
     """The operations that started inside a run phase."""
     chosen = np.zeros(len(operations), dtype=np.bool_)
     for phase in run.get("phases") or []:
-        if phase["name"] == "run":
+        if phase_from_json(phase).role is Role.WORK:
             since_start = operations.board_ns >= phase["start_board_ns"]
             chosen |= since_start & (operations.board_ns < phase["end_board_ns"])
     return operations.select(chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,6 +29,8 @@ def head_lines(run: Mapping[str, Any]) -> list[str]:
 def workload_words(run: Mapping[str, Any]) -> str:
     """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
     asked: Mapping[str, Any] = run.get("asked", {})
+    if asked.get("study") == "command":
+        return shlex.join(map(str, asked.get("command") or []))
     effective: Mapping[str, Any] = _loader(run).get("workload") or {}
     words = [f"workload {asked['workload']}"] if asked.get("workload") else []
     distribution = effective.get("requestdistribution") or asked.get("distribution")

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from opjoule.record.definition import Quantities
-from opjoule.record.result_tables import YCSB
 from opjoule.report import sections
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
@@ -37,12 +36,12 @@ _SCRIPTS = (
 )
 
 
-def write_report(record_dir: Path, quantities: Quantities = YCSB) -> Path:
+def write_report(record_dir: Path, quantities: Quantities | None = None) -> Path:
     """Writes `report.html` of a run record, whatever state the run ended in.
 
     Args:
         record_dir: directory of the record; parts that are missing or unreadable are named in the page.
-        quantities: what the record's study has.
+        quantities: in place of what the record's study has.
     Returns: the path of the page, replaced as a whole.
     Raises: RecordFault: no readable run.json.
     """

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.operations.latency import latency_s
-from opjoule.operations.operation_table import KINDS, OperationTable
+from opjoule.operations.operation_table import OperationTable
 from opjoule.report.markup import Element, element
 from opjoule.report.packing import Floats
 
@@ -52,7 +52,7 @@ def counted_latency(operations: OperationTable) -> LatencyCounts | None:
     last = max(math.floor(float(exponent.max()) * BINS_PER_DECADE) + 1, first + BINS_PER_DECADE)
     edges = np.arange(first, last + 1, dtype=np.float64) / BINS_PER_DECADE
     counts = {
-        name: np.histogram(exponent[operations.kind == KINDS.index(name)], edges)[0].astype(np.int64)
+        name: np.histogram(exponent[operations.of_kind(name)], edges)[0].astype(np.int64)
         for name in operations.counts()
     }
     overall = latency_s(operations.duration_ns)

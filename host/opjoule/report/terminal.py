@@ -12,7 +12,6 @@ from rich.table import Table
 from rich.text import Text
 
 from opjoule.record.definition import Definition, Quantities, Role
-from opjoule.record.result_tables import YCSB
 from opjoule.report.advice import largest_part, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
@@ -32,13 +31,15 @@ SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]
 
 
-def print_summary(record_dir: Path, console: Console | None = None, quantities: Quantities = YCSB) -> None:
+def print_summary(
+    record_dir: Path, console: Console | None = None, quantities: Quantities | None = None
+) -> None:
     """Prints what a run found; reads well in 80 columns, and without colours.
 
     Args:
         record_dir: directory of the record, complete or not.
         console: where to print; stdout if None.
-        quantities: what the record's study has.
+        quantities: in place of what the record's study has.
     Raises: RecordFault: no readable run.json.
     """
     console = console or Console(highlight=False, markup=False)

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.errors import RecordFault
+from opjoule.operations.board_files import of_loader_alone
 from opjoule.operations.latency import Latency, latency_by_kind_s
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations, read_parquet
@@ -86,12 +87,12 @@ def read_timeline(record: RunRecord) -> Timeline:
             )
         return Timeline(duration_s, tracks, axis.lost, notes=notes)
     operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
-    system = _noted(notes, lambda: _table(record, "system", SYSTEM_VERSION))
+    system = _noted(notes, lambda: _samples(record))
     events = _noted(notes, lambda: _table(record, "events", EVENTS_VERSION))
     of_runs = run_operations(operations, record.contents) if operations else None
     made = {
         "operations": operation_track(operations, to_seconds, duration_s) if operations else None,
-        "system": system_track(system, to_seconds, simulated=record.simulated) if system else None,
+        "system": system_track(system, to_seconds) if system else None,
     }
     return Timeline(
         duration_s,
@@ -176,6 +177,12 @@ def phase_spans(run: Mapping[str, Any], to_seconds: ToSeconds) -> list[PhaseSpan
         start_s, end_s = to_seconds(ends)
         spans.append(PhaseSpan(str(phase["name"]), int(phase.get("repeat", 1)), float(start_s), float(end_s)))
     return sorted(spans, key=lambda span: span.start_s)
+
+
+def _samples(record: RunRecord) -> pa.Table:
+    """The board's counters; in simulated records of version 1 the loader's are those of the board."""
+    table = _table(record, "system", SYSTEM_VERSION)
+    return of_loader_alone(table) if record.simulated and "operations" in table.column_names else table
 
 
 def _table(record: RunRecord, name: str, newest: int) -> pa.Table:

@@ -1,6 +1,6 @@
-"""Carries the loader's activity and sync edges to the rig simulator, in order of their time stamps.
+"""Carries a board's activity and sync edges to the rig simulator, in order of their time stamps.
 
-The loader writes its system samples and its virtual sync line into two FIFOs. The feed turns samples into
+The probe writes its samples and its virtual sync line into two FIFOs. The feed turns samples into
 supply current and passes everything on only up to a watermark that lies `MARGIN_NS` behind the newest sample,
 so that an edge whose writer was held up for less than that still finds its place. The rig runs `DELAY_NS` behind
 the board: a busy computer makes it wait and catch up, but moves no sample and no edge.
@@ -14,10 +14,10 @@ import select
 import threading
 import time
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
-from opjoule.system_errors import naming
 from opjoule.twin.power_model import Activity, PowerModel
 
 MARGIN_NS = 300_000_000
@@ -52,21 +52,14 @@ class LineFifo:
 
 
 class ActivityReader:
-    """Turns the loader's cumulative system samples into activity, one interval a row."""
+    """Turns the probe's cumulative samples into activity, one interval a row."""
 
     def __init__(self) -> None:
         self._columns: list[str] = []
-        self._last = (0, 0.0, 0, 0)
-        self._on_medium = True
-
-    def start(self, start_board_ns: int, *, on_medium: bool) -> None:
-        """A loader process starts now: its counters begin at zero; what it reads and writes is on the medium or not."""
-        self._columns = []
-        self._on_medium = on_medium
-        self._last = (start_board_ns, 0.0, 0, 0)
+        self._last: tuple[int, float, int, int] | None = None
 
     def row(self, line: str) -> Activity | None:
-        """The interval that this line ends; None for a header or a torn line."""
+        """The interval that this line ends; None for a header, the first row or a torn line."""
         cells = line.split(",")
         if cells[0] == "board_ns":
             self._columns = cells
@@ -74,22 +67,21 @@ class ActivityReader:
         if len(cells) != len(self._columns):
             return None
         named = dict(zip(self._columns, cells, strict=True))
-        before_ns, before_cpu_s, before_read, before_written = self._last
         now = (
             int(named["board_ns"]),
             float(named["process_cpu_s"]),
             int(named["process_read_bytes"]),
             int(named["process_written_bytes"]),
         )
-        if now[0] <= before_ns:
+        before, self._last = self._last, now
+        if before is None or now[0] <= before[0]:
+            self._last = before or now
             return None
-        self._last = now
-        read, written = (now[2] - before_read, now[3] - before_written) if self._on_medium else (0, 0)
-        return Activity(before_ns, now[0], now[1] - before_cpu_s, read, written)
+        return Activity(before[0], now[0], now[1] - before[1], now[2] - before[2], now[3] - before[3])
 
 
 class Feed:
-    """The thread between the loader and the rig simulator."""
+    """The thread between the probe and the rig simulator. Until the probe samples, and after it, the board is idle."""
 
     def __init__(self, folder: Path, model: PowerModel) -> None:
         self.system = LineFifo(folder / "system.fifo")
@@ -99,10 +91,7 @@ class Feed:
         self._model = model
         self._reader = ActivityReader()
         self._lock = threading.Lock()
-        self._loader_runs = False
-        self._copy: IO[str] | None = None
-        self._copy_path = folder
-        self._copy_error: OSError | None = None
+        self._sampled = False
         self._pending: list[tuple[int, int, str]] = []
         self._queue_history: deque[tuple[int, float]] = deque([(0, 0.0)])
         self._order = 0
@@ -116,33 +105,11 @@ class Feed:
         """Starts carrying; the simulator must be about to open the live FIFO."""
         self._thread.start()
 
-    def loader_starts(self, copy: Path, *, on_medium: bool = True) -> None:
-        """From here on the activity is the loader's; its samples are also written to `copy`.
-
-        Args:
-            on_medium: it has a database open. One that idles writes its own files alone, which a board keeps in memory.
-        """
-        with self._lock:
-            self._idle_until(time.monotonic_ns())
-            self._loader_runs = True
-            self._reader.start(self._newest_ns, on_medium=on_medium)
-            self._copy = copy.open("w")
-            self._copy_path, self._copy_error = copy, None
-
-    def loader_ended(self) -> None:
-        """The loader has exited: what it wrote is carried, then the board is idle.
-
-        Raises: OSError: its samples could not all be copied.
-        """
+    def probe_ended(self) -> None:
+        """The probe has ended: what it wrote is carried, then the board is idle."""
         with self._lock:
             self._carry()
-            self._loader_runs = False
-            copy, self._copy = self._copy, None
-            with naming(self._copy_path):
-                if self._copy_error:
-                    raise self._copy_error
-                if copy:
-                    copy.close()
+            self._sampled = False
 
     def pending_bytes(self, board_ns: int) -> int:
         """Bytes in the simulated medium's write queue at `board_ns`, which must not go back between calls."""
@@ -182,25 +149,27 @@ class Feed:
                 self._pending.clear()
 
     def _carry(self) -> None:
-        """Takes in what the loader wrote, or idles up to now."""
+        """Takes in what the probe wrote, or idles up to now."""
         # Edges are read last: those before the newest sample must be there, even if this process was kept from running.
         now_ns = time.monotonic_ns()
-        samples = self.system.lines() if self._loader_runs else []
+        samples = self.system.lines()
         for line in self.sync.lines():
             stamp, _, level = line.partition(" ")
             if stamp.isdigit() and level.strip() in {"0", "1"}:
                 self._hold(int(stamp), f"e {stamp} {level.strip()}\n")
-        if not self._loader_runs:
+        if not samples and not self._sampled:
             self._idle_until(now_ns)
-            return
         for line in samples:
-            if self._copy and not self._copy_error:
-                try:
-                    self._copy.write(line + "\n")
-                except OSError as error:  # the record's disk is full: told when the loader has ended
-                    self._copy_error = error
             if activity := self._reader.row(line):
-                self._draw(activity)
+                self._take(activity)
+
+    def _take(self, activity: Activity) -> None:
+        """Draws what follows the newest; of a first one that reaches further back, what is left of it."""
+        if not self._sampled:
+            self._sampled = True
+            self._idle_until(activity.start_board_ns)
+        if activity.end_board_ns > self._newest_ns:
+            self._draw(replace(activity, start_board_ns=self._newest_ns))
 
     def _idle_until(self, now_ns: int) -> None:
         while now_ns - self._newest_ns >= _IDLE_STEP_NS:

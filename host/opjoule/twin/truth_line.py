@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from opjoule.twin.rig import COURSE
+from opjoule.record.phases import Cycle, Phase, phase_from_json, worked_repeats
+from opjoule.twin.supply import COURSE
 
 _SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 
@@ -41,10 +42,10 @@ class Course:
         return float(end_j - start_j)
 
 
-def true_figures(course: Course, phases: list[dict[str, Any]], operations: float) -> dict[str, float]:
+def true_figures(course: Course, phases: list[Phase], operations: float) -> dict[str, float]:
     """The true value of figures of result.json, means over the repeats."""
-    repeats = sorted({phase["repeat"] for phase in phases if phase["name"] == "run"})
-    found = [_true_repeat(course, [p for p in phases if p["repeat"] == repeat]) for repeat in repeats]
+    cycles = [Cycle.of(phases, repeat) for repeat in worked_repeats(phases)]
+    found = [_true_repeat(course, cycle) for cycle in cycles if cycle]
     means = {key: fmean(each[key] for each in found) for key in found[0] if all(key in one for one in found)}
     for key in ("energy_j", "marginal_energy_j"):
         if key in means and operations:
@@ -52,30 +53,24 @@ def true_figures(course: Course, phases: list[dict[str, Any]], operations: float
     return means
 
 
-def _true_repeat(course: Course, phases: list[dict[str, Any]]) -> dict[str, float]:
-    def power_w(phase: dict[str, Any]) -> float:
-        start_ns = phase["start_board_ns"] + round(phase.get("lead_in_s", 0.0) * 1e9)
-        length_s = float(phase["end_board_ns"] - start_ns) * 1e-9
-        return course.between(start_ns, phase["end_board_ns"]) / length_s
+def _true_repeat(course: Course, cycle: Cycle) -> dict[str, float]:
+    def energy_j(phase: Phase) -> float:
+        return course.between(phase.start_board_ns, phase.end_board_ns)
 
-    def energy_j(phase: dict[str, Any]) -> float:
-        return course.between(phase["start_board_ns"], phase["end_board_ns"])
+    def power_w(phase: Phase) -> float:
+        return energy_j(phase.steady) / phase.steady.duration_s
 
-    def length_s(phase: dict[str, Any]) -> float:
-        return float(phase["end_board_ns"] - phase["start_board_ns"]) * 1e-9
-
-    run = next(phase for phase in phases if phase["name"] == "run")
-    idles_w = [power_w(phase) for phase in phases if phase["name"] in ("idle-before", "idle-after")]
-    figures = {"run_energy_j": energy_j(run), "power_w": energy_j(run) / length_s(run)}
-    if not idles_w:
+    run = cycle.work
+    figures = {"run_energy_j": energy_j(run), "power_w": energy_j(run) / run.duration_s}
+    if not cycle.baselines:
         return figures
-    idle_w = fmean(idles_w)
-    settles = [phase for phase in phases if phase["name"] == "settle"]
-    write_back_j = sum(energy_j(phase) - idle_w * length_s(phase) for phase in settles)
+    idle_w = fmean(power_w(phase) for phase in cycle.baselines)
+    drain = cycle.drain
+    write_back_j = energy_j(drain) - idle_w * drain.duration_s if drain else 0.0
     whole_j = figures["run_energy_j"] + write_back_j
-    marginal_j = whole_j - idle_w * length_s(run)
+    marginal_j = whole_j - idle_w * run.duration_s
     figures |= {"idle_power_w": idle_w, "energy_j": whole_j, "marginal_energy_j": marginal_j}
-    return figures | ({"write_back_energy_j": write_back_j} if settles else {})
+    return figures | ({"write_back_energy_j": write_back_j} if drain else {})
 
 
 SHOWN = {
@@ -93,7 +88,9 @@ def truth_lines(record: Path) -> list[str]:
         return []
     run, result = (json.loads((record / name).read_text()) for name in ("run.json", "result.json"))
     operations = (result.get("operations") or {}).get("value") or 0.0
-    true = true_figures(Course.read(record / COURSE), run["phases"], operations)
+    true = true_figures(
+        Course.read(record / COURSE), [phase_from_json(phase) for phase in run["phases"]], operations
+    )
     if "run_energy_j" not in result:  # of an earlier version, whose energy_j was something else
         true.pop("energy_j", None)
     return [

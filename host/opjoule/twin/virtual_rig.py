@@ -1,12 +1,13 @@
 """The simulated rig around a virtual board: real ssh, a real kernel's GPIO line, a simulated supply and meter.
 
-What the loader on the board reports of its activity comes over the connection and is put on this computer's clock;
+What the probe on the board samples of its activity comes over the connection and is put on this computer's clock;
 the edges of the board's GPIO line are those that the emulator sees, stamped by it. Both go the way of every
 simulated measurement from there (feed.py).
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import subprocess
@@ -18,22 +19,27 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from opjoule.clocks.exchanges import Exchange
-from opjoule.devices.board import BoardDevice
-from opjoule.devices.board_loader import BoardLoader
+from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.disturbance import Disturbance
 from opjoule.devices.medium import Medium
+from opjoule.devices.probe import BoardProbe
 from opjoule.devices.profiles import Profile
+from opjoule.devices.rig_board import board_on
 from opjoule.devices.ssh import SshConnection
 from opjoule.devices.state_settings import StateSettings
 from opjoule.devices.virtual.image import get_image
-from opjoule.devices.virtual.machine import MEDIA, Image, Machine
-from opjoule.twin.feed import DELAY_NS, Feed
-from opjoule.twin.rig import TwinRig
+from opjoule.devices.virtual.machine import MEDIA, Machine
+from opjoule.errors import LinkFault
+from opjoule.twin.delayed_probe import DelayedProbe
+from opjoule.twin.supply import SimulatedSupply
 
 _EDGE = re.compile(r"@(\d+)\.(\d{6}):pl061_set_output \S+ setting output 0 to ([01])$")
 _POLL_S = 0.02
-_SYSTEM_PERIOD_MS = 100
+_LIVE_PERIOD_MS = 100
+_DRAIN_LIMIT_S = 60.0
+_MAKE_FIFO = 'f=$(mktemp -u /dev/shm/opjoule-live.XXXXXX) && mkfifo -m 600 "$f" && echo "$f"'
 _EXCHANGES = 8
+_ASKED_EVERY_NS = 5_000_000_000
 
 
 class EdgeWire(threading.Thread):
@@ -83,15 +89,21 @@ def _wall_ahead_ns() -> int:
 
 
 class ActivityWire:
-    """Carries one loader's system samples to the feed while it runs, with board_ns put on this computer's clock.
+    """Carries the probe's samples to the feed, with board_ns put on this computer's clock.
 
     The edges before a sample go first, however busy the computer is.
     """
 
-    def __init__(self, follow: list[str], target: Path, ahead_ns: int, edges: EdgeWire) -> None:
-        self._ahead_ns = ahead_ns
+    def __init__(self, follow: list[str], target: Path, ahead_ns: Callable[[], int], edges: EdgeWire) -> None:
+        """Starts to follow.
+
+        Args:
+            follow: a command whose output are the samples, as they come.
+            ahead_ns: asks how far the board's clock is ahead of this computer's now.
+        """
+        self._ask_ahead_ns = ahead_ns
+        self._ahead_ns, self._asked_ns = ahead_ns(), 0
         self._edges = edges
-        self._passed = 0
         self._sink = target.open("w")
         self._process = subprocess.Popen(
             follow, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
@@ -106,98 +118,40 @@ class ActivityWire:
                 self._pass(line)
 
     def _pass(self, line: str) -> None:
-        self._passed += 1
         board_ns, comma, rest = line.partition(",")
-        shifted = str(int(board_ns) - self._ahead_ns) if board_ns.isdigit() else board_ns
+        shifted = str(self._on_this_clock(int(board_ns))) if board_ns.isdigit() else board_ns
         self._edges.carry()
         self._sink.write(shifted + comma + rest)
         self._sink.flush()
 
-    def close(self, fetched: Path) -> None:
-        """Ends following, and passes on what had not come yet from the fetched file."""
+    def _on_this_clock(self, board_ns: int) -> int:
+        """The board's clock may be slewed: asked anew every few seconds, while the probe still answers."""
+        if board_ns - self._asked_ns > _ASKED_EVERY_NS:
+            self._asked_ns = board_ns
+            with contextlib.suppress(LinkFault):
+                self._ahead_ns = self._ask_ahead_ns()
+        return board_ns - self._ahead_ns
+
+    def close(self) -> None:
+        """Waits until all that the probe has written has been passed on."""
+        self._thread.join(timeout=_DRAIN_LIMIT_S)
         self._process.kill()
         self._process.wait()
-        self._thread.join(timeout=60)
-        if fetched.exists():
-            with fetched.open() as rows:
-                for line in list(rows)[self._passed :]:
-                    if line.endswith("\n"):
-                        self._pass(line)
+        self._thread.join()
         self._sink.close()
 
 
-class VirtualLoader(BoardLoader):
-    """A loader on the virtual board whose activity feeds the power model."""
-
-    def __init__(
-        self,
-        device: VirtualDevice,
-        command: list[str],
-        folder: str,
-        raw: Path,
-        tag: str,
-        feed: Feed,
-        ahead_ns: int,
-    ) -> None:
-        self._fetched = raw / f"{tag}.system.csv"
-        self._feed = feed
-        feed.loader_starts(raw / f"{tag}.simulator-input.csv")
-        follow = ["tail", "-n", "+1", "-s", "0.1", "--retry", "-f", f"{folder}/{tag}.system.csv"]
-        command_line = device.shell.command(follow)
-        self._activity = ActivityWire(command_line, feed.system.path, ahead_ns, device.edges)
-        super().__init__(device.shell, command, folder, raw)
-
-    def wait(self) -> int:
-        """As BoardLoader; its files come at once, for the rest of the activity: the power model sees no transfer."""
-        try:
-            status = super().wait()
-            super().fetch()
-            return status
-        finally:
-            self._activity.close(self._fetched)
-            self._feed.loader_ended()
-
-    def fetch(self) -> None:
-        """They have come already."""
+def _ahead_ns(probe: BoardProbe) -> int:
+    """How far the board's clock is ahead of this computer's, from the quickest of a few exchanges [ns]."""
+    best = min((probe.clock_exchange() for _ in range(_EXCHANGES)), key=lambda each: each.round_trip_ns)
+    return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
 
 
-class VirtualDevice(BoardDevice):
-    """The virtual board. For the meter it runs DELAY_NS behind, as every simulated board does."""
+class VirtualRig:
+    """Builds (once) and starts the virtual board, and the simulated supply and meter around it.
 
-    simulated = True
-    feed: Feed
-    edges: EdgeWire
-    """Both set by the rig once it is connected."""
-
-    def clock_exchange(self) -> Exchange:
-        """The board's clock as the meter is to see it: the rig's delay ago."""
-        real = super().clock_exchange()
-        return Exchange(
-            real.sent_ns, real.far_received_ns - DELAY_NS, real.far_sent_ns - DELAY_NS, real.received_ns
-        )
-
-    def pending_write_bytes(self) -> int:
-        """What the board's kernel and the simulated medium's queue hold, whichever is more."""
-        return max(super().pending_write_bytes(), self.feed.pending_bytes(time.monotonic_ns() - DELAY_NS))
-
-    def _start(self, command: list[str], folder: str, raw: Path, tag: str) -> BoardLoader:
-        command = [*command, "--system-period-ms", str(_SYSTEM_PERIOD_MS)]
-        return VirtualLoader(self, command, folder, raw, tag, self.feed, self._ahead_ns())
-
-    def _ahead_ns(self) -> int:
-        """How far the board's clock is ahead of this computer's, from the fastest of a few exchanges [ns]."""
-        best = min(
-            (super(VirtualDevice, self).clock_exchange() for _ in range(_EXCHANGES)), key=_round_trip_ns
-        )
-        return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
-
-
-def _round_trip_ns(exchange: Exchange) -> int:
-    return exchange.round_trip_ns
-
-
-class VirtualRig(TwinRig):
-    """Builds (once) and starts the virtual board, and the simulated supply and meter around it."""
+    For the meter the board runs DELAY_NS behind, as every simulated board does.
+    """
 
     def __init__(
         self,
@@ -210,65 +164,87 @@ class VirtualRig(TwinRig):
         wanted: dict[str, str],
         sync: str | None,
         say: Callable[[str], None],
+        disturbance: Disturbance | None = None,
         user: str = "rig",
     ) -> None:
+        """Starts everything; close() ends it.
+
+        Args:
+            wanted: settings of the board's state, on top of this rig's own.
+            sync: carrier of the sync line or "none", in place of the profile's.
+            say: told what is going on, one line each.
+        """
         self._open = ExitStack()
         image = get_image(root / "build" / "virtual-board", say)
-        self._machine_folder = tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-")
-        place = Path(self._machine_folder.name)
-        super().__init__(
-            profile, medium, root=root, storage=place / "unused", truth=truth, seed=seed, course=False
-        )
         try:
-            self._connect(image, place, profile, medium, root / "build", wanted, sync, user)
+            self._supply = SimulatedSupply(profile, medium, root=root, truth=truth, seed=seed, course=False)
+            self._open.callback(self._supply.close)
+            place = Path(
+                self._open.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
+            )
+            self.meter = self._supply.meter
+            self.machine = Machine(image, place / "machine")
+            self._open.callback(self.machine.close)
+            self._edges = EdgeWire(self.machine.edges, self._supply.feed.sync.path)
+            self._open.callback(self._edges.close)
+            self._edges.start()
+            options = image.ssh_options(self.machine.port, place / "known_hosts")
+            shell = SshConnection(f"{user}@127.0.0.1", options)
+            self._open.callback(shell.close)
+            self.board = self._board(profile, medium, shell, root, wanted, sync, disturbance, user)
+            self._open.callback(self.board.close)
         except BaseException:
             self.close()
             raise
 
-    def _connect(
+    def _board(
         self,
-        image: Image,
-        place: Path,
         profile: Profile,
         medium: str,
-        builds: Path,
+        shell: SshConnection,
+        root: Path,
         wanted: dict[str, str],
         sync: str | None,
+        disturbance: Disturbance | None,
         user: str,
-    ) -> None:
-        machine = Machine(image, place / "machine")
-        self._open.callback(machine.close)
-        wire = EdgeWire(machine.edges, self._feed.sync.path)
-        self._open.callback(wire.close)
-        wire.start()
-        shell = SshConnection(f"{user}@127.0.0.1", image.ssh_options(machine.port, place / "known_hosts"))
-        self._open.callback(shell.close)
+    ) -> Board:
         carrier = sync or profile.sync
         device = f"/dev/disk/by-id/virtio-{MEDIA[medium][0]}"
         may_mount = user == "rig"
-        self.board = VirtualDevice(
-            profile,
+        settings = StateSettings(file_system="new" if may_mount else "keep").changed(wanted, "--state")
+        place = Medium(f"/mnt/{medium}", device, expendable=True) if may_mount else Medium(f"/home/{user}/db")
+        fifo = shell.run(["sh", "-c", _MAKE_FIFO]).text().strip()
+        live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
+        follow = shell.command(["cat", fifo])
+
+        def through(probe: BoardProbe) -> BoardProbe:
+            target = self._supply.feed.system.path
+            wire = ActivityWire(follow, target, lambda: _ahead_ns(probe), self._edges)
+
+            def ended() -> None:
+                wire.close()
+                self._supply.feed.probe_ended()
+
+            return DelayedProbe(probe, self._supply.feed, ended=ended, kernel_writes=True)
+
+        return board_on(
             shell,
-            builds=builds,
-            medium=Medium(f"/mnt/{medium}", device, expendable=True)
-            if may_mount
-            else Medium(f"/home/{user}/db"),
+            profile,
+            place,
+            builds=root / "build",
             sync=None if carrier == "none" else carrier,
-            wanted=StateSettings(file_system="new" if may_mount else "keep").changed(wanted, "--state"),
+            wanted=settings,
+            disturbance=disturbance,
+            probe=ProbeOptions(None if carrier == "none" else carrier, further=live, through=through),
         )
-        self._open.callback(self.board.close)
-        self.board.feed, self.board.edges = self._feed, wire
-        self.machine = machine
 
     def facts(self) -> dict[str, Any]:
         """As of every simulated rig, and what the board is."""
         return {
-            **super().facts(),
+            **self._supply.facts(),
             "board": "qemu-system-aarch64 (emulated: no figure of it says anything about speed)",
         }
 
     def close(self) -> None:
         """Ends board, supply and meter."""
         self._open.close()
-        super().close()
-        self._machine_folder.cleanup()

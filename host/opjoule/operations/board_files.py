@@ -1,6 +1,6 @@
-"""Text files the loader writes beside the operation log: events (JSON lines) and system samples (CSV).
+"""Text files that loader and probe write on the board: events (JSON lines) and system samples (CSV).
 
-Both may end inside a line when the loader was killed: such a last line is left out and counted.
+Both may end inside a line when their writer was killed: such a last line is left out and counted.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
+from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, OperationTable
 
 SYNC_EDGE = "sync-edge"
 LOAD_CHANGE = "load-change"
+OPERATION = "operation"
+PHASE_MARKS = ("phase-begin", "phase-end")
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,47 @@ def read_system(path: Path) -> LoaderFile:
         raise RecordFault(f"{path}: line 1: no column '{missing[0]}'")
     rows = [_sample(path, number, header, line) for number, line in enumerate(lines[1:], start=2)]
     return LoaderFile(pa.Table.from_pylist(rows, schema=schemas.SYSTEM), torn_bytes)
+
+
+def of_loader_alone(samples: pa.Table) -> pa.Table:
+    """Samples of a simulated board from before the probe: the loader alone was the board, not the whole computer."""
+    alone = {"cpu_busy_s": "process_cpu_s", "device_read_bytes": "process_read_bytes"}
+    alone |= {"device_written_bytes": "process_written_bytes"}
+    for of_board, own in alone.items():
+        samples = samples.set_column(samples.column_names.index(of_board), of_board, samples[own])
+    none = pa.array(np.zeros(len(samples), np.int64))
+    return samples.set_column(samples.column_names.index("dirty_bytes"), "dirty_bytes", none)
+
+
+def marked_operations(events: pa.Table) -> OperationTable:
+    """The operations that workloads marked, among the events; not sorted.
+
+    Raises: RecordFault: more kinds than can be told apart.
+    """
+    chosen = events.filter(pc.equal(events["event"], OPERATION))
+    start_ns = chosen["board_ns"].to_numpy()
+    words = [str(detail).split() for detail in chosen["detail"].to_pylist()]
+    names = [word[0] if word else "operation" for word in words]
+    kinds = tuple(dict.fromkeys(names))
+    if len(kinds) > KINDS_MAX:
+        raise RecordFault(
+            f"{len(kinds)} kinds of operation were marked: at most {KINDS_MAX} can be told apart"
+        )
+    code_of = {name: code for code, name in enumerate(kinds)}
+    return OperationTable(
+        start_ns,
+        chosen["end_board_ns"].to_numpy() - start_ns,
+        np.array([code_of[name] for name in names], np.uint8),
+        np.zeros(len(names), np.uint16),
+        np.array([int(word[1]) if len(word) > 1 and word[1].isdigit() else 0 for word in words], np.int64),
+        np.array([word[-1] != "failed" for word in words], np.bool_),
+        kinds or LOADER_KINDS,
+    )
+
+
+def without_operations(events: pa.Table) -> pa.Table:
+    """The events but for marked operations, which have a table of their own."""
+    return events.filter(pc.not_equal(events["event"], OPERATION))
 
 
 def sync_edges(events: pa.Table) -> BoardEdges:

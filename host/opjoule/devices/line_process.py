@@ -1,39 +1,45 @@
-"""A loader process on this computer: its JSON lines as they come, from stdout and stderr."""
+"""A program started from here, on a board or on this computer: its JSON lines as they come, the rest as its log."""
 
 from __future__ import annotations
 
 import json
 import queue
-import signal
 import subprocess
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, Any
 
-from opjoule.devices.operation_stream import OperationStream
 from opjoule.errors import RigFault
 
 _END_OF_STREAM = None
 LINE_MAX = 1 << 20
 """Letters of a line; what comes without an end is taken apart there, and is no JSON then."""
 COMPLAINT_MAX = 500
+LOG_MAX = 64 << 20
+"""Letters of plain output that are kept; what a program says beyond them is not."""
 
 
-class LoaderProcess:
-    """Runs one command and hands out its JSON lines; other lines of stderr are kept as its complaint."""
+class LineProcess:
+    """Runs one command and hands out its JSON lines; its other lines go to a log, the last one is its complaint."""
 
-    def __init__(
-        self, command: list[str], *, stdin: int = subprocess.DEVNULL, stream: OperationStream | None = None
-    ) -> None:
-        """Starts the loader; `stream` becomes its standard input."""
-        self._stream = stream
+    def __init__(self, command: list[str], *, log: Path | None = None) -> None:
+        """Starts it, with a pipe to its standard input.
+
+        Args:
+            log: host file for its plain lines, made with the first one; None to keep only the last line.
+        Raises: RigFault: it cannot be started.
+        """
         self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
         self._complaint = ""
+        self._log_path, self._logged = log, 0
+        self._log: IO[str] | None = None
+        self._log_lock = threading.Lock()
         try:
             # A session of its own: a Ctrl-C at the terminal reaches the host alone, which then stops it in order.
             self._process = subprocess.Popen(
                 command,
-                stdin=stream.output if stream else stdin,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 text=True,
@@ -41,13 +47,9 @@ class LoaderProcess:
                 start_new_session=True,
             )
         except OSError as error:
-            if stream:
-                stream.stop()
             raise RigFault(
                 f"cannot start {command[0]}: {error.strerror}; run host/measure.py doctor"
             ) from error
-        if stream:
-            stream.passed_on()
         assert self._process.stdout and self._process.stderr
         self._readers = [
             threading.Thread(target=self._read, args=(stream,), daemon=True)
@@ -67,7 +69,21 @@ class LoaderProcess:
                 self._lines.put(parsed)
             elif text:
                 self._complaint = text[:COMPLAINT_MAX]
+                self._keep(line)
         self._lines.put(_END_OF_STREAM)
+
+    def _keep(self, line: str) -> None:
+        """Adds a plain line to the log; a full disk loses the log, not the run."""
+        if self._log_path is None:
+            return
+        with self._log_lock:
+            try:
+                self._log = self._log or self._log_path.open("w", encoding="utf-8", errors="replace")
+                self._log.write(line[: max(LOG_MAX - self._logged, 0)])
+                self._log.flush()
+                self._logged += len(line)
+            except OSError:
+                self._log_path = None
 
     def lines(self) -> Iterator[dict[str, Any]]:
         """Every JSON line until both streams have ended."""
@@ -79,23 +95,16 @@ class LoaderProcess:
             else:
                 yield item
 
-    def interrupt(self) -> None:
-        """SIGINT: the loader flushes its logs and ends."""
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-
     def wait(self) -> int:
-        """Waits for the end; the exit status, negative for a signal. Nothing is done on the board."""
+        """Waits for the end; the exit status, negative for a signal."""
         for reader in self._readers:
             reader.join()
-        status = self._process.wait()
-        if self._stream:
-            self._stream.stop()
-        return status
-
-    def fetch(self) -> None:
-        """Its files are here already."""
+        with self._log_lock:
+            if self._log:
+                self._log.close()
+                self._log_path = None
+        return self._process.wait()
 
     def complaint(self) -> str:
-        """The last plain line on stderr, without the program's name."""
-        return self._complaint.removeprefix("loader: ")
+        """The last plain line, without the program's name."""
+        return self._complaint.removeprefix("loader: ").removeprefix("probe: ")

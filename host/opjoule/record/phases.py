@@ -1,0 +1,116 @@
+"""Phases of a measurement on the board clock, and what each is for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+
+class Role(StrEnum):
+    """What a phase is for; the energies follow from it (docs/method/energy.md)."""
+
+    PREPARE = "prepare"
+    """Makes what the work needs; no figure rests on it."""
+    BASELINE = "baseline"
+    """Idle power, before and after the work."""
+    WORK = "work"
+    """What is measured: one a repeat. It may mark phases of its own inside."""
+    DRAIN = "drain"
+    """What was begun comes to its end: writes, background work, the medium's tail."""
+    CONTROL = "control"
+    """The same without what is measured, or a signal for the clocks: what the measuring itself costs."""
+
+
+_USUAL: Final[Mapping[str, Role]] = {
+    "load": Role.PREPARE,
+    "load-settle": Role.DRAIN,
+    "idle-before": Role.BASELINE,
+    "run": Role.WORK,
+    "settle": Role.DRAIN,
+    "idle-after": Role.BASELINE,
+    "harness": Role.CONTROL,
+    "signature": Role.CONTROL,
+}
+"""Roles of the phases of records from before a phase's role was written down."""
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One stretch of the measurement."""
+
+    name: str
+    repeat: int
+    start_board_ns: int
+    end_board_ns: int
+    operations: int = 0
+    lead_in_s: float = 0.0
+    """At its start, left out where the phase's power is taken: a board comes to rest first [s]."""
+    role: Role | None = None
+    """None: that of the usual phase of this name."""
+
+    def __post_init__(self) -> None:
+        role = _USUAL[self.name] if self.role is None else Role(self.role)
+        object.__setattr__(self, "role", role)
+
+    @property
+    def steady(self) -> Phase:
+        """The phase without its lead-in."""
+        return replace(self, start_board_ns=self.start_board_ns + round(self.lead_in_s * 1e9), lead_in_s=0.0)
+
+    @property
+    def duration_s(self) -> float:
+        """Length [s]."""
+        return (self.end_board_ns - self.start_board_ns) * 1e-9
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json."""
+        return asdict(self)
+
+
+def phase_from_json(entry: Mapping[str, Any]) -> Phase:
+    """The phase that to_json() wrote."""
+    return Phase(**entry)
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """The phases that the figures of one repeat rest on."""
+
+    work: Phase
+    drain: Phase | None
+    """What follows the work; None where nothing was waited for."""
+    baselines: tuple[Phase, ...]
+
+    @classmethod
+    def of(cls, phases: Sequence[Phase], repeat: int) -> Cycle | None:
+        """Of one repeat; None without work that came to its end."""
+        own = [phase for phase in phases if phase.repeat == repeat]
+        work = next((phase for phase in own if phase.role is Role.WORK), None)
+        if work is None:
+            return None
+        after = own[own.index(work) :]
+        drain = next((phase for phase in after if phase.role is Role.DRAIN), None)
+        return cls(work, drain, tuple(phase for phase in own if phase.role is Role.BASELINE))
+
+
+def worked_repeats(phases: Sequence[Phase]) -> list[int]:
+    """Numbers of the repeats whose work came to its end, in order."""
+    return sorted({phase.repeat for phase in phases if phase.role is Role.WORK})
+
+
+def whole_repeats(phases: Sequence[Phase], traced_until_board_ns: int) -> list[Phase]:
+    """The phases of an interrupted measurement without those of a repeat that did not come to its end.
+
+    A repeat has come to its end when the baseline after its work, or whatever follows that, is in the trace.
+    """
+    traced = [phase for phase in phases if phase.end_board_ns <= traced_until_board_ns]
+    if not traced:
+        return []
+    last = traced[-1]
+    own = [phase for phase in traced if phase.repeat == last.repeat]
+    has_worked = any(phase.role is Role.WORK for phase in own)
+    if last.role is Role.CONTROL or (last.role is Role.BASELINE and has_worked):
+        return traced
+    return [each for each in traced if each.repeat < last.repeat]

@@ -1,0 +1,129 @@
+"""The command study: one program, started by the probe; what it marks are its phases and operations."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opjoule.devices.board import Board
+from opjoule.errors import BadInput
+from opjoule.record.phases import Role
+from opjoule.studies.interface import Step, Workload, around
+
+STORAGE, FILES = "{storage}", "{files}"
+"""In an argument: a new folder on the chosen medium, and the folder of the copied files, both on the board."""
+
+
+@dataclass(frozen=True)
+class CommandStudy:
+    """One command with its arguments, and the files that it needs from this computer."""
+
+    name: ClassVar[str] = "command"
+
+    command: tuple[str, ...]
+    files: tuple[Path, ...] = ()
+    """Copied to the board before anything is measured."""
+    before: str = ""
+    """A shell command on the board before each repeat's idle; its energy is in no figure."""
+
+    def __post_init__(self) -> None:
+        """Raises: BadInput: no command, or a file that cannot be read."""
+        if not self.command:
+            raise BadInput(
+                "no command: write it behind --, as in measure.py command --device rpi4 -- python3 job.py"
+            )
+        for file in self.files:
+            if not file.is_file():
+                raise BadInput(f"{file}: no such file; --file names what is copied to the board")
+        names = [file.name for file in self.files]
+        if len(set(names)) < len(names):
+            raise BadInput("two files of --file have the same name; on the board they lie in one folder")
+
+    @property
+    def label(self) -> str:
+        """command, and the program's own name."""
+        own = Path(self.command[0]).name
+        return "command-" + "".join(letter if letter.isalnum() else "-" for letter in own)[:32]
+
+    @property
+    def title(self) -> str:
+        """The command as one would type it."""
+        return shlex.join(self.command)
+
+    def words(self) -> dict[str, str]:
+        """What happens in the phases that run something."""
+        return {"prepare": self.before, "run": self.title}
+
+    def settings(self) -> list[tuple[str, str]]:
+        """What is set, in words, for the plan that is shown."""
+        files = [("files", ", ".join(map(str, self.files)))] if self.files else []
+        return [("command", self.title), *files]
+
+    def steps(self) -> list[Step]:
+        """The command with what lies around it."""
+        prepare = Step("prepare", Role.PREPARE) if self.before else None
+        return around(Step("run", Role.WORK), prepare=prepare)
+
+    def check(self, board: Board) -> None:
+        """Sees that the board has the program.
+
+        Raises: BadInput: it has not.
+        """
+        program = self._placed(board, "/")[0]
+        found = board.shell.run(["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program])
+        if found.status != 0:
+            raise BadInput(
+                f"{program}: the board has no such program; --file copies one there, as {FILES}/NAME"
+            )
+
+    def check_space(self, free_bytes: int | None, where: str) -> None:
+        """Nobody knows what a command writes."""
+
+    @contextmanager
+    def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
+        """A new folder on the medium, the command, and the folder removed in the end."""
+        storage = board.database_path("command")
+        board.make_folder(storage)
+        try:
+            work = Workload(self._placed(board, storage))
+            prepare = None
+            if self.before:
+                first = Workload(self._placed(board, storage, ("sh", "-c", self.before)))
+                prepare = Step("prepare", Role.PREPARE, first)
+            yield around(Step("run", Role.WORK, work), prepare=prepare)
+        finally:
+            board.remove_database(storage)
+
+    def _placed(self, board: Board, storage: str, command: Sequence[str] | None = None) -> tuple[str, ...]:
+        """A command with its places on the board filled in; the files are copied there."""
+        for file in self.files:
+            board.runner.copy_in(file)
+        places = {STORAGE: storage, FILES: board.runner.files_folder}
+
+        def put(part: str) -> str:
+            for name, place in places.items():
+                part = part.replace(name, place)
+            return part
+
+        return tuple(put(part) for part in command or self.command)
+
+    def controls(self, board: Board) -> Iterable[Step]:
+        """None: what the measuring costs is the probe's alone."""
+        return []
+
+    def facts(self) -> dict[str, Any]:
+        """The command and the files that were copied."""
+        return {"generator": {"name": "command", "runs_on": "board"}}
+
+    def to_json(self) -> dict[str, Any]:
+        """Command and files; the files' own contents are not in it."""
+        return {
+            "name": self.name,
+            "command": list(self.command),
+            "files": [str(file) for file in self.files],
+            "before": self.before,
+        }

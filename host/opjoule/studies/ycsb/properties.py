@@ -1,0 +1,84 @@
+"""A YCSB workload's property file, and the properties that the command line sets on top of it."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from opjoule.errors import BadInput
+from opjoule.studies.ycsb.core import file_properties
+
+DEFAULT_RECORDS = 20_000
+DEFAULT_OPERATIONS = 100_000
+FASTEST_PER_S = 1_000_000
+"""More operations a second than any engine makes: --seconds sets the operation count by it."""
+DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
+
+
+def find_workload(name: str, folder: Path) -> Path:
+    """The property file of a workload given by letter, by name under `folder`, or by path.
+
+    Raises: BadInput: no such workload; names the nearest.
+    """
+    inside = (folder / f"{stem}.properties" for stem in (f"workload{name}", name))
+    for candidate in (*inside, folder / name, Path(name)):
+        if candidate.is_file():
+            return candidate.resolve()
+    known = [
+        str(path.relative_to(folder)).removesuffix(".properties")
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    ]
+    letters = [entry.removeprefix("workload") for entry in known if "/" not in entry]
+    near = difflib.get_close_matches(name, known + letters, 1, 0.4)
+    hint = f"did you mean '{near[0]}'? " if near else ""
+    raise BadInput(
+        f"unknown workload '{name}': {hint}give {', '.join(letters[:6])}, a name under {folder}, or a file"
+    )
+
+
+def parse_properties(settings: list[str]) -> dict[str, str]:
+    """-p KEY=VALUE settings as a mapping; the loader checks keys and values.
+
+    Raises: BadInput: a setting without '='.
+    """
+    parsed: dict[str, str] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not key.strip():
+            raise BadInput(f"-p {setting!r} is not KEY=VALUE; for example -p readproportion=0.9")
+        parsed[key.strip()] = value.strip()
+    return parsed
+
+
+def workload_properties(
+    settings: list[str],
+    workload: Path,
+    *,
+    distribution: str | None,
+    records: int | None,
+    operations: int | None,
+    value_size: int | None,
+) -> dict[str, str]:
+    """The properties that the command line sets on top of the workload file; -p wins over the named options.
+
+    Record and operation counts are always among them: the core workloads' own 1,000 are an example, any other
+    file's are meant.
+
+    Raises: BadInput: an unknown distribution or a malformed -p.
+    """
+    if distribution is not None and distribution not in DISTRIBUTIONS:
+        near = difflib.get_close_matches(distribution, DISTRIBUTIONS, 1)
+        hint = f"did you mean '{near[0]}'? " if near else ""
+        raise BadInput(f"unknown distribution '{distribution}': {hint}known are {', '.join(DISTRIBUTIONS)}")
+    core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
+    counts = {} if core else file_properties(workload)
+    chosen: dict[str, str] = {
+        "recordcount": str(records or counts.get("recordcount", DEFAULT_RECORDS)),
+        "operationcount": str(operations or counts.get("operationcount", DEFAULT_OPERATIONS)),
+    }
+    if distribution:
+        chosen["requestdistribution"] = distribution
+    if value_size:
+        chosen |= {"fieldcount": "1", "fieldlength": str(value_size)}
+    return chosen | parse_properties(settings)

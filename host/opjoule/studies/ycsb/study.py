@@ -1,0 +1,209 @@
+"""The YCSB study: load a database, run a workload on it, and the same workload without a database as control."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from opjoule.databases import Database
+from opjoule.devices.board import Board
+from opjoule.errors import BadInput, RigFault
+from opjoule.record.phases import Role
+from opjoule.studies.interface import Step, Workload, around
+from opjoule.studies.ycsb.core import YcsbCore, check_settings, expected_operations, file_properties
+from opjoule.studies.ycsb.space import check_space
+
+HARNESS_S = 2.0
+_HARNESS_OPERATIONS = 2_000_000
+_FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
+
+
+@dataclass(frozen=True)
+class YcsbStudy:
+    """One workload on one database."""
+
+    name: ClassVar[str] = "ycsb"
+
+    database: Database
+    workload: Path
+    properties: Mapping[str, str]
+    """Settings on top of the workload file, as the loader's -p takes them."""
+    threads: int
+    seed: int
+    harness: bool = True
+    run_s: int | None = None
+    """Run for so long instead of for a number of operations."""
+    generator: YcsbCore | None = None
+    """What makes the operations on this computer; None: the loader makes its own."""
+
+    def __post_init__(self) -> None:
+        """Raises: BadInput: properties that cannot be meant, or that do not go together."""
+        for key in ("recordcount", "operationcount"):
+            if not self.properties[key].isdigit():
+                raise BadInput(f"property {key}={self.properties[key]!r} is not a whole number of at least 0")
+        if self.generator:
+            check_settings(self.effective, self.threads)
+
+    @property
+    def effective(self) -> dict[str, str]:
+        """The workload file's properties with those on top."""
+        return {**file_properties(self.workload), **self.properties}
+
+    @property
+    def label(self) -> str:
+        """The database's name."""
+        return self.database.name
+
+    @property
+    def title(self) -> str:
+        """The database as it is written in prose."""
+        return self.database.title
+
+    def words(self) -> dict[str, str]:
+        """What happens in the phases that run the loader."""
+        return {
+            "load": f"{self.properties['recordcount']} records into {self.database.title}",
+            "run": f"{self._run_words()}, {self.threads} thread(s)",
+            "harness": f"{HARNESS_S:g} s of the same workload without a database",
+        }
+
+    def settings(self) -> list[tuple[str, str]]:
+        """What is set, in words, for the plan that is shown."""
+        lines = [
+            ("workload", str(self.workload)),
+            ("settings", " ".join(f"{key}={value}" for key, value in self.properties.items())),
+        ]
+        if self.generator:
+            made = f"made by YCSB {self.generator.version} on this computer, as a stream"
+            lines.append(("operations", made))
+        return lines
+
+    def _run_words(self) -> str:
+        if self.run_s:
+            return f"as many operations as fit into {self.run_s} s"
+        return f"{self.properties['operationcount']} operations"
+
+    def steps(self) -> list[Step]:
+        """Load and run with what lies around them, and the harness."""
+        cycle = around(Step("run", Role.WORK), prepare=Step("load", Role.PREPARE))
+        return [*cycle, *([Step("harness", Role.CONTROL)] if self.harness else [])]
+
+    def check(self, board: Board) -> None:
+        """Has YCSB and the loader check workload and properties, and sees that the records have room.
+
+        Raises: BadInput: the first thing that is wrong.
+        """
+        if self.generator:
+            self.generator.check(self.workload, self.properties, self.threads)
+        path = board.database_path(self.database.name)
+        try:
+            board.check_workload([*self._loader(board, "run", self.database.name, path), "--check"])
+        except BadInput as error:
+            raise BadInput(f"{error} (workload {self.workload.name})") from None
+
+    def check_space(self, free_bytes: int | None, where: str) -> None:
+        """Raises: BadInput: the records have no room on the medium."""
+        check_space(self.effective, free_bytes, where)
+
+    @contextmanager
+    def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
+        """A new database, loaded and run, and removed in the end."""
+        path = board.database_path(self.database.name)
+        load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
+        run = Step("run", Role.WORK, self._workload(board, "run", "operationcount"))
+        try:
+            board.start_database(self.database.name, raw)
+            yield around(run, prepare=load)
+        finally:
+            board.remove_database(path)
+
+    def controls(self, board: Board) -> Iterable[Step]:
+        """The harness: the same workload on the null engine."""
+        if not self.harness:
+            return []
+        operations = max(_HARNESS_OPERATIONS, int(self.properties["operationcount"]))
+        changes = {"operationcount": str(operations), "maxexecutiontime": "5"}
+        without = replace(self, properties={**self.properties, **changes}, run_s=None)
+        loader = without._loader(board, "run", "null", board.database_path("null"))
+        workload = Workload(
+            command=(*loader, "--progress"),
+            files=_FILES,
+            marks=("run-start", "run-end"),
+            operations=operations,
+            stream=without._stream("run"),
+        )
+        return [Step("harness", Role.CONTROL, workload)]
+
+    def _workload(self, board: Board, command: str, count: str) -> Workload:
+        path = board.database_path(self.database.name)
+        timed_s = self.run_s if command == "run" else None
+
+        def check(summary: Mapping[str, Any], tag: str) -> None:
+            self._check_stream(command, summary, tag)
+
+        return Workload(
+            command=(*self._loader(board, command, self.database.name, path), "--progress"),
+            files=_FILES,
+            marks=(f"{command}-start", f"{command}-end"),
+            operations=0 if timed_s else int(self.properties[count]),
+            lasts_s=timed_s,
+            stream=self._stream(command),
+            check=check,
+        )
+
+    def _loader(self, board: Board, command: str, database: str, path: str) -> tuple[str, ...]:
+        """The loader's command line for `load` or `run`, files and operations' stream aside."""
+        limit = {"maxexecutiontime": str(self.run_s)} if self.run_s and command == "run" else {}
+        chosen = {**self.properties, **limit}
+        return (
+            *(board.programs.loader, command, "--db", database, "--path", path),
+            *("--workload", board.runner.copy_in(self.workload)),
+            *("--threads", str(self.threads), "--seed", str(self.seed)),
+            *(part for key, value in chosen.items() for part in ("-p", f"{key}={value}")),
+        )
+
+    def _stream(self, phase: str) -> tuple[str, ...]:
+        """The command that makes the operations of a phase; empty where the loader does."""
+        if self.generator is None:
+            return ()
+        return tuple(self.generator.command(phase, self.workload, self.properties))
+
+    def _check_stream(self, command: str, summary: Mapping[str, Any], tag: str) -> None:
+        """A stream that ends early looks to the loader like any other end."""
+        if self.generator is None:
+            return
+        expected, done = expected_operations(command, self.effective), summary["operations"]
+        if done < expected:
+            raise RigFault(
+                f"{self.generator.name} made {done} of {expected} operations in {tag}: see raw/{tag}.generator.log"
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """What makes the operations: the loader itself, or a program on this computer."""
+        if self.generator is None:
+            return {"generator": {"name": "loader", "runs_on": "board"}}
+        made = {"name": self.generator.name, "version": self.generator.version, "runs_on": "host"}
+        return {"generator": made}
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything, the workload file's text with it: the path alone means nothing elsewhere."""
+        text = self.workload.read_text(errors="replace")
+        return {
+            "name": self.name,
+            "database": self.database.name,
+            "workload": {"name": self.workload.name, "text": text, "sha256": _sha256(text)},
+            "properties": dict(self.properties),
+            "threads": self.threads,
+            "seed": self.seed,
+            "harness": self.harness,
+            "run_s": self.run_s,
+            "generator": self.generator.name if self.generator else "loader",
+        }
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

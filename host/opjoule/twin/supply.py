@@ -1,0 +1,136 @@
+"""What lies around every simulated board: a supply and a meter, which is the real firmware in the rig simulator."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from opjoule.devices.profiles import Profile
+from opjoule.errors import RigFault
+from opjoule.system_errors import replacing
+from opjoule.twin.feed import DELAY_NS, Feed
+from opjoule.twin.imperfections import Imperfections
+from opjoule.twin.power_model import load_model
+
+COURSE = "simulator-course.csv"
+"""File of the record: true energy over time."""
+IMPERFECTIONS = "simulator-imperfections.json"
+"""File of the record: what was drawn."""
+PERIOD_MS = 10
+"""Between two samples of the board's activity."""
+SIGNATURE_PERIOD_MS = 2
+"""The same during a load signature (probe/serve): what the model blurs, the alignment has to bear."""
+_START_LIMIT_S = 60.0
+_STOP_LIMIT_S = 30.0
+"""The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
+_MEMORY = Path("/dev/shm")  # a board's files lie in memory, too
+
+
+def drawn_for(profile: Profile, medium: str, seed: int) -> Imperfections:
+    """A rig drawn from the population, on a supply that holds this board up, as its user would have chosen."""
+    drawn = Imperfections.draw(seed)
+    least_v = profile.least_voltage_v
+    return drawn if least_v is None else drawn.carrying(load_model(profile.name, medium).greatest_w, least_v)
+
+
+class SimulatedSupply:
+    """Runs rig-sim from its making to close(); the feed is what it follows, `meter` its address."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        medium: str,
+        *,
+        root: Path,
+        truth: Path,
+        seed: int,
+        course: bool = True,
+        imperfections: Imperfections | None = None,
+    ) -> None:
+        """Starts everything.
+
+        Args:
+            truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.
+            seed: of what is drawn of this rig.
+            course: keep the true energy over time, which is on this computer's clock.
+            imperfections: in place of those drawn.
+        """
+        place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        self._temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
+        self.folder = Path(self._temporary.name)
+        self._truth = truth
+        self._course = course
+        self._seed, self._imperfections = seed, imperfections or drawn_for(profile, medium, seed)
+        self.feed = Feed(self.folder, load_model(profile.name, medium, self._imperfections.supply))
+        link = self.folder / "meter"
+        self._log = (self.folder / "rig-sim.log").open("w+")
+        command = [
+            str(root / "build/rig-sim/rig-sim"),
+            *("--elf", str(root / ".pio/build/uno/firmware.elf")),
+            *("--live", str(self.feed.live), "--delay-ms", str(DELAY_NS // 1_000_000)),
+            *("--pty", str(link), "--pace", "1", "--truth", str(self.folder / "truth.json")),
+            *("--seed", str(seed), "--course", str(self.folder / "course.csv")),
+            *self._imperfections.options(),
+        ]
+        self._simulator = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self.feed.start()
+        self._await(link)
+        self.meter = f"serial:{link}"
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
+        return {
+            "models": "host/opjoule/twin/models.toml",
+            "drawn": f"anew for each measurement, told afterwards in {IMPERFECTIONS}",
+            "rig_delay_s": DELAY_NS * 1e-9,
+            "load_step_s": SIGNATURE_PERIOD_MS * 1e-3,
+        }
+
+    def _await(self, link: Path) -> None:
+        deadline_s = time.monotonic() + _START_LIMIT_S
+        while not link.exists():
+            if self._simulator.poll() is not None or time.monotonic() > deadline_s:
+                raise RigFault(
+                    f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
+                )
+            time.sleep(0.01)
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
+
+    def _tell(self) -> None:
+        """Puts the truth into the record, once nothing more is estimated."""
+        record = self._truth.parent
+        if not record.is_dir() or not (self.folder / "truth.json").exists():
+            return
+        written = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
+        for name, target in written.items():
+            with replacing(target) as temporary:
+                shutil.copyfile(self.folder / name, temporary)
+        self._imperfections.write(record / IMPERFECTIONS, self._seed)
+
+    def close(self) -> None:
+        """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
+        self.feed.stop()
+        try:
+            self._simulator.wait(_STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._simulator.terminate()
+            self._simulator.wait()
+        self._log.close()
+        with suppress(OSError):  # a full disk: what kept the record from its end is the error that counts
+            self._tell()
+        self._temporary.cleanup()
