@@ -65,24 +65,11 @@ def test_every_engine_loads_and_runs(engine, tmp_path):
     workload = tmp_path / "workload"
     workload.write_text("recordcount=50\noperationcount=100\nreadproportion=0.5\nupdateproportion=0.5\n")
     common = ["--db", engine, "--path", str(tmp_path / "db"), "--workload", str(workload)]
-    files = [
-        "--op-log",
-        str(tmp_path / "log"),
-        "--events",
-        str(tmp_path / "e"),
-        "--system",
-        str(tmp_path / "s"),
-    ]
+    files = ["--op-log", str(tmp_path / "log"), "--events", str(tmp_path / "e")]
     run("load", *common)
     summary = run("run", *common, *files)[-1]["summary"]
     assert summary["operations"] == 100
     assert summary["errors"] == 0
-
-
-def test_idle_signature_and_clock(tmp_path):
-    assert run("idle", "--seconds", "0.1", "--system", str(tmp_path / "s"))
-    assert run("sync", "--bits", "4", "--bit-ms", "5")
-    assert "frequency_ppm" in run("clock", "--steering")[0]["adjtimex"]
 
 
 def test_the_probe_serves_and_runs_a_command(tmp_path):

@@ -7,10 +7,6 @@
 namespace opjoule {
 
 int run_phase_command(const CommandOptions& options, Phase phase);
-int idle_command(const CommandOptions& options);
-int sync_command(const CommandOptions& options);
-int clock_command();
-int steering_command();
 int trace_command(const CommandOptions& options);
 int databases_command();
 int properties_command(const CommandOptions& options);

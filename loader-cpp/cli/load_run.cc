@@ -4,13 +4,14 @@
 #include <optional>
 
 #include "board/clock.h"
+#include "board/event_file.h"
 #include "board/exit_code.h"
 #include "board/output.h"
 #include "board/proc_file.h"
 #include "board/settle.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
-#include "cli/instruments.h"
+#include "cli/phase_lines.h"
 #include "cli/progress.h"
 #include "cli/properties_check.h"
 #include "cli/summary.h"
@@ -62,6 +63,10 @@ class PhaseCommand {
   void keep(Status status) {
     if (failure_.is_ok()) failure_ = std::move(status);
   }
+  // The first failure to write the events: the stop flag is up then.
+  [[nodiscard]] Status events_status() const {
+    return events_ == nullptr ? Status::ok() : events_->status();
+  }
   [[nodiscard]] uint64_t operations() const {
     const PhaseRunner* runner = runner_.load();
     return runner == nullptr ? 0 : runner->operations();
@@ -76,14 +81,14 @@ class PhaseCommand {
   bool settle_asked_ = true;
   double settle_limit_s_ = 60;
 
-  Instruments instruments_;
+  PhaseLines lines_{[this] { return operations(); }};
+  std::unique_ptr<EventFile> events_;  // outlives the engine
   std::unique_ptr<OperationLog> log_;
   std::unique_ptr<Database> database_;
   std::unique_ptr<WorkloadState> state_;
   std::unique_ptr<TraceFile> trace_;
   std::unique_ptr<PhaseRunner> runner_owner_;
-  std::atomic<const PhaseRunner*> runner_{
-      nullptr};  // the sampler's and progress threads look through it
+  std::atomic<const PhaseRunner*> runner_{nullptr};  // the progress thread looks through it
   Summary summary_;
   Status failure_;
   bool operations_failed_ =
@@ -121,13 +126,14 @@ bool PhaseCommand::only_reads() const {
 }
 
 Status PhaseCommand::open() {
-  Status status = instruments_.start(options_, settings_.seed, [this] { return operations(); });
+  Status status;
+  if (!options_.events.empty()) status = EventFile::create(options_.events, &events_);
   if (status.is_ok() && !options_.operation_log.empty())
     status = OperationLog::create(options_.operation_log, &log_);
   if (status.is_ok() && !options_.trace.empty())
     status = TraceFile::open(options_.trace, settings_, phase_ == Phase::kLoad, &trace_);
   if (!status.is_ok()) return status;
-  instruments_.phase("open", ",\"database\":\"" + engine_->name + "\"");
+  lines_.print_now("open", ",\"database\":\"" + engine_->name + "\"");
   OpenRequest request;
   request.path = options_.path;
   request.create = phase_ == Phase::kLoad;
@@ -136,7 +142,7 @@ Status PhaseCommand::open() {
   request.field_count = settings_.field_count;
   request.threads = static_cast<int>(settings_.threads);
   request.properties = &properties_;
-  request.events = instruments_.events();
+  request.events = events_.get();
   database_ = engine_->open(request, status);
   return status;
 }
@@ -203,7 +209,7 @@ void PhaseCommand::run() {
   double cpu_start_s = 0;
   request.on_start = [this, &cpu_start_s] {
     cpu_start_s = process_cpu_s();
-    return instruments_.mark();
+    return board_ns();
   };
   request.on_started = [this](int64_t start_board_ns) {
     print_line("{\"phase\":\"" + name_ + "-start\",\"board_ns\":" + std::to_string(start_board_ns) +
@@ -215,9 +221,8 @@ void PhaseCommand::run() {
   if (options_.progress) progress.emplace([this] { return operations(); }, request.operations);
   const PhaseOutcome outcome = runner_owner_->run();
   summary_.cpu_s = process_cpu_s() - cpu_start_s;
-  instruments_.mark();
   progress.reset();
-  instruments_.print_phase(name_ + "-end", outcome.end_board_ns);
+  lines_.print(name_ + "-end", outcome.end_board_ns);
   summary_.results = outcome.results;
   if (trace_ != nullptr) summary_.results.skipped_lines = trace_->skipped_lines();
   const bool all_loaded = phase_ == Phase::kLoad && trace_ == nullptr &&
@@ -226,7 +231,7 @@ void PhaseCommand::run() {
   summary_.duration_s = static_cast<double>(outcome.end_board_ns - outcome.start_board_ns) * 1e-9;
   summary_.memory_at_end = process_memory();
   keep(outcome.results.fatal);
-  keep(instruments_.status());
+  keep(events_status());
   if (trace_ != nullptr && summary_.results.operations() == 0 && !stop_requested())
     keep({StatusCode::kBadInput,
           "trace " + options_.trace + ": ended without an operation; did what makes it fail?"});
@@ -235,13 +240,13 @@ void PhaseCommand::run() {
 void PhaseCommand::settle() {
   summary_.settle_asked = settle_asked_ && !stop_requested();
   if (!summary_.settle_asked) return;
-  instruments_.phase("settle-start");
+  lines_.print_now("settle-start");
   const int64_t start_ns = board_ns();
   bool engine_settled = false;
   bool written_back = true;
   // In slices, so that a signal or a full disk under the events ends the wait.
   for (double left = settle_limit_s_; !engine_settled && left > 0 && !stop_requested() &&
-                                      instruments_.status().is_ok() && database_->can_settle();) {
+                                      events_status().is_ok() && database_->can_settle();) {
     if (Status status = database_->settle(std::min(left, kSettleSliceS), &engine_settled);
         !status.is_ok()) {
       keep(std::move(status));
@@ -253,8 +258,8 @@ void PhaseCommand::settle() {
   keep(write_back_rest(left_s, "syncfs", &written_back));
   summary_.settled = engine_settled && written_back;
   summary_.settle_s = static_cast<double>(board_ns() - start_ns) * 1e-9;
-  instruments_.phase("settle-end",
-                     std::string(",\"settled\":") + (summary_.settled ? "true" : "false"));
+  lines_.print_now("settle-end",
+                   std::string(",\"settled\":") + (summary_.settled ? "true" : "false"));
 }
 
 // syncfs() of the file system that the database is on, if it is on one of this board's.
@@ -263,8 +268,7 @@ Status PhaseCommand::write_back_rest(double limit_s, const std::string& what, bo
   if (options_.path.empty() || is_server || engine_->name == "null") return Status::ok();
   const int64_t start_ns = board_ns();
   Status status = write_back(options_.path, std::max(limit_s, 0.0), written_back);
-  if (EventFile* events = instruments_.events(); events != nullptr)
-    events->record(EventKind::kSync, start_ns, board_ns(), what);
+  if (events_ != nullptr) events_->record(EventKind::kSync, start_ns, board_ns(), what);
   return status;
 }
 
@@ -274,7 +278,7 @@ void PhaseCommand::close() {
   summary_.engine_settings = database_->settings();
   summary_.engine_settings.try_emplace("updates",
                                        settings_.blind_updates ? "blind" : "read-merge-write");
-  instruments_.phase("close");
+  lines_.print_now("close");
   summary_.database_bytes = database_->size_on_disk();
   keep(database_->close());
   bool written_back = true;
@@ -282,8 +286,8 @@ void PhaseCommand::close() {
     keep(write_back_rest(settle_limit_s_ - summary_.settle_s, "syncfs after close", &written_back));
     summary_.settled = summary_.settled && written_back;
   }
-  instruments_.phase("closed");
-  keep(instruments_.stop());
+  lines_.print_now("closed");
+  if (events_ != nullptr) keep(events_->close());
 }
 
 // A load is whole, or it has failed: a run on what there is of it would be another workload.
@@ -325,8 +329,7 @@ int PhaseCommand::finish() {
   summary_.properties = &properties_;
   summary_.settings = &settings_;
   summary_.peak_memory_bytes = process_memory().peak_resident_bytes;
-  summary_.sync_edges = instruments_.sync_edges();
-  summary_.dropped_events = instruments_.dropped_events();
+  summary_.dropped_events = events_ == nullptr ? 0 : events_->dropped();
   summary_.replayed = trace_ != nullptr;
   summary_.resumed = options_.resume;
   summary_.failure = failure_.message();

@@ -6,24 +6,9 @@
 #include "board/output.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
-#include "probe/board_commands.h"
 
 namespace opjoule {
 namespace {
-
-void add_instrument_options(CLI::App* command, CommandOptions& options) {
-  command->add_option("--events", options.events,
-                      "file for background activity and sync edges, JSON lines");
-  command->add_option("--system", options.system, "file or FIFO for system samples, CSV");
-  command->add_option("--system-period-ms", options.system_period_ms, "time between two samples")
-      ->check(CLI::Range(1, 3'600'000))
-      ->capture_default_str();
-  command->add_option("--sync", options.sync,
-                      "sync line: gpio:NAME, gpio:CHIP:LINE, gpio:sysfs:NUMBER or virtual:PATH; "
-                      "toggles at every phase boundary and every 0.5 to 1.5 s");
-  command->add_option("--seed", options.seed, "of every random draw (property seed)");
-  command->add_flag("--progress", options.progress, "a JSON line on stderr twice a second");
-}
 
 void add_workload_options(CLI::App* command, CommandOptions& options) {
   command->add_option("-P,--workload", options.workload_files,
@@ -45,7 +30,9 @@ void add_phase_options(CLI::App* command, CommandOptions& options) {
       "--trace", options.trace,
       "take the operations from this file in the text form of YCSB's basic binding; - is stdin");
   command->add_option("--op-log", options.operation_log, "file for the log of every operation");
-  add_instrument_options(command, options);
+  command->add_option("--events", options.events, "file for background activity, JSON lines");
+  command->add_option("--seed", options.seed, "of every random draw (property seed)");
+  command->add_flag("--progress", options.progress, "a JSON line on stderr twice a second");
   command->add_flag("--check", options.check, "check engine and properties, and stop there");
 }
 
@@ -95,37 +82,6 @@ int execute(int argc, char** argv) {
   load->add_flag("--resume", options.resume, "go on where an interrupted load stopped");
   CLI::App* run = app.add_subcommand("run", "Do the workload's operations on a loaded database");
   add_phase_options(run, options);
-  CLI::App* idle = app.add_subcommand("idle", "Do nothing for a while, for the idle baseline");
-  idle->add_option("--seconds", options.seconds, "how long")
-      ->required()
-      ->check(CLI::Range(0.0, 1e6));
-  add_instrument_options(idle, options);
-  CLI::App* sync = app.add_subcommand(
-      "sync", "Play a busy and idle pattern on all processors, to be found in the power trace");
-  sync->add_option("--bits", options.bits, "length of the pattern")
-      ->check(CLI::Range(1, 65535))
-      ->capture_default_str();
-  sync->add_option("--bit-ms", options.bit_ms, "length of a bit")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  sync->add_option("--pattern", options.pattern,
-                   "the pattern itself, 1 for busy, 0 for idle (default: a sequence of --bits)")
-      ->check([](const std::string& text) {
-        const bool fits = !text.empty() && text.size() <= 65535 &&
-                          text.find_first_not_of("01") == std::string::npos;
-        return fits ? std::string() : std::string("1 to 65535 zeros and ones");
-      });
-  add_instrument_options(sync, options);
-  CLI::App* clock =
-      app.add_subcommand("clock", "Answer each line on stdin with the board clock [ns], at once");
-  clock->add_flag("--steering", options.steering,
-                  "print how the kernel steers the clock (adjtimex) instead");
-  CLI::App* gpio = app.add_subcommand(
-      "gpio", "List the board's GPIO lines, or request the one of --sync and show it");
-  gpio->add_option("--sync", options.sync, "gpio:NAME, gpio:CHIP:LINE or gpio:sysfs:NUMBER");
-  gpio->add_option("--pulses", options.pulses,
-                   "drive it: so many pulses of half a second; without, its level stays as it is")
-      ->check(CLI::Range(0, 3600));
   CLI::App* trace = app.add_subcommand(
       "trace", "Write the workload's operations as text, in the form of YCSB's basic binding");
   add_workload_options(trace, options);
@@ -152,10 +108,6 @@ int execute(int argc, char** argv) {
   const std::string command = app.get_subcommands().front()->get_name();
   if (command == "load") return run_phase_command(options, Phase::kLoad);
   if (command == "run") return run_phase_command(options, Phase::kRun);
-  if (command == "idle") return idle_command(options);
-  if (command == "sync") return sync_command(options);
-  if (command == "clock") return options.steering ? steering_command() : clock_command();
-  if (command == "gpio") return gpio_command(options.sync, options.pulses, "loader");
   if (command == "trace") return trace_command(options);
   if (command == "databases") return databases_command();
   return properties_command(options);

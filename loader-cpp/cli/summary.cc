@@ -123,7 +123,6 @@ std::string summary_json(const Summary& summary) {
     json["resumed"] = {{"records_before", summary.records_before},
                        {"records_after", summary.records_after}};
   if (results.skipped_lines > 0) json["skipped_trace_lines"] = results.skipped_lines;
-  json["sync_edges"] = summary.sync_edges;
   json["dropped_events"] = summary.dropped_events;
   return Json{{"summary", json}}.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -36,7 +36,6 @@ struct Summary {
   bool resumed = false;
   uint64_t records_before = 0;  // of a resumed load
   uint64_t records_after = 0;
-  uint64_t sync_edges = 0;
   uint64_t dropped_events = 0;
 };
 

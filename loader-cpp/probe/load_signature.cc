@@ -79,20 +79,6 @@ std::vector<LoadChange> changes_of_all(const std::vector<std::vector<Change>>& p
 
 }  // namespace
 
-// A maximum-length sequence of period 2^16 - 1 (taps 16, 15, 13, 4): busy and idle are balanced at
-// every scale, and it is like itself at no other shift.
-std::string maximum_length_bits(uint32_t count, uint64_t seed) {
-  uint32_t state = static_cast<uint32_t>(seed * 40503u) & 0xffff;
-  if (state == 0) state = 0xace1;
-  std::string bits;
-  for (uint32_t i = 0; i < count; ++i) {
-    bits += (state & 1) != 0 ? '1' : '0';
-    const uint32_t feedback = (state ^ (state >> 1) ^ (state >> 3) ^ (state >> 12)) & 1;
-    state = (state >> 1) | (feedback << 15);
-  }
-  return bits;
-}
-
 bool is_signature(const std::string& bits) {
   return !bits.empty() && bits.size() <= kSignatureBitsMax &&
          bits.find_first_not_of("01") == std::string::npos;

@@ -24,8 +24,6 @@ struct LoadSignature {
 
 inline constexpr size_t kSignatureBitsMax = 65535;
 
-// `count` bits of a maximum-length sequence, as zeros and ones.
-std::string maximum_length_bits(uint32_t count, uint64_t seed);
 // Whether `bits` is a pattern: 1 to kSignatureBitsMax zeros and ones.
 bool is_signature(const std::string& bits);
 

@@ -45,11 +45,8 @@ TEST_CASE("load and run print their phases and a summary, and leave their files"
                            "--threads", "2",
                            "--op-log",  folder / "log",
                            "--events",  folder / "events",
-                           "--system",  folder / "system",
-                           "--sync",    "virtual:" + folder / "line",
                            "--seed",    "7"};
     for (const std::string command : {"load", "run"}) {
-      std::filesystem::remove(folder / "line");
       Arguments arguments = common;
       arguments.insert(arguments.begin(), command);
       Loader loader(arguments);
@@ -71,14 +68,11 @@ TEST_CASE("load and run print their phases and a summary, and leave their files"
       CHECK(summary["by_kind"][command == "load" ? "insert" : "read"]["latency_s"]["p99"]
                 .get<double>() > 0);
       CHECK(std::filesystem::file_size(folder / "log") > 32);
-      CHECK(folder.lines("system").size() >= 3);
-      const size_t edges = folder.lines("line").size();
-      CHECK(edges >= 6);
-      CHECK(summary["sync_edges"] == edges);
-      size_t edge_events = 0;
-      for (const std::string& event : folder.lines("events"))
-        if (Json::parse(event)["event"] == "sync-edge") ++edge_events;
-      CHECK(edge_events == edges);
+      std::vector<std::string> syncs;
+      for (const std::string& line : folder.lines("events"))
+        if (const Json event = Json::parse(line); event["detail"] == "syncfs")
+          syncs.push_back(event["event"]);
+      CHECK(syncs == std::vector<std::string>{"sync"});
     }
   }
 }
@@ -91,6 +85,7 @@ TEST_CASE("bad input is one line that names it, and exit code 2") {
   const std::pair<Arguments, const char*> bad[] = {
       {{}, "no command; there are load, run, "},
       {{"lod"}, "lod: no such command"},
+      {{"idle", "--seconds", "1"}, "idle: no such command"},
       {{"load"}, "--db"},
       {{"load", "--db", "oracle", "--path", "x"}, "--db oracle: not built in; there are "},
       {{"load", "--db", "leveldb", "-p", "recordcount=1"}, "--path: missing"},
@@ -115,12 +110,8 @@ TEST_CASE("bad input is one line that names it, and exit code 2") {
       {{"load", "--db", "null", "-p", "recordcount=1", "--op-log", "/nowhere/log"}, "/nowhere/log"},
       {{"load", "--db", "null", "-p", "recordcount=1", "--events", "/nowhere/events"},
        "/nowhere/events"},
-      {{"load", "--db", "null", "-p", "recordcount=1", "--system", "/nowhere/system"},
-       "/nowhere/system"},
-      {{"load", "--db", "null", "-p", "recordcount=1", "--sync", "gpio"}, "--sync gpio: expected"},
       {{"load", "--db", "null", "--trace", "/nowhere/trace"}, "/nowhere/trace"},
       {{"load", "--db", "null", "--threads", "0", "-p", "recordcount=1"}, "--threads"},
-      {{"idle"}, "--seconds"},
       {{"trace", "--phase", "walk"}, "--phase"},
       {{"trace", "-p", "recordcount=1", "-p", "operationcount=1", "-p", "valuecharacters=any"},
        "valuecharacters=any"},
@@ -249,40 +240,7 @@ TEST_CASE("an interrupted load resumes, and the count is verified") {
   }
 }
 
-TEST_CASE("clock answers each line with the board clock") {
-  Loader loader({"clock"}, "a\nb\n\n");
-  const std::vector<std::string> lines = loader.lines();
-  CHECK(loader.exit_code() == 0);
-  REQUIRE(lines.size() == 3);
-  CHECK(std::stoll(lines[0]) > 0);
-  CHECK(std::stoll(lines[2]) >= std::stoll(lines[0]));
-}
-
-TEST_CASE("idle and sync print their phases; databases and properties list what there is") {
-  Loader idle({"idle", "--seconds", "0"});
-  const std::vector<std::string> lines = idle.lines();
-  CHECK(idle.exit_code() == 0);
-  CHECK(phases(lines) == std::vector<std::string>{"idle-start", "idle-end"});
-  Loader sync({"sync", "--bits", "4", "--bit-ms", "1"});
-  const std::vector<std::string> played = sync.lines();
-  CHECK(sync.exit_code() == 0);
-  CHECK(phases(played) == std::vector<std::string>{"sync-start", "sync-end"});
-  CHECK(Json::parse(played[0])["bits"].get<std::string>().size() == 4);
-  const Folder folder;
-  Loader pattern({"sync", "--pattern", "0110100", "--bit-ms", "1", "--events", folder / "load"});
-  CHECK(Json::parse(pattern.lines()[0])["bits"] == "0110100");
-  CHECK(pattern.exit_code() == 0);
-  std::vector<int> levels;
-  int64_t last_ns = 0;
-  std::ifstream file(folder / "load");
-  for (std::string line; std::getline(file, line);) {
-    const Json event = Json::parse(line);
-    CHECK(event["event"] == "load-change");
-    CHECK(event["board_ns"].get<int64_t>() > last_ns);
-    last_ns = event["board_ns"].get<int64_t>();
-    levels.push_back(event["level"].get<int>());
-  }
-  CHECK(levels == std::vector<int>{1, 0, 1, 0});
+TEST_CASE("databases and properties list what there is") {
   Loader databases({"databases"});
   CHECK(databases.lines().size() == engines().size());
   Loader properties({"properties"});
@@ -299,7 +257,7 @@ TEST_CASE("the reference page lists every property and every option") {
   for (const auto* rules : {&workload_rules(), &inert_rules()})
     for (const PropertyRule& rule : *rules)
       CHECK_MESSAGE(page.find("`" + rule.key + "`") != std::string::npos, rule.key);
-  for (const std::string command : {"load", "run", "idle", "sync", "clock", "trace"}) {
+  for (const std::string command : {"load", "run", "trace"}) {
     Loader help({command, "--help"});
     for (const std::string& line : help.lines()) {
       const size_t dashes = line.find("--");

@@ -24,15 +24,6 @@ class SmallDisk {
     REQUIRE(mount("none", directory_.path().c_str(), "tmpfs", MS_REMOUNT,
                   size(mebibytes).c_str()) == 0);
   }
-  // Leaves one page free.
-  void fill_up(int mebibytes) const {
-    constexpr int kPageBytes = 4096;
-    std::ofstream(directory_.path() + "/filler")
-        << std::string(static_cast<size_t>(mebibytes) * 1024 * 1024 - kPageBytes, 'x');
-  }
-  [[nodiscard]] std::string file(const std::string& name) const {
-    return directory_.path() + "/" + name;
-  }
   [[nodiscard]] std::string path() const { return directory_.path() + "/database"; }
 
  private:
@@ -138,8 +129,7 @@ TEST_CASE("a disk without any room refuses a new database in one line") {
   }
 }
 
-// More than any computer does before the time is up, which is another exit code (of a load) or none
-// (idle).
+// More than any computer does before the time is up, which is another exit code.
 const Arguments kEndlessLoad{"load", "-p", "recordcount=1000000000", "-p", "maxexecutiontime=100"};
 
 // The command ends with "no space left", and its last line names the file and says what to do.
@@ -168,20 +158,6 @@ TEST_CASE("a full disk under the operation log or the events ends a load at once
                          option, "/dev/full"};
     arguments.insert(arguments.end(), more.begin(), more.end());
     check_ended_by("/dev/full", arguments);
-  }
-}
-
-TEST_CASE("a disk that fills up under the system samples ends a load, and idling, at once") {
-  const SmallDisk disk(1);
-  if (!disk.mounted()) return;
-  disk.fill_up(1);
-  const Arguments system{"--system", disk.file("system"), "--system-period-ms", "1"};
-  Arguments load = kEndlessLoad;
-  load.insert(load.end(), {"--db", "null"});
-  for (Arguments arguments : {load, Arguments{"idle", "--seconds", "100"}}) {
-    arguments.insert(arguments.end(), system.begin(), system.end());
-    check_ended_by(disk.file("system"), arguments);
-    std::filesystem::remove(disk.file("system"));
   }
 }
 
