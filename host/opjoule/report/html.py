@@ -16,6 +16,7 @@ from opjoule.report.latency_histogram import latency_histogram
 from opjoule.report.markup import Element, element, embedded_json, text_of
 from opjoule.report.packing import Floats, pack_times
 from opjoule.report.panels import panels
+from opjoule.report.phase_energies import phases_table
 from opjoule.report.provenance import losses, provenance
 from opjoule.report.repeats import repeats_table
 from opjoule.report.timeline import Timeline, phase_kind, read_timeline
@@ -176,6 +177,7 @@ _CHART_NOTE = (
 def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
     """All tables of numbers."""
     return [
+        *phases_table(answer.result),
         *repeats_table(answer.result, answer.quantities),
         *sections.latency(answer, timeline.latency),
         *latency_histogram(timeline.latency_counts),

@@ -15,6 +15,7 @@ from opjoule.record.definition import Definition, Quantities, Role
 from opjoule.report.advice import largest_part, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
+from opjoule.report.phase_energies import HEAD, phase_rows
 from opjoule.report.quantities import NONE, row
 from opjoule.report.trace_summary import print_trace
 from opjoule.units import Missing
@@ -56,6 +57,7 @@ def print_summary(
         console.print()
         console.print(_table(answer))
         console.print()
+        _print_phases(answer, console)
         _print_limits(answer, console)
     _print_places(record_dir, console)
 
@@ -108,6 +110,20 @@ def _alignment(alignment: Mapping[str, Any]) -> str:
     if failed:
         outcome = "; ".join(str(check.get("detail")) for check in failed)
     return f"rms by {alignment.get('method', NONE)}; {outcome}"
+
+
+def _print_phases(answer: Answer, console: Console) -> None:
+    """The phases that a command has marked, where it has."""
+    rows = phase_rows(answer.result)
+    if not rows:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for heading in HEAD:
+        table.add_column(heading, no_wrap=True)
+    for cells in rows:
+        _add(table, *cells)
+    console.print(table)
+    console.print()
 
 
 def _print_limits(answer: Answer, console: Console) -> None:

@@ -1,0 +1,41 @@
+"""The energies of the phases that a command has marked, as rows for the terminal and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from opjoule.report.markup import Element, element, row, table
+from opjoule.report.quantities import NONE, rounded_quantity
+from opjoule.units import Missing, from_json
+
+COLUMNS: Final = (
+    ("marginal_energy_j", "above idle"),
+    ("energy_j", "in all"),
+    ("duration_s", "time"),
+    ("operations", "operations"),
+    ("marginal_energy_per_operation_j", "per operation"),
+)
+"""Keys below `by_phase.NAME` of result.json, and their headings."""
+HEAD: Final = ("phase", *(heading for _, heading in COLUMNS))
+
+
+def phase_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """One row a phase, in the order of their first mark: its name and the texts of COLUMNS; none without marks."""
+    found: Mapping[str, Mapping[str, Any]] = result.get("by_phase") or {}
+    return [(name, *(_text(figures.get(key)) for key, _ in COLUMNS)) for name, figures in found.items()]
+
+
+def _text(entry: Mapping[str, Any] | None) -> str:
+    quantity = from_json(entry) if entry else Missing("not in result.json")
+    shown = rounded_quantity(quantity)
+    return NONE if shown is None else str(shown)
+
+
+def phases_table(result: Mapping[str, Any]) -> list[Element]:
+    """The table of the page; nothing without marks."""
+    rows = [
+        row(name, *(element("span", text, class_="figure") for text in texts))
+        for name, *texts in phase_rows(result)
+    ]
+    return [table(HEAD, rows, "Energy of the phases that the command marked")] if rows else []
