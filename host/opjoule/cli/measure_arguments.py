@@ -57,6 +57,8 @@ examples:
       any program of the board, as a whole
   host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
       a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
+  host/measure.py command --device rpi4 --study speedtest
+      a study that is a folder: a job and a study.toml (host/opjoule/studies/speedtest)
   host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
       the same on a simulated board
 
@@ -95,7 +97,13 @@ def command_parser() -> argparse.ArgumentParser:
         help="a shell command before each repeat's idle; its energy is in no figure",
     )
     what.add_argument("--seed", type=int, metavar="N", help="a simulated rig is drawn from it; without, anew")
-    what.add_argument("command", nargs="+", metavar="COMMAND", help="behind --, with its arguments")
+    what.add_argument(
+        "--study",
+        dest="folder",
+        metavar="NAME",
+        help="a study of one folder (speedtest, or a path) in place of COMMAND, which are then its further arguments",
+    )
+    what.add_argument("command", nargs="*", metavar="COMMAND", help="behind --, with its arguments")
     _rig(parser)
     _how(parser)
     return parser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -23,6 +23,8 @@ from opjoule.studies.ycsb.properties import FASTEST_PER_S, find_workload, worklo
 SEED = 1
 """Of keys, values and order, where none is asked for."""
 ROOT = Path(__file__).resolve().parents[3]
+STUDIES = ROOT / "host" / "opjoule" / "studies"
+MARKS = "loader-cpp/probe/opjoule_marks.py"
 
 
 def make_plan(options: argparse.Namespace, medium: str | None = None) -> Plan:
@@ -81,7 +83,12 @@ def _ycsb(options: argparse.Namespace) -> YcsbStudy:
 
 
 def _command(options: argparse.Namespace) -> CommandStudy:
-    return CommandStudy(tuple(options.command), tuple(options.file), options.before or "")
+    if options.folder is None:
+        return CommandStudy(tuple(options.command), tuple(options.file), before=options.before or "")
+    own = STUDIES / options.folder
+    folder = own if own.is_dir() else Path(options.folder)
+    study = CommandStudy.of_folder(folder, ROOT / MARKS, options.command)
+    return replace(study, files=(*study.files, *options.file), before=options.before or "")
 
 
 def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:

@@ -16,7 +16,12 @@ _SPARE: Final = 1.5
 
 
 def short_run_warnings(
-    runs: Sequence[Phase], period_ns: int, operations: float, run_s: float | None = None
+    runs: Sequence[Phase],
+    period_ns: int,
+    operations: float,
+    run_s: float | None = None,
+    *,
+    counted: bool = True,
 ) -> list[str]:
     """One line if the shortest run is too short for a figure to be trusted, none otherwise.
 
@@ -24,6 +29,7 @@ def short_run_warnings(
         period_ns: distance of the meter's samples [ns].
         operations: mean operations of a run.
         run_s: what --seconds asked for; None where operations were asked for.
+        counted: the operations, or the seconds, are the user's to choose.
     """
     shortest_s = min(run.duration_s for run in runs)
     samples = shortest_s * 1e9 / max(period_ns, 1)
@@ -31,9 +37,8 @@ def short_run_warnings(
         return []
     longer = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
     seconds = max(math.ceil(shortest_s * longer), _COMFORTABLE_S)
-    remedy = f"--seconds {seconds}" + (
-        "" if run_s else f", or --operations {_rounded_up(operations * longer)}"
-    )
+    more = "" if run_s else f", or --operations {_rounded_up(operations * longer)}"
+    remedy = f"--seconds {seconds}{more}" if counted else f"let it work {longer:.2g} times as long"
     return [
         f"the run took {shortest_s:.3g} s with {samples:.0f} samples: too short to stand for more than itself; at "
         f"least {SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {remedy}"

@@ -81,6 +81,7 @@ def build_result(
             trace.period_ns(),
             mean_operations,
             record.contents["asked"].get("seconds"),
+            counted=record.contents["asked"].get("study") != "command",
         )
         + until_warnings(record.contents),
         **({"disturbed": told} if (told := found.get("device", {}).get("disturbance")) else {}),

@@ -13,10 +13,10 @@ from opjoule.units import Measured
 REMEDIES = {
     "gain": "calibrate the sensor: shunt tolerance and gain error are taken from the data sheets",
     "offset": "calibrate the sensor's zero: its offset is taken from the data sheet",
-    "quantisation": "measure longer (--operations) or use a smaller sensor range",
+    "quantisation": "measure longer (more operations) or use a smaller sensor range",
     "voltage": "a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
     "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
-    "alignment": "wire the sync line, or measure longer (--operations)",
+    "alignment": "wire the sync line, or measure longer (more operations)",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
     "baseline": "longer idle phases (--idle 30)",
     "repeats": "more repeats (--repeats 10), and a quieter board",
@@ -67,5 +67,5 @@ def remedies(result: Mapping[str, Any]) -> list[str]:
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U:
-        lines.append("more work (--operations): the energy above idle is small against its uncertainty")
+        lines.append("more work (more operations): the energy above idle is small against its uncertainty")
     return lines

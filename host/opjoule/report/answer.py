@@ -87,7 +87,8 @@ class Answer:
     def subject(self) -> Subject:
         """What was measured."""
         asked, found = self.run.get("asked", {}), self.run.get("found", {})
-        of_command = asked.get("study") == "command" and str(asked.get("command", ["?"])[0])
+        planned = (self.run.get("plan") or {}).get("study") or {}
+        of_command = planned.get("called") or (planned.get("command") or [""])[0]
         name = of_command or str(asked.get("db") or "unknown database")
         titles = {database.name: database.title for database in known_databases()}
         return Subject(

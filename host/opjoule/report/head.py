@@ -30,7 +30,8 @@ def workload_words(run: Mapping[str, Any]) -> str:
     """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
     asked: Mapping[str, Any] = run.get("asked", {})
     if asked.get("study") == "command":
-        return shlex.join(map(str, asked.get("command") or []))
+        study = (run.get("plan") or {}).get("study") or {}
+        return shlex.join(map(str, study.get("command") or asked.get("command") or []))
     effective: Mapping[str, Any] = _loader(run).get("workload") or {}
     words = [f"workload {asked['workload']}"] if asked.get("workload") else []
     distribution = effective.get("requestdistribution") or asked.get("distribution")

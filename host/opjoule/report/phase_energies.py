@@ -7,27 +7,33 @@ from typing import Any, Final
 
 from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE, rounded_quantity
+from opjoule.report.rounding import rounded
 from opjoule.units import Missing, from_json
 
 COLUMNS: Final = (
-    ("marginal_energy_j", "above idle"),
-    ("energy_j", "in all"),
-    ("duration_s", "time"),
-    ("operations", "operations"),
-    ("marginal_energy_per_operation_j", "per operation"),
+    ("marginal_energy_j", "above idle", True),
+    ("energy_j", "in all", False),
+    ("duration_s", "time", False),
+    ("operations", "operations", False),
+    ("marginal_energy_per_operation_j", "per operation", True),
 )
-"""Keys below `by_phase.NAME` of result.json, and their headings."""
-HEAD: Final = ("phase", *(heading for _, heading in COLUMNS))
+"""Keys below `by_phase.NAME` of result.json, their headings, and whether the uncertainty is shown beside them."""
+HEAD: Final = ("phase", *(heading for _, heading, _ in COLUMNS))
 
 
 def phase_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """One row a phase, in the order of their first mark: its name and the texts of COLUMNS; none without marks."""
     found: Mapping[str, Mapping[str, Any]] = result.get("by_phase") or {}
-    return [(name, *(_text(figures.get(key)) for key, _ in COLUMNS)) for name, figures in found.items()]
+    return [
+        (name, *(_text(figures.get(key), with_u=with_u) for key, _, with_u in COLUMNS))
+        for name, figures in found.items()
+    ]
 
 
-def _text(entry: Mapping[str, Any] | None) -> str:
+def _text(entry: Mapping[str, Any] | None, *, with_u: bool) -> str:
     quantity = from_json(entry) if entry else Missing("not in result.json")
+    if not with_u and not isinstance(quantity, Missing):
+        return str(rounded(quantity.value, None, quantity.unit))
     shown = rounded_quantity(quantity)
     return NONE if shown is None else str(shown)
 

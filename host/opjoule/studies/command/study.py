@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ class CommandStudy:
     command: tuple[str, ...]
     files: tuple[Path, ...] = ()
     """Copied to the board before anything is measured."""
+    called: str = ""
+    """What it is, where that is more than its command line."""
     before: str = ""
     """A shell command on the board before each repeat's idle; its energy is in no figure."""
 
@@ -43,25 +46,47 @@ class CommandStudy:
         if len(set(names)) < len(names):
             raise BadInput("two files of --file have the same name; on the board they lie in one folder")
 
+    @classmethod
+    def of_folder(cls, folder: Path, marks: Path, arguments: Sequence[str]) -> CommandStudy:
+        """A study that is a folder: study.toml with title, command and files.
+
+        Args:
+            marks: opjoule_marks.py, which comes along.
+            arguments: further ones, behind those of study.toml.
+        Raises: BadInput: there is no study.toml, or it is none.
+        """
+        path = folder / "study.toml"
+        try:
+            described = tomllib.loads(path.read_text())
+            command, files = list(described["command"]), list(described.get("files", []))
+            title = str(described["title"])
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror}; a study's folder holds a study.toml") from None
+        except (ValueError, KeyError, TypeError) as error:
+            raise BadInput(f"{path} is no study: it needs title and command ({error})") from None
+        if not all(isinstance(part, str) for part in [*command, *files]):
+            raise BadInput(f"{path} is no study: command and files are lists of words")
+        return cls((*command, *arguments), (*(folder / name for name in files), marks), title)
+
     @property
     def label(self) -> str:
         """command, and the program's own name."""
-        own = Path(self.command[0]).name
+        own = self.files[0].parent.name if self.called else Path(self.command[0]).name
         return "command-" + "".join(letter if letter.isalnum() else "-" for letter in own)[:32]
 
     @property
     def title(self) -> str:
-        """The command as one would type it."""
-        return shlex.join(self.command)
+        """What it is called, or the command as one would type it."""
+        return self.called or shlex.join(self.command)
 
     def words(self) -> dict[str, str]:
         """What happens in the phases that run something."""
-        return {"prepare": self.before, "run": self.title}
+        return {"prepare": self.before, "run": shlex.join(self.command)}
 
     def settings(self) -> list[tuple[str, str]]:
         """What is set, in words, for the plan that is shown."""
         files = [("files", ", ".join(map(str, self.files)))] if self.files else []
-        return [("command", self.title), *files]
+        return [("command", shlex.join(self.command)), *files]
 
     def steps(self) -> list[Step]:
         """The command with what lies around it."""
@@ -125,5 +150,6 @@ class CommandStudy:
             "name": self.name,
             "command": list(self.command),
             "files": [str(file) for file in self.files],
+            "called": self.called,
             "before": self.before,
         }
