@@ -52,6 +52,30 @@ TEST_CASE("a command has no stdin, a group of its own, default signals and the p
   CHECK(probe.wait() == 0);
 }
 
+TEST_CASE("a command's phase is marked from before its start to after its end") {
+  const Folder folder;
+  ServingProbe probe(folder / "");
+  probe.ask("files all");
+  CHECK(Probe(run(folder, "job", {"--phase", "work"}, shell("sleep 0.05"))).wait() == 0);
+  const auto is_mark = [](const Json& json) { return json.contains("mark"); };
+  const Json begin = probe.until(is_mark);
+  const Json end = probe.until(is_mark);
+  CHECK(begin["mark"] == "phase-begin");
+  CHECK(end["mark"] == "phase-end");
+  CHECK(begin["name"] == "work");
+  CHECK(end["board_ns"].get<int64_t>() - begin["board_ns"].get<int64_t>() >= 50'000'000);
+}
+
+TEST_CASE("the socket of the marks may have a longer path than the kernel takes for one") {
+  const Folder folder;
+  const std::string deep = folder / std::string(150, 'x');
+  ServingProbe probe(deep);
+  probe.ask("files all");
+  CHECK(Probe({"mark", "--marks", deep + "/marks", "phase", "begin", "far"}).wait() == 0);
+  const auto is_mark = [](const Json& json) { return json.contains("mark"); };
+  CHECK(probe.until(is_mark)["name"] == "far");
+}
+
 TEST_CASE("wrong options are refused before anything is started") {
   const Folder folder;
   const std::pair<Arguments, const char*> wrong[] = {
@@ -74,7 +98,6 @@ TEST_CASE("wrong options are refused before anything is started") {
     CHECK(line.starts_with("probe: "));
     CHECK(probe.exit_code() == 2);
   }
-  std::filesystem::remove_all("/" + std::string(200, 'x'));
 }
 
 TEST_CASE("a tag is used once") {

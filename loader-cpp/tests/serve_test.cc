@@ -59,15 +59,28 @@ TEST_CASE("what is no request is answered with why, and it goes on") {
   const Folder folder;
   ServingProbe probe(folder / "");
   for (const std::string line :
-       {"", "clocks", "files", "files a/b", "files ..", "files a b", "signature 2 100",
+       {"clocks", "files", "files a/b", "files ..", "files a b", "signature 2 100",
         "signature 10 0", "signature 10 x", "drain", "drain soon", "drain 5", "pending 1"}) {
     probe.write(line + "\n");
     const Json error = probe.answer("error");
     CHECK(error["line"] == line);
     CHECK(!error["error"].get<std::string>().empty());
   }
+  probe.write("\n\n");  // beats, which nothing answers
   probe.ask("clock");
   CHECK(probe.exit_code() == 0);
+}
+
+TEST_CASE("a board that is its watched processes has their counters and no others") {
+  const Folder folder;
+  ServingProbe probe(folder / "", {"--scope", "processes", "--period-ms", "10"});
+  probe.ask("files all");
+  probe.ask("files rest");
+  const std::vector<std::string> rows = folder.lines("all.system.csv");
+  REQUIRE(rows.size() > 1);
+  const std::string& row = rows[1];
+  // cpu_busy_s, the process's, its bytes, the device's, dirty: nothing is watched
+  CHECK_MESSAGE(row.substr(row.find(',')).starts_with(",0.00,0.000000,0,0,0,0,0,"), row);
 }
 
 TEST_CASE("a second probe in the same folder is refused; one after a killed one is not") {
