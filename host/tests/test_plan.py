@@ -1,11 +1,12 @@
 """The plan: names resolved, values checked, before anything is touched."""
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan
+from opjoule.cli.planning import make_plan, plan_again
 from opjoule.errors import BadInput
 from opjoule.studies.ycsb.properties import find_workload, parse_properties, workload_properties
 
@@ -122,3 +123,54 @@ def test_a_command_is_planned_with_its_own_phases():
     plan = make_plan(asked.options)
     assert [name for name, _ in plan.phases()] == ["idle", "run", "settle", "idle"]
     assert plan.study.label == "command-sleep"
+
+
+def saved(tmp_path, *argv: str) -> Path:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan_of(*argv).to_json()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["--workload", "d", "--records", "7", "--threads", "3", "--no-harness"],
+        ["--seconds", "4", "--until-u", "3%"],
+    ],
+)
+def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):
+    asked = arguments.parse(["again", str(saved(tmp_path, *argv))]).options
+    again = plan_again(asked.plan, {})
+    assert again.to_json() == plan_of(*argv).to_json()
+    assert again.sha256 == plan_of(*argv).sha256
+    assert (asked.device, asked.simulate, asked.db) == ("rpi4", True, "leveldb")
+
+
+def test_a_command_s_plan_is_the_same_plan_again(tmp_path):
+    options = arguments.parse(["command", "--device", "rpi4", "--simulate", "--study", "speedtest"]).options
+    plan = make_plan(options)
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"plan": plan.to_json()}))
+    assert plan_again(path, {}).sha256 == plan.sha256
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda plan: plan.clear(), "holds no plan"),
+        (lambda plan: plan["schema"].update(version=99), "version 99"),
+        (lambda plan: plan["study"].update(database="nothing"), "unknown database 'nothing'"),
+        (lambda plan: plan["study"]["workload"].update(text="recordcount=1"), "another checksum"),
+        (lambda plan: plan.update(study=[1]), "holds no plan"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_one_line(tmp_path, change, says):
+    path = saved(tmp_path)
+    plan = json.loads(path.read_text())
+    change(plan)
+    path.write_text(json.dumps(plan))
+    with pytest.raises(BadInput, match=says):
+        plan_again(path, {})
+    with pytest.raises(BadInput, match="No such file"):
+        plan_again(tmp_path / "nothing", {})

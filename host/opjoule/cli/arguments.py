@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,10 +16,22 @@ from typing import NoReturn
 from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.failures import one_line
-from opjoule.cli.measure_arguments import command_parser, measure_parser
+from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
 
 FIRST_COMMAND = "host/measure.py --db leveldb --device rpi4 --simulate"
-COMMANDS = ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board", "command")
+COMMANDS = (
+    "init",
+    "record",
+    "import",
+    "doctor",
+    "report",
+    "verify",
+    "restore",
+    "virtual-board",
+    "command",
+    "again",
+)
+MEASURING = {"command": command_parser, "again": again_parser}
 
 
 @dataclass(frozen=True)
@@ -36,8 +49,8 @@ class Asked:
 
 def parse(argv: list[str]) -> Asked:
     """Parses one command line; argparse exits with status 2 and one line on a mistake."""
-    is_command = argv[:1] == ["command"]
-    if argv and argv[0] in COMMANDS and not is_command:
+    measuring = MEASURING.get(argv[0]) if argv else None
+    if argv and argv[0] in COMMANDS and not measuring:
         parser = {
             "init": _init,
             "record": _record,
@@ -58,11 +71,13 @@ def parse(argv: list[str]) -> Asked:
         )
     if argv == ["help"]:
         argv = ["--help"]
-    if argv and not is_command and not argv[0].startswith("-"):
+    if argv and not measuring and not argv[0].startswith("-"):
         _unknown(argv[0])
     if not argv:
         measure_parser().error(f"nothing is asked for; to begin: {FIRST_COMMAND}")
-    options = command_parser().parse_args(argv[1:]) if is_command else measure_parser().parse_args(argv)
+    options = measuring().parse_args(argv[1:]) if measuring else measure_parser().parse_args(argv)
+    if options.study == "again":
+        _look_ahead(options)
     if options.dry_run:
         return Asked("measure", loader=False, options=options)
     virtual = options.device == "virtual"
@@ -74,6 +89,19 @@ def parse(argv: list[str]) -> Asked:
         board=board_architecture(options),
         options=options,
     )
+
+
+def _look_ahead(options: argparse.Namespace) -> None:
+    """What set-up has to know of a plan that is read later; a mistake in it is told then."""
+    path = options.plan / "run.json" if options.plan.is_dir() else options.plan
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        plan = contents.get("plan", contents)
+        options.device, options.simulate = str(plan["device"]), bool(plan["simulated"])
+        options.generator = str(plan["study"].get("generator", options.generator))
+        options.db = plan["study"].get("database")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
 
 
 def _unknown(word: str) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import secrets
 import sys
@@ -20,10 +21,12 @@ from opjoule.cli.planning import (
     ROOT,
     SEED,
     Desk,
+    asked_of,
     clock_evidence,
     desk_supply,
     desk_warnings,
     make_plan,
+    plan_again,
     show_plan,
 )
 from opjoule.devices.board import Board
@@ -48,10 +51,14 @@ from opjoule.studies.ycsb.properties import parse_properties
 def run_measure(options: argparse.Namespace) -> int:
     """The main job: plan, rig, measurement, summary; one medium after the other where --storage names several."""
     options.rig_seed = _rig_seed(options)
-    plans = [make_plan(options, medium) for medium in asked_media(options.storage)]
+    plans = (
+        [plan_again(options.plan, asked_of(options))]
+        if options.study == "again"
+        else [make_plan(options, medium) for medium in asked_media(options.storage)]
+    )
     plan, several = plans[0], len(plans) > 1
     disturbance = find_disturbance(options.disturb) if options.disturb else None
-    if disturbance and options.simulate:
+    if disturbance and plan.simulated and plan.profile.name != "virtual":
         raise BadInput("--disturb needs a board: the simulated board consists of the workload alone")
     if plan.simulated:
         _check_simulated(plan, options)
@@ -62,6 +69,10 @@ def run_measure(options: argparse.Namespace) -> int:
     directory = options.out or new_directory(
         ROOT / "runs", replace(plan, medium="media") if several else plan
     )
+    if options.dry_run and options.json:
+        for each in plans:
+            print(json.dumps({**each.to_json(), "sha256": each.sha256}, indent=1))
+        return 0
     if options.dry_run:
         for each in plans:
             _show(each, rig, options, directory)
@@ -229,7 +240,7 @@ def _open_rig(
         builds=ROOT / "build",
         sync=options.sync,
         state=_state(rig, plan, options),
-        database=options.db or "",
+        database=plan.study.engine,
         disturbance=disturbance,
     )
     with closing(board):

@@ -21,6 +21,7 @@ examples:
 
 other commands:
   host/measure.py command   measure any program on the board, as a whole and in the phases it marks
+  host/measure.py again     measure once more what a record's plan says
   host/measure.py init      write rig.toml by asking
   host/measure.py doctor    check everything that can be checked, and say how to mend it
   host/measure.py restore   put a board back after a measurement that was cut off
@@ -109,6 +110,37 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def again_parser() -> argparse.ArgumentParser:
+    """The parser of `measure.py again`."""
+    parser = Parser(
+        prog="measure.py again",
+        description="Measures once more what a record's plan says, here or on another rig: the same study, board, "
+        "medium, repeats and idle. Two records of one plan_sha256 did the same.",
+        epilog="examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"
+        "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(
+        study="again", simulate=False, storage=None, generator="loader", seconds=None, db=None, device=""
+    )
+    parser.add_argument(
+        "plan", type=directory, metavar="RECORD", help="a run record, or a file that holds a plan"
+    )
+    parser.add_argument(
+        "--seed", type=int, metavar="N", help="a simulated rig is drawn from it; without, anew"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    parser.add_argument(
+        "--out", type=directory, metavar="DIR", help="the record's directory (default: a new one)"
+    )
+    parser.add_argument(
+        "--json", action="store_true", help="print result.json on stdout instead of the summary"
+    )
+    _rig(parser, simulate=False)
+    return parser
+
+
 def _what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is measured")
     what.add_argument(
@@ -174,11 +206,12 @@ def _workload(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _rig(parser: argparse.ArgumentParser) -> None:
+def _rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     rig = parser.add_argument_group("the rig")
-    rig.add_argument(
-        "--simulate", action="store_true", help="simulated board and meter; every figure says SIMULATED"
-    )
+    if simulate:
+        rig.add_argument(
+            "--simulate", action="store_true", help="simulated board and meter; every figure says SIMULATED"
+        )
     rig.add_argument(
         "--meter",
         metavar="KIND:PLACE",
@@ -256,7 +289,9 @@ def _how(parser: argparse.ArgumentParser) -> None:
         action=argparse.BooleanOptionalAction,
         help="play a busy and idle pattern before and after, found again in the trace (default: without a sync line)",
     )
-    how.add_argument("--dry-run", action="store_true", help="print the plan and stop")
+    how.add_argument(
+        "--dry-run", action="store_true", help="print the plan, with --json as a value, and stop"
+    )
     how.add_argument(
         "--out",
         type=directory,

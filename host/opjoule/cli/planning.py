@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +19,7 @@ from opjoule.errors import BadInput
 from opjoule.measurement.plan import IDLE_S, SIMULATED_IDLE_S, Plan
 from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
 from opjoule.studies.command import CommandStudy
+from opjoule.studies.interface import Study
 from opjoule.studies.ycsb import YcsbStudy
 from opjoule.studies.ycsb.core import YcsbCore
 from opjoule.studies.ycsb.properties import FASTEST_PER_S, find_workload, workload_properties
@@ -47,8 +51,38 @@ def make_plan(options: argparse.Namespace, medium: str | None = None) -> Plan:
         settle_limit_s=options.settle_limit,
         simulated=simulated,
         signature=options.signature,
-        asked={key: _plain(value) for key, value in vars(options).items()},
+        asked=asked_of(options),
     )
+
+
+def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
+    """The plan of a record, or of a file that holds one, to be measured again.
+
+    Raises: BadInput: there is none, or it cannot be carried out here.
+    """
+    path = record / "run.json" if record.is_dir() else record
+    try:
+        contents = json.loads(path.read_text())
+        entry = contents.get("plan", contents)
+        study: Study
+        if entry["study"]["name"] == CommandStudy.name:
+            study = CommandStudy.from_json(entry["study"])
+        else:
+            study = YcsbStudy.from_json(entry["study"], ROOT / "build" / "workloads", ROOT / "build" / "ycsb")
+        return Plan.from_json(entry, study, {**asked, "study": study.name, "db": study.engine or None})
+    except OSError as error:
+        raise BadInput(
+            f"{path}: {error.strerror}; give a record, or a plan that --dry-run --json wrote"
+        ) from None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise BadInput(
+            f"{path} holds no plan: records from before plans were written down have none"
+        ) from None
+
+
+def asked_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The user's own words, for run.json."""
+    return {key: _plain(value) for key, value in vars(options).items()}
 
 
 def _plain(value: object) -> object:

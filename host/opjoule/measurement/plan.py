@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from opjoule.devices.profiles import Profile
+from opjoule.devices.profiles import Profile, find_profile
 from opjoule.errors import BadInput
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Study
@@ -84,6 +85,34 @@ class Plan:
             "until_u": self.until_u,
             "repeats_limit": self.repeats_limit,
         }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any], study: Study, asked: Mapping[str, Any]) -> Plan:
+        """The plan that to_json() wrote.
+
+        Args:
+            study: what its study's own reader made of the entry's.
+            asked: the user's own words, for run.json.
+        Raises: BadInput: it is of a newer version, or names what is not known here.
+        """
+        if entry["schema"]["version"] > PLAN_VERSION:
+            raise BadInput(
+                f"the plan is of version {entry['schema']['version']}; this OpJoule knows {PLAN_VERSION}"
+            )
+        profile = find_profile(entry["device"])
+        return cls(
+            study=study,
+            profile=profile,
+            medium=profile.medium(entry["storage"]),
+            idle_s=float(entry["idle_s"]),
+            repeats=int(entry["repeats"]),
+            settle_limit_s=float(entry["settle_limit_s"]),
+            simulated=bool(entry["simulated"]),
+            signature=entry["signature"],
+            until_u=entry["until_u"],
+            repeats_limit=int(entry["repeats_limit"]),
+            asked=dict(asked),
+        )
 
     @property
     def sha256(self) -> str:

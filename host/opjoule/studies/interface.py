@@ -58,6 +58,11 @@ class Study(Protocol):
         ...
 
     @property
+    def engine(self) -> str:
+        """The database that the loader has to know; empty for none."""
+        ...
+
+    @property
     def title(self) -> str:
         """What is measured, in a few words."""
         ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +73,11 @@ class CommandStudy:
         """command, and the program's own name."""
         own = self.files[0].parent.name if self.called else Path(self.command[0]).name
         return "command-" + "".join(letter if letter.isalnum() else "-" for letter in own)[:32]
+
+    @property
+    def engine(self) -> str:
+        """The loader is not needed."""
+        return ""
 
     @property
     def title(self) -> str:
@@ -153,3 +158,9 @@ class CommandStudy:
             "called": self.called,
             "before": self.before,
         }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> CommandStudy:
+        """The study that to_json() wrote. Raises: BadInput: a file of it is not here."""
+        files = tuple(Path(file) for file in entry["files"])
+        return cls(tuple(entry["command"]), files, entry.get("called", ""), entry.get("before", ""))

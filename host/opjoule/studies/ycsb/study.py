@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from opjoule.databases import Database
+from opjoule.databases import Database, find_database
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
 from opjoule.record.phases import Role
@@ -39,6 +39,8 @@ class YcsbStudy:
     """Run for so long instead of for a number of operations."""
     generator: YcsbCore | None = None
     """What makes the operations on this computer; None: the loader makes its own."""
+    called: str = ""
+    """The workload file's name, where the file itself has another."""
 
     def __post_init__(self) -> None:
         """Raises: BadInput: properties that cannot be meant, or that do not go together."""
@@ -56,6 +58,11 @@ class YcsbStudy:
     @property
     def label(self) -> str:
         """The database's name."""
+        return self.database.name
+
+    @property
+    def engine(self) -> str:
+        """What the loader has to have been built with."""
         return self.database.name
 
     @property
@@ -195,7 +202,7 @@ class YcsbStudy:
         return {
             "name": self.name,
             "database": self.database.name,
-            "workload": {"name": self.workload.name, "text": text, "sha256": _sha256(text)},
+            "workload": {"name": self.called or self.workload.name, "text": text, "sha256": _sha256(text)},
             "properties": dict(self.properties),
             "threads": self.threads,
             "seed": self.seed,
@@ -203,6 +210,33 @@ class YcsbStudy:
             "run_s": self.run_s,
             "generator": self.generator.name if self.generator else "loader",
         }
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any], folder: Path, jars: Path) -> YcsbStudy:
+        """The study that to_json() wrote.
+
+        Args:
+            folder: the workload file is written there.
+            jars: of YCSB, where it makes the operations.
+        Raises: BadInput: the entry is none.
+        """
+        described = entry["workload"]
+        workload = folder / f"{described['sha256'][:12]}-{Path(described['name']).name}"
+        if _sha256(described["text"]) != described["sha256"]:
+            raise BadInput("the plan's workload was changed: its text has another checksum")
+        folder.mkdir(parents=True, exist_ok=True)
+        workload.write_text(described["text"])
+        return cls(
+            database=find_database(entry["database"]),
+            workload=workload,
+            properties=dict(entry["properties"]),
+            threads=int(entry["threads"]),
+            seed=int(entry["seed"]),
+            harness=bool(entry["harness"]),
+            run_s=entry["run_s"],
+            generator=YcsbCore(jars) if entry["generator"] == YcsbCore.name else None,
+            called=described["name"],
+        )
 
 
 def _sha256(text: str) -> str:
