@@ -95,7 +95,7 @@ def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
     seen = []
 
     def measure_one(plan, place: Path) -> int:
-        seen.append((plan.medium, plan.seed, plan.repeats, plan.asked["storage"]))
+        seen.append((plan.medium, plan.study.seed, plan.repeats, plan.asked["storage"]))
         return measured(plan, place)
 
     assert run_media(plans(), tmp_path / "out", measure_one, seed=1, json=True) == 0
@@ -151,7 +151,7 @@ def test_a_run_with_faults_is_in_the_table_and_named(tmp_path):
 
 def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkeypatch):
     out = tmp_path / "out"
-    run_media(plans(), out, measured, json=False)
+    run_media(plans(), out, measured, seed=1, json=False)
     first = capsys.readouterr().out
     (out / "report.html").unlink()
     monkeypatch.setattr("opjoule.cli.measure.write_report", lambda _: None)

@@ -20,7 +20,8 @@ from opjoule.cli.init import run_init
 from opjoule.cli.leftovers import alone, sweep
 from opjoule.devices.line_process import LINE_MAX, LineProcess
 from opjoule.errors import BadInput
-from opjoule.record.run_record import RunRecord, check_out
+from opjoule.record.directory import check_out
+from opjoule.record.run_record import RunRecord
 from opjoule.trace.csv_import import PAUSE, import_csv
 from opjoule.trace.power_trace import Gap
 

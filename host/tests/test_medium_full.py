@@ -13,7 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
-from opjoule.record.run_record import RESERVE, RunRecord
+from opjoule.record.directory import RESERVE
+from opjoule.record.run_record import RunRecord
 from opjoule.system_errors import naming, replacing
 from opjoule.trace.journal import read_trace
 from rig_session import rig_sim, write_profile

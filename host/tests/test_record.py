@@ -7,7 +7,6 @@ import json
 import pytest
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.errors import BadInput, RecordFault
-from opjoule.record import run_record
 from opjoule.record.result import read_result, result_json, write_result
 from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord
@@ -38,7 +37,7 @@ def test_updates_merge_mappings_and_reach_the_disk(record):
 
 def test_an_update_that_dies_half_way_leaves_the_old_state(record, monkeypatch):
     """The disk fills up between writing and renaming."""
-    monkeypatch.setattr(run_record.os, "fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
+    monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
     with pytest.raises(OSError, match="no space left"):
         record.update(found={"loader": "1.0"})
     assert RunRecord.open(record.directory).contents["found"] == {}

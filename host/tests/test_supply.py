@@ -279,3 +279,13 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "the common breakout's" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
     assert "a warning about the desk." in " ".join(each.text for each in open_answer(out).banners).lower()
+
+
+@pytest.mark.rig
+def test_a_rig_that_ends_before_there_is_a_record_leaves_nothing_in_its_folder(tmp_path):
+    """An empty --out can be given again."""
+    out = tmp_path / "record"
+    out.mkdir()
+    truth, storage = out / "simulator-truth.json", tmp_path / "storage"
+    TwinRig(find_profile("rpi4"), "sd", root=ROOT, storage=storage, truth=truth, seed=5).close()
+    assert not list(out.iterdir())

@@ -16,7 +16,8 @@ from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters.joulescope import joulescope_sensor
 from opjoule.meters.monsoon.models import HVPM, LVPM
 from opjoule.meters.ppk2 import ppk2_sensor
-from opjoule.record.run_record import RunRecord, check_out
+from opjoule.record.directory import check_out
+from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
 from opjoule.report.trace_summary import print_trace
 from opjoule.trace.csv_import import ImportedTrace, import_csv

@@ -8,7 +8,7 @@ import os
 import secrets
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,10 @@ from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.measurement.collection import Evidence, collect
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
-from opjoule.measurement.session import measure, new_directory
+from opjoule.measurement.session import directory_name, measure
 from opjoule.measurement.trace_result import conclude_trace
-from opjoule.record.run_record import RunRecord, check_out, reading
+from opjoule.record.directory import check_out, free_directory, made_directory
+from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.html import write_report
 from opjoule.report.media import INDEX as MEDIA_INDEX
 from opjoule.report.media import print_media, read_index, write_media_report
@@ -66,9 +67,8 @@ def run_measure(options: argparse.Namespace) -> int:
     for each in plans:
         if rig:
             described_medium(rig, each.profile, each.medium)
-    directory = options.out or new_directory(
-        ROOT / "runs", replace(plan, medium="media") if several else plan
-    )
+    base = ROOT / "runs" / directory_name(replace(plan, medium="media") if several else plan)
+    directory = options.out or free_directory(base)
     if options.dry_run and options.json:
         for each in plans:
             print(json.dumps({**each.to_json(), "sha256": each.sha256}, indent=1))
@@ -80,7 +80,7 @@ def run_measure(options: argparse.Namespace) -> int:
     check_out(directory)
     for line in desk_warnings(plan, rig, options):
         print(f"measure.py: warning: {line}", file=sys.stderr)
-    with _alone():
+    with _alone(), nullcontext(options.out) if options.out else made_directory(base) as directory:
         if several:
             return run_media(
                 plans,
@@ -89,9 +89,9 @@ def run_measure(options: argparse.Namespace) -> int:
                 seed=SEED if options.seed is None else options.seed,
                 json=options.json,
             )
-        record, directory = _measure_again(plan, rig, options, directory)
-    _tell(record, options, directory)
-    _tell_truth(plan, options, directory)
+        record, place = _measure_again(plan, rig, options, directory)
+    _tell(record, options, place)
+    _tell_truth(plan, options, place)
     return exit_status(record)
 
 

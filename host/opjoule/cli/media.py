@@ -16,6 +16,7 @@ from pathlib import Path
 
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
 from opjoule.measurement.plan import Plan
+from opjoule.record.directory import check_out, held
 from opjoule.report.media import MediumRun, look, print_media, write_index, write_media_report
 from opjoule.system_errors import of_system
 
@@ -59,9 +60,19 @@ def run_media(
         folder: an empty or new directory for all records, media.json and report.html.
         seed: of the order in which the media come.
         measure_one: measures one plan into one directory; gives its exit status.
+    Raises: BadInput: another measurement has the folder, or is about to.
     Returns: 0 if every run came to its end without a fault, otherwise the status of the first that did not, or 6
         where all came to their end.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        check_out(folder)  # once more: from here on it is this process's
+        return _run_held(plans, folder, measure_one, seed=seed, json=json)
+
+
+def _run_held(
+    plans: Sequence[Plan], folder: Path, measure_one: Callable[[Plan, Path], int], *, seed: int, json: bool
+) -> int:
     by_name = {plan.medium: plan for plan in plans}
     order = media_order(list(by_name), plans[0].repeats, seed)
     runs = [

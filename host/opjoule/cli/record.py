@@ -15,7 +15,8 @@ from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters import open_meter
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter, sensor_entries
-from opjoule.record.run_record import RunRecord, check_out
+from opjoule.record.directory import check_out
+from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
 from opjoule.report.trace_summary import print_trace
 

@@ -32,15 +32,11 @@ from opjoule.report.html import write_report
 from opjoule.system_errors import of_system
 
 
-def new_directory(folder: Path, plan: Plan) -> Path:
-    """A directory for a new record, named by time, study, board and medium."""
+def directory_name(plan: Plan) -> str:
+    """What the directory of a record that is begun now is called: time, study, board and medium."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     suffix = "-simulated" if plan.simulated else ""
-    base = folder / f"{stamp}-{plan.study.label}-{plan.profile.name}-{plan.medium}{suffix}"
-    candidate, number = base, 2
-    while candidate.exists():
-        candidate, number = base.with_name(f"{base.name}-{number}"), number + 1
-    return candidate
+    return f"{stamp}-{plan.study.label}-{plan.profile.name}-{plan.medium}{suffix}"
 
 
 def measure(

@@ -8,16 +8,15 @@ figure is taken from it. Every file of the record is listed in docs/reference/ru
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Literal
 
-from opjoule.errors import BadInput, NewerSchema, RecordFault
+from opjoule.errors import NewerSchema, RecordFault
+from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
 from opjoule.record.json_file import read_json, write_json
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
 from opjoule.system_errors import NO_ROOM
@@ -34,9 +33,6 @@ NOT_COVERED = (
     "simulator-imperfections.json",
 )
 """Files without a checksum: the first has its own, the second can be made anew, the rest belongs to the simulator."""
-RESERVE = "reserve.tmp"
-RESERVE_BYTES = 1 << 17
-"""More than run.json takes, which is written anew before it replaces the old one."""
 Status = Literal["partial", "complete", "failed"]
 STATUSES: tuple[Status, ...] = ("partial", "complete", "failed")
 
@@ -56,14 +52,9 @@ class RunRecord:
         Args:
             asked: what the user asked for, JSON values.
             simulated: True if any number of the run comes from the simulated rig.
-        Raises: BadInput: the directory holds a record already; raw data is never overwritten.
+        Raises: BadInput: another record has the directory, or is about to; raw data is never overwritten.
         """
-        if (directory / "run.json").exists():
-            raise BadInput(f"{directory} already holds a run record: choose another --out")
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-        except OSError as fault:
-            raise BadInput(f"cannot create {directory}: {fault.strerror}: choose another --out") from None
+        take(directory)
         record = cls(
             directory,
             {
@@ -75,8 +66,12 @@ class RunRecord:
                 "faults": [],
             },
         )
-        record._write()
-        _reserve(directory)
+        try:
+            record._write()
+        except BaseException:
+            give_up_reserve(directory)
+            raise
+        fill_reserve(directory)
         return record
 
     @classmethod
@@ -141,7 +136,7 @@ class RunRecord:
             self._write()
         except OSError as error:
             if error.errno in NO_ROOM:
-                self.path(RESERVE).unlink(missing_ok=True)
+                give_up_reserve(self.directory)
             with suppress(OSError):
                 self._write()
 
@@ -154,7 +149,7 @@ class RunRecord:
         """The last word on the run: final status and the SHA-256 of every file; none of them changes from then on."""
         if status not in STATUSES:
             raise ValueError(f"status '{status}' is none of {', '.join(STATUSES)}")
-        self.path(RESERVE).unlink(missing_ok=True)
+        give_up_reserve(self.directory)
         self._contents.pop("checksums", None)
         self._problems = dict(self._contents.get("damaged", {}))
         self.update(checksums=checksums(self.directory), status=status)
@@ -170,15 +165,8 @@ class RunRecord:
 
         Raises: BadInput: another process holds it.
         """
-        descriptor = os.open(self.directory, os.O_RDONLY)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise BadInput(f"{self.directory} is being written: its measurement still runs") from None
+        with held(self.directory):
             yield
-        finally:
-            os.close(descriptor)
 
     def verify(self) -> list[str]:
         """One line for each file that is missing or differs from its checksum; empty when all is well.
@@ -235,33 +223,6 @@ class RunRecord:
         write_json(self.directory / "run.json", self._contents)
 
 
-def check_out(directory: Path) -> None:
-    """Is a directory fit for a new record: absent or empty, and not where nothing can be written?
-
-    Raises: BadInput: it is not; says why.
-    """
-    try:
-        if (directory / "run.json").exists():
-            raise BadInput(f"{directory} already holds a run record: choose another --out")
-        if directory.exists() and not directory.is_dir():
-            raise BadInput(f"{directory} is a file, a record is a directory: choose another --out")
-        if directory.is_dir() and any(directory.iterdir()):
-            raise BadInput(
-                f"{directory} is not empty, a record has a directory of its own: choose another --out"
-            )
-        there = next(
-            (each for each in (directory, *directory.absolute().parents) if each.exists()), directory
-        )
-    except OSError as fault:
-        raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
-    if not there.is_dir():
-        raise BadInput(f"{directory} cannot be made: {there} is a file: choose another --out")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise BadInput(
-            f"{directory} cannot be written: {there} is not writable for you: choose another --out"
-        )
-
-
 @contextmanager
 def reading(directory: Path) -> Iterator[None]:
     """Around whatever reads a record: content that no run writes is one line, not a traceback.
@@ -286,12 +247,6 @@ def _digest(contents: Mapping[str, Any]) -> str:
     as_read = json.loads(json.dumps(rest))  # keys are text and tuples are lists then, as they are when read
     text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _reserve(directory: Path) -> None:
-    """Keeps some room, so that run.json can still say why a run ended when its medium is full."""
-    with (directory / RESERVE).open("wb") as file, suppress(OSError):  # some file systems cannot reserve
-        os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
 
 def checksums(directory: Path) -> dict[str, str]:

@@ -114,7 +114,7 @@ class SimulatedSupply:
     def _tell(self) -> None:
         """Puts the truth into the record, once nothing more is estimated."""
         record = self._truth.parent
-        if not record.is_dir() or not (self.folder / "truth.json").exists():
+        if not (record / "run.json").exists() or not (self.folder / "truth.json").exists():
             return
         written = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
         for name, target in written.items():

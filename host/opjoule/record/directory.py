@@ -1,0 +1,138 @@
+"""A record's directory: fit for a new record, made once, and held by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from opjoule.errors import BadInput
+
+RUN: Final = "run.json"
+RESERVE: Final = "reserve.tmp"
+"""Made by the process that takes the directory for its record; holds the room that run.json may need in the end."""
+RESERVE_BYTES: Final = 1 << 17
+"""More than run.json takes, which is written anew before it replaces the old one."""
+
+
+def check_out(directory: Path) -> None:
+    """Is a directory fit for a new record: absent or empty, and not where nothing can be written?
+
+    Raises: BadInput: it is not; says why.
+    """
+    try:
+        _check_free(directory)
+        if directory.exists() and not directory.is_dir():
+            raise BadInput(f"{directory} is a file, a record is a directory: choose another --out")
+        if directory.is_dir() and any(directory.iterdir()):
+            raise BadInput(
+                f"{directory} is not empty, a record has a directory of its own: choose another --out"
+            )
+        there = next(
+            (each for each in (directory, *directory.absolute().parents) if each.exists()), directory
+        )
+    except OSError as fault:
+        raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
+    if not there.is_dir():
+        raise BadInput(f"{directory} cannot be made: {there} is a file: choose another --out")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise BadInput(
+            f"{directory} cannot be written: {there} is not writable for you: choose another --out"
+        )
+
+
+def _check_free(directory: Path) -> None:
+    if (directory / RUN).exists():
+        raise BadInput(f"{directory} already holds a run record: choose another --out")
+
+
+def free_directory(base: Path) -> Path:
+    """The first of `base`, `base-2`, `base-3`, ... that is not there; it is not made."""
+    return next(each for each in _numbered(base) if not each.exists())
+
+
+@contextmanager
+def made_directory(base: Path) -> Iterator[Path]:
+    """Makes the first of `base`, `base-2`, ... that nobody else has made; removed in the end where it stayed empty.
+
+    Raises: OSError: it cannot be made.
+    """
+    base.parent.mkdir(parents=True, exist_ok=True)
+    for directory in _numbered(base):
+        with suppress(FileExistsError):
+            directory.mkdir()
+            break
+    try:
+        yield directory
+    finally:
+        with suppress(OSError):
+            directory.rmdir()
+
+
+def _numbered(base: Path) -> Iterator[Path]:
+    yield base
+    for number in itertools.count(2):
+        yield base.with_name(f"{base.name}-{number}")
+
+
+def take(directory: Path) -> None:
+    """Makes a directory, where it is not there yet, and takes it for a new record; only one process can.
+
+    Raises: BadInput: it cannot be made, holds a record, or another process has just taken it.
+    """
+    _check_free(directory)
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        taken = _made(directory / RESERVE)
+    except OSError as fault:
+        raise BadInput(f"cannot create {directory}: {fault.strerror}: choose another --out") from None
+    if not taken:
+        raise BadInput(
+            f"{directory} was taken by another measurement, or one was killed there: choose another --out"
+        )
+    try:
+        _check_free(directory)  # once more: a record may have begun and ended in between
+    except BadInput:
+        give_up_reserve(directory)
+        raise
+
+
+def _made(file: Path) -> bool:
+    """Makes an empty file; False where there is one."""
+    try:
+        file.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def fill_reserve(directory: Path) -> None:
+    """Keeps some room, so that run.json can still say why a run ended when its medium is full."""
+    with (directory / RESERVE).open("r+b") as file, suppress(OSError):  # some file systems cannot reserve
+        os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
+
+
+def give_up_reserve(directory: Path) -> None:
+    """Frees the room that was kept."""
+    (directory / RESERVE).unlink(missing_ok=True)
+
+
+@contextmanager
+def held(directory: Path) -> Iterator[None]:
+    """Marks a directory as being written by this process, until the end of the block or of the process.
+
+    Raises: BadInput: another process holds it.
+    """
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise BadInput(f"{directory} is being written: its measurement still runs") from None
+        yield
+    finally:
+        os.close(descriptor)
