@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -45,18 +45,3 @@ def naming(path: Path) -> Iterator[None]:
         if error.filename is not None or error.errno is None:
             raise
         raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file that takes the place of `path` at the end; one that cannot be finished leaves no trace."""
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except BaseException as error:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(temporary):
-            raise OSError(error.errno, error.strerror, str(path)) from error
-        raise

@@ -13,10 +13,11 @@ import pyarrow as pa
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
-from opjoule.operations.tables import write_operations, write_parquet
+from opjoule.operations.tables import write_operations
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import TraceJournal, to_parquet
+from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import Gap
 
 PERIOD_NS = 1_064_000

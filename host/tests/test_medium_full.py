@@ -13,9 +13,10 @@ import time
 from pathlib import Path
 
 import pytest
+from opjoule.files import replacing
 from opjoule.record.directory import RESERVE
 from opjoule.record.run_record import RunRecord
-from opjoule.system_errors import naming, replacing
+from opjoule.system_errors import naming
 from opjoule.trace.journal import read_trace
 from rig_session import rig_sim, write_profile
 from test_devices_measurement import LoopbackRig

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,9 @@ from opjoule.operations.board_files import read_events, read_system, sync_edges
 from opjoule.operations.latency import latency_by_kind_s, latency_s
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.operations.schemas import EVENTS, SYSTEM
-from opjoule.operations.tables import read_operations, read_parquet, write_operations, write_parquet
+from opjoule.operations.tables import read_operations, read_parquet, write_operations
+from opjoule.trace import parquet_file
+from opjoule.trace.parquet_file import write_parquet
 
 
 def some_operations(count, seed=0):
@@ -37,9 +40,20 @@ def rows(table):
     ]
 
 
+@pytest.mark.parametrize(("parts", "groups"), [([], []), ([30] * 7, [100, 20, 90]), ([250], [100, 100, 50])])
+def test_small_parts_of_a_parquet_file_share_a_row_group(tmp_path, monkeypatch, parts, groups):
+    monkeypatch.setattr(parquet_file, "ROW_GROUP_ROWS", 100)
+    path, schema = tmp_path / "numbers.parquet", pa.schema([("number", pa.int64())])
+    write_parquet(path, schema, (pa.table({"number": [*range(rows)]}, schema) for rows in parts))
+    file = pq.ParquetFile(path)
+    assert file.read().column("number").to_pylist() == [number for rows in parts for number in range(rows)]
+    assert [file.metadata.row_group(each).num_rows for each in range(file.num_row_groups)] == groups
+
+
 @pytest.mark.parametrize("count", [0, 1, 100, 250])
 def test_operations_come_back_from_parquet_in_row_groups(tmp_path, monkeypatch, count):
-    monkeypatch.setattr(tables, "ROW_GROUP_ROWS", 100)
+    for module in (tables, parquet_file):
+        monkeypatch.setattr(module, "ROW_GROUP_ROWS", 100)
     path = tmp_path / "operations.parquet"
     write_operations(path, some_operations(count))
     assert rows(read_operations(path)) == rows(some_operations(count))

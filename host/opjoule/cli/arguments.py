@@ -6,7 +6,6 @@ It is read twice: before set-up (so that --help and a mistyped option need no se
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import sys
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from opjoule.cli.argument_types import Parser, directory, positive, seconds, vol
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
+from opjoule.suggestion import suggestion
 
 FIRST_COMMAND = "host/measure.py --db leveldb --device rpi4 --simulate"
 COMMANDS = (
@@ -105,8 +105,7 @@ def _look_ahead(options: argparse.Namespace) -> None:
 
 
 def _unknown(word: str) -> NoReturn:
-    near = difflib.get_close_matches(word, COMMANDS, 1)
-    hint = f"did you mean '{near[0]}'? " if near else ""
+    hint = suggestion(word, COMMANDS)
     print(
         f"measure.py: unknown command '{one_line(word)}': {hint}there are {', '.join(COMMANDS)}; without one it "
         "measures: --db NAME --device NAME",

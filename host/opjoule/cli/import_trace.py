@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ import numpy as np
 
 from opjoule.energy.sensor import SensorModel, ina219_breakout
 from opjoule.errors import BadInput, DataFault
+from opjoule.files import file_sha256
 from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters.joulescope import joulescope_sensor
 from opjoule.meters.monsoon.models import HVPM, LVPM
@@ -58,7 +58,7 @@ def run_import(options: argparse.Namespace) -> int:
     columns = {role: column.name for role, column in trace.layout.columns.items()}
     source = {
         "file": str(options.file),
-        "sha256": _sha256(options.file),
+        "sha256": file_sha256(options.file),
         "format": trace.layout.kind,
         "columns": columns,
         "sensor": sensor,
@@ -108,8 +108,3 @@ def _mapping(entries: list[str]) -> dict[str, str]:
             )
         mapping[role.strip()] = name.strip()
     return mapping
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

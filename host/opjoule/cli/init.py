@@ -16,6 +16,7 @@ from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import read_rig
 from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
+from opjoule.files import replacing
 from opjoule.measurement.supply_path import RIG_FILE, shunt_words
 from opjoule.meters.sensors import Shunt
 from opjoule.meters.serial_options import SHUNT, TOLERANCE, shunts
@@ -41,13 +42,9 @@ def run_init(options: argparse.Namespace) -> int:
         raise BadInput(
             f"init asks questions: run it in a terminal, or write {path} by hand (docs/how-to/connect-a-board.md)"
         ) from None
-    temporary = path.with_name(path.name + ".tmp")
-    try:
+    with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
         read_rig(temporary)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
     console.print(f"{path} written. Next: host/measure.py doctor", soft_wrap=True)
     return 0
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 
 from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,3 @@ def find_database(name: str) -> Database:
         if database.name == name:
             return database
     raise BadInput(unknown("database", name, [database.name for database in _DATABASES]))
-
-
-def unknown(thing: str, name: str, known: list[str]) -> str:
-    """One line for a name that is not in `known`: what it was, the nearest, and all."""
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean '{near[0]}'? " if near else ""
-    return f"unknown {thing} '{name}': {hint}known are {', '.join(known)}"

@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from opjoule.databases.registry import unknown
 from opjoule.devices.shell import Shell
 from opjoule.errors import BadInput, DeviceFault
+from opjoule.suggestion import unknown
 
 _SCRIPT = (Path(__file__).parent / "disturb.sh").read_text()
 _STOP_LIMIT_S = 60.0

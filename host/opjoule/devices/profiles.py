@@ -6,8 +6,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from opjoule.databases.registry import unknown
 from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
 
 _FOLDER = Path(__file__).parent / "profiles"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import platform
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 from opjoule.databases.registry import is_server
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
+from opjoule.files import file_sha256
 
 _ARCHITECTURES = {
     "aarch64": "aarch64",
@@ -81,7 +81,7 @@ def install_programs(shell: Shell, build: Path, machine: str, folder: str, datab
         LOADER: find_program(build, machine, LOADER, database),
         PROBE: find_program(build, machine, PROBE),
     }
-    wanted = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in found.items()}
+    wanted = {name: file_sha256(path) for name, path in found.items()}
     targets = {name: f"{folder}/{name}-{digest[:16]}" for name, digest in wanted.items()}
     there = shell.run(["sha256sum", "--", *targets.values()]).text().splitlines()  # one question for both
     for name, target in targets.items():
@@ -110,5 +110,5 @@ def installed_here(build: Path) -> Programs:
     """
     machine = platform.machine()
     found = [find_program(build, machine, name) for name in (LOADER, PROBE)]
-    digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in found]
+    digests = [file_sha256(path) for path in found]
     return Programs(str(found[0]), str(found[1]), *digests)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opjoule.databases.registry import unknown
 from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.disturbance import Disturbance
 from opjoule.devices.facts import read_facts
@@ -21,6 +20,7 @@ from opjoule.devices.state_settings import StateSettings
 from opjoule.devices.steps import JOURNAL
 from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
 
 
 def open_board(

@@ -30,11 +30,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opjoule.databases.registry import unknown
 from opjoule.devices.medium import Medium
 from opjoule.devices.state_settings import StateSettings
 from opjoule.devices.sync_pin import check_sync
 from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
 
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20

@@ -19,6 +19,7 @@ from opjoule.devices.power_flags import PERIOD_S as FLAGS_PERIOD_S
 from opjoule.devices.profiles import Profile
 from opjoule.devices.shell import Shell
 from opjoule.errors import OpJouleError
+from opjoule.files import write_whole
 
 PERIOD_S = 5.0
 OTHERS_LIMIT = 0.10
@@ -264,7 +265,5 @@ def _compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str
                 name = key.removesuffix("_bytes_per_s")
                 lines.append(f"medium {name} speed {value / 1e6:.1f} MB/s, usually {usual / 1e6:.1f} MB/s")
     media[identity] = [*earlier, asdict(speed)][-20:]
-    part = history.with_suffix(".part")
-    part.write_text(json.dumps(media, indent=1))
-    part.replace(history)
+    write_whole(history, json.dumps(media, indent=1).encode())
     return lines

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from opjoule.databases.registry import unknown
 from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
 
 _CHOICES = {
     "page_cache": ("drop", "keep"),

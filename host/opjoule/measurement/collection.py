@@ -37,7 +37,7 @@ from opjoule.operations.board_files import (
     sync_edges,
     without_operations,
 )
-from opjoule.operations.tables import write_operations, write_parquet
+from opjoule.operations.tables import write_operations
 from opjoule.record.definition import ENERGY, PER_OPERATION
 from opjoule.record.phases import Phase, phase_from_json, whole_repeats
 from opjoule.record.result import write_result
@@ -45,6 +45,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
 from opjoule.studies.tables import quantities_of
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
+from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import PowerTrace
 
 METER_EXCHANGES = "meter-exchanges.csv"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Any
 
 from opjoule.errors import BadInput
 from opjoule.meters.messages import Mode
 from opjoule.meters.sensors import Shunt
+from opjoule.suggestion import suggestion
 
 _ADC = {"9": 0, "10": 1, "11": 2, "12": 3, **{f"mean{1 << power}": 8 + power for power in range(1, 8)}}
 _RANGES_MV = {"40": 40, "80": 80, "160": 160, "320": 320}
@@ -35,8 +35,7 @@ def split_options(rest: str) -> tuple[str, dict[str, str]]:
     for part in parts:
         key, equals, value = part.partition("=")
         if not equals or key not in _KNOWN:
-            near = difflib.get_close_matches(key, _KNOWN, 1)
-            hint = f"did you mean '{near[0]}'? " if near else ""
+            hint = suggestion(key, _KNOWN)
             raise BadInput(f"meter option '{part}': {hint}known are {', '.join(f'{key}=' for key in _KNOWN)}")
         options[key] = value
     return port, options

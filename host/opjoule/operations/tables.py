@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,20 +11,8 @@ import pyarrow.parquet as pq
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, OperationTable
-from opjoule.system_errors import naming, replacing
+from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
 from opjoule.trace.schemas import check_columns, check_version
-
-ROW_GROUP_ROWS: Final = 1 << 20
-
-
-def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
-    """Writes a parquet file part by part under a temporary name, then renames it: it is whole or absent."""
-    with replacing(path) as temporary, temporary.open("wb") as file, naming(path):
-        with pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer:
-            for part in parts:
-                writer.write_table(part, row_group_size=ROW_GROUP_ROWS)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_parquet(path: Path, name: str, newest: int) -> pa.Table:

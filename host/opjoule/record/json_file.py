@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from opjoule.errors import RecordFault
-from opjoule.system_errors import naming, replacing
+from opjoule.files import write_whole
 
 
 def read_json(path: Path) -> Any:
@@ -31,12 +30,4 @@ def write_json(path: Path, contents: Mapping[str, Any]) -> None:
     """Replaces a JSON file as a whole: temporary file, fsync, rename, fsync of the directory."""
     # A name that is no UTF-8 becomes an escape, which JSON reads back.
     text = json.dumps(contents, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    with replacing(path) as temporary, temporary.open("wb") as file, naming(path):
-        file.write(text.encode("utf-8", errors="backslashreplace"))
-        file.flush()
-        os.fsync(file.fileno())
-    descriptor = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_whole(path, text.encode("utf-8", errors="backslashreplace"))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from opjoule.errors import NewerSchema, RecordFault
+from opjoule.files import file_sha256
 from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
 from opjoule.record.json_file import read_json, write_json
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
@@ -253,20 +254,15 @@ def checksums(directory: Path) -> dict[str, str]:
     """SHA-256 of every file of a record, raw and derived, by its path in it; run.json has its own."""
     names = {path: path.relative_to(directory).as_posix() for path in sorted(directory.rglob("*"))}
     return {
-        name: _sha256(path)
+        name: file_sha256(path)
         for path, name in names.items()
         if name not in NOT_COVERED and path.suffix != ".tmp" and path.is_file()
     }
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _verify_file(path: Path, digest: str) -> str | None:
     try:
-        return None if _sha256(path) == digest else f"{path}: changed since the run ended"
+        return None if file_sha256(path) == digest else f"{path}: changed since the run ended"
     except FileNotFoundError:
         return f"{path}: missing"
     except OSError as fault:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from opjoule.files import write_whole
 from opjoule.record.definition import Quantities
 from opjoule.report import sections
 from opjoule.report.answer import Answer, open_answer
@@ -20,7 +21,6 @@ from opjoule.report.phase_energies import phases_table
 from opjoule.report.provenance import losses, provenance
 from opjoule.report.repeats import repeats_table
 from opjoule.report.timeline import Timeline, phase_kind, read_timeline
-from opjoule.system_errors import naming, replacing
 from opjoule.units import Measured, Missing
 
 _HERE = Path(__file__).parent
@@ -49,8 +49,7 @@ def write_report(record_dir: Path, quantities: Quantities | None = None) -> Path
     answer = open_answer(record_dir, quantities)
     page = render(answer, read_timeline(answer.record))
     target = record_dir / "report.html"
-    with replacing(target) as temporary, naming(target):
-        temporary.write_text(page, encoding="utf-8")
+    write_whole(target, page.encode())
     return target
 
 

@@ -15,6 +15,7 @@ from rich.table import Table
 
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.errors import OpJouleError, RecordFault
+from opjoule.files import write_whole
 from opjoule.record.json_file import read_json, write_json
 from opjoule.record.result import read_result
 from opjoule.record.result_tables import YCSB
@@ -22,7 +23,6 @@ from opjoule.record.run_record import RunRecord
 from opjoule.report.markup import Element, element, row, table, text_of
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import rounded
-from opjoule.system_errors import naming, replacing
 from opjoule.units import COVERAGE_FACTOR
 
 INDEX = "media.json"
@@ -207,8 +207,7 @@ def write_media_report(directory: Path) -> Path:
         title=text_of(element("title", f"{title}: OpJoule")), style=style, body=text_of(*body)
     )
     target = directory / "report.html"
-    with replacing(target) as temporary, naming(target):
-        temporary.write_text(page, encoding="utf-8")
+    write_whole(target, page.encode())
     return target
 
 

@@ -26,13 +26,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opjoule.errors import RecordFault
-from opjoule.system_errors import naming, replacing
+from opjoule.system_errors import naming
 from opjoule.trace import schemas
+from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.trace.supply_line import BusReadings
 
 FLUSH_PERIOD_S = 1.0
-ROW_GROUP_ROWS = 1 << 20
 TABLES = {
     "power": (schemas.POWER, schemas.POWER_VERSION),
     "gaps": (schemas.GAPS, schemas.GAPS_VERSION),
@@ -265,17 +265,7 @@ def _convert(directory: Path, name: str, sensor: int) -> Path:
     batches = read_stream(directory / "raw" / f"{file_name}.arrows", name)
     if name == "power" and (directory / "raw" / f"{_file_name('bus', sensor)}.arrows").exists():
         batches = _on_supply_line(batches, read_trace(directory, sensor).voltage_v)
-    with replacing(target) as temporary, temporary.open("wb") as file, naming(target):
-        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            waiting: list[pa.RecordBatch] = []
-            for batch in batches:
-                waiting.append(batch)
-                if sum(part.num_rows for part in waiting) >= ROW_GROUP_ROWS:
-                    writer.write_table(pa.Table.from_batches(waiting, schema))
-                    waiting = []
-            writer.write_table(pa.Table.from_batches(waiting, schema))
-        file.flush()
-        os.fsync(file.fileno())
+    write_parquet(target, schema, (pa.Table.from_batches([batch], schema) for batch in batches))
     return target
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
-from opjoule.system_errors import replacing
+from opjoule.files import replacing
 from opjoule.twin.feed import DELAY_NS, Feed
 from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import load_model

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 
 from opjoule.errors import BadInput
 from opjoule.studies.ycsb.core import file_properties
+from opjoule.suggestion import suggestion, unknown
 
 DEFAULT_RECORDS = 20_000
 DEFAULT_OPERATIONS = 100_000
@@ -30,8 +30,7 @@ def find_workload(name: str, folder: Path) -> Path:
         if path.is_file()
     ]
     letters = [entry.removeprefix("workload") for entry in known if "/" not in entry]
-    near = difflib.get_close_matches(name, known + letters, 1, 0.4)
-    hint = f"did you mean '{near[0]}'? " if near else ""
+    hint = suggestion(name, known + letters, 0.4)
     raise BadInput(
         f"unknown workload '{name}': {hint}give {', '.join(letters[:6])}, a name under {folder}, or a file"
     )
@@ -68,9 +67,7 @@ def workload_properties(
     Raises: BadInput: an unknown distribution or a malformed -p.
     """
     if distribution is not None and distribution not in DISTRIBUTIONS:
-        near = difflib.get_close_matches(distribution, DISTRIBUTIONS, 1)
-        hint = f"did you mean '{near[0]}'? " if near else ""
-        raise BadInput(f"unknown distribution '{distribution}': {hint}known are {', '.join(DISTRIBUTIONS)}")
+        raise BadInput(unknown("distribution", distribution, DISTRIBUTIONS))
     core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
     counts = {} if core else file_properties(workload)
     chosen: dict[str, str] = {

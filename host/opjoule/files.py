@@ -1,0 +1,53 @@
+"""Files that are whole or absent, and their checksums."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from opjoule.system_errors import naming
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file that takes the place of `path` at the end; one that cannot be finished leaves no trace."""
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(temporary):
+            raise OSError(error.errno, error.strerror, str(path)) from error
+        raise
+
+
+@contextmanager
+def rewriting(path: Path) -> Iterator[BinaryIO]:
+    """An open file that takes the place of `path` at the end of the block, once the medium has all of it."""
+    with replacing(path) as temporary, temporary.open("wb") as file, naming(path):
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replaces a file as a whole: temporary file, fsync, rename, fsync of the directory."""
+    with rewriting(path) as file:
+        file.write(content)
+    descriptor = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,22 @@
+"""The nearest of the known names, for a name that is not among them."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+def suggestion(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """ "did you mean '...'? " with the nearest of `known`; empty where none is like it.
+
+    Args:
+        likeness: how like it has to be, 0 to 1 (difflib's ratio).
+    """
+    near = difflib.get_close_matches(name, list(known), 1, likeness)
+    return f"did you mean '{near[0]}'? " if near else ""
+
+
+def unknown(thing: str, name: str, known: Iterable[str]) -> str:
+    """One line for a name that is not in `known`: what it was, the nearest, and all."""
+    names = list(known)
+    return f"unknown {thing} '{name}': {suggestion(name, names)}known are {', '.join(names)}"
