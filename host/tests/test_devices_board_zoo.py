@@ -32,11 +32,12 @@ PIN = {
 
 @pytest.fixture
 def builds(tmp_path):
-    """Loaders of every architecture that know one GPIO line."""
+    """Programs of every architecture that know one GPIO line."""
     for architecture in ("aarch64", "armhf", "amd64"):
-        program = tmp_path / "build/board" / architecture / "loader"
-        program.parent.mkdir(parents=True)
-        program.write_text(f"#!/bin/sh\necho '{json.dumps({'gpio': PIN})}'\n")
+        for name in ("loader", "probe"):
+            program = tmp_path / "build/board" / architecture / name
+            program.parent.mkdir(parents=True, exist_ok=True)
+            program.write_text(f"#!/bin/sh\necho '{json.dumps({'gpio': PIN})}'\n")
     return tmp_path / "build"
 
 
