@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 from opjoule.devices.disturbance import DISTURBANCES, RunningDisturbance, find_disturbance
+from opjoule.devices.probe import Probe
+from opjoule.devices.programs import installed_here
+from opjoule.devices.runner import PROBE_FOLDER, Runner
 from opjoule.devices.shell import LocalShell
 from opjoule.errors import BadInput, DeviceFault
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def commands(folder: Path) -> list[Path]:
@@ -23,12 +28,22 @@ def commands(folder: Path) -> list[Path]:
     return found
 
 
+@pytest.fixture
+def runner(tmp_path):
+    """Of a session whose probe runs."""
+    shell, session = LocalShell(), tmp_path / "opjoule-0123456789ab"
+    program = installed_here(ROOT / "build").probe
+    probe = Probe(shell, program, f"{session}/{PROBE_FOLDER}", [])
+    yield Runner(shell, program, str(session))
+    probe.close()
+
+
 @pytest.mark.parametrize("name", sorted(DISTURBANCES))
-def test_a_disturbance_runs_until_it_is_stopped(tmp_path, name):
+def test_a_disturbance_runs_until_it_is_stopped(tmp_path, runner, name):
     folder = tmp_path / "a folder; $(x)"
     folder.mkdir()
     disturbance = find_disturbance(name)
-    running = RunningDisturbance(LocalShell(), disturbance, str(folder))
+    running = RunningDisturbance(runner, disturbance, str(folder))
     assert commands(folder)
     assert len(list(folder.glob("opjoule-disturb.*"))) == (disturbance.file_mib > 0)
     running.stop()
@@ -44,6 +59,6 @@ def test_an_unknown_disturbance_is_named_with_the_known():
         find_disturbance("vidoe")
 
 
-def test_a_disturbance_without_room_for_its_file_does_not_start(tmp_path):
+def test_a_disturbance_without_room_for_its_file_does_not_start(tmp_path, runner):
     with pytest.raises(DeviceFault, match="does not start"):
-        RunningDisturbance(LocalShell(), find_disturbance("writer"), str(tmp_path / "missing"))
+        RunningDisturbance(runner, find_disturbance("writer"), str(tmp_path / "missing"))

@@ -78,7 +78,6 @@ MEASURE: list[list[str]] = [
     [*SIMULATED, "--meter", "rapl"],
     [*SIMULATED, "--sync", "gpio:GPIO17"],
     [*SIMULATED, "--state", "memory_mb=1024"],
-    [*SIMULATED, "--disturb", "cpu"],
     [*SIMULATED, "--disturb", "dancing"],
     [*SIMULATED, "--out", ""],
     [*SIMULATED, "--out", "  "],

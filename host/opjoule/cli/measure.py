@@ -58,9 +58,8 @@ def run_measure(options: argparse.Namespace) -> int:
         else [make_plan(options, medium) for medium in asked_media(options.storage)]
     )
     plan, several = plans[0], len(plans) > 1
-    disturbance = find_disturbance(options.disturb) if options.disturb else None
-    if disturbance and plan.simulated and plan.profile.name != "virtual":
-        raise BadInput("--disturb needs a board: the simulated board consists of the workload alone")
+    if options.disturb:
+        find_disturbance(options.disturb)
     if plan.simulated:
         _check_simulated(plan, options)
     rig = None if plan.simulated else read_rig(options.rig)
@@ -229,6 +228,7 @@ def _open_rig(
             truth=directory / "simulator-truth.json",
             seed=options.rig_seed,
             sync=options.sync != "none",
+            disturbance=disturbance,
         )
         with closing(twin):
             yield twin.board, twin.meter, {"simulation": twin.facts()}

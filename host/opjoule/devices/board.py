@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.databases.registry import is_server
+from opjoule.devices.disturbance import TAG as DISTURBANCE
+from opjoule.devices.disturbance import Disturbance, RunningDisturbance
 from opjoule.devices.fetching import stop_and_fetch
 from opjoule.devices.free_space import read_free_bytes
 from opjoule.devices.medium import Medium
@@ -56,6 +58,7 @@ class Board:
         server: ServerProgram | None = None,
         facts: Mapping[str, Any],
         pin: str = "",
+        disturbance: Disturbance | None = None,
     ) -> None:
         """Nothing is changed yet.
 
@@ -66,6 +69,7 @@ class Board:
             medium: where the databases go.
             facts: what is known of it, for run.json.
             pin: processors that workloads are kept on.
+            disturbance: a background load to measure under.
         """
         self.name = name
         self.cores = cores
@@ -81,6 +85,8 @@ class Board:
         self._server: MongoServer | None = None
         self._servers = 0
         self._facts = facts
+        self._disturbance = disturbance
+        self._disturbing: RunningDisturbance | None = None
 
     def facts(self) -> dict[str, Any]:
         """Everything that is known of the board, its programs and its storage: for run.json."""
@@ -90,6 +96,7 @@ class Board:
             "probe_sha256": self.programs.probe_sha256,
             "storage_path": self.medium.path,
             "storage_free_bytes": self.free_bytes(),
+            "disturbance": self._disturbance.to_json() if self._disturbance else None,
             **self._facts,
         }
 
@@ -108,6 +115,9 @@ class Board:
         folder = f"{self.runner.folder}/{PROBE_FOLDER}"
         probe = Probe(self.shell, self.programs.probe, folder, [*options, *self._options.further])
         self._probe = self._options.through(probe)
+        if self._disturbance:
+            self._disturbing = RunningDisturbance(self.runner, self._disturbance, self.medium.path)
+            done.append(f"DISTURBED on purpose: {self._disturbance.about}")
         return done
 
     @property
@@ -127,7 +137,13 @@ class Board:
 
     def restore(self) -> list[str]:
         """Undoes prepare(); what could not be undone, one line each. Never raises for a board that is gone."""
+        self._stop_disturbance()
         return self.preparation.restore()
+
+    def _stop_disturbance(self) -> None:
+        running, self._disturbing = self._disturbing, None
+        if running:
+            running.stop()
 
     def check_workload(self, command: list[str]) -> None:
         """Has a workload check its own arguments without doing anything.
@@ -181,6 +197,7 @@ class Board:
 
     def end_probe(self, raw: Path) -> None:
         """Ends the probe and brings what files it still has to raw/; a lost link leaves them to `restore`."""
+        self._stop_disturbance()
         if self._probe is None:
             return
         self._probe.close()
@@ -193,12 +210,14 @@ class Board:
         with contextlib.suppress(OpJouleError):  # the board is gone: `restore` clears what it kept
             if self._server:
                 self._server.stop()
+        self._stop_disturbance()
         if self._probe:
             self._probe.close()
         self.preparation.close()
         with contextlib.suppress(OpJouleError):
             if self.shell.is_up():
                 folder = self.runner.folder
-                remove_sessions(self.shell, [f"{folder}/files", f"{folder}/{PROBE_FOLDER}"])
+                own = ("files", PROBE_FOLDER, DISTURBANCE)
+                remove_sessions(self.shell, [f"{folder}/{name}" for name in own])
                 self.shell.run(["rmdir", "--", folder])  # files that could not be fetched stay
         self.shell.close()

@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# A stated background load: sh disturb.sh FOLDER CPU_PERCENT READ_KIB_S WRITE_KIB_S FILE_MIB. Ends with its standard input.
+# A stated background load: sh disturb.sh FOLDER CPU_PERCENT READ_KIB_S WRITE_KIB_S FILE_MIB. Ends when it is asked to.
 # The processor is kept busy for its share of each second, in one burst.
 folder=$1 cpu=$2 read_kib=$3 write_kib=$4 file_mib=$5
 file=
@@ -31,7 +31,7 @@ trap exit TERM INT HUP
 if [ "$file_mib" != 0 ]; then
   file=$(mktemp "$folder/opjoule-disturb.XXXXXX") && dd if=/dev/urandom of="$file" bs=1M count="$file_mib" 2>/dev/null || exit
 fi
-echo ready
+echo '{"ready":true}'
 if [ "$cpu" != 0 ]; then busy & workers=$!; fi
 if [ "$read_kib$write_kib" != 00 ]; then input_output & workers="$workers $!"; fi
-cat > /dev/null
+wait

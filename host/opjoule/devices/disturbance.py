@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
+import contextlib
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from opjoule.devices.shell import Shell
-from opjoule.errors import BadInput, DeviceFault
+from opjoule.devices.runner import Runner
+from opjoule.errors import BadInput, DeviceFault, LinkFault
 from opjoule.suggestion import unknown
 
 _SCRIPT = (Path(__file__).parent / "disturb.sh").read_text()
-_STOP_LIMIT_S = 60.0
-"""A write that is on its way to a slow medium is waited for."""
+TAG = "disturbance"
+"""Of its folder on the board."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def find_disturbance(name: str) -> Disturbance:
 class RunningDisturbance:
     """The load on the board, from the start until stop(), or until this program or the connection ends."""
 
-    def __init__(self, shell: Shell, disturbance: Disturbance, folder: str) -> None:
+    def __init__(self, runner: Runner, disturbance: Disturbance, folder: str) -> None:
         """Starts it, with its file in the board's `folder`.
 
         Raises: DeviceFault: it does not start.
@@ -79,25 +79,14 @@ class RunningDisturbance:
             disturbance.write_kib_per_s,
             disturbance.file_mib,
         )
-        arguments = ["sh", "-c", _SCRIPT, "sh", folder, *map(str, numbers)]
-        self._process = subprocess.Popen(
-            shell.command(arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        assert self._process.stdout
-        if self._process.stdout.readline() != b"ready\n":
+        command = ["sh", "-c", _SCRIPT, "sh", folder, *map(str, numbers)]
+        self._run = runner.start(command, TAG, None, pinned=False)
+        if next(self._run.lines(), None) != {"ready": True}:
             self.stop()
-            raise DeviceFault(
-                f"the disturbance '{disturbance.name}' does not start in {folder} on {shell.target}"
-            )
+            raise DeviceFault(f"the disturbance '{disturbance.name}' does not start in {folder} on the board")
 
     def stop(self) -> None:
-        """Ends it; its file is removed."""
-        try:
-            self._process.communicate(timeout=_STOP_LIMIT_S)
-        except (subprocess.TimeoutExpired, BrokenPipeError):
-            self._process.kill()
-            self._process.wait()
+        """Ends it; its file is removed. After a lost link the board does so itself."""
+        self._run.interrupt()
+        with contextlib.suppress(LinkFault):
+            self._run.wait()

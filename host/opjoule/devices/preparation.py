@@ -9,7 +9,6 @@ from typing import Any, Protocol
 from opjoule.devices.block_devices import BlockDevices, device_number
 from opjoule.devices.board_lock import BoardLock
 from opjoule.devices.board_state import read_state
-from opjoule.devices.disturbance import Disturbance, RunningDisturbance
 from opjoule.devices.facts import BoardFacts
 from opjoule.devices.medium import Medium
 from opjoule.devices.prepare import PreparePlan, plan_preparation
@@ -103,7 +102,7 @@ class StoragePreparation:
 
 
 class BoardPreparation:
-    """Of a real board: settings, medium, background load, and a lock, so that no two measurements change it at once."""
+    """Of a real board: settings, medium, and a lock, so that no two measurements change it at once."""
 
     def __init__(
         self,
@@ -117,7 +116,6 @@ class BoardPreparation:
         cpufreq: str,
         journal: str = JOURNAL,
         history: Path | None = None,
-        disturbance: Disturbance | None = None,
     ) -> None:
         """Asks for the board's lock; nothing is changed yet.
 
@@ -126,7 +124,6 @@ class BoardPreparation:
             cpufreq: the board's folder of CPU settings.
             journal: the board's folder that says what has to be undone.
             history: host file with earlier speeds of the media; None for no comparison.
-            disturbance: a background load to measure under.
         """
         self._profile = profile
         self._shell = shell
@@ -137,8 +134,6 @@ class BoardPreparation:
         self._cpufreq = cpufreq
         self._journal = journal
         self._history = history
-        self._disturbance = disturbance
-        self._disturbing: RunningDisturbance | None = None
         self._blocks = BlockDevices({})
         self._storage_number = ""
         self._locked = False
@@ -175,9 +170,6 @@ class BoardPreparation:
                     self._failed(step, " ".join(why), done)
         remedy = f"mend [device.{self._profile.name}.storage] in rig.toml"
         self._storage_number = device_number(make_storage(self._shell, self._medium.path, remedy))
-        if self._disturbance:
-            self._disturbing = RunningDisturbance(self._shell, self._disturbance, self._medium.path)
-            done.append(f"DISTURBED on purpose: {self._disturbance.about}")
         return done
 
     @staticmethod
@@ -218,8 +210,6 @@ class BoardPreparation:
 
     def restore(self) -> list[str]:
         """Undoes prepare(), after a lost link once the board is back; what could not be undone, one line each."""
-        if self._disturbing:
-            self._disturbing.stop()
         if not self._locked:
             return []
         try:

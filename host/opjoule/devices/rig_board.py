@@ -100,7 +100,6 @@ def board_on(
         cpufreq=cpufreq,
         journal=journal,
         history=history,
-        disturbance=disturbance,
     )
     try:
         return Board(
@@ -113,7 +112,8 @@ def board_on(
             preparation=lasting,
             probe=probe or ProbeOptions(sync),
             server=server,
-            facts={**facts.values, "disturbance": disturbance.to_json() if disturbance else None},
+            facts=facts.values,
+            disturbance=disturbance,
             pin=wanted.pin,
         )
     except BaseException:

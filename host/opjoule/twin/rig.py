@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.disturbance import Disturbance
 from opjoule.devices.facts import read_facts
 from opjoule.devices.medium import Medium
 from opjoule.devices.preparation import StoragePreparation
@@ -42,6 +43,7 @@ class TwinRig:
         seed: int,
         sync: bool = True,
         imperfections: Imperfections | None = None,
+        disturbance: Disturbance | None = None,
     ) -> None:
         """Starts everything.
 
@@ -50,6 +52,7 @@ class TwinRig:
             truth: where the simulator's truth goes.
             seed: of what is drawn of this rig.
             imperfections: in place of those drawn.
+            disturbance: a background load to measure under.
         """
         self._open = ExitStack()
         try:
@@ -64,7 +67,7 @@ class TwinRig:
                 profile, medium, root=root, truth=truth, seed=seed, imperfections=imperfections
             )
             self._open.callback(supply.close)
-            self.board = _board(profile, supply, root, storage, sync=sync)
+            self.board = _board(profile, supply, root, storage, disturbance, sync=sync)
             self._open.callback(self.board.close)
         except BaseException:
             self.close()
@@ -81,7 +84,15 @@ class TwinRig:
         self._open.close()
 
 
-def _board(profile: Profile, supply: SimulatedSupply, root: Path, storage: Path, *, sync: bool) -> Board:
+def _board(
+    profile: Profile,
+    supply: SimulatedSupply,
+    root: Path,
+    storage: Path,
+    disturbance: Disturbance | None,
+    *,
+    sync: bool,
+) -> Board:
     """The simulated board; what runs under its probe feeds the power model."""
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()
@@ -102,4 +113,5 @@ def _board(profile: Profile, supply: SimulatedSupply, root: Path, storage: Path,
         preparation=StoragePreparation(shell, str(storage)),
         probe=ProbeOptions(f"virtual:{feed.sync.path}" if sync else None, further=live, through=through),
         facts={**facts, "connection": "simulated"},
+        disturbance=disturbance,
     )
