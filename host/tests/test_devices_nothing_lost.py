@@ -17,7 +17,7 @@ from opjoule.devices.sessions import database_folder, find_sessions, new_session
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.state_gate import StateWatch
 from opjoule.devices.state_settings import StateSettings
-from opjoule.devices.steps import Step, prepare_script, restore_script
+from opjoule.devices.steps import Change, prepare_script, restore_script
 from opjoule.devices.virtual.image import Image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, DeviceFault, RigFault
@@ -150,8 +150,8 @@ def test_a_node_that_has_become_another_device_is_not_touched(tmp_path, function
     """Between plan and step a USB disk may have been unplugged and another plugged in."""
     disk, after = tmp_path / "disk", tmp_path / "after"
     disk.write_bytes(b"photos")
-    [after_step] = [Step("x", ("touch", str(after)))]
-    steps = [Step("x", (function, str(disk), "8:10", str(tmp_path))), after_step]
+    [after_step] = [Change("x", ("touch", str(after)))]
+    steps = [Change("x", (function, str(disk), "8:10", str(tmp_path))), after_step]
     [outcome] = run(prepare_script(steps, str(tmp_path / "journal")))
     assert outcome[:2] == ["failed", "0001"]
     assert "no longer block device 8:10" in outcome[2]
@@ -169,7 +169,7 @@ def test_a_journal_is_switched_back_on_the_file_system_not_on_the_devices_name(t
         each for each in plan(state(**records), medium=medium, journal="off").steps if "journal" in each.about
     ]
     assert step.undo == ("journal_back", "on", MARK)
-    [outcome] = run(prepare_script([Step("x", ("journal_back", "on", MARK))], str(tmp_path / "journal")))
+    [outcome] = run(prepare_script([Change("x", ("journal_back", "on", MARK))], str(tmp_path / "journal")))
     assert "not one file system" in outcome[2]
 
 
@@ -203,7 +203,7 @@ def test_only_what_a_measurement_has_mounted_is_unmounted(tmp_path, mounted, unm
         "umount": f"touch '{tmp_path}/unmounted'",
     }
     environment = on_path(tmp_path / "bin", **programs)
-    run(prepare_script([Step("x", ("true",), ("unmount", "/mnt/ssd", "8:0"))], journal))
+    run(prepare_script([Change("x", ("true",), ("unmount", "/mnt/ssd", "8:0"))], journal))
     ran = subprocess.run(
         ["sh", "-s"], input=restore_script(journal), capture_output=True, env=environment, check=True
     )
@@ -223,7 +223,7 @@ def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path):
     )
     watch.start()
     watch.stop()
-    assert run(prepare_script([Step("x", ("fill", str(tmp_path), "1"))], str(tmp_path / "journal"))) == [
+    assert run(prepare_script([Change("x", ("fill", str(tmp_path), "1"))], str(tmp_path / "journal"))) == [
         ["done", "0001"]
     ]
     RunningDisturbance(SHELL, DISTURBANCES["writer"], str(tmp_path)).stop()
@@ -244,11 +244,11 @@ def test_an_undo_that_waits_is_not_overwritten_by_the_next_measurement(tmp_path)
     """The old value of a knob that cannot be put back now would be lost."""
     journal, first, second = str(tmp_path / "journal"), tmp_path / "first" / "knob", tmp_path / "second"
     first.parent.mkdir()
-    run(prepare_script([Step("x", ("put", str(first), "b"), ("put", str(first), "a"))], journal))
+    run(prepare_script([Change("x", ("put", str(first), "b"), ("put", str(first), "a"))], journal))
     first.unlink()
     first.parent.rmdir()
     run(restore_script(journal))
-    steps = [Step("x", ("put", str(second), "b"), ("put", str(second), "a"))] * 9
+    steps = [Change("x", ("put", str(second), "b"), ("put", str(second), "a"))] * 9
     assert run(prepare_script(steps, journal)) == [["done", f"{number:04}"] for number in range(1, 10)]
     first.parent.mkdir()
     run(restore_script(journal))

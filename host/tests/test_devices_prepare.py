@@ -15,7 +15,7 @@ from opjoule.devices.medium import Medium
 from opjoule.devices.prepare import plan_preparation
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.state_settings import StateSettings
-from opjoule.devices.steps import Step, prepare_script, restore_script
+from opjoule.devices.steps import Change, prepare_script, restore_script
 from opjoule.errors import BadInput
 
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
@@ -206,7 +206,7 @@ def test_swap_that_systemd_took_down_with_its_zram_device_is_made_anew(tmp_path)
     for name, text in calls.items():
         (programs / name).write_text(f"#!/bin/sh\n{text}\n")
         (programs / name).chmod(0o755)
-    script = prepare_script([Step("x", ("swap_on", "/dev/zram0", "100"))], str(tmp_path / "journal"))
+    script = prepare_script([Change("x", ("swap_on", "/dev/zram0", "100"))], str(tmp_path / "journal"))
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     ran = subprocess.run(["sh", "-s"], input=script, capture_output=True, env=environment, check=True)
     assert ran.stdout == b"done\t0001\n"
@@ -369,8 +369,8 @@ def run(script: bytes) -> list[list[str]]:
     return [line.split("\t") for line in ran.stdout.decode().splitlines()]
 
 
-def setting(path: Path, value: str, old: str, *, lasting: bool = False) -> Step:
-    return Step("x", ("put", str(path), value), ("put", str(path), old), lasting)
+def setting(path: Path, value: str, old: str, *, lasting: bool = False) -> Change:
+    return Change("x", ("put", str(path), value), ("put", str(path), old), lasting)
 
 
 def test_steps_change_settings_and_restore_puts_them_back_in_reverse(tmp_path):
@@ -392,7 +392,7 @@ def test_steps_change_settings_and_restore_puts_them_back_in_reverse(tmp_path):
 
 def test_a_failed_step_says_why_and_the_others_go_on(tmp_path):
     knob = tmp_path / "knob"
-    steps = [Step("x", ("ls", str(tmp_path / "missing"))), setting(knob, "b", "a")]
+    steps = [Change("x", ("ls", str(tmp_path / "missing"))), setting(knob, "b", "a")]
     outcomes = run(prepare_script(steps, str(tmp_path / "journal")))
     assert outcomes[0][:2] == ["failed", "0001"]
     assert "missing" in outcomes[0][2]
@@ -468,7 +468,7 @@ def test_restore_waits_for_a_preparation_that_is_still_at_work(tmp_path):
     knob.write_text("a\n")
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    held_up = [Step("x", ("cat", str(gate))), setting(knob, "b", "a")]
+    held_up = [Change("x", ("cat", str(gate))), setting(knob, "b", "a")]
     journal = str(tmp_path / "journal")
     preparing = start(prepare_script([setting(tmp_path / "first", "b", "a"), *held_up], journal))
     deadline_s = time.monotonic() + 120

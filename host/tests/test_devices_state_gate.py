@@ -11,7 +11,7 @@ from opjoule.devices.profiles import Profile, find_profile, known_profiles
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.state_gate import (
     MediumSpeed,
-    Reading,
+    StateReading,
     StateWatch,
     broken_before,
     broken_by_readings,
@@ -19,7 +19,7 @@ from opjoule.devices.state_gate import (
 )
 
 
-def reading(**changed) -> Reading:
+def reading(**changed) -> StateReading:
     values = {
         "temperature_c": 50.0,
         "throttled": 0,
@@ -28,13 +28,13 @@ def reading(**changed) -> Reading:
         "busy_ticks": 0,
         "total_ticks": 1,
     }
-    return Reading(**{**values, **changed})
+    return StateReading(**{**values, **changed})
 
 
 def test_an_answer_of_the_board_is_read():
-    parsed = Reading.parse("48312 50005 1 ,600000,1500000 12 100")
-    assert parsed == Reading(48.312, 0x50005, True, (600000, 1500000), 12, 100)
-    assert Reading.parse("- - - - 1 2") == Reading(None, None, None, (), 1, 2)
+    parsed = StateReading.parse("48312 50005 1 ,600000,1500000 12 100")
+    assert parsed == StateReading(48.312, 0x50005, True, (600000, 1500000), 12, 100)
+    assert StateReading.parse("- - - - 1 2") == StateReading(None, None, None, (), 1, 2)
 
 
 def test_a_quiet_board_breaks_no_limit():

@@ -32,8 +32,8 @@ from opjoule.devices.steps import JOURNAL
 from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, LinkFault
+from opjoule.measurement.measure import measure
 from opjoule.measurement.progress import PhaseProgress
-from opjoule.measurement.session import measure
 from opjoule.twin.virtual_rig import VirtualRig
 from rig_session import rig_sim
 

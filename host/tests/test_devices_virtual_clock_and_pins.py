@@ -28,8 +28,8 @@ from opjoule.devices.rig_file import Rig, RigDevice
 from opjoule.devices.sync_pin import look_at_pin
 from opjoule.devices.virtual.machine import MEDIUM_BYTES, Image, Machine
 from opjoule.errors import BadInput
+from opjoule.measurement.measure import measure
 from opjoule.measurement.progress import PhaseProgress
-from opjoule.measurement.session import measure
 from opjoule.operations.board_files import read_events, sync_edges
 from opjoule.trace.journal import read_edges
 from opjoule.twin.virtual_rig import VirtualRig

@@ -12,7 +12,7 @@ from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.meter import Patience
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
-from opjoule.meters.monsoon.packets import Column, decode, whole_packets
+from opjoule.meters.monsoon.packets import PacketColumn, decode, whole_packets
 from opjoule.meters.monsoon.reader import ProtocolSource
 from opjoule.trace.journal import TraceJournal, read_trace
 from opjoule.trace.power_trace import PowerTrace
@@ -341,8 +341,8 @@ def test_a_reader_process_that_dies_is_told(opened):
 @pytest.mark.parametrize(("model", "end"), [(HVPM, 0xFFFF), (LVPM, 0x7FFF)])
 def test_a_coarse_reading_at_the_converters_end_is_clipped_and_a_fine_one_is_not(model, end):
     raw = np.zeros((4, 8), np.uint16)
-    raw[:, Column.MAIN_FINE] = [model.fine_limit - 1, model.fine_limit, model.fine_limit, 0]
-    raw[:, Column.MAIN_COARSE] = [end, end - 1, end, 0]
-    raw[3, Column.MAIN_VOLTAGE] = 0xFFFF
+    raw[:, PacketColumn.MAIN_FINE] = [model.fine_limit - 1, model.fine_limit, model.fine_limit, 0]
+    raw[:, PacketColumn.MAIN_COARSE] = [end, end - 1, end, 0]
+    raw[3, PacketColumn.MAIN_VOLTAGE] = 0xFFFF
     calibration = Calibration(model, "main", ChannelScale(1.0, 1.0, 0.0, 0.0))
     assert calibration.clipped(raw).tolist() == [False, False, True, True]

@@ -14,7 +14,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Quantities, Role
+from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Quantities, Topic
 from opjoule.record.figures import Figure, by_repeat
 from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS, latency
 from opjoule.record.phases import Phase
@@ -41,7 +41,7 @@ def power_above_idle(of):
 
 
 NEW = Definition(
-    "marginal_power_w", "W", Role.POWER, "power above idle", "marginal_energy_j over the run's duration",
+    "marginal_power_w", "W", Topic.POWER, "power above idle", "marginal_energy_j over the run's duration",
     power_above_idle, rests_on=(ENERGY, ABOVE_IDLE), headline="while it ran", tile="power for the work",
     column="for the work", line=("for the work", "power; {power_w} with idle in it"), compared=True,
 )  # fmt: skip
@@ -172,7 +172,7 @@ def test_a_study_without_operations_needs_none_of_their_keys(tmp_path):
 
 
 def test_a_study_may_give_energies_by_phase_of_any_name():
-    own = Definition("by_phase.*.energy_j", "J", Role.PART, meaning="by phase", required=False)
+    own = Definition("by_phase.*.energy_j", "J", Topic.PART, meaning="by phase", required=False)
     table = Quantities((*YCSB, own))
     result_json(RESULT, simulated=True, quantities=table)
     good = {"by_phase": {"query 1": {"energy_j": Measured(1.0, 0.1, "J"), "duration_s": Measured(1, 0, "s")}}}

@@ -16,8 +16,8 @@ from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import RigSupply
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.energy.sensor import ina219_breakout
+from opjoule.measurement.measure import measure
 from opjoule.measurement.progress import PhaseProgress
-from opjoule.measurement.session import measure
 from opjoule.measurement.supply_check import NO_LIMIT, NOT_MEASURED, check_supply
 from opjoule.measurement.supply_path import local_meter_warning, supply_path
 from opjoule.meters import open_meter

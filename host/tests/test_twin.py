@@ -12,7 +12,7 @@ from opjoule.record.phases import Phase
 from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed, LineFifo
 from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import Activity, Supply, load_model
-from opjoule.twin.truth_line import Course, true_figures, truth_lines
+from opjoule.twin.truth_line import TrueCourse, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "odroid-c2")
 SECOND_NS = 1_000_000_000
@@ -215,7 +215,7 @@ def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
     assert Imperfections.draw(3) == Imperfections.draw(3)
 
 
-COURSE = Course(np.array([0, 10, 20, 30, 40]) * SECOND_NS, np.array([0.0, 20.0, 60.0, 85.0, 105.0]))
+COURSE = TrueCourse(np.array([0, 10, 20, 30, 40]) * SECOND_NS, np.array([0.0, 20.0, 60.0, 85.0, 105.0]))
 """2 W idle, 4 W run, 2.5 W settle, 2 W idle, 10 s each"""
 NAMES = ("idle-before", "run", "settle", "idle-after")
 

@@ -6,7 +6,6 @@ import argparse
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +13,7 @@ from rich.text import Text
 
 from opjoule.cli.planning import ROOT
 from opjoule.databases import known_databases
-from opjoule.devices.examine import examine_board
+from opjoule.devices.examine import Finding, examine_board
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import Rig, RigDevice, read_rig
 from opjoule.errors import OpJouleError
@@ -27,16 +26,6 @@ from opjoule.meters.serial_host import serial_obstacles
 from opjoule.meters.serial_options import sensor_numbers
 
 _FREE_BYTES_MIN = 2 << 30
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One check: what was looked at, whether it is well, and the remedy if not."""
-
-    about: str
-    well: bool
-    detail: str
-    remedy: str = ""
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -195,5 +184,4 @@ def _board(name: str, device: RigDevice, pulses: int) -> Iterator[Finding]:
         if medium not in profile.media:
             remedy = f"use one of {', '.join(profile.media)}"
             yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
-    for check in examine_board(name, device, ROOT / "build", pulses=pulses):
-        yield Finding(check.about, check.well, check.detail, check.remedy)
+    yield from examine_board(name, device, ROOT / "build", pulses=pulses)

@@ -36,9 +36,9 @@ from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.devices.state_settings import StateSettings
 from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.measurement.collection import Evidence, collect
+from opjoule.measurement.measure import directory_name, measure
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
-from opjoule.measurement.session import directory_name, measure
 from opjoule.measurement.trace_result import conclude_trace
 from opjoule.record.directory import check_out, free_directory, made_directory
 from opjoule.record.run_record import RunRecord, reading

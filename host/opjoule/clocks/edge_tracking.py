@@ -47,7 +47,7 @@ LOST_MAX: Final = 24
 """A track that matches fewer than a quarter of so many edges at its start was an accident."""
 
 
-class Track(NamedTuple):
+class EdgeTrack(NamedTuple):
     """Edges that belong together, in order of time."""
 
     source: IndexArray
@@ -77,7 +77,7 @@ class _Line(NamedTuple):
         return np.asarray(np.minimum(slack, SHIFT_MAX_NS), np.float64)
 
 
-def track(source: Edges, target: Edges, start: Likeness) -> Track | None:
+def track(source: Edges, target: Edges, start: Likeness) -> EdgeTrack | None:
     """All edges that belong together if those of `start` do; None if too few of those around it fit."""
     # Outward from the first edge of the stretch: those inside it that it passed over are matched on the way.
     length_ns = float(source.ns[start.source[3]] - source.ns[start.source[0]])
@@ -96,7 +96,7 @@ def track(source: Edges, target: Edges, start: Likeness) -> Track | None:
         pairs = _with_the_way_back(source, target, pairs, inverted=start.inverted)
     rows, columns = (np.array(side, np.intp) for side in zip(*pairs, strict=True))
     sources, targets = later.covered + earlier.covered + 1, later.passed + earlier.passed + 1
-    return Track(rows, columns, min(sources, targets), changes)
+    return EdgeTrack(rows, columns, min(sources, targets), changes)
 
 
 class _Guess(NamedTuple):

@@ -22,7 +22,7 @@ from opjoule.clocks.edge_stretches import (
     IndexArray,
     StretchIndex,
 )
-from opjoule.clocks.edge_tracking import Track, track
+from opjoule.clocks.edge_tracking import EdgeTrack, track
 from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
 
@@ -117,13 +117,13 @@ def fit_edges(
     return course.clock_map(source, target, "sync-edges", u_delay_ns)
 
 
-def _the_only_track(source: Edges, target: Edges) -> Track | None:
+def _the_only_track(source: Edges, target: Edges) -> EdgeTrack | None:
     """The track that explains the most edges; None if there is none.
 
     Raises: AlignmentError: another place explains nearly as many.
     """
     index = StretchIndex(target)
-    found: list[Track] = []
+    found: list[EdgeTrack] = []
     more = RIVAL_BEGINS
     for begin in _spread(source.ns.size - PAIRS_MIN + 1):
         more -= bool(found)
@@ -146,7 +146,7 @@ def _spread(count: int) -> list[int]:
     return [place for start in range(7) for place in places[start::7]]
 
 
-def _explains(one: Track, source: Edges, target: Edges, begin: int, at: int) -> bool:
+def _explains(one: EdgeTrack, source: Edges, target: Edges, begin: int, at: int) -> bool:
     """Whether a track puts an edge of the source at about this place already."""
     rows, columns = one.source, one.target
     near = min(max(int(np.searchsorted(rows, begin)), 1), rows.size - 1)
@@ -158,7 +158,7 @@ def _explains(one: Track, source: Edges, target: Edges, begin: int, at: int) -> 
     return abs(off_ns) <= 3 * TOLERANCE_NS + 2e-3 * min(abs(distance), abs(float(source.ns[begin] - ours[1])))
 
 
-def _holds(one: Track, source: Edges, target: Edges) -> bool:
+def _holds(one: EdgeTrack, source: Edges, target: Edges) -> bool:
     """Whether a track explains enough, and more than unrelated lists would by accident."""
     pairs = one.source.size
     if pairs < PAIRS_MIN or pairs < MATCHED_MIN * one.possible:
@@ -172,7 +172,7 @@ def _holds(one: Track, source: Edges, target: Edges) -> bool:
     return ways + (pairs - 2) * math.log(by_accident) < math.log(ACCIDENTS_MAX)
 
 
-def _refuse_rivals(found: list[Track]) -> None:
+def _refuse_rivals(found: list[EdgeTrack]) -> None:
     best, *others = sorted((one.source.size for one in found), reverse=True)
     if others and others[0] > RIVAL_MAX * best:
         raise AlignmentError(

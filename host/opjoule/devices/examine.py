@@ -22,7 +22,7 @@ _FLAGS = (Path(__file__).parent / "power_flags.sh").read_text()
 
 
 @dataclass(frozen=True)
-class Check:
+class Finding:
     """One thing that was looked at, and the remedy if it is not well."""
 
     about: str
@@ -31,7 +31,7 @@ class Check:
     remedy: str = ""
 
 
-def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int = 0) -> Iterator[Check]:
+def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int = 0) -> Iterator[Finding]:
     """Connection, rights, loader, left-over changes, sync line and each medium of one board.
 
     Args:
@@ -41,11 +41,11 @@ def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int 
         shell = open_shell(described)
     except OpJouleError as error:
         remedy = f"make 'ssh {described.ssh_target}' work without a question first (docs/how-to/connect-a-board.md)"
-        yield Check(name, False, str(error), remedy)
+        yield Finding(name, False, str(error), remedy)
         return
     try:
         board = read_facts(shell, journal=JOURNAL)
-        yield Check(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
+        yield Finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
         yield from _board(name, board, builds)
         profile = find_profile(name)
         yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses)
@@ -53,13 +53,13 @@ def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int 
         for medium in described.storage:
             yield _medium(name, shell, board, described, medium)
     except OpJouleError as error:
-        yield Check(name, False, str(error))
+        yield Finding(name, False, str(error))
     finally:
         shell.close()
 
 
-def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Check]:
-    yield Check(
+def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
+    yield Finding(
         f"{name} rights",
         board.rights != "none",
         f"user {board.values.get('user')}: {board.rights}",
@@ -67,24 +67,24 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Check]:
     )
     try:
         found = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
-        yield Check(f"{name} loader", True, ", ".join(map(str, found)))
+        yield Finding(f"{name} loader", True, ", ".join(map(str, found)))
     except OpJouleError as error:
-        yield Check(f"{name} loader", False, str(error))
+        yield Finding(f"{name} loader", False, str(error))
     if board.journal_left:
         remedy = f"host/measure.py restore --device {name}"
-        yield Check(f"{name} state", False, "an earlier measurement has not been undone", remedy)
+        yield Finding(f"{name} state", False, "an earlier measurement has not been undone", remedy)
 
 
 def _sync(
     name: str, shell: Shell, board: BoardFacts, builds: Path, sync: str, pulses: int
-) -> Iterator[Check]:
+) -> Iterator[Finding]:
     if not sync.startswith("gpio:"):
         return
     try:
         program = install_programs(shell, builds, board.machine, board.cache).probe
         pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
     except OpJouleError as error:
-        yield Check(
+        yield Finding(
             f"{name} sync",
             False,
             str(error),
@@ -93,29 +93,29 @@ def _sync(
         return
     if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":
         remedy = "connect as root, or name the line where the kernel has a GPIO character device"
-        yield Check(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
+        yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
         return
     about = pin.about() if pin else f"{sync}, of which the kernel tells nothing"
     played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses else ""
-    yield Check(f"{name} sync", True, about + played)
+    yield Finding(f"{name} sync", True, about + played)
     if "denied" in board.values.get("gpio", "") and board.rights == "none":
         remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
-        yield Check(
+        yield Finding(
             f"{name} sync", False, f"user {board.values.get('user')} may not open the GPIO chips", remedy
         )
 
 
-def _under_voltage(name: str, shell: Shell, profile: Profile) -> Check:
+def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
     """Where the board tells of a supply that was too low; not every kernel does, which is no fault of the rig's."""
     told = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
-    return Check(
+    return Finding(
         f"{name} under-voltage",
         True,
         ", ".join(told) or "the board tells nothing: mind the voltage in the trace",
     )
 
 
-def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Check:
+def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Finding:
     place = described.storage[medium]
     if not place.device:
         usable = (
@@ -123,9 +123,9 @@ def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, me
             or shell.run(["test", "-w", place.path.rpartition("/")[0]]).status == 0
         )
         remedy = f"mount the medium and make {place.path} writable for {board.values.get('user')}"
-        return Check(f"{name} {medium}", usable, place.path, remedy)
+        return Finding(f"{name} {medium}", usable, place.path, remedy)
     try:
         plan_for(shell, board, place, described.state, described.cpufreq)
     except OpJouleError as error:
-        return Check(f"{name} {medium}", False, str(error))
-    return Check(f"{name} {medium}", True, f"{place.device}{' (expendable)' if place.expendable else ''}")
+        return Finding(f"{name} {medium}", False, str(error))
+    return Finding(f"{name} {medium}", True, f"{place.device}{' (expendable)' if place.expendable else ''}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from opjoule.devices.block_devices import why_not_expendable
 from opjoule.devices.board_state import BoardState
 from opjoule.devices.state_settings import StateSettings
-from opjoule.devices.steps import Step
+from opjoule.devices.steps import Change
 from opjoule.errors import BadInput
 
 
@@ -24,7 +24,7 @@ class Medium:
     """True if the user allows everything on the device to be lost."""
 
 
-def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: str) -> Iterator[Step]:
+def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: str) -> Iterator[Change]:
     """Mounts a medium that has a device of its own, made new or changed only if it is expendable."""
     changes = wanted.file_system != "keep" or wanted.journal != "keep" or wanted.precondition_mb > 0
     if not medium.device:
@@ -45,9 +45,9 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
     if wanted.file_system == "new":
         mark = str(uuid.uuid4())
         about = f"new ext4 on {device}, everything on it lost"
-        yield Step(about, ("make_file_system", device, node, mark))
+        yield Change(about, ("make_file_system", device, node, mark))
     elif wanted.file_system == "check":
-        yield Step(f"file system on {device} checked", ("check_file_system", device, node))
+        yield Change(f"file system on {device} checked", ("check_file_system", device, node))
     yield from _journal(state, wanted, device, node, mark)
     points = state.blocks.mounts.get(number, [])
     if not points:
@@ -58,12 +58,12 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
             "unmount it, or mend path in rig.toml"
         )
     if wanted.precondition_mb:
-        yield Step(
+        yield Change(
             f"{wanted.precondition_mb} MiB written and removed",
             ("fill", medium.path, str(wanted.precondition_mb)),
         )
     if wanted.trim == "yes":
-        yield Step(f"TRIM of {medium.path}", ("trim", medium.path))
+        yield Change(f"TRIM of {medium.path}", ("trim", medium.path))
 
 
 def _node_number(number: str) -> str:
@@ -71,20 +71,20 @@ def _node_number(number: str) -> str:
     return ":".join(f"{int(part):x}" for part in number.split(":"))
 
 
-def _mount(state: BoardState, device: str, number: str, medium: Medium, user: str) -> Iterator[Step]:
+def _mount(state: BoardState, device: str, number: str, medium: Medium, user: str) -> Iterator[Change]:
     if not state.path_number:
         made = ("mkdir", "-p", "--", medium.path)
-        yield Step(f"directory {medium.path}", made, ("remove_folder", medium.path), lasting=True)
-    yield Step(
+        yield Change(f"directory {medium.path}", made, ("remove_folder", medium.path), lasting=True)
+    yield Change(
         f"{device} mounted on {medium.path}",
         ("mount_medium", device, _node_number(number), medium.path),
         ("unmount", medium.path, number),
     )
     if medium.expendable:
-        yield Step(f"{medium.path} given to {user}", ("chown", user, medium.path))
+        yield Change(f"{medium.path} given to {user}", ("chown", user, medium.path))
 
 
-def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, mark: str) -> Iterator[Step]:
+def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, mark: str) -> Iterator[Change]:
     before = "on" if wanted.file_system == "new" else state.journal
     if wanted.journal in ("keep", before):
         return
@@ -92,7 +92,7 @@ def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, m
         raise BadInput(
             f'{device} holds no ext4, whose journal could be switched: make one with file_system = "new"'
         )
-    yield Step(
+    yield Change(
         f"ext4 journal {wanted.journal} (was {before})",
         (f"journal_{wanted.journal}", device, node),
         ("journal_back", before, mark),

@@ -17,7 +17,7 @@ from opjoule.devices.recovery import undo_changes
 from opjoule.devices.shell import LocalShell, Shell
 from opjoule.devices.state_gate import StateWatch
 from opjoule.devices.state_settings import StateSettings
-from opjoule.devices.steps import JOURNAL, Step, as_root, prepare_script, run_as_root
+from opjoule.devices.steps import JOURNAL, Change, as_root, prepare_script, run_as_root
 from opjoule.devices.workload_run import RECONNECT_S
 from opjoule.errors import BadInput, DeviceFault, RigFault
 
@@ -173,7 +173,7 @@ class BoardPreparation:
         return done
 
     @staticmethod
-    def _failed(step: Step, why: str, done: list[str]) -> None:
+    def _failed(step: Change, why: str, done: list[str]) -> None:
         if step.is_needed:
             raise DeviceFault(f"the board cannot be prepared: {step.about}: {why or 'failed'}")
         done.append(f"FAILED: {step.about}: {why}")
@@ -205,7 +205,7 @@ class BoardPreparation:
         """Drops the page cache, if the state asks for it and the user may."""
         if self._wanted.page_cache == "drop" and self._board.rights != "none":
             self._run_as_root(
-                prepare_script([Step("page cache dropped", ("drop_page_cache",))], self._journal)
+                prepare_script([Change("page cache dropped", ("drop_page_cache",))], self._journal)
             )
 
     def restore(self) -> list[str]:

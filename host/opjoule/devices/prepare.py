@@ -9,7 +9,7 @@ from opjoule.devices.board_state import BoardState
 from opjoule.devices.clock_discipline import TIME_UNITS
 from opjoule.devices.medium import Medium, plan_medium
 from opjoule.devices.state_settings import StateSettings
-from opjoule.devices.steps import Step
+from opjoule.devices.steps import Change
 from opjoule.devices.waking_units import MDNS_UNITS, WAKING_UNITS
 from opjoule.errors import BadInput
 
@@ -20,7 +20,7 @@ _MEMORY_FOLDER = "/run/opjoule-memory"
 class PreparePlan:
     """Steps in order, and what is left alone, each with its reason."""
 
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Change] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
@@ -68,20 +68,20 @@ def plan_preparation(
     plan.steps += _memory(state, wanted)
     if gpio_denied and rights == "sudo":
         plan.steps += [
-            Step(f"{chip} given to {user}", ("chown", user, chip), ("chown", owner, chip))
+            Change(f"{chip} given to {user}", ("chown", user, chip), ("chown", owner, chip))
             for chip, owner in state.of("gpio")
         ]
     plan.steps += medium_steps
     if wanted.page_cache == "drop":
-        plan.steps.append(Step("page cache dropped, here and before each run", ("drop_page_cache",)))
+        plan.steps.append(Change("page cache dropped, here and before each run", ("drop_page_cache",)))
     return plan
 
 
-def _put(path: str, value: str, old: str, about: str) -> Step:
-    return Step(about, ("put", path, value), ("put", path, old))
+def _put(path: str, value: str, old: str, about: str) -> Change:
+    return Change(about, ("put", path, value), ("put", path, old))
 
 
-def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterator[Step]:
+def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterator[Change]:
     policies = state.of("policy")
     if not policies:
         plan.kept.append("CPU frequency: this kernel has no cpufreq")
@@ -106,7 +106,7 @@ def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> I
                 yield _put(f"{policy}/{name}", str(khz), old, f"{name} {khz} kHz (was {old})")
 
 
-def _processors(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+def _processors(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
     switchable = [cpu for cpu, online in state.of("cpu") if online == "1"]
     running = [cpu for cpu, online in state.of("cpu") if online != "0"]
     if not wanted.cpus or wanted.cpus >= len(running):
@@ -118,7 +118,7 @@ def _processors(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
 
 def _radios(
     state: BoardState, wanted: StateSettings, plan: PreparePlan, interface: str, remote: bool
-) -> Iterator[Step]:
+) -> Iterator[Change]:
     over_wifi = remote and state.interface_kind(interface) != "wired"
     for switch, kind, soft in state.of("radio"):
         if soft != "0":
@@ -133,10 +133,10 @@ def _radios(
             yield _put(f"{switch}/soft", "1", "0", "Bluetooth off")
 
 
-def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
     if wanted.hdmi == "off":
         for connector, _ in state.of("hdmi"):
-            yield Step(
+            yield Change(
                 f"{connector.rpartition('/')[2]} off",
                 ("put", f"{connector}/status", "off"),
                 ("put", f"{connector}/status", "detect"),
@@ -151,10 +151,10 @@ def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
 
 def _sleepers(
     state: BoardState, wanted: StateSettings, plan: PreparePlan, found_by_mdns: bool
-) -> Iterator[Step]:
+) -> Iterator[Change]:
     if wanted.swap == "off":
         for name, _, priority in state.of("swap"):
-            yield Step(
+            yield Change(
                 f"swap {name} off",
                 ("swapoff", name),
                 ("swap_on", name, priority if int(priority) >= 0 else ""),
@@ -171,16 +171,16 @@ def _sleepers(
         units += TIME_UNITS
     for unit in units:
         if unit in active:
-            yield Step(f"{unit} stopped", ("systemctl", "stop", unit), ("systemctl", "start", unit))
+            yield Change(f"{unit} stopped", ("systemctl", "stop", unit), ("systemctl", "start", unit))
 
 
-def _memory(state: BoardState, wanted: StateSettings) -> Iterator[Step]:
+def _memory(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
     taken_kb = state.memory_kb - wanted.memory_mb * 1024
     if not wanted.memory_mb or taken_kb <= 0:
         return
     if wanted.memory_mb < 128:
         raise BadInput(f"memory_mb = {wanted.memory_mb} leaves the board too little to live: at least 128")
-    yield Step(
+    yield Change(
         f"memory limited to {wanted.memory_mb} MiB ({taken_kb // 1024} MiB taken away)",
         ("take_memory", _MEMORY_FOLDER, str(taken_kb)),
         ("unmount", _MEMORY_FOLDER, "opjoule-memory"),

@@ -37,7 +37,7 @@ _COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Reading:
+class StateReading:
     """The board's sensors at one moment; None for what the board does not tell."""
 
     temperature_c: float | None
@@ -50,7 +50,7 @@ class Reading:
     total_ticks: int
 
     @classmethod
-    def parse(cls, line: str) -> Reading:
+    def parse(cls, line: str) -> StateReading:
         """One answer of the watching script."""
         temperature, throttled, alarm, frequencies, busy, total = line.split()
         return cls(
@@ -133,7 +133,7 @@ class StateWatch:
         self._dialogue.start()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="state-watch", daemon=True)
-        self._readings: list[Reading] = []
+        self._readings: list[StateReading] = []
         self.report = StateReport(
             limits={
                 "temperature_c": profile.temperature_limit_c,
@@ -207,8 +207,8 @@ class StateWatch:
             except OpJouleError:
                 continue  # a lost link is the measurement's business
 
-    def _read(self) -> Reading:
-        reading = Reading.parse(self._dialogue.ask()[1])
+    def _read(self) -> StateReading:
+        reading = StateReading.parse(self._dialogue.ask()[1])
         self._readings.append(reading)
         self._flags.add(reading.throttled, reading.under_voltage_alarm)
         return reading
@@ -234,7 +234,7 @@ def broken_before(others: float, free_bytes: int) -> list[str]:
     return lines
 
 
-def broken_by_readings(readings: Sequence[Reading], temperature_limit_c: float) -> list[str]:
+def broken_by_readings(readings: Sequence[StateReading], temperature_limit_c: float) -> list[str]:
     """Limits that any reading breaks."""
     lines = []
     hottest = max((each.temperature_c for each in readings if each.temperature_c is not None), default=None)

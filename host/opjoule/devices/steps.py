@@ -1,4 +1,4 @@
-"""Changes of a board's settings as steps: sent to its shell as one block, journalled there, undone from the journal."""
+"""Changes of a board's settings: sent to its shell as one block, journalled there, undone from the journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NEEDED = {
 
 
 @dataclass(frozen=True)
-class Step:
+class Change:
     """One change: a function of steps.sh with its arguments, and the one that undoes it."""
 
     about: str
@@ -42,7 +42,7 @@ JOURNAL = "/var/lib/opjoule/journal"
 """Folder on the board that says what has to be undone; on its disk, so that it outlives host, link and power."""
 
 
-def prepare_script(steps: list[Step], journal: str = JOURNAL) -> bytes:
+def prepare_script(steps: list[Change], journal: str = JOURNAL) -> bytes:
     """One block of shell text that runs all steps; the board's shell runs it only once it has all of it."""
     lines = []
     for number, step in enumerate(steps, 1):

@@ -26,8 +26,8 @@ Formula = Callable[[Repeat], Figure | Missing]
 Place = Literal["headline", "tile", "column", "line", "traced", "compared", "table"]
 
 
-class Role(StrEnum):
-    """What a quantity is about; quantities are read in the order of their roles."""
+class Topic(StrEnum):
+    """What a quantity is about; quantities are read in the order of their topics."""
 
     HEADLINE = "headline"
     """The answer."""
@@ -46,7 +46,7 @@ class Role(StrEnum):
     """Of a further sensor."""
 
 
-_ORDER: Final = tuple(Role)
+_ORDER: Final = tuple(Topic)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Definition:
     key: str
     """Dotted path in result.json; a `*` stands for any name, as in `by_operation.*.count`."""
     unit: str
-    role: Role
+    topic: Topic
     label: str = ""
     meaning: str = ""
     formula: Formula | None = None
@@ -91,12 +91,12 @@ class Definition:
 
 
 class Quantities:
-    """A table of quantities, in reading order: by role, then as they were given."""
+    """A table of quantities, in reading order: by topic, then as they were given."""
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
         """Raises ValueError if two have one key."""
         self._of_key: dict[str, Definition] = {}
-        for each in sorted(definitions, key=lambda each: _ORDER.index(each.role)):
+        for each in sorted(definitions, key=lambda each: _ORDER.index(each.topic)):
             if each.key in self._of_key:
                 raise ValueError(f"two quantities have the key {each.key}")
             self._of_key[each.key] = each

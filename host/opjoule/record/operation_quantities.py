@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from opjoule.operations.latency import mean_s, percentile_s
-from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, PER_OPERATION, Definition, Role
+from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
 from opjoule.record.quantities import above_idle, budget_parts
 from opjoule.record.repeat import Repeat
@@ -53,51 +53,51 @@ def exact_mean(repeats: Sequence[Figure | Missing]) -> Measured:
 
 OPERATIONS: Final = (
     Definition(
-        "marginal_energy_per_operation_j", "J", Role.HEADLINE, "energy above idle per operation",
+        "marginal_energy_per_operation_j", "J", Topic.HEADLINE, "energy above idle per operation",
         "marginal_energy_j over the operations: what the idle board would not have drawn",
         lambda of: per_operation(of, above_idle("marginal", of)), rests_on=_ALL,
         headline="above idle per operation", column="above idle per operation", compared=True,
     ),
     Definition(
-        "energy_per_operation_j", "J", Role.HEADLINE, "energy per operation", "energy_j over the operations",
+        "energy_per_operation_j", "J", Topic.HEADLINE, "energy per operation", "energy_j over the operations",
         lambda of: per_operation(of, above_idle("energy", of)), rests_on=_ALL,
         headline="in all per operation", column="in all per operation",
         compared=True, rank={"compared": FIRST},
     ),
     Definition(
-        "operations", "1", Role.WORK, "operations", "completed in the run",
+        "operations", "1", Topic.WORK, "operations", "completed in the run",
         operations, exact_mean, rests_on=(PER_OPERATION,),
     ),
     Definition(
-        "throughput_per_s", "1/s", Role.WORK, "throughput", "operations over the run's duration",
+        "throughput_per_s", "1/s", Topic.WORK, "throughput", "operations over the run's duration",
         lambda of: rate(of, operations(of).value, "1/s"), rests_on=(PER_OPERATION,),
         tile="throughput, operations", column="operations", compared=True,
         line=("throughput", "operations; {bandwidth_bytes_per_s} of values"),
     ),
     Definition(
-        "latency_s.mean", "s", Role.LATENCY, "latency, mean", "time of one operation as the client sees it",
+        "latency_s.mean", "s", Topic.LATENCY, "latency, mean", "time of one operation as the client sees it",
         latency, rests_on=(PER_OPERATION,),
         line=("latency", "mean; median {latency_s.p50}, 95 % {latency_s.p95}, 99 % {latency_s.p99}, "
               "longest {latency_s.max}"),
     ),
     Definition(
-        "latency_s.p50", "s", Role.LATENCY, "latency, median", "half of the operations took no longer",
+        "latency_s.p50", "s", Topic.LATENCY, "latency, median", "half of the operations took no longer",
         lambda of: latency(of, 50), rests_on=(PER_OPERATION,),
     ),
     Definition(
-        "latency_s.p95", "s", Role.LATENCY, "latency, 95 %", "95 of 100 operations took no longer",
+        "latency_s.p95", "s", Topic.LATENCY, "latency, 95 %", "95 of 100 operations took no longer",
         lambda of: latency(of, 95), rests_on=(PER_OPERATION,),
     ),
     Definition(
-        "latency_s.p99", "s", Role.LATENCY, "latency, 99 %", "99 of 100 operations took no longer",
+        "latency_s.p99", "s", Topic.LATENCY, "latency, 99 %", "99 of 100 operations took no longer",
         lambda of: latency(of, 99), rests_on=(PER_OPERATION,), tile="latency, 99 %", column="latency, 99 %",
     ),
     Definition(
-        "latency_s.max", "s", Role.LATENCY, "latency, longest", "the slowest operation",
+        "latency_s.max", "s", Topic.LATENCY, "latency, longest", "the slowest operation",
         lambda of: latency(of, 100), rests_on=(PER_OPERATION,),
     ),
     Definition(
-        "by_operation.*.energy_per_operation_j", "J", Role.PART, rests_on=(PER_OPERATION,),
+        "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=(PER_OPERATION,),
         meaning="by kind of operation, beside `count`, and `identifiable`: can the kinds be told apart?",
     ),
     *budget_parts("headline_budget", "the same of marginal_energy_per_operation_j", *_ALL),
@@ -106,17 +106,17 @@ OPERATIONS: Final = (
 
 KEY_VALUE: Final = (
     Definition(
-        "harness_energy_j", "J", Role.ENERGY, "… of the loader",
+        "harness_energy_j", "J", Topic.ENERGY, "… of the loader",
         "what the loader itself costs: the same workload without a database",
         rests_on=_ALL, line=("loader alone", "above idle, the work without a database"),
     ),
     Definition(
-        "bandwidth_bytes_per_s", "B/s", Role.WORK, "bandwidth", "bytes of values over the run's duration",
+        "bandwidth_bytes_per_s", "B/s", Topic.WORK, "bandwidth", "bytes of values over the run's duration",
         lambda of: rate(of, float(of.operations.bytes.sum()), "B/s"), rests_on=(PER_OPERATION,), compared=True,
     ),
     *(
         Definition(
-            f"by_activity.{name}", "J", Role.PART, meaning="by background activity of the engine",
+            f"by_activity.{name}", "J", Topic.PART, meaning="by background activity of the engine",
             formula=lambda of: Missing(NOT_ATTRIBUTED, "J"),
         )
         for name in ("flush", "compaction", "sync", "checkpoint")

@@ -14,7 +14,7 @@ from typing import Final
 
 from opjoule.energy.budget import PARTS
 from opjoule.energy.window import seen
-from opjoule.record.definition import ABOVE_IDLE, ENERGY, LAST, Definition, Role
+from opjoule.record.definition import ABOVE_IDLE, ENERGY, LAST, Definition, Topic
 from opjoule.record.figures import Figure
 from opjoule.record.repeat import NO_IDLE, NO_SETTLE, Repeat
 from opjoule.units import Measured, Missing, Unstated, exact
@@ -86,7 +86,7 @@ def total(repeats: Sequence[Figure | Missing]) -> Measured:
 def budget_parts(budget: str, meaning: str, *rests_on: str, required: bool = False) -> tuple[Definition, ...]:
     """The parts of an uncertainty budget."""
     return tuple(
-        Definition(f"{budget}.{part}", "J", Role.PART, meaning=meaning, rests_on=rests_on, required=required)
+        Definition(f"{budget}.{part}", "J", Topic.PART, meaning=meaning, rests_on=rests_on, required=required)
         for part in PARTS
     )
 
@@ -95,83 +95,83 @@ ENERGY_ABOVE_IDLE: Final = (ENERGY, ABOVE_IDLE)
 
 COMMON: Final = (
     Definition(
-        "marginal_energy_j", "J", Role.ENERGY, "energy above idle",
+        "marginal_energy_j", "J", Topic.ENERGY, "energy above idle",
         "energy_j less idle power times the run's duration",
         lambda of: above_idle("marginal", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
         line=("above idle", "energy less idle power times the run's time"),
     ),
     Definition(
-        "energy_j", "J", Role.ENERGY, "energy", "the run's window, and what settle drew above idle",
+        "energy_j", "J", Topic.ENERGY, "energy", "the run's window, and what settle drew above idle",
         lambda of: above_idle("energy", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
         tile="energy in all", line=("energy", "run, and settle above idle"),
         traced="energy", rank={"traced": LAST},
     ),
     Definition(
-        "run_energy_j", "J", Role.ENERGY, "… of the run alone",
+        "run_energy_j", "J", Topic.ENERGY, "… of the run alone",
         "supply voltage times current, from the first operation to the last",
         run_energy, rests_on=(ENERGY,), of_sensors=True,
         tile="of the run alone", line=("run alone", "{duration_s}, idle power in it"),
     ),
     Definition(
-        "write_back_energy_j", "J", Role.ENERGY, "… after the last operation",
+        "write_back_energy_j", "J", Topic.ENERGY, "… after the last operation",
         "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
         lambda of: above_idle("write_back", of), rests_on=ENERGY_ABOVE_IDLE,
         headline="of it after the last operation", column="after the last operation",
         line=("write-back", "above idle, {settle_s} from the last operation to rest"),
     ),
     Definition(
-        "power_w", "W", Role.POWER, "power", "mean of the run", power, rests_on=(ENERGY,), of_sensors=True,
+        "power_w", "W", Topic.POWER, "power", "mean of the run", power, rests_on=(ENERGY,), of_sensors=True,
         tile="power of the run", column="power", line=("power", "mean of the run; idle {idle_power_w}"),
         traced="mean power", compared=True,
     ),
     Definition(
-        "voltage_v", "V", Role.POWER, "voltage", "mean of the supply's voltage, of a trace on its own",
+        "voltage_v", "V", Topic.POWER, "voltage", "mean of the supply's voltage, of a trace on its own",
         required=False, traced="mean voltage",
     ),
     Definition(
-        "idle_power_w", "W", Role.POWER, "idle power", "mean before and after, in the same state",
+        "idle_power_w", "W", Topic.POWER, "idle power", "mean before and after, in the same state",
         idle_power, rests_on=ENERGY_ABOVE_IDLE, of_sensors=True, tile="idle power", column="idle power",
     ),
     Definition(
-        "duration_s", "s", Role.TIME, "run", "first operation to last", lambda of: seconds(of, of.run_s),
+        "duration_s", "s", Topic.TIME, "run", "first operation to last", lambda of: seconds(of, of.run_s),
         column="run", traced="time", rank={"column": LAST, "traced": LAST},
     ),
     Definition(
-        "settle_s", "s", Role.TIME, "settle",
+        "settle_s", "s", Topic.TIME, "settle",
         "last operation until writes were done and the power was at rest for 5 s",
         lambda of: seconds(of, of.settle_s), column="settle", rank={"column": LAST},
     ),
     Definition(
-        "cpu_fraction", "1", Role.USAGE, "CPU", "share of all cores that was busy during the run",
+        "cpu_fraction", "1", Topic.USAGE, "CPU", "share of all cores that was busy during the run",
         lambda of: counter(of, "cpu", "1"), line=("CPU", "of all cores; peak memory {peak_memory_bytes}"),
     ),
     Definition(
-        "disk_read_bytes", "B", Role.USAGE, "disk read", "from and to the medium, run and settle",
+        "disk_read_bytes", "B", Topic.USAGE, "disk read", "from and to the medium, run and settle",
         lambda of: counter(of, "read", "B"), compared=True,
     ),
     Definition(
-        "disk_written_bytes", "B", Role.USAGE, "disk written", "from and to the medium, run and settle",
+        "disk_written_bytes", "B", Topic.USAGE, "disk written", "from and to the medium, run and settle",
         lambda of: counter(of, "written", "B"), compared=True,
         line=("disk", "written, {disk_read_bytes} read"),
     ),
     Definition(
-        "peak_memory_bytes", "B", Role.USAGE, "peak memory", "of the loader with the engine inside",
+        "peak_memory_bytes", "B", Topic.USAGE, "peak memory", "of the loader with the engine inside",
         lambda of: counter(of, "memory", "B"),
     ),
     Definition(
-        "alignment.residual_s", "s", Role.CHECK, "alignment",
+        "alignment.residual_s", "s", Topic.CHECK, "alignment",
         "standard deviation of the clock evidence around the fitted map", line=("alignment", ""),
     ),
     Definition(
-        "repeats", "1", Role.CHECK, "repeats", "whole cycles that the numbers above are the mean of",
+        "repeats", "1", Topic.CHECK, "repeats", "whole cycles that the numbers above are the mean of",
         required=False,
     ),
     Definition(
-        "seen_share", "1", Role.CHECK, "seen", "part of the run in which the meter converted the current",
+        "seen_share", "1", Topic.CHECK, "seen", "part of the run in which the meter converted the current",
         seen_share, mean_share, required=False,
     ),
     Definition(
-        "lost_samples", "1", Role.CHECK, "lost samples", "conversions that were made and did not arrive",
+        "lost_samples", "1", Topic.CHECK, "lost samples", "conversions that were made and did not arrive",
         lambda of: Figure(float(of.energy.whole.lost_samples), "1", 0.0), total, of_sensors=True,
         line=("lost samples", ""),
     ),
@@ -185,7 +185,7 @@ COMMON: Final = (
 
 SENSORS: Final = tuple(
     Definition(
-        f"by_sensor.*.{each.key}", each.unit, Role.SENSOR, rests_on=(ENERGY,), required=False,
+        f"by_sensor.*.{each.key}", each.unit, Topic.SENSOR, rests_on=(ENERGY,), required=False,
         meaning="of what a further sensor sees, by its number from 1",
     )
     for each in COMMON

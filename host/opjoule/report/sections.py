@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opjoule.operations.latency import Latency
-from opjoule.record.definition import Definition, Role
+from opjoule.record.definition import Definition, Topic
 from opjoule.report.advice import shares
 from opjoule.report.answer import TRACE_ONLY, Answer, in_words
 from opjoule.report.head import head_lines
@@ -42,7 +42,7 @@ def headline(answer: Answer) -> Element:
     answers = [
         _big(answer, each.key, each.headline)
         for each in answer.quantities.shown("headline")
-        if each.role is Role.HEADLINE or each.key in answer.result
+        if each.topic is Topic.HEADLINE or each.key in answer.result
     ]
     return element(
         "header",
@@ -88,7 +88,7 @@ def _tile(answer: Answer, shown: Definition) -> Element:
 
 def quantities(answer: Answer) -> list[Element]:
     """Every quantity of result.json that has no table of its own; a missing one with its reason."""
-    own_tables = tuple({f"{each.top}." for each in answer.quantities if each.role is Role.PART})
+    own_tables = tuple({f"{each.top}." for each in answer.quantities if each.topic is Topic.PART})
     found = rows(answer.result, answer.quantities)
     lines = [line for line in found if not line.path.startswith(own_tables)]
     if not lines:
@@ -212,7 +212,7 @@ def _budget_row(name: str, part: Mapping[str, Any], share: float | None) -> Elem
 
 def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
     """Latency percentiles of all operations and of each kind."""
-    known = [each for each in answer.quantities if each.role is Role.LATENCY]
+    known = [each for each in answer.quantities if each.topic is Topic.LATENCY]
     found = [answer.quantity(each.key) for each in known]
     body = []
     if not all(isinstance(one, Missing) for one in found):

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from opjoule.record.definition import Definition, Quantities, Role
+from opjoule.record.definition import Definition, Quantities, Topic
 from opjoule.report.advice import largest_part, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
@@ -92,8 +92,8 @@ def _shown(answer: Answer, path: str) -> str:
 def _note(answer: Answer, of: Definition, note: str) -> str:
     """The note with the texts that it names; of a missing energy the reason, of a missing latency nothing."""
     found = answer.quantity(of.key)
-    if isinstance(found, Missing) and of.role in {Role.ENERGY, Role.LATENCY}:
-        return found.reason if of.role is Role.ENERGY else ""
+    if isinstance(found, Missing) and of.topic in {Topic.ENERGY, Topic.LATENCY}:
+        return found.reason if of.topic is Topic.ENERGY else ""
     if of.top == "alignment":
         return _alignment(answer.result.get("alignment") or {})
     named = [part for part in note.split("; ") if all(map(answer.quantities.get, _NAMED.findall(part)))]

@@ -11,7 +11,7 @@ from opjoule.errors import BadInput
 
 
 @dataclass(frozen=True)
-class Medium:
+class MediumModel:
     """One storage medium: its rates [B/s] and its power idle, busy, and for a while after the last write [W]."""
 
     write_bytes_per_s: float
@@ -66,7 +66,7 @@ class Activity:
 class PowerModel:
     """Turns activity into supply current; written bytes wait in a queue that drains at the medium's rate."""
 
-    def __init__(self, board: BoardModel, medium: Medium, supply: Supply) -> None:
+    def __init__(self, board: BoardModel, medium: MediumModel, supply: Supply) -> None:
         self._board = board
         self._medium = medium
         self._supply = supply
@@ -114,6 +114,6 @@ def load_model(board: str, medium: str, supply: Supply | None = None) -> PowerMo
             raise BadInput(f"there is no power model of {kind} {name}: --simulate knows {known}")
     return PowerModel(
         BoardModel(tuple(data["board"][board]["busy_cores_w"])),
-        Medium(**data["medium"][medium]),
+        MediumModel(**data["medium"][medium]),
         supply or Supply(**data["supply"]),
     )

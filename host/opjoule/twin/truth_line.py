@@ -21,14 +21,14 @@ _SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 
 
 @dataclass(frozen=True)
-class Course:
+class TrueCourse:
     """The exact energy drawn since the simulation began, over the board's clock."""
 
     board_ns: np.ndarray
     energy_j: np.ndarray
 
     @classmethod
-    def read(cls, path: Path) -> Course:
+    def read(cls, path: Path) -> TrueCourse:
         """The file that the simulator has left in the record."""
         with path.open() as rows:
             cells = [(int(row["board_ns"]), float(row["energy_j"])) for row in csv.DictReader(rows)]
@@ -42,7 +42,7 @@ class Course:
         return float(end_j - start_j)
 
 
-def true_figures(course: Course, phases: list[Phase], operations: float) -> dict[str, float]:
+def true_figures(course: TrueCourse, phases: list[Phase], operations: float) -> dict[str, float]:
     """The true value of figures of result.json, means over the repeats."""
     cycles = [Cycle.of(phases, repeat) for repeat in worked_repeats(phases)]
     found = [_true_repeat(course, cycle) for cycle in cycles if cycle]
@@ -53,7 +53,7 @@ def true_figures(course: Course, phases: list[Phase], operations: float) -> dict
     return means
 
 
-def _true_repeat(course: Course, cycle: Cycle) -> dict[str, float]:
+def _true_repeat(course: TrueCourse, cycle: Cycle) -> dict[str, float]:
     def energy_j(phase: Phase) -> float:
         return course.between(phase.start_board_ns, phase.end_board_ns)
 
@@ -89,7 +89,7 @@ def truth_lines(record: Path) -> list[str]:
     run, result = (json.loads((record / name).read_text()) for name in ("run.json", "result.json"))
     operations = (result.get("operations") or {}).get("value") or 0.0
     true = true_figures(
-        Course.read(record / COURSE), [phase_from_json(phase) for phase in run["phases"]], operations
+        TrueCourse.read(record / COURSE), [phase_from_json(phase) for phase in run["phases"]], operations
     )
     if "run_energy_j" not in result:  # of an earlier version, whose energy_j was something else
         true.pop("energy_j", None)

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.meters.monsoon.models import ADC_STEP_V, ChannelScale, Model
-from opjoule.meters.monsoon.packets import Column, Kind
+from opjoule.meters.monsoon.packets import Kind, PacketColumn
 
 KEPT: Final = 5
 """Calibration samples of each kind that are averaged."""
@@ -20,12 +20,12 @@ class Calibration:
     def __init__(self, model: Model, channel: str, scale: ChannelScale) -> None:
         self._scale, self._fine_limit = scale, model.fine_limit
         main = channel == "main"
-        self._coarse = Column.MAIN_COARSE if main else Column.USB_COARSE
-        self._fine = Column.MAIN_FINE if main else Column.USB_FINE
-        self._volts = Column.MAIN_VOLTAGE if main else Column.USB_VOLTAGE
+        self._coarse = PacketColumn.MAIN_COARSE if main else PacketColumn.USB_COARSE
+        self._fine = PacketColumn.MAIN_FINE if main else PacketColumn.USB_FINE
+        self._volts = PacketColumn.MAIN_VOLTAGE if main else PacketColumn.USB_VOLTAGE
         self._step_v = ADC_STEP_V * (model.main_voltage_scale if main else model.usb_voltage_scale)
         self._type = np.dtype(np.int16 if model.signed else np.uint16)
-        self._kept: dict[tuple[Kind, Column], deque[float]] = {
+        self._kept: dict[tuple[Kind, PacketColumn], deque[float]] = {
             (kind, column): deque(maxlen=KEPT)
             for kind in (Kind.ZERO, Kind.REFERENCE)
             for column in (self._coarse, self._fine)
@@ -71,7 +71,7 @@ class Calibration:
     def _converted(
         self,
         raw: npt.NDArray[Any],
-        column: Column,
+        column: PacketColumn,
         scale_a: float,
         offset: float,
     ) -> Float64Array:

@@ -36,7 +36,7 @@ class Kind(IntEnum):
     """reference current: the converter's gain"""
 
 
-class Column(IntEnum):
+class PacketColumn(IntEnum):
     """Columns of the raw values."""
 
     MAIN_COARSE = 0
@@ -60,7 +60,7 @@ class Packets:
     count: npt.NDArray[np.int64]
     """observations of each packet, shape (n,)"""
     raw: npt.NDArray[np.uint16]
-    """shape (m, 8), columns as in Column"""
+    """shape (m, 8), columns as in PacketColumn"""
     kind: npt.NDArray[np.uint8]
     """shape (m,), values of Kind"""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from opjoule.record.definition import ABOVE_IDLE, ENERGY, Definition, Quantities, Role
+from opjoule.record.definition import ABOVE_IDLE, ENERGY, Definition, Quantities, Topic
 from opjoule.record.operation_quantities import OPERATIONS
 from opjoule.record.quantities import COMMON, SENSORS
 
@@ -26,7 +26,7 @@ QUANTITIES: Final = Quantities(
         *Quantities((*COMMON, *OPERATIONS, *SENSORS)).changed(_CHANGED),
         *(
             Definition(
-                f"by_phase.*.{key}", unit, Role.PART, meaning=meaning, rests_on=rests_on, required=False
+                f"by_phase.*.{key}", unit, Topic.PART, meaning=meaning, rests_on=rests_on, required=False
             )
             for key, unit, meaning, rests_on in _OF_A_PHASE
         ),
