@@ -20,7 +20,7 @@ from opjoule.errors import BadInput
 
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
 
-RECORDS = {
+ANSWERS = {
     "policy": [
         ["/c/policy0", "ondemand", "600000", "1500000", "performance ondemand userspace", "600000", "1500000"]
     ],
@@ -56,8 +56,8 @@ MARK = "6e1ed2fa-0b45-4c34-9d2f-5c31f3ad8a01"
 
 
 def state(**changed) -> BoardState:
-    records = {**RECORDS, **changed}
-    return BoardState(records, BlockDevices.from_records(records))
+    answers = {**ANSWERS, **changed}
+    return BoardState(answers, BlockDevices.from_answers(answers))
 
 
 def on_medium(number: str, name: str, *, features: str = "") -> BoardState:
@@ -305,20 +305,20 @@ def test_a_device_that_is_not_listed_as_expendable_is_refused():
 
 
 def test_the_root_is_found_below_lvm_and_loop_devices():
-    lvm = [*RECORDS["block"], ["dm-1", "253:1", "dm-1", "sdb1 ", "", "9", "", ""]]
-    blocks = BlockDevices.from_records({**RECORDS, "block": lvm, "root": [["253:1"]]})
+    lvm = [*ANSWERS["block"], ["dm-1", "253:1", "dm-1", "sdb1 ", "", "9", "", ""]]
+    blocks = BlockDevices.from_answers({**ANSWERS, "block": lvm, "root": [["253:1"]]})
     assert "root file system" in why_not_expendable("x", "8:16", ["x"], blocks)
-    loop_root = BlockDevices.from_records({**RECORDS, "root": [["7:0"]]})
+    loop_root = BlockDevices.from_answers({**ANSWERS, "root": [["7:0"]]})
     assert "root file system" in why_not_expendable("x", "8:32", ["x"], loop_root)
 
 
 def test_swap_space_is_refused():
-    swapping = {**RECORDS, "swap": [["/dev/sda", "partition", "-2"]]}
-    assert "swap space" in why_not_expendable("x", "8:0", ["x"], BlockDevices.from_records(swapping))
+    swapping = {**ANSWERS, "swap": [["/dev/sda", "partition", "-2"]]}
+    assert "swap space" in why_not_expendable("x", "8:0", ["x"], BlockDevices.from_answers(swapping))
 
 
 def test_an_unknown_root_device_makes_everything_refused():
-    blocks = BlockDevices.from_records({**RECORDS, "root": [["0:31"]]})
+    blocks = BlockDevices.from_answers({**ANSWERS, "root": [["0:31"]]})
     assert "nothing is safe" in why_not_expendable("x", "8:0", ["x"], blocks)
 
 

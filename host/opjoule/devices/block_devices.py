@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-Records = dict[str, list[list[str]]]
-"""Records of state.sh by their kind, fields as text."""
+Answers = dict[str, list[list[str]]]
+"""Answers of state.sh by their kind, fields as text."""
 
 
 def device_number(told: str) -> str:
@@ -60,10 +60,10 @@ class BlockDevices:
     root_number: str = ""
 
     @classmethod
-    def from_records(cls, records: Records) -> BlockDevices:
-        """From the records `block`, `mount`, `swap` and `root` of state.sh."""
+    def from_answers(cls, answers: Answers) -> BlockDevices:
+        """From the answers `block`, `mount`, `swap` and `root` of state.sh."""
         devices = {}
-        for name, number, whole, slaves, backing, sectors, model, serial in records.get("block", []):
+        for name, number, whole, slaves, backing, sectors, model, serial in answers.get("block", []):
             size_bytes = int(sectors or 0) * 512
             devices[name] = BlockDevice(
                 name,
@@ -76,10 +76,10 @@ class BlockDevices:
                 serial.strip(),
             )
         mounts: dict[str, list[str]] = {}
-        for number, point in records.get("mount", []):
+        for number, point in answers.get("mount", []):
             mounts.setdefault(number, []).append(point)
-        swaps = tuple(name for name, *_ in records.get("swap", []))
-        return cls(devices, mounts, swaps, device_number(records.get("root", [[""]])[0][0]))
+        swaps = tuple(name for name, *_ in answers.get("swap", []))
+        return cls(devices, mounts, swaps, device_number(answers.get("root", [[""]])[0][0]))
 
     def by_number(self, number: str) -> BlockDevice | None:
         """The device with this MAJOR:MINOR, whatever name led to it."""

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from opjoule.devices.block_devices import BlockDevices, Records, device_number
+from opjoule.devices.block_devices import BlockDevices, Answers, device_number
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
 
@@ -17,14 +17,14 @@ _HAS_JOURNAL = 0x4
 
 @dataclass(frozen=True)
 class BoardState:
-    """Records of state.sh by their kind."""
+    """Answers of state.sh by their kind."""
 
-    records: Records
+    answers: Answers
     blocks: BlockDevices
 
     def of(self, kind: str) -> list[list[str]]:
         """Every record of one kind."""
-        return self.records.get(kind, [])
+        return self.answers.get(kind, [])
 
     def interface_kind(self, name: str) -> str:
         """wired or wifi; empty for an interface that is not there."""
@@ -78,10 +78,10 @@ def read_state(shell: Shell, as_root: list[str], *, cpufreq: str, device: str, p
     Raises: LinkFault: no connection. DeviceFault: the script does not run.
     """
     ran = shell.run([*as_root, "sh", "-c", _SCRIPT, "sh", cpufreq, device, path])
-    records: Records = {}
+    answers: Answers = {}
     for line in ran.text().splitlines():
         kind, *values = line.split("\t")
-        records.setdefault(kind, []).append(values)
-    if "root" not in records:
+        answers.setdefault(kind, []).append(values)
+    if "root" not in answers:
         raise DeviceFault(f"the state of {shell.target} cannot be read: {ran.last_line()}")
-    return BoardState(records, BlockDevices.from_records(records))
+    return BoardState(answers, BlockDevices.from_answers(answers))
