@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
-from opjoule.devices.block_devices import BlockDevices, Answers, device_number
+from opjoule.devices.block_devices import Answers, BlockDevices, device_number
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
 
@@ -23,7 +23,7 @@ class BoardState:
     blocks: BlockDevices
 
     def of(self, kind: str) -> list[list[str]]:
-        """Every record of one kind."""
+        """Every answer of one kind."""
         return self.answers.get(kind, [])
 
     def interface_kind(self, name: str) -> str:
