@@ -24,8 +24,8 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests")]
 
+from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
 from opjoule.meters.messages import Mode  # noqa: E402 (the path above)
-from opjoule.meters.sensors import SensorSettings  # noqa: E402
 from rig_session import FIRMWARE, capture, write_profile  # noqa: E402
 
 LIMIT_CYCLES = 431

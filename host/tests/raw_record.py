@@ -13,8 +13,8 @@ import numpy as np
 from operation_log_writer import byte_size, log, operation
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES, Evidence, collect
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.meters.capture import Capture, CaptureSummary
-from opjoule.meters.sensors import SensorSettings
+from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.serial_meter import SerialMeter
 from opjoule.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.trace.power_trace import PowerTrace
@@ -26,15 +26,13 @@ NOMINAL_HZ = 16_000_000
 LIMIT_S = 300
 """Of everything that is waited for: guards against waiting without end, and is far from what a busy computer needs."""
 
-PERFECT_SENSOR = SensorModel(
-    shunt_ohm=0.1,
-    shunt_tolerance=0.0,
-    gain_error_max=0.0,
-    offset_v_max=0.0,
-    shunt_lsb_v=10e-6,
-    bus_lsb_v=4e-3,
-    bus_gain_error_max=0.0,
+PERFECT_SENSOR = ErrorBounds(
+    gain_errors_max={},
+    current_offset_max_a=0.0,
+    current_step_a=1e-4,
+    voltage_step_v=4e-3,
     current_max_a=3.2,
+    seen_fraction=0.5,
     clock_error_max=0.0,
 )
 """No error but steps and sampling, so that a stated uncertainty has nothing to hide behind."""
@@ -65,7 +63,7 @@ class Recording:
         offset_s = self.edges_ns * 1e-9 - self.edges_s * rate
         return offset_s - np.median(offset_s)
 
-    def interval_energies(self, sensor: SensorModel = PERFECT_SENSOR) -> list[tuple[EnergyResult, float]]:
+    def interval_energies(self, sensor: ErrorBounds = PERFECT_SENSOR) -> list[tuple[EnergyResult, float]]:
         """Energy between neighbouring edges as measured, with the true one [J]."""
         windows = zip(self.edges_ns[:-1].tolist(), self.edges_ns[1:].tolist(), strict=True)
         return [

@@ -107,13 +107,13 @@ def truth_between_edges(out):
 
 def test_the_energy_between_sync_edges_covers_the_simulator_s_truth(leveldb):
     from opjoule.clocks.clock_map import ClockMap
-    from opjoule.energy.sensor import SensorModel
+    from opjoule.energy.error_bounds import ErrorBounds
     from opjoule.energy.window import Window, window_energy_j
 
     out, _ = leveldb
     record = RunRecord.open(out)
     board_to_meter = ClockMap.from_json(record.contents["clock_maps"]["sync-edges"])
-    sensor, trace = SensorModel.from_json(record.contents["sensor"]), read_trace(out)
+    sensor, trace = ErrorBounds.from_json(record.contents["sensor"]), read_trace(out)
     compared = 0
     for start_ns, end_ns, energy_j in truth_between_edges(out):
         window = Window.on_meter(board_to_meter, start_ns, end_ns)

@@ -11,11 +11,12 @@ import pytest
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.block_error import standard_error
 from opjoule.energy.budget import PARTS, Budget
+from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
 from opjoule.energy.repeats import repeat_standard_u, student_t
-from opjoule.energy.sensor import SensorModel, ina219_breakout
 from opjoule.energy.uncertainty import step_u
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.errors import RecordFault, WindowError
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.trace.power_trace import PowerTrace
 
 SENSOR = ina219_breakout()
@@ -41,12 +42,12 @@ def measured(rng, power_w, voltage_v, sensor):
     """What an INA219 in shunt+bus mode makes of it: gain and offset errors, half seen, rounded to steps."""
     pairs = power_w.size // PAIR
     seen_a = (power_w / voltage_v)[: pairs * PAIR].reshape(pairs, PAIR)[:, :SEEN].mean(axis=1)
-    shunt = sensor.shunt_ohm * (1 + rng.uniform(-1, 1) * sensor.shunt_tolerance)
-    shunt_v = seen_a * shunt * (1 + rng.uniform(-1, 1) * sensor.gain_error_max)
-    shunt_v += rng.uniform(-1, 1) * sensor.offset_v_max
-    bus_v = voltage_v * (1 + rng.uniform(-1, 1) * sensor.bus_gain_error_max)
-    current_a = np.rint(shunt_v / sensor.shunt_lsb_v) * sensor.shunt_lsb_v / sensor.shunt_ohm
-    voltage = np.full(pairs, np.rint(bus_v / sensor.bus_lsb_v) * sensor.bus_lsb_v)
+    for source in (SHUNT, CURRENT):
+        seen_a *= 1 + rng.uniform(-1, 1) * sensor.gain_errors_max.get(source, 0.0)
+    seen_a += rng.uniform(-1, 1) * sensor.current_offset_max_a
+    bus_v = voltage_v * (1 + rng.uniform(-1, 1) * sensor.voltage_gain_error_max)
+    current_a = np.rint(seen_a / sensor.current_step_a) * sensor.current_step_a
+    voltage = np.full(pairs, np.rint(bus_v / sensor.voltage_step_v) * sensor.voltage_step_v)
     centre_ns = (np.arange(pairs, dtype=np.int64) * PAIR + SEEN // 2) * STEP_NS
     return PowerTrace.of(centre_ns, current_a, voltage)
 
@@ -77,15 +78,13 @@ def spec_sheet_trials():
     return [trial(seed, SENSOR) for seed in range(100)]
 
 
-CALIBRATED = SensorModel(
-    shunt_ohm=0.1,
-    shunt_tolerance=0.0,
-    gain_error_max=0.0,
-    offset_v_max=0.0,
-    shunt_lsb_v=10e-6,
-    bus_lsb_v=4e-3,
-    bus_gain_error_max=0.0,
+CALIBRATED = ErrorBounds(
+    gain_errors_max={},
+    current_offset_max_a=0.0,
+    current_step_a=1e-4,
+    voltage_step_v=4e-3,
     current_max_a=3.2,
+    seen_fraction=0.5,
     clock_error_max=0.0,
     calibration="ideal",
 )
@@ -185,9 +184,9 @@ def test_the_spread_of_repeats_is_widened_for_few_runs():
 def test_a_calibration_replaces_the_bounds_of_the_data_sheet():
     calibrated = replace(SENSOR, calibration="c1", calibrated_power_gain_u=5e-4, calibrated_offset_u_a=1e-5)
     assert calibrated.power_gain_u == 5e-4 and calibrated.current_offset_u_a == 1e-5
-    assert SensorModel.from_json(json.loads(json.dumps(calibrated.to_json()))) == calibrated
+    assert ErrorBounds.from_json(json.loads(json.dumps(calibrated.to_json()))) == calibrated
     with pytest.raises(RecordFault, match=r"sensor in run\.json"):
-        SensorModel.from_json({"shunt": 1})
+        ErrorBounds.from_json({"shunt": 1})
 
 
 def test_a_quiet_signal_keeps_the_error_of_its_step_whole_and_noise_takes_it_away():
@@ -214,9 +213,9 @@ def test_a_signal_between_two_levels_has_two_steps_errors_not_noise():
 
 def test_codes_may_be_cut_or_rounded_unless_a_calibration_knows():
     """Half a step too low in the mean, or not: rectangular would be too narrow, both are held."""
-    assert SENSOR.bus_rounding_u_v == pytest.approx(4e-3 / 2 / math.sqrt(2))
-    assert SENSOR.current_offset_u_a > SENSOR.offset_v_max / SENSOR.shunt_ohm / math.sqrt(3)
-    assert CALIBRATED.bus_rounding_u_v == 0.0 and CALIBRATED.current_offset_u_a == 0.0
+    assert SENSOR.voltage_rounding_u_v == pytest.approx(4e-3 / 2 / math.sqrt(2))
+    assert SENSOR.current_offset_u_a > SENSOR.current_offset_max_a / math.sqrt(3)
+    assert CALIBRATED.voltage_rounding_u_v == 0.0 and CALIBRATED.current_offset_u_a == 0.0
 
 
 def shunt_rows(current_a, slot_periods=2.15):

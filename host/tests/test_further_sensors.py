@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.summary import sensor_energies
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.phases import Phase
 from opjoule.record.quantities import SENSORS
 from opjoule.trace.power_trace import PowerTrace

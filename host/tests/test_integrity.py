@@ -203,7 +203,7 @@ def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path,
 def test_run_json_edited_by_hand_is_refused_with_its_name(tmp_path):
     record = finished_record(tmp_path / "record")
     path = record.directory / "run.json"
-    path.write_text(path.read_text().replace('"shunt_ohm": 0.1', '"shunt_ohm": 0.2'))
+    path.write_text(path.read_text().replace('"ohm": 0.1', '"ohm": 0.2'))
     with pytest.raises(RecordFault, match=r"run\.json: changed"):
         reported(record.directory)
 

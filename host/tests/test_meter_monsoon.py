@@ -1,5 +1,7 @@
 """A Monsoon's packets become energy that holds the truth, whatever is lost, and power is applied last."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
@@ -59,7 +61,7 @@ def test_energy_is_the_truth_in_both_ranges(model, unit, channel):
     supply = Supply((0.0, 1.0, 2.0, 3.1), (0.02, 0.9, 0.005, 1.4), (5.0, 5.1, 4.9, 5.0))
     events = events_of(stream(supply, 5, hardware=unit), assembler(model, unit, channel))
     energy = window_energy_j(
-        trace_of(events), Window(500_000_000, 4_500_000_000, 0), model.sensor_model(channel)
+        trace_of(events), Window(500_000_000, 4_500_000_000, 0), model.error_bounds(channel)
     )
     truth = supply.energy_j(0.5, 4.5)
     assert energy.energy.value == pytest.approx(truth, rel=1e-3)
@@ -98,10 +100,8 @@ def test_what_was_lost_is_counted_and_every_sample_keeps_its_time(chunk, kind):
 
 @pytest.mark.parametrize("kind", ["drop_rate", "lose_rate"])
 def test_with_5_percent_lost_the_truth_is_inside_the_stated_interval(kind):
-    sensor = HVPM.sensor_model("main")
-    ideal = type(sensor)(
-        **{**vars(sensor), "gain_error_max": 0.0, "current_offset_max_a": 0.0, "bus_gain_error_max": 0.0}
-    )
+    sensor = HVPM.error_bounds("main")
+    ideal = replace(sensor, gain_errors_max={}, current_offset_max_a=0.0)
     inside = 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
@@ -223,7 +223,7 @@ def test_the_reader_process_records_a_run(opened, tmp_path):
     assert summary.samples == int(trace.good.sum()) > 10_000
     assert summary.losses.lost_samples > 0
     assert len(summary.exchanges) >= 10
-    energy = window_energy_j(trace, Window(500_000_000, 2_400_000_000, 0), meter.sensor_model())
+    energy = window_energy_j(trace, Window(500_000_000, 2_400_000_000, 0), meter.error_bounds())
     assert abs(energy.energy.value - BURSTS.energy_j(0.5, 2.4)) < energy.energy.u
 
 

@@ -170,7 +170,7 @@ def test_record_takes_rapl_and_states_its_cost(tmp_path):
     run_json = json.loads((out / "run.json").read_text())
     assert any("its own cost" in note for note in run_json["found"]["meter"]["notes"])
     assert run_json["capture"]["losses"]["link"]["poll_cpu_us"] > 0
-    assert run_json["sensor"]["gain_error_max"] == 0.05
+    assert run_json["sensor"]["gain_errors_max"] == {"power": 0.05}
     assert len(read_trace(out)) > 10
 
 
@@ -215,11 +215,11 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     root = hwmon_tree(tmp_path / "h")
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none")
-    assert "the driver does not say" in source.sensor_model().shunt_from
+    assert "the driver does not say" in source.error_bounds().shunt.origin
     assert any("shunt 0.01 ohm" in note and "mostly 0.1" in note for note in source.open().notes)
-    assert source.sensor_model().shunt_ohm == 0.01
-    assert source.sensor_model().shunt_from == "the driver's shunt_resistor"
-    assert source.sensor_model().current_max_a == pytest.approx(32.0)
+    assert source.error_bounds().shunt.ohm == 0.01
+    assert source.error_bounds().shunt.origin == "the driver's shunt_resistor"
+    assert source.error_bounds().current_max_a == pytest.approx(32.0)
     (root / "hwmon0/shunt_resistor").write_text("100000\n")
     assert not any("mostly 0.1" in note for note in source.open().notes)
     assert not source.read().clipped

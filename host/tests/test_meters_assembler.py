@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.meters import messages as m
 from opjoule.meters.assembler import Assembler, parse
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.conversions import ConversionAssembler
 from opjoule.meters.frames import signed_difference
 from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Samples
-from opjoule.meters.sensors import SensorSettings, chip_scale, code_ends, conversion_times
+from opjoule.meters.sensors import code_ends
 from opjoule.meters.wire import FrameReader, encode_frame
 from software_meter import FULL_SCALE, PERIOD_TICKS, PairsSource, damage_plans, spoil
 
@@ -21,10 +23,9 @@ AMPERE_PER_CODE = 1e-4
 
 
 def assembler(mode=m.Mode.PAIRS, anchor=0, shunt_adc=3):
-    model = m.SensorModel.INA219
     chosen = SensorSettings(mode=mode, shunt_adc=shunt_adc)
-    ends = code_ends(m.Board.ATMEGA328P, model, chosen)
-    conversions = ConversionAssembler(0, conversion_times(model, chosen), chip_scale(model), TICK_NS, ends)
+    ends = code_ends(m.Board.ATMEGA328P, INA219, chosen)
+    conversions = ConversionAssembler(0, INA219.times(chosen), INA219.scale(), TICK_NS, ends)
     return Assembler(TICK_NS, {0: conversions}, anchor)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from opjoule.errors import MeterFault
 from opjoule.meters import Capture, capture, messages, open_meter
-from opjoule.meters.sensors import SensorSettings
+from opjoule.meters.chips.chip import SensorSettings
 from opjoule.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.trace.power_trace import Gap
 from software_meter import SoftwareMeter

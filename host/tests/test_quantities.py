@@ -11,8 +11,8 @@ import pytest
 import quantities_page
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.result import Placed, repeat_energy
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Quantities, Topic
 from opjoule.record.figures import Figure, by_repeat

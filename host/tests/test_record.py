@@ -22,7 +22,7 @@ def test_a_new_record_is_partial_on_disk_at_once(record):
     opened = RunRecord.open(record.directory)
     assert opened.status == "partial" and opened.simulated
     assert opened.contents["asked"] == {"db": "leveldb"}
-    assert opened.contents["schema"] == {"name": "run", "version": 2}
+    assert opened.contents["schema"] == {"name": "run", "version": 3}
 
 
 def test_updates_merge_mappings_and_reach_the_disk(record):

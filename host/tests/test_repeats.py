@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.measurement.summary import sensor_energies
 from opjoule.measurement.trace_faults import trace_faults
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.definition import ABOVE_IDLE, Quantities
 from opjoule.record.figures import Figure
 from opjoule.record.phases import Phase

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.messages import Mode
-from opjoule.meters.sensors import SensorSettings
 from rig_session import PERFECT_SENSOR, record
 
 pytestmark = pytest.mark.rig

@@ -9,9 +9,9 @@ import random
 import numpy as np
 import pytest
 from opjoule.errors import MeterFault
+from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.messages import Mode
 from opjoule.meters.registry import open_meter
-from opjoule.meters.sensors import SensorSettings
 from opjoule.meters.serial_meter import SerialMeter
 from rig_session import ARDUINO_FIRMWARE, record, rig_sim, write_profile
 from test_rig_accuracy import EDGES_S, PROFILES
@@ -97,7 +97,7 @@ def test_without_settings_the_host_asks_for_what_the_library_can_do(tmp_path):
         meter = SerialMeter(str(tmp_path / "meter"))
         meter.open()
         meter.configure()
-        assert meter.sensor_model().seen_fraction == pytest.approx(532 / 1400)
+        assert meter.error_bounds().seen_fraction == pytest.approx(532 / 1400)
         meter.close()
 
 

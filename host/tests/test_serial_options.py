@@ -1,10 +1,12 @@
 """What follows the port in serial:PORT,KEY=VALUE."""
 
 import pytest
+from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
-from opjoule.meters.messages import Mode, SensorModel
-from opjoule.meters.sensor_errors import error_bounds
-from opjoule.meters.sensors import SensorSettings, Shunt, chip_scale, conversion_times, range_code
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips.ina228 import INA228
+from opjoule.meters.messages import Mode
 from opjoule.meters.serial_options import setting_changes, shunts, split_options
 
 
@@ -33,7 +35,7 @@ def test_the_code_of_another_chip_is_passed_on():
 def test_a_voltage_that_would_never_be_read_again_is_refused():
     settings = SensorSettings(**setting_changes(split_options("/dev/x,mode=shunts,bus_every=0")[1]))
     with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read once"):
-        conversion_times(SensorModel.INA219, settings)
+        INA219.times(settings)
 
 
 @pytest.mark.parametrize(
@@ -74,19 +76,17 @@ def test_a_shunt_that_is_none_is_one_clear_line(options, message):
 
 
 def test_the_shunt_scales_range_offset_and_tolerance():
-    settings = SensorSettings()
-    times = conversion_times(SensorModel.INA219, settings)
-    bounds = error_bounds(SensorModel.INA219, settings, times, Shunt(0.02, 0.005))
-    assert (bounds.shunt_ohm, bounds.shunt_tolerance) == (0.02, 0.005)
+    bounds = INA219.error_bounds(SensorSettings().shunt_range, 1.0, Shunt(0.02, 0.005))
+    assert bounds.shunt == Shunt(0.02, 0.005) and bounds.gain_errors_max["shunt"] == 0.005
     assert bounds.current_max_a == pytest.approx(16.0)
     assert bounds.current_offset_u_a == pytest.approx(200e-6 / 0.02 / 3**0.5, rel=0.001)
 
 
 def test_the_ina228s_fine_range_has_steps_of_a_quarter():
     """SLYS021A: 312.5 nV at +-163.84 mV, 78.125 nV at +-40.96 mV."""
-    assert range_code(SensorModel.INA228, 40) == 1
-    assert range_code(SensorModel.INA228, 80) == 0
-    assert chip_scale(SensorModel.INA228, 0.1, 1).shunt_lsb_v == pytest.approx(78.125e-9)
-    assert chip_scale(SensorModel.INA228, 0.1, 0).shunt_lsb_v == pytest.approx(312.5e-9)
+    assert INA228.range_code(40) == 1
+    assert INA228.range_code(80) == 0
+    assert INA228.scale(0.1, 1).shunt_lsb_v == pytest.approx(78.125e-9)
+    assert INA228.scale(0.1, 0).shunt_lsb_v == pytest.approx(312.5e-9)
     with pytest.raises(BadInput, match=r"range=320: the INA228 measures up to 163.84 mV"):
-        range_code(SensorModel.INA228, 320)
+        INA228.range_code(320)

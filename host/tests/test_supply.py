@@ -15,12 +15,12 @@ from opjoule.cli.planning import desk_supply, make_plan
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import RigSupply
 from opjoule.energy.least_voltage import least_voltage
-from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.measure import measure
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.supply_check import NO_LIMIT, NOT_MEASURED, check_supply
 from opjoule.measurement.supply_path import local_meter_warning, supply_path
 from opjoule.meters import open_meter
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
 from opjoule.report.head import head_lines
@@ -134,10 +134,10 @@ def test_the_opened_meter_states_its_shunt_for_the_record():
     with SoftwareMeter() as device:
         meter = open_meter(f"serial:{device.path},shunt=0.02,shunt_tolerance=0.5%", stated_in="--meter")
         meter.open()
-        sensor = meter.sensor_model()
+        shunt = meter.error_bounds().shunt
         meter.close()
-    assert (sensor.shunt_ohm, sensor.shunt_from) == (0.02, "shunt= in --meter")
-    known = path_of("rpi4", "hwmon").measured(replace(sensor, shunt_from="the driver's shunt_resistor"))
+    assert (shunt.ohm, shunt.origin) == (0.02, "shunt= in --meter")
+    known = path_of("rpi4", "hwmon").measured(replace(shunt, origin="the driver's shunt_resistor"))
     assert known.shunt_words == "0.02 ohm ±0.5 %, the driver's shunt_resistor" and known.board_v == 5.1 - 0.06
 
 
@@ -274,7 +274,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     assert run["least_voltage"]["phase"] and run["status"] == "complete"
     assert result["energy_j"]["value"] > 0 and result["energy_j"]["u"] > 0
     assert run["found"]["supply"]["shunt_from"].startswith("taken") and run["found"]["warnings"]
-    assert run["sensor"]["shunt_from"].startswith("taken")
+    assert run["sensor"]["shunt"]["origin"].startswith("taken")
     head = head_lines(run)
     assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "the common breakout's" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import ina219_breakout
 from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.trace.journal import TraceJournal, read_trace, to_parquet
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings, fit_supply_line

@@ -12,8 +12,8 @@ from opjoule.cli.measure import run_report
 from opjoule.cli.record import run_record
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.sensor import ina219_breakout
 from opjoule.measurement.trace_result import STATED_VOLTAGE, conclude_trace
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch

@@ -27,8 +27,9 @@ sys.path[:0] = [str(HOST)]
 from opjoule.clocks.clock_map import ClockMap  # noqa: E402  # path set above
 from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel, ina219_breakout  # noqa: E402
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, SHUNT, ErrorBounds, Shunt  # noqa: E402
 from opjoule.energy.window import Window, window_energy_j  # noqa: E402
+from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
 from opjoule.trace.power_trace import PowerTrace  # noqa: E402
 from opjoule.trace.supply_line import BusReadings  # noqa: E402
 from opjoule.units import Measured  # noqa: E402
@@ -168,17 +169,17 @@ class Sensor:
     meter_rate: float
 
     @classmethod
-    def drawn(cls, rng: Generator, bounds: SensorModel) -> Sensor:
+    def drawn(cls, rng: Generator, bounds: ErrorBounds) -> Sensor:
         """Each error anywhere within its bound."""
 
         def within(bound: float) -> float:
             return float(rng.uniform(-bound, bound))
 
         return cls(
-            (1 + within(bounds.shunt_tolerance)) * (1 + within(bounds.gain_error_max)),
-            within(bounds.offset_v_max) / bounds.shunt_ohm,
-            1 + within(bounds.bus_gain_error_max),
-            float(10 ** rng.uniform(-6, -4.3)) / bounds.shunt_ohm,
+            (1 + within(bounds.gain_errors_max[SHUNT])) * (1 + within(bounds.gain_errors_max[CURRENT])),
+            within(bounds.current_offset_max_a),
+            1 + within(bounds.voltage_gain_error_max),
+            float(10 ** rng.uniform(-6, -4.3)) / Shunt.ohm,
             bool(rng.random() < 0.5),
             532e-6 * (1 + within(0.1)),
             1 + within(5e-3),
@@ -198,7 +199,7 @@ def _codes(values: Float64Array, step: float, cut: bool) -> Float64Array:
     return np.floor(values / step + (0.0 if cut else 0.5)) * step
 
 
-def recorded(rng: Generator, supply: Supply, sensor: Sensor, bounds: SensorModel, pairs: bool) -> PowerTrace:
+def recorded(rng: Generator, supply: Supply, sensor: Sensor, bounds: ErrorBounds, pairs: bool) -> PowerTrace:
     """What the meter makes of it, on its own clock."""
     running_a = np.concatenate([np.zeros(1), np.cumsum(supply.current_a)])
     running_v = np.concatenate([np.zeros(1), np.cumsum(supply.voltage_v)])
@@ -212,9 +213,9 @@ def recorded(rng: Generator, supply: Supply, sensor: Sensor, bounds: SensorModel
         bus_start_s = rows_s + 0.1 * period_s
         start_s = (rows_s[:, None] + (BUS_SLOT_PERIODS + np.arange(BUS_EVERY)) * period_s).ravel()
     current_a = _mean(running_a, start_s, start_s + period_s) + rng.normal(0, sensor.noise_a, start_s.size)
-    current_a = _codes(current_a * sensor.current_gain + sensor.offset_a, bounds.current_lsb_a, sensor.cut)
+    current_a = _codes(current_a * sensor.current_gain + sensor.offset_a, bounds.current_step_a, sensor.cut)
     bus_v = _mean(running_v, bus_start_s, bus_start_s + period_s) * sensor.voltage_gain
-    bus_v = _codes(bus_v, bounds.bus_lsb_v, sensor.cut)
+    bus_v = _codes(bus_v, bounds.voltage_step_v, sensor.cut)
     meter_ns = _meter_ns(start_s + period_s / 2, sensor)
     if pairs:
         return PowerTrace.of(meter_ns, current_a, bus_v)
@@ -227,20 +228,20 @@ def _meter_ns(time_s: Float64Array, sensor: Sensor) -> npt.NDArray[np.int64]:
     return np.asarray(np.rint(time_s * sensor.meter_rate * 1e9), np.int64)
 
 
-def corrected(trace: PowerTrace, sensor: Sensor, bounds: SensorModel) -> PowerTrace:
+def corrected(trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds) -> PowerTrace:
     """The trace as a calibration would give it that knows gains and offset, what the codes cut off included."""
     half = 0.5 if sensor.cut else 0.0
-    current_a = (trace.current_a + half * bounds.current_lsb_a - sensor.offset_a) / sensor.current_gain
+    current_a = (trace.current_a + half * bounds.current_step_a - sensor.offset_a) / sensor.current_gain
 
     def volts(values: Float64Array) -> Float64Array:
-        return np.asarray((values + half * bounds.bus_lsb_v) / sensor.voltage_gain, np.float64)
+        return np.asarray((values + half * bounds.voltage_step_v) / sensor.voltage_gain, np.float64)
 
     bus = BusReadings(trace.bus.meter_ns, volts(trace.bus.voltage_v)) if trace.bus else None
     return replace(trace, current_a=current_a, voltage_v=volts(trace.voltage_v), bus=bus)
 
 
 def estimates(
-    rng: Generator, trace: PowerTrace, sensor: Sensor, bounds: SensorModel
+    rng: Generator, trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds
 ) -> list[tuple[str, Measured]]:
     """Run energy, marginal energy and idle power with their intervals."""
     board_rate = 1 + float(rng.uniform(-CRYSTAL_ERROR_MAX, CRYSTAL_ERROR_MAX))
@@ -274,7 +275,7 @@ def truths(supply: Supply, share: float) -> dict[str, float]:
     return dict(zip(QUANTITIES, (energy_j, energy_j - idle_w * RUN_S, idle_w), strict=True))
 
 
-def known(bounds: SensorModel) -> SensorModel:
+def known(bounds: ErrorBounds) -> ErrorBounds:
     """Gain and offset without error: nothing hides a mistake in the other parts."""
     return replace(bounds, calibration="exact", calibrated_power_gain_u=0.0, calibrated_offset_u_a=0.0)
 

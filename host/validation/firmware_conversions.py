@@ -21,8 +21,8 @@ import numpy as np
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests")]
 
+from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
 from opjoule.meters.messages import Mode  # noqa: E402  # path set above
-from opjoule.meters.sensors import SensorSettings  # noqa: E402
 from rig_session import Recording, record  # noqa: E402
 
 MODES = {

@@ -21,8 +21,8 @@ from pathlib import Path
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests")]
 
+from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
 from opjoule.meters.messages import Mode  # noqa: E402  # path set above
-from opjoule.meters.sensors import SensorSettings  # noqa: E402
 from rig_session import record  # noqa: E402
 
 WINDOW_S = (0.5, 10.5)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 HOST = Path(__file__).parents[1]
 sys.path.insert(0, str(HOST))
 
-from opjoule.energy.sensor import SensorModel  # noqa: E402  # path set above
+from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX, ErrorBounds  # noqa: E402  # path set above
 from opjoule.energy.window import EnergyResult, Window, window_energy_j  # noqa: E402
 from opjoule.trace.power_trace import Gap, PowerTrace  # noqa: E402
 
@@ -46,18 +46,16 @@ class Meter:
     """Whether the next packet tells the charge of a lost one."""
     lsb_a: float
 
-    def sensor(self) -> SensorModel:
+    def sensor(self) -> ErrorBounds:
         """The meter without gain and offset errors."""
-        return SensorModel(
-            shunt_ohm=0.1,
-            shunt_tolerance=0.0,
-            gain_error_max=0.0,
-            offset_v_max=0.0,
-            shunt_lsb_v=0.1 * self.lsb_a,
-            bus_lsb_v=0.0,
-            bus_gain_error_max=0.0,
+        return ErrorBounds(
+            gain_errors_max={},
+            current_offset_max_a=0.0,
+            current_step_a=self.lsb_a,
+            voltage_step_v=0.0,
             current_max_a=3.2,
             seen_fraction=self.seen_steps / self.grid_steps,
+            clock_error_max=RESONATOR_ERROR_MAX,
         )
 
 

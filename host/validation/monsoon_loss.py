@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
 
 import numpy as np  # noqa: E402
-from opjoule.energy.sensor import SensorModel  # noqa: E402
+from opjoule.energy.error_bounds import ErrorBounds  # noqa: E402
 from opjoule.energy.window import Window, window_energy_j  # noqa: E402
 from opjoule.meters.interface import GapEvent, Samples  # noqa: E402
 from opjoule.meters.monsoon.assembler import MonsoonAssembler  # noqa: E402
@@ -52,11 +53,9 @@ def recorded(made: Stream) -> PowerTrace:
     return PowerTrace.of(*columns, [event.gap for event in events if isinstance(event, GapEvent)])
 
 
-def ideal(sensor: SensorModel) -> SensorModel:
+def ideal(sensor: ErrorBounds) -> ErrorBounds:
     """The sensor without gain and offset errors."""
-    return SensorModel(
-        **{**vars(sensor), "gain_error_max": 0.0, "current_offset_max_a": 0.0, "bus_gain_error_max": 0.0}
-    )
+    return replace(sensor, gain_errors_max={}, current_offset_max_a=0.0)
 
 
 def main() -> int:
@@ -64,7 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--trials", type=int, default=100)
     trials = parser.parse_args().trials
-    sensor, failed = ideal(HVPM.sensor_model("main")), False
+    sensor, failed = ideal(HVPM.error_bounds("main")), False
     kinds = {
         "nothing lost": {},
         "5 % dropped in the device": {"drop_rate": 0.05},

@@ -20,13 +20,12 @@ HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests"), str(HOST / "validation")]
 
 from opjoule.energy.cells import Cells  # noqa: E402  # path set above
-from opjoule.energy.sensor import SensorModel as ErrorBounds  # noqa: E402
+from opjoule.energy.error_bounds import ErrorBounds, Shunt  # noqa: E402
 from opjoule.errors import OpJouleError  # noqa: E402
 from opjoule.measurement.alignment import ClockEvidence, align  # noqa: E402
 from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
-from opjoule.meters.messages import SensorModel  # noqa: E402
-from opjoule.meters.sensor_errors import error_bounds  # noqa: E402
-from opjoule.meters.sensors import Shunt, conversion_times, default_settings  # noqa: E402
+from opjoule.meters.chips.ina219 import INA219  # noqa: E402
+from opjoule.meters.sensors import default_settings  # noqa: E402
 from opjoule.operations.board_files import BoardEdges  # noqa: E402
 from opjoule.record.definition import Quantities  # noqa: E402
 from opjoule.record.figures import Figure  # noqa: E402
@@ -49,7 +48,7 @@ QUANTITIES = (
     "power_w",
 )
 BOARD_START_NS = 5_000_000_000_000
-SETTINGS = default_settings(0, SensorModel.INA219)
+SETTINGS = default_settings(0, INA219)
 
 
 @dataclass(frozen=True)
@@ -88,9 +87,7 @@ def measure(seed: int) -> Measurement:
         )
         meter_edges = read_edges(Path(folder))
     board_edges, phases = _board_side(chance, load, edges_s)
-    bounds = error_bounds(
-        SensorModel.INA219, SETTINGS, conversion_times(SensorModel.INA219, SETTINGS), Shunt()
-    )
+    bounds = INA219.error_bounds(SETTINGS.shunt_range, INA219.times(SETTINGS).seen_fraction, Shunt())
     run_s = next(phase.duration_s for phase in phases if phase.name == "run")
     over_ns = phases[0].start_board_ns, phases[-1].end_board_ns
     alignment = align(ClockEvidence(board_edges, meter_edges, [], []), over_ns)

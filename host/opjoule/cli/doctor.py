@@ -160,10 +160,8 @@ def _ready_flags(rig: Rig) -> Iterator[Finding]:
 
 def _shunt(meter: Meter) -> str:
     """Which one is in use, in words; empty for a meter that has its own."""
-    sensor = meter.sensor_model()
-    if sensor.shunt_ohm is None:
-        return ""
-    return shunt_words(sensor.shunt_ohm, sensor.shunt_tolerance, sensor.shunt_from or "")
+    shunt = meter.error_bounds().shunt
+    return shunt_words(shunt.ohm, shunt.tolerance, shunt.origin) if shunt else ""
 
 
 def _supply(name: str, rig: Rig) -> Iterator[Finding]:

@@ -9,10 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.energy.sensor import SensorModel, ina219_breakout
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, DataFault
 from opjoule.files import file_sha256
 from opjoule.measurement.trace_result import conclude_trace
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.meters.joulescope import joulescope_sensor
 from opjoule.meters.monsoon.models import HVPM, LVPM
 from opjoule.meters.ppk2 import ppk2_sensor
@@ -24,9 +25,9 @@ from opjoule.trace.csv_import import ImportedTrace, import_csv
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import BoolArray, Gap
 
-SENSORS: Final[dict[str, Callable[[], SensorModel]]] = {
-    "monsoon-hvpm": lambda: HVPM.sensor_model("main"),
-    "monsoon-lvpm": lambda: LVPM.sensor_model("main"),
+SENSORS: Final[dict[str, Callable[[], ErrorBounds]]] = {
+    "monsoon-hvpm": lambda: HVPM.error_bounds("main"),
+    "monsoon-lvpm": lambda: LVPM.error_bounds("main"),
     "ppk2": ppk2_sensor,
     "joulescope": joulescope_sensor,
     "ina219": ina219_breakout,

@@ -15,10 +15,10 @@ from rich.text import Text
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import read_rig
 from opjoule.devices.sync_pin import check_sync
+from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.files import replacing
 from opjoule.measurement.supply_path import RIG_FILE, shunt_words
-from opjoule.meters.sensors import Shunt
 from opjoule.meters.serial_options import SHUNT, TOLERANCE, shunts
 from opjoule.meters.serial_port import ports_present
 

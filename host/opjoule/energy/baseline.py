@@ -11,7 +11,7 @@ import numpy as np
 from opjoule.energy.block_error import standard_error
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
@@ -51,7 +51,7 @@ class MarginalEnergy:
     budget: Budget
 
 
-def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: SensorModel) -> IdlePower:
+def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: ErrorBounds) -> IdlePower:
     """Mean idle power of one or two windows (before, after), in the same state as the run.
 
     The standard error of each mean respects the noise's autocorrelation (block averages); the difference
@@ -77,7 +77,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Sen
     watt_per_ohm = float(np.mean([r.voltage.joule_per_ohm / r.window.duration_s for r in results]))
     systematic_w = math.hypot(
         power_w * sensor.power_gain_u,
-        current_a * sensor.bus_rounding_u_v,
+        current_a * sensor.voltage_rounding_u_v,
         voltage_v * sensor.current_offset_u_a,
         watt_per_ohm * results[0].voltage.resistance_u_ohm,
     )
@@ -95,7 +95,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Sen
 
 
 def marginal_energy(
-    run: EnergyResult, idle: IdlePower, sensor: SensorModel, idle_s: float | None = None
+    run: EnergyResult, idle: IdlePower, sensor: ErrorBounds, idle_s: float | None = None
 ) -> MarginalEnergy:
     """Energy of a window less idle power times `idle_s`: the window's whole duration, or a part of it.
 
@@ -112,7 +112,7 @@ def marginal_energy(
     budget = Budget(
         {
             **parts,
-            "gain": math.hypot(value_j * sensor.power_gain_u, charge_change_c * sensor.bus_rounding_u_v),
+            "gain": math.hypot(value_j * sensor.power_gain_u, charge_change_c * sensor.voltage_rounding_u_v),
             "offset": abs(voltage_change_vs) * sensor.current_offset_u_a,
             "quantisation": math.hypot(parts["quantisation"], idle.steps_u_w * duration_s),
             "voltage": math.hypot(run.voltage.spread_u_j, shift_j),

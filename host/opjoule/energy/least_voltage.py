@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opjoule.energy.sensor import SQRT3, SensorModel
+from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.trace.power_trace import Float64Array, PowerTrace
 
 
@@ -21,7 +21,7 @@ class LeastVoltage:
     meter_ns: int
 
 
-def least_voltage(trace: PowerTrace, sensor: SensorModel) -> LeastVoltage | None:
+def least_voltage(trace: PowerTrace, sensor: ErrorBounds) -> LeastVoltage | None:
     """The least voltage of all samples and readings; None if there is none.
 
     Where the voltage is read only now and then, the load line tells it between readings: that counts where it lies
@@ -52,9 +52,9 @@ def _line_u_v(trace: PowerTrace) -> Float64Array:
     return np.asarray(trace.supply.resistance_u_ohm * apart_a, np.float64)
 
 
-def _least(voltage_v: float, line_u_v: float, meter_ns: int, sensor: SensorModel) -> LeastVoltage:
-    gain_u_v = sensor.bus_gain_error_max / SQRT3 * voltage_v
-    step_u_v = sensor.bus_lsb_v / math.sqrt(12.0)
+def _least(voltage_v: float, line_u_v: float, meter_ns: int, sensor: ErrorBounds) -> LeastVoltage:
+    gain_u_v = sensor.voltage_gain_error_max / SQRT3 * voltage_v
+    step_u_v = sensor.voltage_step_v / math.sqrt(12.0)
     return LeastVoltage(
-        voltage_v, math.hypot(gain_u_v, step_u_v, sensor.bus_rounding_u_v, line_u_v), meter_ns
+        voltage_v, math.hypot(gain_u_v, step_u_v, sensor.voltage_rounding_u_v, line_u_v), meter_ns
     )

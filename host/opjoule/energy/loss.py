@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.cells import Cells, LostCell
-from opjoule.energy.sensor import SQRT3, SensorModel
+from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array
 
@@ -45,7 +45,7 @@ class _Part:
     greatest_j: float
 
 
-def loss_in(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> Loss:
+def loss_in(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> Loss:
     """The loss inside one window [meter_ns]."""
     lost = [one for one in cells.lost if _overlap_ns(one, start_ns, end_ns) > 0]
     if not lost:
@@ -65,7 +65,7 @@ def _overlap_ns(lost: LostCell, start_ns: int, end_ns: int) -> int:
 
 
 def _part(
-    cells: Cells, lost: LostCell, overlap_ns: int, sensor: SensorModel, elsewhere: _FillingError
+    cells: Cells, lost: LostCell, overlap_ns: int, sensor: ErrorBounds, elsewhere: _FillingError
 ) -> _Part:
     inside_s, whole_s = overlap_ns * NS, lost.gap.duration_ns * NS
     current_a, voltage_v = float(cells.current_a[lost.cell]), float(cells.voltage_v[lost.cell])

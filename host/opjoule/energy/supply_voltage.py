@@ -16,7 +16,7 @@ import numpy as np
 
 from opjoule.energy.block_error import BLOCKS_MIN, standard_error
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SQRT3
+from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array
 from opjoule.trace.supply_line import SupplyLine

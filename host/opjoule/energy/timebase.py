@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SQRT3, SensorModel
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3, ErrorBounds
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Timebase:
         return cls(meter_to_other.target, length_ns / meter_length_ns, CRYSTAL_ERROR_MAX, u_rate)
 
     @classmethod
-    def of_meter(cls, sensor: SensorModel) -> Timebase:
+    def of_meter(cls, sensor: ErrorBounds) -> Timebase:
         """The meter's own seconds: nothing else told the time."""
         return cls("meter", 1.0, sensor.clock_error_max)
 

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SQRT3, SensorModel
+from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.energy.step_integral import NS
 from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
@@ -32,24 +32,24 @@ ROUNDING_2: Final = 0.25
 Spans = Sequence[tuple[int, int]]
 
 
-def steps_u_w(cells: Cells, spans: Spans, sensor: SensorModel) -> float:
+def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
     """Standard uncertainty [W] of the mean power of windows together, from the steps of both converters."""
     some = [_around(cells, *span) for span in spans]
     current_a = np.concatenate([cells.current_a[each] for each in some])
     converted = [_converted(cells, span, each) for span, each in zip(spans, some, strict=True)]
     voltage_v, share_a, noise_v2 = (np.concatenate(parts) for parts in zip(*converted, strict=True))
-    current_u_a = step_u(current_a, sensor.current_lsb_a, cells.noise_a**2)
-    voltage_u_v = step_u(voltage_v, sensor.bus_lsb_v, float(noise_v2.min()), np.abs(share_a))
+    current_u_a = step_u(current_a, sensor.current_step_a, cells.noise_a**2)
+    voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), np.abs(share_a))
     return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
 
 
-def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> float:
+def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
     """Standard uncertainty [V] of a window's mean voltage: gain, cut or rounded codes, steps, the readings' spread."""
     span = start_ns, end_ns
     voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
-    step_u_v = step_u(voltage_v, sensor.bus_lsb_v, float(noise_v2[0]), np.abs(share_a))
-    gain_u_v = float(np.mean(np.abs(voltage_v))) * sensor.bus_gain_error_max / SQRT3
-    return math.hypot(gain_u_v, sensor.bus_rounding_u_v, step_u_v, mean_spread_u_v(cells.supply, *span))
+    step_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), np.abs(share_a))
+    gain_u_v = float(np.mean(np.abs(voltage_v))) * sensor.voltage_gain_error_max / SQRT3
+    return math.hypot(gain_u_v, sensor.voltage_rounding_u_v, step_u_v, mean_spread_u_v(cells.supply, *span))
 
 
 def _converted(
@@ -102,7 +102,7 @@ def _same_level(values: Float64Array, width: float, share: Float64Array | None) 
     return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
 
 
-def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> float:
+def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
     """Standard uncertainty [J] of an integral that is made of samples: what they did not see, and the sensor's noise.
 
     Within the period of a sample (shunt+bus mode: half of it) what was not seen shows in the trace itself: energies
@@ -125,7 +125,7 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) 
     )
 
 
-def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: SensorModel) -> float:
+def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
     """Part of a window in which the current was converted, by the samples that came."""
     first, last = cells.inside(start_ns, end_ns).start, cells.inside(start_ns, end_ns).stop
     bounds_ns = cells.bounds_ns[first : last + 1]

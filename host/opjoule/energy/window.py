@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.loss import Loss, loss_in
-from opjoule.energy.sensor import SensorModel
 from opjoule.energy.supply_voltage import VoltageDoubt, voltage_doubt
 from opjoule.energy.timebase import Timebase
 from opjoule.energy.uncertainty import alignment_u_j, sampling_u_j, seen_share, steps_u_w
@@ -109,7 +109,7 @@ class EnergyResult:
 def window_energy_j(
     trace: PowerTrace | Cells,
     window: Window,
-    sensor: SensorModel,
+    sensor: ErrorBounds,
     *,
     lost_fraction_max: float = LOST_FRACTION_MAX,
 ) -> EnergyResult:
@@ -139,7 +139,7 @@ def window_energy_j(
     steps_u_j = steps_u_w(cells, [span], sensor) * window.duration_s
     doubt = voltage_doubt(cells, *span)
     parts = {
-        "gain": math.hypot(energy_j * sensor.power_gain_u, charge_c * sensor.bus_rounding_u_v),
+        "gain": math.hypot(energy_j * sensor.power_gain_u, charge_c * sensor.voltage_rounding_u_v),
         "offset": abs(voltage_time_vs) * sensor.current_offset_u_a,
         "quantisation": math.hypot(steps_u_j, sampling_u_j(cells, *span, sensor) * rate),
         "voltage": doubt.standard_u_j * rate,

@@ -14,7 +14,7 @@ from opjoule.clocks.exchange_file import read_exchanges
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.played_signature import PlayedPattern, fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.measurement.alignment import (
     INTERRUPT_EDGE_U_NS,
@@ -59,10 +59,10 @@ class Evidence:
     phases: Sequence[Phase]
     board_exchanges: Sequence[Exchange]
     meter_exchanges: Sequence[Exchange]
-    sensor: SensorModel
+    sensor: ErrorBounds
     cores: int
     ended_early: bool
-    further_sensors: Mapping[int, SensorModel]
+    further_sensors: Mapping[int, ErrorBounds]
     """number, from 1 -> error bounds of a sensor besides that of the board's supply"""
 
     @classmethod
@@ -74,10 +74,10 @@ class Evidence:
             phases=[phase_from_json(entry) for entry in contents.get("phases", [])],
             board_exchanges=_exchanges(record, BOARD_EXCHANGES),
             meter_exchanges=_exchanges(record, METER_EXCHANGES),
-            sensor=SensorModel.from_json(contents["sensor"]),
+            sensor=ErrorBounds.from_json(contents["sensor"]),
             cores=int(contents["found"]["cores"]),
             ended_early=ended_early,
-            further_sensors={int(key): SensorModel.from_json(entry) for key, entry in further.items()},
+            further_sensors={int(key): ErrorBounds.from_json(entry) for key, entry in further.items()},
         )
 
 
@@ -232,7 +232,7 @@ def _meter_edge_u_ns(record: RunRecord) -> float:
 
 
 def _signature(
-    record: RunRecord, sensor: SensorModel, events: BoardEvents
+    record: RunRecord, sensor: ErrorBounds, events: BoardEvents
 ) -> Callable[[], SignatureFit] | None:
     """What fits the load signature, if the board has played one; its quality goes into the record."""
     changes = [

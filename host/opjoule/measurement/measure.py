@@ -78,7 +78,7 @@ def measure(
             )
             record.update(found={"cores": board.cores}, **sensor_entries(meter))
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
-            path = supply.measured(meter.sensor_model()).to_json()
+            path = supply.measured(meter.error_bounds().shunt).to_json()
             record.update(found={"supply": path, "warnings": list(warnings)})
             with record.held():
                 _run(plan, board, meter, record, progress)

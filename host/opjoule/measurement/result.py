@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.errors import DataFault
 from opjoule.record.phases import Cycle, Phase, Role
@@ -28,7 +28,7 @@ class Placed:
     """What is needed to integrate a phase: the trace's cells, sensor, and the map onto their clock."""
 
     cells: Cells
-    sensor: SensorModel
+    sensor: ErrorBounds
     board_to_meter: ClockMap
 
     def window(self, first: Phase, last: Phase) -> Window:

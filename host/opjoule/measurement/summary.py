@@ -11,7 +11,7 @@ import numpy as np
 from opjoule.devices.server_samples import server_usage
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.by_phase import by_phase, phase_figures
@@ -40,7 +40,7 @@ def build_result(
     record: RunRecord,
     phases: Sequence[Phase],
     trace: PowerTrace,
-    sensor: SensorModel,
+    sensor: ErrorBounds,
     alignment: Alignment,
     operations: OperationTable,
     cores: int,
@@ -168,7 +168,7 @@ def _headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
 
 
 def sensor_energies(
-    phases: Sequence[Phase], trace: PowerTrace, sensor: SensorModel, alignment: Alignment
+    phases: Sequence[Phase], trace: PowerTrace, sensor: ErrorBounds, alignment: Alignment
 ) -> Mapping[str, Quantity]:
     """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)

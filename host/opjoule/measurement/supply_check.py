@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
-from opjoule.energy.sensor import SensorModel
 from opjoule.measurement.alignment import Alignment
 from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
@@ -21,7 +21,7 @@ NO_LIMIT = "nothing is known of the least voltage that this board needs"
 def check_supply(
     record: RunRecord,
     trace: PowerTrace,
-    sensor: SensorModel,
+    sensor: ErrorBounds,
     phases: Sequence[Phase],
     alignment: Alignment | None,
 ) -> None:

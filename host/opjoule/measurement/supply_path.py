@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from opjoule.devices.profiles import Profile
 from opjoule.devices.rig_file import RigSupply
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.registry import Address, named_shunt, named_voltage
 
 RIG_FILE: Final = "rig.toml"
@@ -99,14 +99,12 @@ class SupplyPath:
         note = f"; {self.profile.supply_note}" if self.profile.supply_note else ""
         return ", ".join([*ways, THICK_CABLE]) + note
 
-    def measured(self, sensor: SensorModel) -> SupplyPath:
-        """The same with the shunt that the opened meter reports."""
-        if sensor.shunt_ohm is None:
+    def measured(self, shunt: Shunt | None) -> SupplyPath:
+        """The same with the shunt that the opened meter reports, if it reports one."""
+        if shunt is None:
             return self
-        origin = sensor.shunt_from or self.shunt_from
-        return replace(
-            self, shunt_ohm=sensor.shunt_ohm, shunt_tolerance=sensor.shunt_tolerance, shunt_from=origin
-        )
+        origin = shunt.origin or self.shunt_from
+        return replace(self, shunt_ohm=shunt.ohm, shunt_tolerance=shunt.tolerance, shunt_from=origin)
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json."""

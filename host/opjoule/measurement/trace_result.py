@@ -9,7 +9,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchange_file import read_exchanges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
@@ -73,13 +73,12 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     return {**entries, "timebase": found.timebase.to_json(), "budget": found.budget.to_json()}
 
 
-def _unknown_sensor(current_max_a: float) -> SensorModel:
+def _unknown_sensor(current_max_a: float) -> ErrorBounds:
     """Stands in where the meter is unknown; nothing is stated of its uncertainty then."""
-    return SensorModel.without_shunt(
-        current_gain_error_max=0.0,
+    return ErrorBounds(
+        gain_errors_max={},
         current_offset_max_a=0.0,
         current_step_a=0.0,
-        voltage_gain_error_max=0.0,
         voltage_step_v=0.0,
         current_max_a=current_max_a,
         seen_fraction=1.0,
@@ -87,7 +86,7 @@ def _unknown_sensor(current_max_a: float) -> SensorModel:
     )
 
 
-def _numbers(found: EnergyResult, cells: Cells, sensor: SensorModel | None) -> dict[str, Quantity]:
+def _numbers(found: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> dict[str, Quantity]:
     duration_s = found.window.duration_s
     voltage_v = found.voltage_time_vs / duration_s
     voltage_u_v = mean_voltage_u_v(cells, cells.start_ns, cells.end_ns, sensor) if sensor else 0.0
@@ -102,7 +101,7 @@ def _numbers(found: EnergyResult, cells: Cells, sensor: SensorModel | None) -> d
     }
 
 
-def _no_uncertainty(record: RunRecord, sensor: SensorModel | None) -> str:
+def _no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
     if sensor is None:
         return NO_BOUNDS
     imported: Mapping[str, Any] = record.contents["found"].get("imported") or {}
@@ -116,9 +115,9 @@ def _unstated(value: Any, reason: str) -> Any:
     return value
 
 
-def _sensor(record: RunRecord) -> SensorModel | None:
+def _sensor(record: RunRecord) -> ErrorBounds | None:
     found = record.contents.get("sensor")
-    return SensorModel.from_json(found) if found else None
+    return ErrorBounds.from_json(found) if found else None
 
 
 def _meter_to_host(record: RunRecord) -> ClockMap | None:

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.clocks.unwrap import WRAP
+from opjoule.meters.chips.chip import ChipScale, CodeEnds, ConversionTimes
 from opjoule.meters.frames import (
     Block,
     Int64Array,
@@ -23,7 +24,6 @@ from opjoule.meters.frames import (
 )
 from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
 from opjoule.meters.messages import Flag, Pairs, Wide
-from opjoule.meters.sensors import CodeEnds, ConversionTimes, Scale, current_a, voltage_v
 from opjoule.trace.power_trace import Gap
 
 MISSED_SHARE: Final = 1.5
@@ -48,7 +48,7 @@ class ConversionAssembler:
     """State of one sensor between start and stop."""
 
     def __init__(
-        self, sensor: int, times: ConversionTimes, scale: Scale, ns_per_tick: int, ends: CodeEnds
+        self, sensor: int, times: ConversionTimes, scale: ChipScale, ns_per_tick: int, ends: CodeEnds
     ) -> None:
         self._sensor, self._scale, self._ns_per_tick, self._ends = sensor, scale, ns_per_tick, ends
         self._nominal_ticks = times.period_us * 1000 / ns_per_tick
@@ -225,7 +225,7 @@ class ConversionAssembler:
         if self._bus_end_ticks is not None and bus_end_ticks - self._bus_end_ticks < self._period_ticks / 2:
             return []
         self._bus_end_ticks = bus_end_ticks
-        reading_v = float(voltage_v(np.array([code]), self._scale)[0])
+        reading_v = float(self._scale.voltage_v(np.array([code]))[0])
         return [BusReading(self._sensor, bus_end_ticks * self._ns_per_tick, reading_v)]
 
     def finish(self, conversions: int, shunt_sum: int, clipped: int, ticks: int) -> list[MeterEvent]:
@@ -319,8 +319,8 @@ class ConversionAssembler:
                 missed = round(float(steps[start - 1]) / self._period_ticks) - 1
                 around = int(centre_ns[start - 1]), int(centre_ns[start])
                 events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
-            amperes = current_a(block.shunt[part], self._scale)
-            volts = voltage_v(block.bus[part], self._scale)
+            amperes = self._scale.current_a(block.shunt[part])
+            volts = self._scale.voltage_v(block.bus[part])
             events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part]))
             start = cut
         self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])

@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel, ina219_breakout
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
 from opjoule.errors import BadInput, MeterFault
+from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.polled import ON_BOARD, Reading
 
@@ -106,28 +107,25 @@ class HwmonSource:
         shunt_ohm = self._files.shunt_ohm if self._files else None
         return RANGE_V[self._files.chip] / shunt_ohm if self._files and shunt_ohm else math.inf
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
-        chip = replace(ina219_breakout(), shunt_from="taken, the common breakout's: the driver does not say")
-        if self._files and self._files.shunt_ohm:
-            chip = replace(
-                chip,
-                shunt_ohm=self._files.shunt_ohm,
-                shunt_from="the driver's shunt_resistor",
-                current_max_a=self._current_max_a(),
-            )
-        model = vars(chip)
+        told_ohm = self._files.shunt_ohm if self._files else None
+        origin = (
+            "the driver's shunt_resistor"
+            if told_ohm
+            else "taken, the common breakout's: the driver does not say"
+        )
+        shunt = Shunt(told_ohm or Shunt.ohm, origin=origin)
+        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt)
         step_a = self._files.current_a if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
-        seen = {"shunt_lsb_v": max(model["shunt_lsb_v"], step_a * (chip.shunt_ohm or 0.0))}
-        return SensorModel(
-            **{
-                **model,
-                **seen,
-                "bus_lsb_v": max(model["bus_lsb_v"], step_v),
-                "seen_fraction": 5e-4 / PERIOD_S,
-                "clock_error_max": CRYSTAL_ERROR_MAX,
-            }
+        step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)
+        return replace(
+            bounds,
+            current_step_a=step_shunt_v / shunt.ohm,
+            voltage_step_v=max(bounds.voltage_step_v, step_v),
+            current_max_a=self._current_max_a() if told_ohm else bounds.current_max_a,
+            clock_error_max=CRYSTAL_ERROR_MAX,
         )
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.trace.power_trace import Gap
 
@@ -138,19 +138,19 @@ class Losses:
 class HasFurtherSensors(Protocol):
     """A meter that can record more sensors than that of the board's supply."""
 
-    def further_sensor_models(self) -> dict[int, SensorModel]:
+    def further_error_bounds(self) -> dict[int, ErrorBounds]:
         """Number, from 1, of each further sensor that it records -> its error bounds; once it is open."""
 
 
 def sensor_entries(meter: "Meter") -> dict[str, Any]:
     """`sensor` of run.json and, where there are some, `further_sensors`: the error bounds of each."""
     further = {str(key): model.to_json() for key, model in further_sensors(meter).items()}
-    return {"sensor": meter.sensor_model().to_json(), **({"further_sensors": further} if further else {})}
+    return {"sensor": meter.error_bounds().to_json(), **({"further_sensors": further} if further else {})}
 
 
-def further_sensors(meter: object) -> dict[int, SensorModel]:
-    """What `further_sensor_models` says, of a meter that has it."""
-    return meter.further_sensor_models() if isinstance(meter, HasFurtherSensors) else {}
+def further_sensors(meter: object) -> dict[int, ErrorBounds]:
+    """What `further_error_bounds` says, of a meter that has it."""
+    return meter.further_error_bounds() if isinstance(meter, HasFurtherSensors) else {}
 
 
 @runtime_checkable
@@ -182,7 +182,7 @@ class Meter(Protocol):
     def close(self) -> None:
         """Releases the port; may be called twice."""
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """Error bounds of what it measures; once it is open."""
 
     @property

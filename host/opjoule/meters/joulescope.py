@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.arrival_exchanges import ArrivalExchanges
 from opjoule.meters.interface import (
@@ -251,7 +251,7 @@ class JoulescopeMeter:
                 driver.close(self._device)
             driver.finalize()
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """Error bounds."""
         return joulescope_sensor()
 
@@ -269,13 +269,12 @@ class JoulescopeMeter:
         return self._driver
 
 
-def joulescope_sensor() -> SensorModel:
+def joulescope_sensor() -> ErrorBounds:
     """Error bounds that are taken for both models."""
-    return SensorModel.without_shunt(
-        current_gain_error_max=GAIN_ERROR_MAX,
+    return ErrorBounds(
+        gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: GAIN_ERROR_MAX},
         current_offset_max_a=OFFSET_MAX_A,
         current_step_a=1e-6,
-        voltage_gain_error_max=GAIN_ERROR_MAX,
         voltage_step_v=1e-6,
         current_max_a=CURRENT_MAX_A,
         seen_fraction=1.0,

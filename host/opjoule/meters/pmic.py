@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from typing import Final
 
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.polled import ON_BOARD, Reading
@@ -66,13 +66,12 @@ class PmicSource:
             raise MeterFault(f"pmic: rail {error} is missing from the answer") from None
         return Reading(power_w / input_v, input_v)
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """Bounds that are taken, not stated by the vendor."""
-        return SensorModel.without_shunt(
-            current_gain_error_max=GAIN_ERROR_MAX,
+        return ErrorBounds(
+            gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: 0.01},
             current_offset_max_a=5e-3,
             current_step_a=1e-3,
-            voltage_gain_error_max=0.01,
             voltage_step_v=5e-3,
             current_max_a=5.0,
             seen_fraction=0.01,

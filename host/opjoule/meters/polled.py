@@ -12,7 +12,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import GapEvent, Losses, MeterEvent, MeterIdentity, Samples
 from opjoule.trace.power_trace import Gap
@@ -49,7 +49,7 @@ class Source(Protocol):
         """The present reading; None for the first of a counter. Raises: MeterFault: it cannot be read."""
         ...
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """Error bounds."""
         ...
 
@@ -119,9 +119,9 @@ class PolledMeter:
             self._thread.join()
             self._thread = None
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """Error bounds of the source."""
-        return self._source.sensor_model()
+        return self._source.error_bounds()
 
     @property
     def losses(self) -> Losses:

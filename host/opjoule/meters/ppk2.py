@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import serial
 
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.arrival_exchanges import ArrivalExchanges
 from opjoule.meters.delay_watch import DelayWatch
@@ -294,7 +294,7 @@ class Ppk2Meter:
             self._port.close()
             self._port = None
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """Error bounds."""
         return ppk2_sensor()
 
@@ -322,13 +322,12 @@ class Ppk2Meter:
         return data.decode("ascii", "replace")
 
 
-def ppk2_sensor() -> SensorModel:
+def ppk2_sensor() -> ErrorBounds:
     """Error bounds of a PPK2 with a supply that is stated, not measured."""
-    return SensorModel.without_shunt(
-        current_gain_error_max=GAIN_ERROR_MAX,
+    return ErrorBounds(
+        gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: SUPPLY_ERROR_MAX},
         current_offset_max_a=OFFSET_MAX_A,
         current_step_a=4 * _ADC_V / _COARSE_OHM,
-        voltage_gain_error_max=SUPPLY_ERROR_MAX,
         voltage_step_v=0.0,
         current_max_a=CURRENT_MAX_A,
         seen_fraction=1.0,

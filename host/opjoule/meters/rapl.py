@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.polled import ON_BOARD, Reading
@@ -97,15 +97,13 @@ class RaplSource:
             return None
         return Reading(energy_uj * 1e3 / (now_ns - last_ns), 1.0)
 
-    def sensor_model(self) -> SensorModel:
-        """Power as a current at 1 V; its step is a millisecond's worth of counting."""
-        return SensorModel.without_shunt(
-            current_gain_error_max=GAIN_ERROR_MAX,
-            current_offset_max_a=0.0,
-            current_step_a=1e-6 / PERIOD_S,
-            voltage_gain_error_max=0.0,
-            voltage_step_v=0.0,
-            current_max_a=POWER_MAX_W,
+    def error_bounds(self) -> ErrorBounds:
+        """Of power alone; its step is a count a reading."""
+        return ErrorBounds.of_power(
+            gain_error_max=GAIN_ERROR_MAX,
+            offset_max_w=0.0,
+            step_w=1e-6 / PERIOD_S,
+            power_max_w=POWER_MAX_W,
             seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )

@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.meters.chips import chip_of
 from opjoule.meters.interface import InputEnded, Samples
 from opjoule.meters.messages import Board, SensorModel
-from opjoule.meters.sensors import ARDUINO_BOARDS, conversion_times, default_settings
+from opjoule.meters.sensors import ARDUINO_BOARDS, default_settings
 from opjoule.meters.serial_meter import SerialMeter
 
 TRIAL_S: Final = 3.0
@@ -82,8 +83,8 @@ def try_ready_flag(path: str, sensor: int) -> FlagTrial | None:
         if board in ARDUINO_BOARDS:
             return None
         meter.configure()
-        model = SensorModel[identity.sensors[sensor].model.upper()]
-        typical_us = conversion_times(model, default_settings(board, model)).period_us
+        chip = chip_of(SensorModel[identity.sensors[sensor].model.upper()])
+        typical_us = chip.times(default_settings(board, chip)).period_us
         meter.start()
         distances_us, samples = _follow(meter)
         faults = meter.losses.faults

@@ -4,7 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
+from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.hwmon import HwmonSource
 from opjoule.meters.interface import Meter
 from opjoule.meters.joulescope import JoulescopeMeter
@@ -13,7 +15,6 @@ from opjoule.meters.pmic import PROGRAM, PmicSource
 from opjoule.meters.polled import PolledMeter
 from opjoule.meters.ppk2 import Ppk2Meter
 from opjoule.meters.rapl import ROOT, RaplSource
-from opjoule.meters.sensors import Scale, SensorSettings, Shunt
 from opjoule.meters.serial_meter import SerialMeter
 from opjoule.meters.serial_options import sensor_numbers, setting_changes, shunts, split_options
 
@@ -89,7 +90,6 @@ def open_meter(
     name: str,
     *,
     settings: SensorSettings | None = None,
-    scale: Scale | None = None,
     supply_v: tuple[float, float] | None = None,
     stated_in: str = "the meter's name",
 ) -> Meter:
@@ -98,7 +98,6 @@ def open_meter(
     Args:
         name: KIND[:PLACE][,KEY=VALUE...].
         settings: serial: how its sensor converts; 12-bit shunt, the bus each 128th time, by default.
-        scale: serial: of the sensor; the data sheet's with a shunt of 0.1 ohm by default.
         supply_v: least and greatest supply voltage of the board [V], for meters that supply it.
         stated_in: where the user wrote the name.
     Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
@@ -109,9 +108,7 @@ def open_meter(
         resistors = shunts(address.options, stated_in)
         changes = setting_changes(address.options)
         place = address.needed_place()
-        return SerialMeter(
-            place, settings=settings, changes=changes, sensors=sensors, shunts=resistors, scale=scale
-        )
+        return SerialMeter(place, settings=settings, changes=changes, sensors=sensors, shunts=resistors)
     meter = _MAKERS[address.kind](address, supply_v)
     address.check_done()
     return meter

@@ -9,9 +9,11 @@ from types import MappingProxyType
 from typing import Any
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.sensor import SensorModel as ErrorBounds
+from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.errors import MeterFault
 from opjoule.meters.assembler import Assembler, status_ticks
+from opjoule.meters.chips import chip_of
+from opjoule.meters.chips.chip import Chip, ChipScale, ConversionTimes, SensorSettings
 from opjoule.meters.conversions import ConversionAssembler
 from opjoule.meters.interface import (
     LOAD_SIDE,
@@ -43,18 +45,7 @@ from opjoule.meters.messages import (
     Status,
     Stop,
 )
-from opjoule.meters.sensor_errors import error_bounds
-from opjoule.meters.sensors import (
-    ConversionTimes,
-    Scale,
-    SensorSettings,
-    Shunt,
-    chip_scale,
-    code_ends,
-    default_settings,
-    range_code,
-    read_times,
-)
+from opjoule.meters.sensors import code_ends, default_settings, read_times
 from opjoule.meters.serial_link import SerialLink, done
 from opjoule.meters.serial_port import is_pseudo_terminal
 
@@ -82,11 +73,10 @@ class SerialMeter:
         changes: Mapping[str, Any] = NO_CHANGES,
         sensors: tuple[int, ...] = (0,),
         shunts: tuple[Shunt, ...] = (Shunt(),),
-        scale: Scale | None = None,
     ) -> None:
         """`shunts`: of the sensors in their order; the last one counts for those that follow."""
         self._shunts = shunts
-        self._path, self._baud, self._sensors, self._scale = path, baud, sensors, scale
+        self._path, self._baud, self._sensors = path, baud, sensors
         self._settings, self._changes = settings, changes
         self._link: SerialLink | None = None
         self._identity: Identity | None = None
@@ -135,9 +125,9 @@ class SerialMeter:
             place: ConversionAssembler(
                 number,
                 self._times(identity, place),
-                self._scale_of(identity, place),
+                self._scale(identity, place),
                 ns_per_tick,
-                code_ends(identity.board, self._model(identity, place), self._chosen(identity, place)),
+                code_ends(identity.board, self._chip(identity, place), self._chosen(identity, place)),
             )
             for number, place in enumerate(self._sensors)
         }
@@ -190,13 +180,11 @@ class SerialMeter:
         if self._link is not None:
             self._link.close()
 
-    def sensor_model(self) -> ErrorBounds:
-        """Error bounds of its first sensor with the present settings: the data sheet's, unless it is calibrated."""
-        if isinstance(self._scale, ErrorBounds):
-            return self._scale
+    def error_bounds(self) -> ErrorBounds:
+        """Error bounds of its first sensor with the present settings: the data sheet's."""
         return self._bounds(self._sensors[0])
 
-    def further_sensor_models(self) -> dict[int, ErrorBounds]:
+    def further_error_bounds(self) -> dict[int, ErrorBounds]:
         """Number, from 1, of each further sensor -> its error bounds, the data sheet's."""
         return {number: self._bounds(place) for number, place in enumerate(self._sensors) if number}
 
@@ -237,40 +225,37 @@ class SerialMeter:
         return Configure(place, *fields)
 
     def _chosen(self, identity: Identity, place: int) -> SensorSettings:
-        model = self._model(identity, place)
-        settings = self._settings or default_settings(identity.board, model, len(self._sensors))
+        chip = self._chip(identity, place)
+        settings = self._settings or default_settings(identity.board, chip, len(self._sensors))
         changes = dict(self._changes)
         if "range_mv" in changes:
-            changes["shunt_range"] = range_code(model, changes.pop("range_mv"))
+            changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
         return dataclasses.replace(settings, **changes)
 
     def _shunt(self, place: int) -> Shunt:
         return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
 
     def _times(self, identity: Identity, place: int) -> ConversionTimes:
-        return read_times(identity.board, self._model(identity, place), self._chosen(identity, place))
+        return read_times(identity.board, self._chip(identity, place), self._chosen(identity, place))
 
-    def _scale_of(self, identity: Identity, place: int) -> Scale:
-        """A scale that was given is that of the board's supply; the data sheet's for the others."""
-        first = place == self._sensors[0]
+    def _scale(self, identity: Identity, place: int) -> ChipScale:
         shunt_range = self._chosen(identity, place).shunt_range
-        nominal = chip_scale(self._model(identity, place), self._shunt(place).ohm, shunt_range)
-        return (self._scale if first else None) or nominal
+        return self._chip(identity, place).scale(self._shunt(place).ohm, shunt_range)
 
     def _bounds(self, place: int) -> ErrorBounds:
         _, identity = self._opened()
-        model = self._model(identity, place)
-        chosen, times = self._chosen(identity, place), self._times(identity, place)
-        return error_bounds(model, chosen, times, self._shunt(place))
+        range_code = self._chosen(identity, place).shunt_range
+        seen_fraction = self._times(identity, place).seen_fraction
+        return self._chip(identity, place).error_bounds(range_code, seen_fraction, self._shunt(place))
 
-    def _model(self, identity: Identity, place: int) -> SensorModel:
+    def _chip(self, identity: Identity, place: int) -> Chip:
         if place >= len(identity.items):
             found = f"{len(identity.items)} sensors found"
             raise MeterFault(f"meter on {self._path}: no sensor {place} ({found}): check the wiring")
         code = int(identity.items["model"][place])
         if code not in SensorModel._value2member_map_:
             raise MeterFault(f"meter on {self._path}: sensor model {code} is unknown here: update OpJoule")
-        return SensorModel(code)
+        return chip_of(SensorModel(code))
 
     def _describe(self, identity: Identity) -> MeterIdentity:
         if identity.tick_hz == 0 or NS_PER_S % identity.tick_hz:

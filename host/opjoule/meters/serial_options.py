@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
+from opjoule.meters.chips.ina219 import ADC_CODES, INA219
 from opjoule.meters.messages import Mode
-from opjoule.meters.sensors import Shunt
 from opjoule.suggestion import suggestion
 
-_ADC = {"9": 0, "10": 1, "11": 2, "12": 3, **{f"mean{1 << power}": 8 + power for power in range(1, 8)}}
-_RANGES_MV = {"40": 40, "80": 80, "160": 160, "320": 320}
+_RANGES_MV = {f"{each.max_v * 1e3:.0f}": round(each.max_v * 1e3) for each in INA219.ranges}
 _CHOICES: dict[str, dict[str, int]] = {
     "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
-    "adc": _ADC,  # bits of one conversion, or the mean of so many of 12 bit (INA219, SBOS448G, table 5)
+    "adc": dict(ADC_CODES),
     "range": _RANGES_MV,  # of the shunt voltage [mV]; the chip's narrowest that holds it is taken
 }
 _CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}

@@ -22,8 +22,9 @@ from opjoule.record.json_file import read_json, write_json
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
 from opjoule.system_errors import NO_ROOM
 
-RUN_VERSION = 2
-"""Version 1 had checksums of its raw files alone, and neither seals nor a checksum of run.json."""
+RUN_VERSION = 3
+"""Version 1 had checksums of its raw files alone, and neither seals nor a checksum of run.json. Up to version 2 the
+error bounds were those of a shunt's voltage."""
 DIGEST = "digest"
 """Key of run.json: SHA-256 of everything else in it."""
 NOT_COVERED = (

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.report.rounding import percent, rounded
 
 _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}
@@ -92,11 +93,11 @@ def _board(run: Mapping[str, Any]) -> str:
 
 def _shunt(run: Mapping[str, Any]) -> str:
     """Which one the current was measured with, and who says so; empty for a meter that has its own."""
-    sensor = run.get("sensor") or {}
-    if sensor.get("shunt_ohm") is None or not sensor.get("shunt_from"):
+    sensor = run.get("sensor")
+    shunt = ErrorBounds.from_json(sensor).shunt if sensor else None
+    if shunt is None or not shunt.origin:
         return ""
-    tolerance = percent(float(sensor.get("shunt_tolerance") or 0.0))
-    return f"shunt: {sensor['shunt_ohm']:g} ohm \N{PLUS-MINUS SIGN}{tolerance}, {sensor['shunt_from']}"
+    return f"shunt: {shunt.ohm:g} ohm \N{PLUS-MINUS SIGN}{percent(shunt.tolerance)}, {shunt.origin}"
 
 
 def _supply(run: Mapping[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.error_bounds import CURRENT, POWER, VOLTAGE, ErrorBounds
 from opjoule.report.answer import Answer
 from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE
@@ -47,11 +48,8 @@ def command(run: Mapping[str, Any]) -> list[Element]:
 def essentials(run: Mapping[str, Any]) -> Element:
     """Versions, seed, meter and sensor in one table; the rest of run.json is folded below."""
     loader = (run.get("loader") or {}).get("run-1", {})
-    found, meter, sensor = (
-        run.get("found") or {},
-        (run.get("found") or {}).get("meter", {}),
-        run.get("sensor") or {},
-    )
+    found, meter = run.get("found") or {}, (run.get("found") or {}).get("meter", {})
+    bounds = ErrorBounds.from_json(run["sensor"]) if run.get("sensor") else None
     device, sensors = found.get("device", {}), meter.get("sensors") or []
     lines = {
         "started": (found.get("started_utc"),),
@@ -64,11 +62,9 @@ def essentials(run: Mapping[str, Any]) -> Element:
         "meter": (meter.get("kind"), meter.get("board"), meter.get("serial_number")),
         "firmware": (meter.get("firmware_version"),),
         "sensor": tuple(f"{each.get('model')} at {int(each.get('address', 0)):#04x}" for each in sensors),
-        "shunt": (_shunt(sensor),),
-        "meter's own bounds": (_own_bounds(sensor),),
-        "calibration": (
-            sensor.get("calibration") or ("none: bounds from the data sheets" if sensor else None),
-        ),
+        "shunt": (_shunt(bounds),),
+        "meter's own bounds": (_own_bounds(bounds),),
+        "calibration": ((bounds.calibration or "none: bounds from the data sheets") if bounds else None,),
     }
     words = {
         name: ", ".join(str(part) for part in parts if part is not None) for name, parts in lines.items()
@@ -76,25 +72,25 @@ def essentials(run: Mapping[str, Any]) -> Element:
     return table(("what", "which"), [row(name, line) for name, line in words.items() if line], "Essentials")
 
 
-def _shunt(sensor: Mapping[str, Any]) -> str | None:
-    if sensor.get("shunt_ohm") is None:
+def _shunt(bounds: ErrorBounds | None) -> str | None:
+    if bounds is None or bounds.shunt is None:
         return None
-    parts = [f"{sensor['shunt_ohm']:g} \N{GREEK CAPITAL LETTER OMEGA}"]
-    parts += [f"tolerance {percent(sensor['shunt_tolerance'])}"] if "shunt_tolerance" in sensor else []
-    parts += [str(sensor["shunt_from"])] if sensor.get("shunt_from") else []
-    parts += [f"gain error at most {percent(sensor['gain_error_max'])}"] if "gain_error_max" in sensor else []
+    parts = [f"{bounds.shunt.ohm:g} \N{GREEK CAPITAL LETTER OMEGA}"]
+    parts += [f"tolerance {percent(bounds.shunt.tolerance)}"]
+    parts += [bounds.shunt.origin] if bounds.shunt.origin else []
+    parts += [f"gain error at most {percent(bounds.gain_errors_max[CURRENT])}"]
     return ", ".join(parts)
 
 
-def _own_bounds(sensor: Mapping[str, Any]) -> str | None:
-    """What a meter without a shunt states of itself."""
-    if not sensor or sensor.get("shunt_ohm") is not None:
+def _own_bounds(bounds: ErrorBounds | None) -> str | None:
+    """What a meter without a shunt of the user's states of itself."""
+    if bounds is None or bounds.shunt is not None:
         return None
-    offset = rounded(float(sensor.get("current_offset_max_a") or 0.0), None, "A", 2)
-    return (
-        f"current within {percent(sensor['gain_error_max'])} and {offset}, "
-        f"voltage within {percent(sensor['bus_gain_error_max'])}"
-    )
+    gains = {name: percent(error) for name, error in bounds.gain_errors_max.items()}
+    if POWER in gains:
+        return f"power within {gains[POWER]} and {rounded(bounds.current_offset_max_a, None, 'W', 2)}"
+    offset = rounded(bounds.current_offset_max_a, None, "A", 2)
+    return f"current within {gains[CURRENT]} and {offset}, voltage within {gains[VOLTAGE]}"
 
 
 def faults(answer: Answer) -> list[Element]:

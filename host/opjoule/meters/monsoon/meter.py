@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.energy.sensor import SensorModel
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, SensorIdentity
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
@@ -189,9 +189,9 @@ class MonsoonMeter:
             reader, self._reader = self._reader, None
             reader.close()
 
-    def sensor_model(self) -> SensorModel:
+    def error_bounds(self) -> ErrorBounds:
         """Error bounds as the vendor states them."""
-        return self._model.sensor_model(self._settings.channel)
+        return self._model.error_bounds(self._settings.channel)
 
     @property
     def losses(self) -> Losses:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from opjoule.energy.sensor import CRYSTAL_ERROR_MAX, SensorModel
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import BadInput
 
 SAMPLE_PERIOD_NS: Final = 200_000
@@ -156,14 +156,13 @@ class Model:
             fine_a * _NOMINAL_SHUNT_OHM / ohms[0], coarse_a * _NOMINAL_SHUNT_OHM / ohms[1], 0.0, 0.0
         )
 
-    def sensor_model(self, channel: str) -> SensorModel:
+    def error_bounds(self, channel: str) -> ErrorBounds:
         """Error bounds of the device as delivered, uncalibrated."""
         scale = self.main_voltage_scale if channel == "main" else self.usb_voltage_scale
-        return SensorModel.without_shunt(
-            current_gain_error_max=GAIN_ERROR_MAX,
+        return ErrorBounds(
+            gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: VOLTAGE_ERROR_MAX},
             current_offset_max_a=OFFSET_MAX_A,
             current_step_a=self.coarse_step_a,
-            voltage_gain_error_max=VOLTAGE_ERROR_MAX,
             voltage_step_v=ADC_STEP_V * scale,
             current_max_a=self.current_max_a,
             seen_fraction=1.0,

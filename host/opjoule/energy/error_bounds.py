@@ -1,0 +1,161 @@
+"""What a meter states of its errors: gain, offset, steps, range, and what share of the time it sees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
+
+from opjoule.errors import RecordFault
+
+SQRT3 = math.sqrt(3.0)
+CRYSTAL_ERROR_MAX = 160e-6
+"""Relative bound of a computer's or an instrument's undisciplined crystal, rectangular.
+
+Half of the values then lie beyond 80 ppm, as in a survey of 20,000 hosts (median 78 ppm: Mills, Computer Network Time
+Synchronization, 2006, chapter 15). Time that is being slewed right now can be 500 ppm off (RFC 5905, MAXFREQ).
+"""
+RESONATOR_ERROR_MAX = 8e-3
+"""Relative bound of a ceramic resonator, which an Arduino Uno's controller runs on: 0.5 % as made, 0.2 % with
+temperature, 0.1 % in ten years (Murata CERALOCK CSTCE-V53, catalogue P16E)."""
+CUT_OR_ROUNDED_U = 0.5 / math.sqrt(2.0)
+"""Standard uncertainty, in steps, of codes that may be cut (half a step too low in the mean) or rounded, each as
+likely: neither the data sheets of the INA219, INA226 and INA228 nor their drivers say which."""
+POWER, CURRENT, VOLTAGE, SHUNT = "power", "current", "voltage", "shunt"
+"""Where a gain error comes from."""
+
+
+@dataclass(frozen=True)
+class Shunt:
+    """A resistor that the current flows through: the user's, whatever chip sits on it."""
+
+    ohm: float = 0.1
+    """R100 of the common INA219 breakout; INA226 boards carry 0.002, 0.01 or 0.02 as well"""
+    tolerance: float = 0.01
+    """relative bound of its value"""
+    origin: str = field(default="taken, the common breakout's: no shunt= is given", compare=False)
+    """who says so; empty if it is not known"""
+
+
+@dataclass(frozen=True)
+class ErrorBounds:
+    """Bounds of a meter's errors as it is delivered, whatever it measures with.
+
+    Bounds are half-widths of rectangular distributions (JCGM 100:2008, 4.3.7); a calibration replaces those
+    of gain and offset by its own standard uncertainties.
+    """
+
+    gain_errors_max: Mapping[str, float]
+    """Relative bounds of the independent gains that power is a product of, by where they come from."""
+    current_offset_max_a: float
+    current_step_a: float
+    voltage_step_v: float
+    current_max_a: float
+    """Upper end of the range; a lost conversion cannot have held more."""
+    seen_fraction: float
+    """Part of the time in which the current is converted."""
+    clock_error_max: float
+    """Relative bound of the meter's own oscillator; it counts where no better clock gives the seconds."""
+    current_min_a: float = 0.0
+    """Lower end of what can flow: a board's supply current does not reverse."""
+    shunt: Shunt | None = None
+    """Which one the bounds are for; None for a meter that leaves none to the user. No figure comes from it."""
+    calibration: str | None = None
+    """Identity of the calibration that was applied to the trace; None for spec-sheet values."""
+    calibrated_power_gain_u: float | None = None
+    """Relative standard uncertainty of power after calibration."""
+    calibrated_offset_u_a: float | None = None
+    """Standard uncertainty of the current's offset after calibration [A]."""
+
+    @classmethod
+    def of_power(
+        cls,
+        *,
+        gain_error_max: float,
+        offset_max_w: float,
+        step_w: float,
+        power_max_w: float,
+        seen_fraction: float,
+        clock_error_max: float,
+    ) -> ErrorBounds:
+        """A meter of power alone, whose trace is written as 1 V, which has no error, and as many amperes as watts."""
+        return cls(
+            gain_errors_max={POWER: gain_error_max},
+            current_offset_max_a=offset_max_w,
+            current_step_a=step_w,
+            voltage_step_v=0.0,
+            current_max_a=power_max_w,
+            seen_fraction=seen_fraction,
+            clock_error_max=clock_error_max,
+        )
+
+    @property
+    def power_gain_u(self) -> float:
+        """Relative standard uncertainty of power from every gain."""
+        if self.calibrated_power_gain_u is not None:
+            return self.calibrated_power_gain_u
+        return math.hypot(*self.gain_errors_max.values()) / SQRT3
+
+    @property
+    def voltage_gain_error_max(self) -> float:
+        """Relative bound of the voltage's own gain error."""
+        return self.gain_errors_max.get(VOLTAGE, 0.0)
+
+    @property
+    def current_offset_u_a(self) -> float:
+        """Standard uncertainty of the current's offset [A]; that the codes may be cut, not rounded, is one."""
+        if self.calibrated_offset_u_a is not None:
+            return self.calibrated_offset_u_a
+        cut_u_a = 0.0 if self.calibration else self.current_step_a * CUT_OR_ROUNDED_U
+        return math.hypot(self.current_offset_max_a / SQRT3, cut_u_a)
+
+    @property
+    def voltage_rounding_u_v(self) -> float:
+        """Standard uncertainty of the voltage [V] because its codes may be cut, not rounded; a calibration has it."""
+        return 0.0 if self.calibration else self.voltage_step_v * CUT_OR_ROUNDED_U
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> ErrorBounds:
+        """The bounds that `to_json` wrote, or those of an older record, which held them as a shunt's voltage.
+
+        Raises: RecordFault: a field is missing or unknown.
+        """
+        try:
+            if "shunt_ohm" in entry:
+                return cls(**_in_amperes(entry))
+            shunt = entry["shunt"]
+            return cls(**{**entry, "shunt": Shunt(**shunt) if shunt else None})
+        except (TypeError, AttributeError, ZeroDivisionError) as fault:
+            raise RecordFault(f"sensor in run.json: {fault}") from None
+        except KeyError as fault:
+            raise RecordFault(f"sensor in run.json: {fault} is missing") from None
+
+
+_OLDER_DEFAULTS: Final = {"seen_fraction": 0.5, "clock_error_max": RESONATOR_ERROR_MAX}
+"""Of records from before these were stated: an INA219 that reads pairs, on an Arduino Uno."""
+
+
+def _in_amperes(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of ErrorBounds from those of an older record, to the last digit."""
+    fields: dict[str, Any] = {**_OLDER_DEFAULTS, **entry}
+    ohm, tolerance = fields.pop("shunt_ohm"), fields.pop("shunt_tolerance")
+    origin = fields.pop("shunt_from", None) or ""
+    offset_v, step_v = fields.pop("offset_v_max"), fields.pop("shunt_lsb_v")
+    offset_a, step_a = fields.pop("current_offset_max_a", None), fields.pop("current_step_a", None)
+    gains = {CURRENT: fields.pop("gain_error_max"), VOLTAGE: fields.pop("bus_gain_error_max")}
+    fields["voltage_step_v"] = fields.pop("bus_lsb_v")
+    if ohm is None:
+        own = {"current_offset_max_a": offset_a or 0.0, "current_step_a": step_a or 0.0}
+        return {**fields, **own, "gain_errors_max": gains}
+    return {
+        **fields,
+        "gain_errors_max": {SHUNT: tolerance, **gains},
+        "current_offset_max_a": offset_v / ohm,
+        "current_step_a": step_v / ohm,
+        "shunt": Shunt(ohm, tolerance, origin),
+    }

@@ -1,0 +1,204 @@
+"""What a chip's data sheet says of its codes, times and errors, in one form for all chips."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.energy.error_bounds import CURRENT, RESONATOR_ERROR_MAX, SHUNT, VOLTAGE, ErrorBounds, Shunt
+from opjoule.errors import BadInput
+from opjoule.meters.messages import Mode
+
+SUPPLY_LEAST_V: Final = 4.75
+"""Least voltage of a 5 V supply: an offset of the bus voltage counts there as a relative error."""
+
+
+@dataclass(frozen=True)
+class SensorSettings:
+    """How a sensor converts; the codes are the chip's own (see message configure)."""
+
+    mode: Mode = Mode.SHUNTS
+    shunt_adc: int = 3
+    """INA219: 3 = 12 bit"""
+    bus_adc: int = 3
+    shunt_range: int = 3
+    """INA219: PGA, 3 = +-320 mV = 3.2 A at 0.1 ohm"""
+    samples_per_frame: int = 16
+    """upper limit; the meter's own limit may be lower"""
+    bus_every: int = 128
+    """shunt modes: conversions between two bus readings"""
+
+
+@dataclass(frozen=True)
+class ConversionTimes:
+    """Nominal times of one sample [us]; the chip's own clock may be 10 % off."""
+
+    shunt_us: float
+    bus_us: float
+    """0 where the sample has no bus conversion of its own"""
+    unread_us: float = 0.0
+    """converting what is never read, where the firmware cannot ask the chip whether it is ready"""
+
+    @property
+    def period_us(self) -> float:
+        """From the end of one sample to the end of the next, nothing between them."""
+        return self.shunt_us + self.bus_us + self.unread_us
+
+    @property
+    def centre_share(self) -> float:
+        """Part of the period from the centre of the shunt conversion to the end of the sample.
+
+        The shunt is converted first, then the bus (SBOS448G, 8.4.1); a sample ends with its last conversion.
+        """
+        return (self.bus_us + self.shunt_us / 2) / self.period_us
+
+    @property
+    def seen_fraction(self) -> float:
+        """Part of a sample's period in which the current is converted; bus readings between samples are not in it."""
+        return self.shunt_us / self.period_us
+
+
+@dataclass(frozen=True)
+class CodeEnds:
+    """Codes from which on a conversion stands at the end of its range: the true value may lie beyond."""
+
+    shunt: int
+    """of either sign"""
+    bus: int
+
+    def reached(
+        self, shunt_code: npt.NDArray[np.int64], bus_code: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.bool_]:
+        """True where a shunt or its bus code is at an end, same shape."""
+        return (np.abs(shunt_code) >= self.shunt) | (bus_code >= self.bus)
+
+
+@dataclass(frozen=True)
+class ChipScale:
+    """Nominal scale of a chip with its shunt."""
+
+    shunt_ohm: float
+    shunt_lsb_v: float
+    bus_lsb_v: float
+
+    def current_a(self, shunt_code: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Currents [A] of shunt codes, same shape."""
+        return shunt_code.astype(np.float64) * (self.shunt_lsb_v / self.shunt_ohm)
+
+    def voltage_v(self, bus_code: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Bus voltages [V] of bus codes, same shape."""
+        return bus_code.astype(np.float64) * self.bus_lsb_v
+
+
+@dataclass(frozen=True)
+class ShuntRange:
+    """One range of the shunt voltage."""
+
+    code: int
+    max_v: float
+    step_v: float
+    offset_max_v: float
+    end: int
+    """shunt code at the end of the range, of either sign"""
+    library_bus_end: int | None = None
+    """bus code at the end of the range that the Arduino library sets with it, where that is another"""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """A sensor chip by its data sheet, as it is delivered."""
+
+    name: str
+    ranges: tuple[ShuntRange, ...]
+    """narrowest first"""
+    bus_step_v: float
+    bus_end: int
+    """bus code at the end of the range"""
+    gain_error_max: float
+    """relative bound of the shunt voltage's gain error"""
+    bus_gain_error_max: float
+    bus_offset_max_v: float
+    conversion_us: Mapping[int, float]
+    """code of a conversion time -> nominal time [us]"""
+    averages: tuple[int, ...] | None
+    """by its code, which stands above the three bits of the conversion time; None: in the table of times"""
+    alone: SensorSettings
+    """what suits it as the only sensor on its bus"""
+    sharing: Mapping[int, SensorSettings]
+    """sensors on the bus -> what suits each of them"""
+    codes_in_words: str = "averaging << 3 | conversion time, 0 to 63"
+
+    def range_of(self, code: int) -> ShuntRange:
+        """The range of this code, the widest where there is none."""
+        return next((each for each in self.ranges if each.code == code), self.ranges[-1])
+
+    def range_code(self, wanted_mv: int) -> int:
+        """Code of the narrowest range that holds so much. Raises: BadInput: it has none."""
+        for each in self.ranges:
+            if each.max_v >= wanted_mv * 1e-3:
+                return each.code
+        most_mv = self.ranges[-1].max_v * 1e3
+        raise BadInput(f"meter option range={wanted_mv}: the {self.name} measures up to {most_mv:g} mV")
+
+    def code_ends(self, range_code: int, *, by_library: bool = False) -> CodeEnds:
+        """The ends of its ranges, the same as the firmware's (SensorPlan's full scales).
+
+        Args:
+            by_library: the Arduino library sets the ranges.
+        """
+        chosen = self.range_of(range_code)
+        return CodeEnds(chosen.end, (by_library and chosen.library_bus_end) or self.bus_end)
+
+    def scale(self, shunt_ohm: float = Shunt.ohm, range_code: int = 0) -> ChipScale:
+        """Nominal scale with the range of this code. Raises: BadInput: a shunt that is none."""
+        if shunt_ohm <= 0:
+            raise BadInput(f"shunt of {shunt_ohm} ohm: must be above 0 (the common breakout has 0.1)")
+        return ChipScale(shunt_ohm, self.range_of(range_code).step_v, self.bus_step_v)
+
+    def times(self, settings: SensorSettings) -> ConversionTimes:
+        """Nominal conversion times with these settings.
+
+        Raises: BadInput: an ADC code that it does not have, or a voltage that would never be read again.
+        """
+        if settings.mode is Mode.SHUNTS and settings.bus_every == 0:
+            raise BadInput(
+                "bus_every=0: the supply's voltage would be read once and never again; 1 to 255, 128 is usual"
+            )
+        shunt_us = self._time_us(settings.shunt_adc)
+        if settings.mode is not Mode.PAIRS:
+            return ConversionTimes(shunt_us, 0.0)
+        # The chip averages both alike: the shunt's code counts, unless it says none.
+        averages = self.averages[settings.shunt_adc >> 3] if self.averages else 1
+        return ConversionTimes(shunt_us, self._time_us(settings.bus_adc, averages))
+
+    def _time_us(self, code: int, averages: int = 1) -> float:
+        if self.averages is None:
+            if code not in self.conversion_us:
+                known = ", ".join(str(known) for known in self.conversion_us)
+                raise BadInput(
+                    f"{self.name}: no ADC setting {code}; there are {known} ({self.codes_in_words})"
+                )
+            return float(self.conversion_us[code])
+        if not 0 <= code < len(self.averages) << 3:
+            raise BadInput(f"{self.name}: no ADC setting {code}; {self.codes_in_words}")
+        return float(self.conversion_us[code & 7]) * (averages if averages > 1 else self.averages[code >> 3])
+
+    def error_bounds(self, range_code: int, seen_fraction: float, shunt: Shunt) -> ErrorBounds:
+        """Bounds as delivered, on this shunt, in the range of this code."""
+        chosen = self.range_of(range_code)
+        return ErrorBounds(
+            gain_errors_max={
+                SHUNT: shunt.tolerance,
+                CURRENT: self.gain_error_max,
+                VOLTAGE: self.bus_gain_error_max + self.bus_offset_max_v / SUPPLY_LEAST_V,
+            },
+            current_offset_max_a=chosen.offset_max_v / shunt.ohm,
+            current_step_a=chosen.step_v / shunt.ohm,
+            voltage_step_v=self.bus_step_v,
+            current_max_a=chosen.max_v / shunt.ohm,
+            seen_fraction=seen_fraction,
+            clock_error_max=RESONATOR_ERROR_MAX,
+            shunt=shunt,
+        )
