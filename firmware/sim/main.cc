@@ -23,8 +23,8 @@ int main(int argc, char** argv) {
   using namespace opjoule::rig;
   try {
     const Options options = parse_options(argc, argv);
-    if (options.help) {
-      std::fputs(help_text().c_str(), stdout);
+    if (!options.help.empty()) {
+      std::fputs(options.help.c_str(), stdout);
       return 0;
     }
     catch_signals();

@@ -49,14 +49,11 @@ struct Options {
   std::optional<HeldData> hold_sda;
   std::size_t reset_garbage = 0;      ///< bytes that the boot loader sends at each start
   std::vector<SensorChoice> sensors;  ///< never empty after parse_options
-  bool help = false;
+  std::string help;  ///< what --help prints, if it was given; then nothing else is checked
 };
 
 /// Throws RigError on an unknown option, a missing or unfit value, or options that do not go
 /// together.
 Options parse_options(int argc, const char* const* argv);
-
-/// What --help prints.
-std::string help_text();
 
 }  // namespace opjoule::rig

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "errors.h"
 #include "link/real_clock.h"
@@ -267,45 +268,42 @@ double Rig::truth_end_s(bool interrupted) const {
   return interrupted ? std::min(reached_s, file_profile_.last_s()) : file_profile_.last_s();
 }
 
-std::string Rig::link_json() const {
-  return "{\"bytes_sent\": " + std::to_string(uart_.sent()) +
-         ", \"bytes_dropped\": " + std::to_string(host_port_.dropped()) +
-         ", \"bytes_discarded\": " + std::to_string(link_.discarded()) +
-         ", \"bytes_received\": " + std::to_string(uart_.received()) +
-         ", \"receive_overruns\": " + std::to_string(uart_.overruns()) + "}";
+nlohmann::ordered_json Rig::link_json() const {
+  return {{"bytes_sent", uart_.sent()},
+          {"bytes_dropped", host_port_.dropped()},
+          {"bytes_discarded", link_.discarded()},
+          {"bytes_received", uart_.received()},
+          {"receive_overruns", uart_.overruns()}};
 }
 
-std::string Rig::mcu_json() const {
-  std::vector<std::string> cycles;
-  for (const auto cycle : edge_cycles_) cycles.push_back(std::to_string(cycle));
-  return "{\"clock_hz\": " + json_number(mcu_.clock_hz()) +
-         ", \"profile_start_s\": " + json_number(live_ ? 0 : bench_.board().start_s()) +
-         ", \"run_s\": " + json_number(mcu_.now_s()) +
-         ", \"i2c_busy_s\": " + json_number(mcu_.time_s(twi_.bus_cycles())) +
-         ", \"resets\": " + std::to_string(mcu_.resets()) +
-         ", \"edge_cycles\": " + json_array(cycles) + "}";
+nlohmann::ordered_json Rig::mcu_json() const {
+  return {
+      {"clock_hz", mcu_.clock_hz()}, {"profile_start_s", live_ ? 0.0 : bench_.board().start_s()},
+      {"run_s", mcu_.now_s()},       {"i2c_busy_s", mcu_.time_s(twi_.bus_cycles())},
+      {"resets", mcu_.resets()},     {"edge_cycles", edge_cycles_}};
 }
 
 void Rig::write_truth(bool interrupted) {
   const bool started = truth_.has_value();
   if (!started) truth_.emplace(live_ ? feed_.profile() : file_profile_);
+  auto truth = truth_->to_json(started ? truth_end_s(interrupted) : 0);
+  truth["simulated"] = true;
+  truth["interrupted"] = interrupted;
   const auto sensors = bench_.to_json();
-  truth_->extra("simulated", "true");
-  truth_->extra("interrupted", interrupted ? "true" : "false");
-  truth_->extra("sensor", sensors.front());
-  truth_->extra("sensors", json_array(sensors));
-  truth_->extra("link", link_json());
-  truth_->extra("mcu", mcu_json());
+  truth["sensor"] = sensors.front();
+  truth["sensors"] = sensors;
+  truth["link"] = link_json();
+  truth["mcu"] = mcu_json();
   if (live_) {
-    truth_->extra("boot_board_ns", std::to_string(boot_board_ns_));
-    truth_->extra("late_rows", std::to_string(feed_.late_rows()));
+    truth["boot_board_ns"] = boot_board_ns_;
+    truth["late_rows"] = feed_.late_rows();
   }
   if (feed_.late_rows() > 0)
     std::fprintf(stderr,
                  "rig-sim: %llu rows of the live input came after their time was simulated and "
                  "were left out: raise --delay-ms\n",
                  static_cast<unsigned long long>(feed_.late_rows()));
-  truth_->write(options_.truth, started ? truth_end_s(interrupted) : 0);
+  write_json(truth, options_.truth);
   if (course_ && started) course_->finish(truth_end_s(interrupted));
 }
 

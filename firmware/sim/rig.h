@@ -57,8 +57,8 @@ class Rig {
   void listen();
   double arrival_s() const;
   void edge_played(std::uint64_t cycle);
-  std::string link_json() const;
-  std::string mcu_json() const;
+  nlohmann::ordered_json link_json() const;
+  nlohmann::ordered_json mcu_json() const;
   void write_truth(bool interrupted);
   double event_s() const;
   double truth_end_s(bool interrupted) const;

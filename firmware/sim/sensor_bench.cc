@@ -1,11 +1,10 @@
 #include "sensor_bench.h"
 
-#include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "sensors/ina219.h"
 #include "sensors/ina226.h"
 #include "sensors/ina228.h"
-#include "signal/truth.h"
 
 namespace opjoule::rig {
 namespace {
@@ -55,17 +54,16 @@ void SensorBench::on_first_sample(std::function<void(double rig_s)> call) {
   for (auto& place : places_) place->sensor->on_first_sample = once;
 }
 
-std::vector<std::string> SensorBench::to_json() const {
-  std::vector<std::string> objects;
+nlohmann::ordered_json SensorBench::to_json() const {
+  auto sensors = nlohmann::ordered_json::array();
   for (const auto& place : places_) {
-    std::string own;
-    if (place->own)
-      own = ", \"total_j\": " + json_number(place->profile.until(place->profile.last_s()).energy_j);
-    objects.push_back("{\"model\": " + json_string(place->sensor->model()) +
-                      ", \"address\": " + std::to_string(place->choice.address) + own + ", " +
-                      place->sensor->counts_json() + "}");
+    nlohmann::ordered_json sensor = {{"model", place->sensor->model()},
+                                     {"address", place->choice.address}};
+    if (place->own) sensor["total_j"] = place->profile.until(place->profile.last_s()).energy_j;
+    sensor.update(place->sensor->counts());
+    sensors.push_back(std::move(sensor));
   }
-  return objects;
+  return sensors;
 }
 
 }  // namespace opjoule::rig

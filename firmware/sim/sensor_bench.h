@@ -28,9 +28,9 @@ class SensorBench {
   /// `call` gets the rig time at which the first result of any sensor was first read; once.
   void on_first_sample(std::function<void(double rig_s)> call);
 
-  /// Counts of every sensor, as a JSON object each; with the energy of its own profile if it has
+  /// Counts of every sensor, a JSON array of objects; with the energy of its own profile if it has
   /// one.
-  std::vector<std::string> to_json() const;
+  nlohmann::ordered_json to_json() const;
 
  private:
   struct Place {

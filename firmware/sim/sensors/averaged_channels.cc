@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
 
 namespace opjoule::rig {
 
@@ -47,9 +49,7 @@ void AveragedChannels::ended(const ConversionStep& step, double start_s, double 
 }
 
 long AveragedChannels::mean(double sum) const {
-  const double mean = sum / plan_.averages;
-  return std::lround(imperfections_.quantisation == Quantisation::kRound ? std::round(mean)
-                                                                         : std::trunc(mean));
+  return std::lround(whole(sum / plan_.averages, imperfections_.quantisation));
 }
 
 void AveragedChannels::finish_round() {
@@ -64,7 +64,19 @@ void AveragedChannels::finish_round() {
   rounds_ = 0;
   shunt_sum_ = bus_sum_ = 0;
   if (!plan_.continuous) converter_.restart({}, false, 0);
+  ready_ = true;
   if (on_results) on_results();
+}
+
+bool AveragedChannels::take_ready() {
+  if (!ready_) ++polls_not_ready_;
+  return std::exchange(ready_, false);
+}
+
+nlohmann::ordered_json AveragedChannels::counts() const {
+  return {{"shunt", shunt_count.to_json()},
+          {"bus", bus_count.to_json()},
+          {"polls_not_ready", polls_not_ready_}};
 }
 
 double AveragedChannels::next_end_s() const {

@@ -36,7 +36,7 @@ class AveragedChannels {
 
   /// Called after each conversion of the shunt (the bus) with its code, before any averaging.
   std::function<void(long code)> on_shunt, on_bus;
-  /// Called when new results are there.
+  /// Called when new results are there; the ready flag is set by then.
   std::function<void()> on_results;
 
   /// Drops the rounds under way and starts anew at `start_s`.
@@ -48,6 +48,15 @@ class AveragedChannels {
   long bus_code() const { return bus_code_; }
   /// Time of the next end of a conversion [s]; infinity when idle.
   double next_end_s() const;
+
+  /// The conversion ready flag.
+  bool ready() const { return ready_; }
+  /// Reads and clears it. One that is not set counts as a poll.
+  bool take_ready();
+  void clear_ready() { ready_ = false; }
+
+  /// Counts of conversions, reads and polls, a JSON object.
+  nlohmann::ordered_json counts() const;
 
   SampleCount shunt_count, bus_count;
 
@@ -64,6 +73,8 @@ class AveragedChannels {
   int rounds_ = 0;
   double shunt_sum_ = 0, bus_sum_ = 0;
   long shunt_code_ = 0, bus_code_ = 0;
+  bool ready_ = false;
+  std::uint64_t polls_not_ready_ = 0;
 };
 
 }  // namespace opjoule::rig

@@ -15,10 +15,13 @@ double ShuntPath::converter_v(double mean_current_a, double duration_s) {
   return volts;
 }
 
+double whole(double value, Quantisation how) {
+  return how == Quantisation::kRound ? std::round(value) : std::trunc(value);
+}
+
 long quantised(double value_v, double step_v, long lowest, long highest, Quantisation how) {
-  const double steps = value_v / step_v;
-  const double whole = how == Quantisation::kRound ? std::round(steps) : std::trunc(steps);
-  return std::lround(std::clamp(whole, static_cast<double>(lowest), static_cast<double>(highest)));
+  return std::lround(std::clamp(whole(value_v / step_v, how), static_cast<double>(lowest),
+                                static_cast<double>(highest)));
 }
 
 }  // namespace opjoule::rig

@@ -53,6 +53,9 @@ class ShuntPath {
   std::normal_distribution<double> normal_;
 };
 
+/// The whole number that a value between two becomes.
+double whole(double value, Quantisation how);
+
 /// `value_v` in steps of `step_v`, as a whole number of steps, limited to [lowest, highest] steps.
 long quantised(double value_v, double step_v, long lowest, long highest, Quantisation how);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace opjoule::rig {
 namespace {
@@ -88,8 +89,7 @@ long Ina219::mean_code(const ConversionStep& step, double start_s, double end_s,
     sum += code_of(step.channel, start_s + i * conversion_s, start_s + (i + 1) * conversion_s,
                    adc.bits);
   const double mean = static_cast<double>(sum) / step.averages;
-  return static_cast<long>(imperfections_.quantisation == Quantisation::kRound ? std::round(mean)
-                                                                               : std::trunc(mean));
+  return std::lround(whole(mean, imperfections_.quantisation));
 }
 
 void Ina219::conversion_ended(const ConversionStep& step, double start_s, double end_s, bool last) {
@@ -158,11 +158,12 @@ void Ina219::write_register(std::uint8_t pointer, std::uint64_t value, double no
   if (pointer == kCalibration) calibration_ = static_cast<std::uint16_t>(value & 0xFFFE);
 }
 
-std::string Ina219::counts_json() const {
-  return "\"shunt\": " + shunt_count_.to_json() + ", \"bus\": " + bus_count_.to_json() +
-         ", \"polls_not_ready\": " + std::to_string(polls_not_ready_) +
-         ", \"aborted\": " + std::to_string(aborted_) +
-         ", \"shunt_saturated\": " + std::to_string(shunt_saturated_);
+nlohmann::ordered_json Ina219::counts() const {
+  return {{"shunt", shunt_count_.to_json()},
+          {"bus", bus_count_.to_json()},
+          {"polls_not_ready", polls_not_ready_},
+          {"aborted", aborted_},
+          {"shunt_saturated", shunt_saturated_}};
 }
 
 }  // namespace opjoule::rig

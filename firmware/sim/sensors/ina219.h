@@ -20,7 +20,7 @@ class Ina219 final : public PowerSensor {
   Ina219(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed);
 
   std::string model() const override { return "INA219"; }
-  std::string counts_json() const override;
+  nlohmann::ordered_json counts() const override;
   const SampleCount& shunt_count() const { return shunt_count_; }
   const SampleCount& bus_count() const { return bus_count_; }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 
 namespace opjoule::rig {
 namespace {
@@ -58,7 +59,7 @@ void Ina226::configure(std::uint16_t value, double now_s) {
   if (mode & 2u) plan.bus_s = kTime_s[value >> 6 & 7];
   plan.averages = kAverages[value >> 9 & 7];
   plan.continuous = mode & 4u;
-  if (mode & 3u) conversion_ready_ = false;
+  if (mode & 3u) channels_.clear_ready();
   channels_.restart(plan, now_s + (was_down && now_s > 0 ? kPowerUp_s : 0));
 }
 
@@ -69,14 +70,11 @@ void Ina226::results() {
   overflow_ = std::abs(current) > 32767 || power > 65535;
   current_code_ = static_cast<std::int16_t>(std::clamp(current, -32768L, 32767L));
   power_code_ = static_cast<std::uint16_t>(std::min(power, 65535L));
-  conversion_ready_ = true;
 }
 
 /// Reading it clears the conversion ready flag.
 std::uint16_t Ina226::mask_enable() {
-  if (!conversion_ready_) ++polls_not_ready_;
-  const int flags = (conversion_ready_ ? kReadyFlag : 0) | (overflow_ ? kOverflowFlag : 0);
-  conversion_ready_ = false;
+  const int flags = (channels_.take_ready() ? kReadyFlag : 0) | (overflow_ ? kOverflowFlag : 0);
   return static_cast<std::uint16_t>(mask_ | flags);
 }
 
@@ -122,7 +120,7 @@ void Ina226::write_register(std::uint8_t pointer, std::uint64_t value, double no
 
 bool Ina226::alert_low(double now_s) {
   channels_.advance(now_s);
-  const bool asserted = (mask_ & kAlertOnReady) && conversion_ready_;
+  const bool asserted = (mask_ & kAlertOnReady) && channels_.ready();
   return asserted != static_cast<bool>(mask_ & kAlertPolarity);
 }
 
@@ -130,10 +128,6 @@ double Ina226::next_alert_change_s() const {
   return mask_ & kAlertOnReady ? channels_.next_end_s() : PowerSensor::next_alert_change_s();
 }
 
-std::string Ina226::counts_json() const {
-  return "\"shunt\": " + channels_.shunt_count.to_json() +
-         ", \"bus\": " + channels_.bus_count.to_json() +
-         ", \"polls_not_ready\": " + std::to_string(polls_not_ready_);
-}
+nlohmann::ordered_json Ina226::counts() const { return channels_.counts(); }
 
 }  // namespace opjoule::rig

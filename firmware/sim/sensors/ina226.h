@@ -14,7 +14,7 @@ class Ina226 final : public PowerSensor {
   Ina226(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed);
 
   std::string model() const override { return "INA226"; }
-  std::string counts_json() const override;
+  nlohmann::ordered_json counts() const override;
   bool has_alert() const override { return true; }
   bool alert_low(double now_s) override;
   double next_alert_change_s() const override;
@@ -33,8 +33,7 @@ class Ina226 final : public PowerSensor {
   AveragedChannels channels_;
   std::uint16_t configuration_ = 0, calibration_ = 0, mask_ = 0, alert_limit_ = 0, power_code_ = 0;
   std::int16_t current_code_ = 0;
-  bool conversion_ready_ = false, overflow_ = false;
-  std::uint64_t polls_not_ready_ = 0;
+  bool overflow_ = false;
 };
 
 }  // namespace opjoule::rig

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 namespace opjoule::rig {
 namespace {
@@ -62,7 +63,6 @@ Ina228::Ina228(const Supply& supply, const Imperfections& imperfections, std::ui
     energy_ += std::abs(last_current_) * static_cast<double>(code) / 16384 *
                channels_.plan().round_s() / 16;
   };
-  channels_.on_results = [this] { conversion_ready_ = true; };
   reset(0);
 }
 
@@ -85,7 +85,7 @@ void Ina228::restart(double now_s) {
   if (mode & 4u) plan.temperature_s = kTime_s[adc_config_ >> 3 & 7];
   plan.averages = kAverages[adc_config_ & 7];
   plan.continuous = mode & 8u;
-  conversion_ready_ = false;
+  channels_.clear_ready();
   channels_.restart(plan, now_s + (config_ >> 6 & 0xFF) * kDelayStep_s);
 }
 
@@ -113,9 +113,7 @@ std::size_t Ina228::register_bytes(std::uint8_t pointer) const {
 
 /// Reading it clears the conversion ready flag.
 std::uint16_t Ina228::diagnostics() {
-  if (!conversion_ready_) ++polls_not_ready_;
-  const int flags = kMemoryOk | (conversion_ready_ ? kReadyFlag : 0);
-  conversion_ready_ = false;
+  const int flags = kMemoryOk | (channels_.take_ready() ? kReadyFlag : 0);
   return static_cast<std::uint16_t>(alert_ | flags);
 }
 
@@ -181,7 +179,7 @@ void Ina228::write_register(std::uint8_t pointer, std::uint64_t value, double no
 
 bool Ina228::alert_low(double now_s) {
   channels_.advance(now_s);
-  const bool asserted = (alert_ & kAlertOnReady) && conversion_ready_;
+  const bool asserted = (alert_ & kAlertOnReady) && channels_.ready();
   return asserted != static_cast<bool>(alert_ & kAlertPolarity);
 }
 
@@ -189,10 +187,6 @@ double Ina228::next_alert_change_s() const {
   return alert_ & kAlertOnReady ? channels_.next_end_s() : PowerSensor::next_alert_change_s();
 }
 
-std::string Ina228::counts_json() const {
-  return "\"shunt\": " + channels_.shunt_count.to_json() +
-         ", \"bus\": " + channels_.bus_count.to_json() +
-         ", \"polls_not_ready\": " + std::to_string(polls_not_ready_);
-}
+nlohmann::ordered_json Ina228::counts() const { return channels_.counts(); }
 
 }  // namespace opjoule::rig

@@ -14,7 +14,7 @@ class Ina228 final : public PowerSensor {
   Ina228(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed);
 
   std::string model() const override { return "INA228"; }
-  std::string counts_json() const override;
+  nlohmann::ordered_json counts() const override;
   bool has_alert() const override { return true; }
   bool alert_low(double now_s) override;
   double next_alert_change_s() const override;
@@ -36,8 +36,6 @@ class Ina228 final : public PowerSensor {
   double last_current_ = 0;  // of the last shunt conversion [current codes]
   double charge_ = 0;        // [current codes s]
   double energy_ = 0;        // [power codes s / 16]
-  bool conversion_ready_ = false;
-  std::uint64_t polls_not_ready_ = 0;
 };
 
 }  // namespace opjoule::rig

@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <limits>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 
@@ -16,8 +17,8 @@ class PowerSensor : public RegisterDevice {
   std::function<void(double now_s)> on_first_sample;
 
   virtual std::string model() const = 0;
-  /// Counts of conversions and reads, as members of a JSON object.
-  virtual std::string counts_json() const = 0;
+  /// Counts of conversions and reads, a JSON object.
+  virtual nlohmann::ordered_json counts() const = 0;
 
   /// Whether the chip has an ALERT output.
   virtual bool has_alert() const { return false; }

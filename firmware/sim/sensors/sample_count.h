@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <nlohmann/json_fwd.hpp>
 
 namespace opjoule::rig {
 
@@ -41,12 +41,7 @@ class SampleCount {
   std::uint64_t reads() const { return reads_; }
   std::uint64_t missed() const { return missed_; }
   std::uint64_t read_twice() const { return read_twice_; }
-  std::string to_json() const {
-    return "{\"conversions\": " + std::to_string(conversions_) +
-           ", \"reads\": " + std::to_string(reads_) + ", \"missed\": " + std::to_string(missed_) +
-           ", \"read_twice\": " + std::to_string(read_twice_) +
-           ", \"discarded\": " + std::to_string(discarded_) + "}";
-  }
+  nlohmann::ordered_json to_json() const;
 
  private:
   std::uint64_t conversions_ = 0, reads_ = 0, missed_ = 0, read_twice_ = 0;

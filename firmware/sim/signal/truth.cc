@@ -1,42 +1,12 @@
 #include "signal/truth.h"
 
-#include <charconv>
-#include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "errors.h"
 
 namespace opjoule::rig {
-
-std::string json_number(double value) {
-  if (!std::isfinite(value)) return "null";
-  char text[32];
-  const auto end = std::to_chars(text, text + sizeof text, value).ptr;
-  return {text, end};
-}
-
-std::string json_string(const std::string& text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    char escaped[8];
-    if (c == '"' || c == '\\') {
-      out += {'\\', c};
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", c);
-      out += escaped;
-    } else {
-      out += c;
-    }
-  }
-  return out + "\"";
-}
-
-std::string json_array(const std::vector<std::string>& items) {
-  std::string out = "[";
-  for (const auto& item : items) out += (out.size() > 1 ? ", " : "") + item;
-  return out + "]";
-}
 
 void Truth::edge(double profile_s) {
   const double energy_j = profile_.until(profile_s).energy_j;
@@ -47,29 +17,25 @@ void Truth::edge(double profile_s) {
   last_edge_j_ = energy_j;
 }
 
-std::string Truth::to_json(double end_s) const {
+nlohmann::ordered_json Truth::to_json(double end_s) const {
   const Integrals total = profile_.until(end_s) - origin_;
-  std::string json = "{\n  \"schema\": {\"name\": \"rig-sim-truth\", \"version\": 1},\n";
-  json += "  \"duration_s\": " + json_number(end_s - offset_s_) + ",\n";
-  json += "  \"total_j\": " + json_number(total.energy_j) + ",\n";
-  json += "  \"total_c\": " + json_number(total.charge_c) + ",\n  \"intervals\": [";
-  const char* separator = "\n";
-  for (const auto& interval : intervals_) {
-    json += separator + std::string("    {\"start_s\": ") + json_number(interval.start_s) +
-            ", \"end_s\": " + json_number(interval.end_s) +
-            ", \"energy_j\": " + json_number(interval.energy_j) + "}";
-    separator = ",\n";
-  }
-  json += "]";
-  for (const auto& [name, value] : extras_) json += ",\n  " + json_string(name) + ": " + value;
-  return json + "\n}\n";
+  auto intervals = nlohmann::ordered_json::array();
+  for (const auto& interval : intervals_)
+    intervals.push_back({{"start_s", interval.start_s},
+                         {"end_s", interval.end_s},
+                         {"energy_j", interval.energy_j}});
+  return {{"schema", {{"name", "rig-sim-truth"}, {"version", 1}}},
+          {"duration_s", end_s - offset_s_},
+          {"total_j", total.energy_j},
+          {"total_c", total.charge_c},
+          {"intervals", std::move(intervals)}};
 }
 
-void Truth::write(const std::string& path, double end_s) const {
+void write_json(const nlohmann::ordered_json& json, const std::string& path) {
   const std::string partial = path + ".partial";
   {
     std::ofstream file(partial);
-    file << to_json(end_s);
+    file << json.dump(2) << '\n';
     file.close();
     if (!file) throw RigError("cannot write " + partial + ": check that its directory exists", 1);
   }

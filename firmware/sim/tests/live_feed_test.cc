@@ -3,6 +3,9 @@
 #include <doctest/doctest.h>
 
 #include "errors.h"
+#include "signal/course.h"
+#include "signal/csv.h"
+#include "tests/temporary_file.h"
 
 namespace opjoule::rig {
 namespace {
@@ -53,6 +56,19 @@ TEST_CASE("a malformed line is an error that shows the line") {
     LiveFeed feed;
     CHECK_THROWS_AS(feed.take(line), RigError);
   }
+}
+
+TEST_CASE("a course keeps every digit of the energy") {
+  const TemporaryFile file("");
+  LiveFeed feed;
+  Course course(file.path(), feed);
+  feed.take("p 1000000000 0.7 1.1\n");
+  const double energy_j = feed.profile().until(10.0 / 3).energy_j;
+  course.finish(10.0 / 3);
+  const auto rows = read_csv(file.path(), {"board_ns", "energy_j"});
+  REQUIRE(!rows.empty());
+  CHECK(rows.back()[0] == 4333333333);
+  CHECK(rows.back()[1] == energy_j);
 }
 
 }  // namespace

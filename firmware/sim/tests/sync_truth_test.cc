@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
 #include "errors.h"
 #include "signal/sync_edges.h"
 #include "signal/truth.h"
@@ -32,12 +36,15 @@ TEST_CASE("the truth gives the total and the energy between edges") {
   Truth truth(profile);
   truth.edge(1);
   truth.edge(3);
-  truth.extra("note", json_string("a \"b\"\n"));
-  CHECK(truth.to_json(4) ==
-        "{\n  \"schema\": {\"name\": \"rig-sim-truth\", \"version\": 1},\n  \"duration_s\": 4,\n"
-        "  \"total_j\": 30,\n  \"total_c\": 6,\n  \"intervals\": [\n"
-        "    {\"start_s\": 1, \"end_s\": 3, \"energy_j\": 15}],\n"
-        "  \"note\": \"a \\\"b\\\"\\u000a\"\n}\n");
+  const auto json = truth.to_json(4);
+  CHECK(json["schema"] == nlohmann::json{{"name", "rig-sim-truth"}, {"version", 1}});
+  CHECK(json["duration_s"] == 4);
+  CHECK(json["total_j"] == 30);
+  CHECK(json["total_c"] == 6);
+  REQUIRE(json["intervals"].size() == 1);
+  CHECK(json["intervals"][0]["start_s"] == 1);
+  CHECK(json["intervals"][0]["end_s"] == 3);
+  CHECK(json["intervals"][0]["energy_j"] == 15);
 }
 
 TEST_CASE("a truth that starts in mid-profile counts from there") {
@@ -46,15 +53,24 @@ TEST_CASE("a truth that starts in mid-profile counts from there") {
   Truth truth(profile, 10);
   truth.edge(11);
   truth.edge(12);
-  const std::string json = truth.to_json(14);
-  CHECK(json.find("\"duration_s\": 4,") != std::string::npos);
-  CHECK(json.find("\"total_j\": 20,") != std::string::npos);
-  CHECK(json.find("{\"start_s\": 1, \"end_s\": 2, \"energy_j\": 5}") != std::string::npos);
+  const auto json = truth.to_json(14);
+  CHECK(json["duration_s"] == 4);
+  CHECK(json["total_j"] == 20);
+  CHECK(json["intervals"][0] ==
+        nlohmann::ordered_json{{"start_s", 1.0}, {"end_s", 2.0}, {"energy_j", 5.0}});
+}
+
+TEST_CASE("a truth in its file keeps every digit, and what is not finite is null") {
+  const TemporaryFile file("");
+  const double third = 1.0 / 3;
+  write_json({{"third", third}, {"none", std::nan("")}}, file.path());
+  const auto read = nlohmann::json::parse(std::ifstream(file.path()));
+  CHECK(read["third"] == third);
+  CHECK(read["none"].is_null());
 }
 
 TEST_CASE("a truth that cannot be written is an error") {
-  const Profile profile;
-  CHECK_THROWS_AS(Truth(profile).write("/nowhere/truth.json", 0), RigError);
+  CHECK_THROWS_AS(write_json({}, "/nowhere/truth.json"), RigError);
 }
 
 }  // namespace
