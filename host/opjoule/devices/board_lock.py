@@ -8,10 +8,10 @@ import subprocess
 import threading
 from pathlib import Path
 
+from opjoule.devices.heartbeat import beat_until
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
 
-_BEAT_S = 5.0
 SILENCE_S = 20
 _ANSWER_S = 30.0
 _RELEASE_S = 30.0
@@ -34,7 +34,9 @@ class BoardLock:
             start_new_session=True,
         )
         self._ended = threading.Event()
-        threading.Thread(target=self._beat, name="board-lock", daemon=True).start()
+        assert self._process.stdin
+        stdin = self._process.stdin
+        beat_until(self._ended, lambda: stdin.write(b"."), "board-lock")
 
     def confirm(self) -> None:
         """Waits until the lock is held.
@@ -53,12 +55,6 @@ class BoardLock:
             raise DeviceFault(
                 f"{self._shell.target} cannot lock its working folder: flock and timeout are needed there"
             )
-
-    def _beat(self) -> None:
-        assert self._process.stdin
-        with contextlib.suppress(OSError, ValueError):  # the connection is gone, or the lock was given back
-            while not self._ended.wait(_BEAT_S):
-                self._process.stdin.write(b".")
 
     def close(self) -> None:
         """Gives the lock back."""

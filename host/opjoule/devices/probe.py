@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
+from opjoule.devices.heartbeat import beat_until
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault, LinkFault
 
 ANSWER_S = 30.0
-BEAT_S = 5.0
 SILENCE_S = 20
 PERIOD_MS = 100
 """Between two samples of the board's counters."""
@@ -110,7 +110,7 @@ class Probe:
             raise DeviceFault(f"the probe on {shell.target} does not start: {self._last_words()}")
         self._reader = threading.Thread(target=self._read, name="probe-answers", daemon=True)
         self._reader.start()
-        threading.Thread(target=self._beat, name="probe-lifeline", daemon=True).start()
+        beat_until(self._ended, lambda: self._send(""), "probe-lifeline")
 
     def clock_exchange(self) -> Exchange:
         """One round trip between host_ns and board_ns."""
@@ -217,11 +217,6 @@ class Probe:
             with self._guard:
                 answers = self._answers.setdefault(word, queue.Queue())
             answers.put((entry, received_ns))
-
-    def _beat(self) -> None:
-        while not self._ended.wait(BEAT_S):
-            with contextlib.suppress(LinkFault):  # whoever asks next is told
-                self._send("")
 
     def _last_words(self) -> str:
         if self._process.poll() is None:

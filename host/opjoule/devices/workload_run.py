@@ -7,12 +7,12 @@ import threading
 from pathlib import Path
 
 from opjoule.devices.fetching import stop_and_fetch
+from opjoule.devices.heartbeat import beat_until
 from opjoule.devices.line_process import LineProcess
 from opjoule.devices.operation_stream import OperationStream
 from opjoule.devices.shell import Shell
 from opjoule.errors import LinkFault
 
-BEAT_S = 5.0
 SILENCE_S = 20
 """A workload that has not heard from the host for this long is stopped."""
 RECONNECT_S = 120.0
@@ -38,24 +38,13 @@ class WorkloadRun(LineProcess):
         self._stream: OperationStream | None = None
         log = raw / f"{folder.rpartition('/')[2]}.log" if raw else None
         super().__init__(shell.command(command), log=log)
-        threading.Thread(target=self._beat, name="workload-lifeline", daemon=True).start()
+        beat_until(self._ended, self._beat, "workload-lifeline")
 
     def _beat(self) -> None:
-        while not self._ended.wait(BEAT_S):
-            with self._beat_lock:
-                if not self._write_beat():
-                    return
-
-    def _write_beat(self) -> bool:
-        stdin = self._process.stdin
-        if stdin is None or stdin.closed:
-            return False
-        try:
-            stdin.write(".")
-            stdin.flush()
-        except OSError:
-            return False
-        return True
+        assert self._process.stdin
+        with self._beat_lock:
+            self._process.stdin.write(".")
+            self._process.stdin.flush()
 
     def take_operations(self, stream: OperationStream, fifo: str) -> None:
         """Carries a stream of operations to the FIFO on the board that the workload reads them from."""
