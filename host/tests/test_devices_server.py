@@ -15,8 +15,9 @@ from pathlib import Path
 import mongo_server
 import pytest
 from loopback_sshd import Sshd
+from opjoule.devices.probe import Probe
 from opjoule.devices.programs import find_program
-from opjoule.devices.runner import Runner
+from opjoule.devices.runner import PROBE_FOLDER, Runner
 from opjoule.devices.server import MongoServer, ServerProgram
 from opjoule.devices.server_samples import server_usage
 from opjoule.devices.shell import LocalShell
@@ -48,6 +49,15 @@ SESSION = "opjoule-0123456789ab"
 DATA = f"{SESSION}-data $(x)"
 
 
+@pytest.fixture
+def probe(shell, tmp_path):
+    """Of the session, running."""
+    program = str(find_program(ROOT / "build", platform.machine(), "probe"))
+    made = Probe(shell, program, str(tmp_path / SESSION / PROBE_FOLDER), [])
+    yield made
+    made.close()
+
+
 def start(shell, mongod: Path, tmp_path: Path) -> MongoServer:
     return MongoServer(
         shell,
@@ -69,7 +79,7 @@ def board_loader() -> Path:
     return find_program(ROOT / "build", platform.machine(), "loader", "mongodb")
 
 
-def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, board_loader, tmp_path):
+def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, probe, board_loader, tmp_path):
     server = start(shell, mongod, tmp_path)
     workload = tmp_path / "workload"
     workload.write_text("recordcount=50\noperationcount=100\nreadproportion=0.5\nupdateproportion=0.5\n")
@@ -100,12 +110,12 @@ def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, board
     ]
 
 
-def test_a_missing_server_is_named_with_the_remedy(shell, tmp_path):
+def test_a_missing_server_is_named_with_the_remedy(shell, probe, tmp_path):
     with pytest.raises(DeviceFault, match=r"no-such-mongod.*ended.*mongod in rig.toml"):
         start(shell, Path("/no-such-mongod"), tmp_path)
 
 
-def test_data_that_are_there_already_are_not_touched(shell, mongod, tmp_path):
+def test_data_that_are_there_already_are_not_touched(shell, mongod, probe, tmp_path):
     (tmp_path / DATA).mkdir()
     (tmp_path / DATA / "precious").touch()
     with pytest.raises(DeviceFault, match="File exists"):

@@ -72,8 +72,8 @@ def test_pulses_are_played_only_when_asked_for(tmp_path):
     assert (tmp_path / "asked").read_text() == "gpio --sync gpio:GPIO17 --pulses 3\n"
 
 
-def test_why_a_pin_cannot_be_had_is_the_loaders_own_line(tmp_path):
-    program = loader(tmp_path, "echo 'loader: sync line gpio:Eth MDIO: mdio uses this pin' >&2; exit 2")
+def test_why_a_pin_cannot_be_had_is_the_probes_own_line(tmp_path):
+    program = loader(tmp_path, "echo 'probe: sync line gpio:Eth MDIO: mdio uses this pin' >&2; exit 2")
     with pytest.raises(BadInput, match=r"^sync line gpio:Eth MDIO: mdio uses this pin$"):
         look_at_pin(LocalShell(), program, "gpio:Eth MDIO")
 

@@ -411,7 +411,7 @@ def test_a_board_measures_itself_with_the_meter_on_its_own_port(image, tmp_path)
         shell = connect(itself)
         try:
             as_root(itself, STAND_IN + "chmod 666 /dev/ttyS0; chmod -R a+rX /run/cpu")
-            code = ("host", "ycsb-workloads", "build/board/aarch64/loader")
+            code = ("host", "ycsb-workloads", "build/board/aarch64/loader", "build/board/aarch64/probe")
             packed = subprocess.run(["tar", "-C", ROOT, "-cz", *code], capture_output=True, check=True).stdout
             unpack = "mkdir opjoule && tar -xz -C opjoule"
             assert shell.run(["sh", "-c", unpack], feed=packed, limit_s=LIMIT_S).status == 0

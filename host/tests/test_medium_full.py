@@ -202,7 +202,7 @@ def test_a_medium_of_the_board_that_is_full_in_mid_run_ends_it_and_is_cleared(ri
         host.send_signal(signal.SIGTERM)
         host.wait()
     assert host.returncode == 3, said
-    assert "the loader failed in run-1: " in said and "No space left on device" in said
+    assert "run-1 failed on the board: " in said and "No space left on device" in said
     assert "Traceback" not in said
     record = rig.record()
     assert record["status"] == "partial"

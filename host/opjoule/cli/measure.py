@@ -79,6 +79,7 @@ def run_measure(options: argparse.Namespace) -> int:
     check_out(directory)
     for line in desk_warnings(plan, rig, options):
         print(f"measure.py: warning: {line}", file=sys.stderr)
+    plan.study.check_here()
     with _alone(), nullcontext(options.out) if options.out else made_directory(base) as directory:
         if several:
             return run_media(

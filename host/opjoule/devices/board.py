@@ -201,7 +201,7 @@ class Board:
         if self._probe is None:
             return
         self._probe.close()
-        with contextlib.suppress(OpJouleError):
+        with contextlib.suppress(OpJouleError, OSError):  # what ended the run is told already
             if self.shell.is_up():
                 stop_and_fetch(self.shell, f"{self.runner.folder}/{PROBE_FOLDER}", raw)
 

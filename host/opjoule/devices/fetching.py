@@ -18,6 +18,8 @@ _LIMIT_S = 600.0
 def stop_and_fetch(shell: Shell, folder: str, raw: Path) -> list[str]:
     """Stops a program that still runs in `folder` (directly in a session's), copies its files to `raw` and removes it.
 
+    Args:
+        raw: an existing host folder.
     Returns: names of the files that arrived; empty when the board kept none (a reboot empties its memory disk).
     Raises: LinkFault: the connection is gone. DeviceFault: the program does not stop, or the files do not arrive.
     """
@@ -46,7 +48,6 @@ def fetch_files(shell: Shell, folder: str, names: list[str], raw: Path) -> None:
 
 
 def _unpack(archive: bytes, raw: Path) -> list[str]:
-    raw.mkdir(parents=True, exist_ok=True)
     arrived = []
     with tarfile.open(fileobj=io.BytesIO(archive)) as members:
         for member in members:

@@ -43,6 +43,7 @@ def _recover(
     sessions = find_sessions(shell, [board.work])
     for folder in shell.run(["sh", "-c", _RUNS, "sh", *sessions]).text().split("\0")[:-1]:
         target = fetched / "-".join(folder.rsplit("/", 2)[-2:])
+        target.mkdir(parents=True, exist_ok=True)
         names = stop_and_fetch(shell, folder, target)
         done.append(f"files of an interrupted run fetched to {target}: {', '.join(sorted(names)) or 'none'}")
     left = []

@@ -79,6 +79,13 @@ class Study(Protocol):
         """Names and roles of one repeat's steps and of the controls, in order; workloads left out."""
         ...
 
+    def check_here(self) -> None:
+        """Checks what this computer has to do for the study, before the rig is opened.
+
+        Raises: BadInput, RigFault: it cannot be done.
+        """
+        ...
+
     def check(self, board: Board) -> None:
         """Has the board check what can be checked before anything is touched.
 

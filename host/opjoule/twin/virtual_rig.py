@@ -94,15 +94,18 @@ class ActivityWire:
     The edges before a sample go first, however busy the computer is.
     """
 
-    def __init__(self, follow: list[str], target: Path, ahead_ns: Callable[[], int], edges: EdgeWire) -> None:
+    def __init__(
+        self, follow: list[str], target: Path, ahead_ns: Callable[[], int | None], edges: EdgeWire
+    ) -> None:
         """Starts to follow.
 
         Args:
             follow: a command whose output are the samples, as they come.
-            ahead_ns: asks how far the board's clock is ahead of this computer's now.
+            ahead_ns: asks how far the board's clock is ahead of this computer's now; None while nobody can say.
         """
         self._ask_ahead_ns = ahead_ns
-        self._ahead_ns, self._asked_ns = ahead_ns(), 0
+        self._ahead_ns: int | None = None
+        self._asked_ns = 0
         self._edges = edges
         self._sink = target.open("w")
         self._process = subprocess.Popen(
@@ -119,21 +122,25 @@ class ActivityWire:
 
     def _pass(self, line: str) -> None:
         board_ns, comma, rest = line.partition(",")
-        shifted = str(self._on_this_clock(int(board_ns))) if board_ns.isdigit() else board_ns
+        shifted = self._on_this_clock(int(board_ns)) if board_ns.isdigit() else board_ns
+        if shifted is None:
+            return  # before the probe has told its clock
         self._edges.carry()
-        self._sink.write(shifted + comma + rest)
+        self._sink.write(f"{shifted}{comma}{rest}")
         self._sink.flush()
 
-    def _on_this_clock(self, board_ns: int) -> int:
+    def _on_this_clock(self, board_ns: int) -> int | None:
         """The board's clock may be slewed: asked anew every few seconds, while the probe still answers."""
-        if board_ns - self._asked_ns > _ASKED_EVERY_NS:
+        if self._ahead_ns is None or board_ns - self._asked_ns > _ASKED_EVERY_NS:
             self._asked_ns = board_ns
             with contextlib.suppress(LinkFault):
                 self._ahead_ns = self._ask_ahead_ns()
-        return board_ns - self._ahead_ns
+        return None if self._ahead_ns is None else board_ns - self._ahead_ns
 
     def close(self) -> None:
-        """Waits until all that the probe has written has been passed on."""
+        """Waits until all that the probe has written has been passed on; nothing to do a second time."""
+        if self._sink.closed:
+            return
         self._thread.join(timeout=_DRAIN_LIMIT_S)
         self._process.kill()
         self._process.wait()
@@ -215,16 +222,22 @@ class VirtualRig:
         place = Medium(f"/mnt/{medium}", device, expendable=True) if may_mount else Medium(f"/home/{user}/db")
         fifo = shell.run(["sh", "-c", _MAKE_FIFO]).text().strip()
         live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
-        follow = shell.command(["cat", fifo])
+        probes: list[BoardProbe] = []
+        # The probe waits for a reader of its FIFO when it starts.
+        wire = ActivityWire(
+            shell.command(["cat", fifo]),
+            self._supply.feed.system.path,
+            lambda: _ahead_ns(probes[0]) if probes else None,
+            self._edges,
+        )
+        self._open.callback(wire.close)
+
+        def ended() -> None:
+            wire.close()
+            self._supply.feed.probe_ended()
 
         def through(probe: BoardProbe) -> BoardProbe:
-            target = self._supply.feed.system.path
-            wire = ActivityWire(follow, target, lambda: _ahead_ns(probe), self._edges)
-
-            def ended() -> None:
-                wire.close()
-                self._supply.feed.probe_ended()
-
+            probes.append(probe)
             return DelayedProbe(probe, self._supply.feed, ended=ended, kernel_writes=True)
 
         return board_on(

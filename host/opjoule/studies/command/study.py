@@ -98,6 +98,9 @@ class CommandStudy:
         prepare = Step("prepare", Role.PREPARE) if self.before else None
         return around(Step("run", Role.WORK), prepare=prepare)
 
+    def check_here(self) -> None:
+        """Nothing of it is done on this computer."""
+
     def check(self, board: Board) -> None:
         """Sees that the board has the program.
 

@@ -99,13 +99,19 @@ class YcsbStudy:
         cycle = around(Step("run", Role.WORK), prepare=Step("load", Role.PREPARE))
         return [*cycle, *([Step("harness", Role.CONTROL)] if self.harness else [])]
 
-    def check(self, board: Board) -> None:
-        """Has YCSB and the loader check workload and properties, and sees that the records have room.
+    def check_here(self) -> None:
+        """Has YCSB check that it can make the operations, where it is to.
 
-        Raises: BadInput: the first thing that is wrong.
+        Raises: BadInput, RigFault: it cannot.
         """
         if self.generator:
             self.generator.check(self.workload, self.properties, self.threads)
+
+    def check(self, board: Board) -> None:
+        """Has the loader check workload and properties.
+
+        Raises: BadInput: the first thing that is wrong.
+        """
         path = board.database_path(self.database.name)
         try:
             board.check_workload([*self._loader(board, "run", self.database.name, path), "--check"])
