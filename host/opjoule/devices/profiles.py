@@ -27,7 +27,7 @@ class Profile:
     media: tuple[str, ...]
     """Storage media the board can take, the default first."""
     sync: str
-    """Carrier of the sync line, as the loader's --sync takes it."""
+    """Carrier of the sync line, as the probe's --sync takes it."""
 
     cpu_khz: tuple[int, int] | None = None
     """Lowest and highest CPU frequency [kHz], where it is known."""
