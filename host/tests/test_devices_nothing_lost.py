@@ -11,8 +11,11 @@ from opjoule.devices.board_state import read_state
 from opjoule.devices.disturbance import DISTURBANCES, RunningDisturbance
 from opjoule.devices.facts import read_facts
 from opjoule.devices.medium import Medium
+from opjoule.devices.probe import Probe
 from opjoule.devices.profiles import find_profile
+from opjoule.devices.programs import installed_here
 from opjoule.devices.recovery import recover
+from opjoule.devices.runner import PROBE_FOLDER, Runner
 from opjoule.devices.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.state_gate import StateWatch
@@ -22,8 +25,9 @@ from opjoule.devices.virtual.image import Image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, DeviceFault, RigFault
 from opjoule.twin.rig import TwinRig
-from test_devices_prepare import MARK, RECORDS, plan, run, state
+from test_devices_prepare import ANSWERS, MARK, plan, run, state
 
+ROOT = Path(__file__).resolve().parents[2]
 SHELL = LocalShell()
 
 
@@ -132,8 +136,8 @@ EXPENDABLE = Medium("/mnt/ssd", "/dev/loop0", expendable=True)
 
 
 def test_a_device_node_is_what_its_numbers_say_not_its_name():
-    """179:0 is the disk under /, whatever the node is called; loop0 of RECORDS has 7:0."""
-    disguised = state(medium=[["/dev/loop0", "block", "0xb3:0x0"]], block=RECORDS["block"])
+    """179:0 is the disk under /, whatever the node is called; loop0 of ANSWERS has 7:0."""
+    disguised = state(medium=[["/dev/loop0", "block", "0xb3:0x0"]], block=ANSWERS["block"])
     with pytest.raises(BadInput, match="root file system"):
         plan(disguised, medium=EXPENDABLE, file_system="new")
 
@@ -214,7 +218,7 @@ def test_only_what_a_measurement_has_mounted_is_unmounted(tmp_path, mounted, unm
 # --- files --------------------------------------------------------------------------------------------------------
 
 
-def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path):
+def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path, tmp_path_factory):
     kept = keep(tmp_path / "elsewhere")
     for name in ("opjoule-speed", "opjoule-fill", "opjoule-disturb"):
         (tmp_path / name).symlink_to(kept)
@@ -226,7 +230,11 @@ def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path):
     assert run(prepare_script([Change("x", ("fill", str(tmp_path), "1"))], str(tmp_path / "journal"))) == [
         ["done", "0001"]
     ]
-    RunningDisturbance(SHELL, DISTURBANCES["writer"], str(tmp_path)).stop()
+    session = str(tmp_path_factory.mktemp("work") / "opjoule-0123456789ab")
+    program = installed_here(ROOT / "build").probe
+    probe = Probe(SHELL, program, f"{session}/{PROBE_FOLDER}", [])
+    RunningDisturbance(Runner(SHELL, program, session), DISTURBANCES["writer"], str(tmp_path)).stop()
+    probe.close()
     assert kept.read_text() == "the user's own\n"
     names = {"opjoule-speed", "opjoule-fill", "opjoule-disturb", "elsewhere", "journal.lock"}
     assert {path.name for path in tmp_path.iterdir()} <= names
