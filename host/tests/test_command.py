@@ -53,7 +53,7 @@ def simulated(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_program_is_measured_as_a_whole_in_its_phases_and_per_operation(tmp_path):
     job = tmp_path / "job.py"
     job.write_text(JOB)
-    out = tmp_path / "record"
+    out = tmp_path / "as-a-whole"  # its storage bears this name, which no other test takes
     files = ["--file", str(job), "--file", str(MARKS)]
     ended = simulated(out, *files, "--", "python3", "{files}/job.py", "{storage}")
     assert ended.returncode in (0, 6), ended.stderr

@@ -44,7 +44,6 @@ class Runner:
         files: Mapping[str, str] | None = None,
         phase: str = "",
         stream: list[str] | None = None,
-        stream_option: str = "--trace",
         pinned: bool = True,
     ) -> WorkloadRun:
         """Starts a program; its files come to raw/ with fetch().
@@ -55,7 +54,7 @@ class Runner:
             files: option of the command -> ending of the file in that folder that it names.
             phase: marked from its start to its end; empty for none.
             pinned: keep it on this session's processors.
-            stream: a command of this computer, whose output the program reads as the file that stream_option names.
+            stream: a command of this computer, whose output the program reads as the file that --trace names.
         Raises: RigFault: the board cannot be reached, or one of the programs cannot start.
         """
         folder = f"{self.folder}/{tag}"
@@ -80,7 +79,7 @@ class Runner:
         made = self._shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
         if made.status != 0:
             raise DeviceFault(f"cannot make {fifo} on the board: {made.last_line()}")
-        run = WorkloadRun(self._shell, [*keeper, *command, *options, stream_option, fifo], folder, raw)
+        run = WorkloadRun(self._shell, [*keeper, *command, *options, "--trace", fifo], folder, raw)
         assert raw
         run.take_operations(OperationStream(stream, raw / f"{tag}.generator.log"), fifo)
         return run

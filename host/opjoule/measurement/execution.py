@@ -34,7 +34,6 @@ _SHOWN_POLL_S = 0.5
 """Between looks at the board's clock in a baseline: each costs the board a little."""
 _TAIL_NS = 200_000_000
 _MARKS_LIMIT_S = 10.0
-_BAD_INPUT_STATUS = 2
 
 
 class Watched(Protocol):
@@ -208,7 +207,7 @@ class Execution:
             run.interrupt()
             run.wait()
             raise
-        self._end(run, tag)
+        self._end(run, tag, workload)
         return printed
 
     def _start(self, workload: Workload, name: str, tag: str) -> WorkloadRun:
@@ -221,10 +220,10 @@ class Execution:
             stream=list(workload.stream),
         )
 
-    def _end(self, run: WorkloadRun, tag: str) -> None:
+    def _end(self, run: WorkloadRun, tag: str, workload: Workload) -> None:
         status = run.wait()
         self._record.update(loader=self.summaries)
-        if status == _BAD_INPUT_STATUS and run.complaint():
+        if status == workload.bad_input_status and run.complaint():
             raise BadInput(run.complaint())
         if status != 0:
             why = run.complaint() or f"it ended with status {status}"

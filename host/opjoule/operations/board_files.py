@@ -22,7 +22,6 @@ from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, Operatio
 SYNC_EDGE = "sync-edge"
 LOAD_CHANGE = "load-change"
 OPERATION = "operation"
-PHASE_MARKS = ("phase-begin", "phase-end")
 
 
 @dataclass(frozen=True)

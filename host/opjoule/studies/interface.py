@@ -25,6 +25,8 @@ class Workload:
     """That it will do, for the progress shown; 0 where they are not known."""
     lasts_s: float | None = None
     """How long it will take, where that is known."""
+    bad_input_status: int | None = None
+    """Exit status by which it says that its arguments are wrong; None where it has none."""
     stream: tuple[str, ...] = ()
     """A command of this computer whose output are its operations."""
     check: Callable[[Mapping[str, Any], str], None] | None = None

@@ -70,8 +70,8 @@ class CommandStudy:
 
     @property
     def label(self) -> str:
-        """command, and the program's own name."""
-        own = self.files[0].parent.name if self.called else Path(self.command[0]).name
+        """command, and what it is called or the program's own name."""
+        own = self.called or Path(self.command[0]).name
         return "command-" + "".join(letter if letter.isalnum() else "-" for letter in own)[:32]
 
     @property

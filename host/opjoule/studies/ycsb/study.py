@@ -20,6 +20,7 @@ from opjoule.studies.ycsb.space import check_space
 HARNESS_S = 2.0
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
+_BAD_INPUT_STATUS = 2
 
 
 @dataclass(frozen=True)
@@ -145,6 +146,7 @@ class YcsbStudy:
         workload = Workload(
             command=(*loader, "--progress"),
             files=_FILES,
+            bad_input_status=_BAD_INPUT_STATUS,
             marks=("run-start", "run-end"),
             operations=operations,
             stream=without._stream("run"),
@@ -161,6 +163,7 @@ class YcsbStudy:
         return Workload(
             command=(*self._loader(board, command, self.database.name, path), "--progress"),
             files=_FILES,
+            bad_input_status=_BAD_INPUT_STATUS,
             marks=(f"{command}-start", f"{command}-end"),
             operations=0 if timed_s else int(self.properties[count]),
             lasts_s=timed_s,
