@@ -12,8 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord
+from opjoule.studies.ycsb.results import QUANTITIES as YCSB
 from opjoule.trace.journal import read_trace
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,16 +16,17 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Quantities, Topic
 from opjoule.record.figures import Figure, by_repeat
+from opjoule.record.first_version import of_version
 from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS, latency
 from opjoule.record.phases import Phase
 from opjoule.record.quantities import COMMON, above_idle
 from opjoule.record.repeat import Repeat
 from opjoule.record.result import result_json
-from opjoule.record.result_tables import YCSB, of_version
 from opjoule.record.withheld import withhold
 from opjoule.report.html import write_report
-from opjoule.report.media import COMPARED
 from opjoule.report.terminal import print_summary
+from opjoule.studies import results
+from opjoule.studies.ycsb.results import QUANTITIES as YCSB
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Missing
 from report_record import RESULT, make_record, put_result
@@ -74,9 +75,19 @@ def result_with(table, **entries):
     return {**RESULT, "marginal_power_w": {"value": 1.25, "u": 0.11, "unit": "W"}, **entries}
 
 
-def printed(directory, table, width=100):
+@pytest.fixture
+def study_of(monkeypatch):
+    """Has the records' study another table."""
+
+    def put(table):
+        monkeypatch.setitem(results.WORDINGS, "ycsb", replace(results.YCSB, quantities=table))
+
+    return put
+
+
+def printed(directory, width=100):
     out = io.StringIO()
-    print_summary(directory, Console(file=out, width=width, highlight=False), table)
+    print_summary(directory, Console(file=out, width=width, highlight=False))
     return out.getvalue().replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -102,23 +113,25 @@ def test_a_new_quantity_is_withheld_with_what_it_rests_on():
     assert kept["marginal_power_w"] == Missing("withheld: no rest", "W")
 
 
-def test_a_new_quantity_is_on_the_terminal(tmp_path):
+def test_a_new_quantity_is_on_the_terminal(tmp_path, study_of):
+    study_of(WITH_NEW)
     make_record(tmp_path)
     put_result(tmp_path, result_with(WITH_NEW))
-    text = printed(tmp_path, WITH_NEW)
+    text = printed(tmp_path)
     assert "1.25 W ± 0.11 while it ran" in " ".join(text.split())
     (line,) = [line for line in text.splitlines() if line.startswith("for the work")]
     assert " ".join(line.split()) == "for the work 1.25 ± 0.11 W power; 4.422 ± 0.066 W with idle in it"
 
 
-def test_a_new_quantity_is_in_the_page_as_tile_column_and_row(tmp_path):
+def test_a_new_quantity_is_in_the_page_as_tile_column_and_row(tmp_path, study_of):
+    study_of(WITH_NEW)
     make_record(tmp_path)
     listed = {
         key: {"n": 2, "unit": "W", "values": [1.0, 1.5], "standard_deviation": 0.35}
         for key in ("power_w", "marginal_power_w")
     }
     put_result(tmp_path, result_with(WITH_NEW, by_repeat=listed))
-    page = write_report(tmp_path, WITH_NEW).read_text(encoding="utf-8")
+    page = write_report(tmp_path).read_text(encoding="utf-8")
     for words in (
         "<dt>power for the work</dt>",
         "for the work</th>",
@@ -157,18 +170,19 @@ def quantities_named(note):
     return [part.partition("}")[0] for part in note.split("{")[1:]]
 
 
-def test_a_study_without_operations_needs_none_of_their_keys(tmp_path):
+def test_a_study_without_operations_needs_none_of_their_keys(tmp_path, study_of):
+    study_of(PLAIN_LANGUAGE)
     own = {each.top for each in (*OPERATIONS, *KEY_VALUE)}
     entries = {key: entry for key, entry in result_with(PLAIN_LANGUAGE).items() if key not in own}
     contents = result_json(entries, simulated=True, quantities=PLAIN_LANGUAGE)
     assert not own & contents.keys()
     make_record(tmp_path)
     put_result(tmp_path, contents)
-    names = [line.split("  ")[0].strip() for line in printed(tmp_path, PLAIN_LANGUAGE).splitlines()]
+    names = [line.split("  ")[0].strip() for line in printed(tmp_path).splitlines()]
     assert {"above idle", "power", "for the work", "CPU", "disk"} <= set(names)
     assert not {"throughput", "latency", "loader alone"} & set(names)
     with pytest.raises(ValueError, match="operations"):
-        result_json(entries, simulated=True)
+        result_json(entries, simulated=True, quantities=YCSB)
 
 
 def test_a_study_may_give_energies_by_phase_of_any_name():
@@ -219,8 +233,8 @@ def test_what_an_operation_costs_is_the_energy_over_their_number():
         }
 
 
-def test_what_is_compared_between_media_starts_with_the_energy_of_an_operation():
-    assert [each.key for each in COMPARED][:3] == [
+def test_what_is_compared_between_conditions_starts_with_the_energy_of_an_operation():
+    assert [each.key for each in YCSB.shown("compared")][:3] == [
         *("energy_per_operation_j", "marginal_energy_per_operation_j", "power_w")
     ]
 
@@ -228,7 +242,7 @@ def test_what_is_compared_between_media_starts_with_the_energy_of_an_operation()
 def test_a_result_of_schema_version_1_keeps_its_words(tmp_path):
     """runs/example was written by an early version."""
     shutil.copytree(EXAMPLE, tmp_path / "example")
-    found = [line.rstrip() for line in printed(tmp_path / "example", YCSB, 80).splitlines()]
+    found = [line.rstrip() for line in printed(tmp_path / "example", 80).splitlines()]
     start = found.index("above idle    617.7 ± 8.8 mJ   energy less idle power times the run's time")
     assert found[start + 1 : start + 6] == [
         "energy        1.589 ± 0.023 J  run and settle, idle power in it",

@@ -8,8 +8,8 @@ import pytest
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.errors import BadInput, RecordFault
 from opjoule.record.result import read_result, result_json, write_result
-from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord
+from opjoule.studies.ycsb.results import QUANTITIES as YCSB
 from opjoule.units import Measured, Missing, exact
 
 
@@ -104,7 +104,7 @@ def entries():
 
 
 def test_a_result_is_written_with_every_key_and_read_again(tmp_path):
-    write_result(tmp_path, entries(), simulated=True)
+    write_result(tmp_path, entries(), simulated=True, quantities=YCSB)
     result = read_result(tmp_path)
     assert result["simulated"] is True and result["schema"] == {"name": "result", "version": 2}
     assert result["energy_j"] == {"value": 10.0, "u": 0.1, "unit": "J"}
@@ -117,7 +117,7 @@ def test_a_result_without_one_of_its_keys_is_refused(key):
     incomplete = entries()
     del incomplete[key]
     with pytest.raises(ValueError, match=key):
-        result_json(incomplete, simulated=False)
+        result_json(incomplete, simulated=False, quantities=YCSB)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_a_result_without_one_of_its_keys_is_refused(key):
 )
 def test_a_number_without_value_or_reason_is_refused(change, said):
     with pytest.raises(ValueError, match=said):
-        result_json(entries() | change, simulated=False)
+        result_json(entries() | change, simulated=False, quantities=YCSB)
 
 
 def test_a_corrupt_or_absent_result_is_one_line(tmp_path):

@@ -4,8 +4,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from opjoule.campaign.conditions import run_conditions
 from opjoule.cli import arguments, measure
-from opjoule.cli.media import run_media
 from opjoule.errors import BadInput, DeviceFault
 from opjoule.record.directory import RESERVE, free_directory, held, made_directory
 from opjoule.record.run_record import RunRecord
@@ -110,16 +110,16 @@ def _only(monkeypatch, root, measure_once):
 
 
 @pytest.mark.parametrize("goes_on", [True, False])
-def test_a_folder_of_several_media_belongs_to_one_measurement(tmp_path, goes_on):
-    """Refused while the other one holds it, and when it has written its media.json."""
+def test_a_folder_of_several_conditions_belongs_to_one_measurement(tmp_path, goes_on):
+    """Refused while the other one holds it, and when it has written its conditions.json."""
 
     def never(plan, place):
         raise AssertionError("measured into another's folder")
 
     if goes_on:
         with held(tmp_path), pytest.raises(BadInput, match="is being written"):
-            run_media([], tmp_path, never, seed=1, json=False)
+            run_conditions([], tmp_path, never, seed=1, json=False)
     else:
-        (tmp_path / "media.json").write_text("{}")
+        (tmp_path / "conditions.json").write_text("{}")
         with pytest.raises(BadInput, match="is not empty"):
-            run_media([], tmp_path, never, seed=1, json=False)
+            run_conditions([], tmp_path, never, seed=1, json=False)

@@ -12,10 +12,10 @@ from typing import Any
 import opjoule.report.html as report
 import pytest
 from opjoule.errors import RecordFault
-from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.report.quantities import rows
+from opjoule.studies.ycsb.results import QUANTITIES as YCSB
 from report_record import RESULT, make_record, make_trace, put_result
 
 VENDOR = Path(report.__file__).parent / "vendor"

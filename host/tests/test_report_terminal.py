@@ -6,8 +6,10 @@ import io
 from pathlib import Path
 
 import pytest
-from opjoule.report.advice import REMEDIES, largest_part, remedies
+from opjoule.report.advice import REMEDIES, largest_parts, remedies
 from opjoule.report.terminal import print_summary
+from opjoule.studies.command.results import WORDING as COMMAND
+from opjoule.studies.ycsb.results import WORDING as YCSB
 from report_record import RESULT, make_record, make_trace, put_result
 from rich.console import Console
 
@@ -53,7 +55,7 @@ def test_record_without_result_says_why_and_gives_no_number(tmp_path: Path, stat
     make_record(tmp_path, status=status)
     printed = summary(tmp_path)
     assert status.upper() in printed
-    assert "no energy per operation" in " ".join(printed.split())
+    assert "no energy above idle per operation" in " ".join(printed.split())
     assert "mJ" not in printed
 
 
@@ -79,10 +81,21 @@ def test_result_without_an_alignment_or_latency_still_prints(tmp_path: Path) -> 
 
 
 def test_remedy_fits_the_largest_part() -> None:
-    assert str(largest_part(RESULT)).startswith("gain, 89.")
-    assert remedies(RESULT)[0] == REMEDIES["gain"]
+    assert str(largest_parts(RESULT, YCSB.quantities)[0]).startswith("gain, 89.")
+    assert remedies(RESULT, YCSB)[0] == REMEDIES["gain"]
     noisy = {**RESULT["budget"], "baseline": {"value": 5.0, "u": None, "unit": "J"}}
-    assert remedies({"budget": noisy})[0] == REMEDIES["baseline"]
+    assert remedies({"budget": noisy}, YCSB)[0] == REMEDIES["baseline"]
+
+
+@pytest.mark.parametrize("part", ["quantisation", "alignment"])
+def test_advice_is_in_the_words_of_the_study(part) -> None:
+    """A command has no operations of which there could be more."""
+    budget = {"budget": {part: {"value": 1.0, "u": None, "unit": "J"}}}
+    small = {"marginal_energy_j": {"value": 1.0, "u": 0.5, "unit": "J"}}
+    for of in (budget, budget | small):
+        assert "(more operations)" in " ".join(remedies(of, YCSB))
+        assert "operation" not in " ".join(remedies(of, COMMAND))
+        assert "(a command that does more)" in remedies(of, COMMAND)[0]
 
 
 def test_every_part_of_a_budget_has_a_remedy() -> None:

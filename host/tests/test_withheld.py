@@ -3,9 +3,9 @@
 import pytest
 from opjoule.cli.measure import exit_status
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION
-from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
+from opjoule.studies.ycsb.results import QUANTITIES as YCSB
 from opjoule.units import Measured, Missing
 
 ABOVE = {
@@ -41,7 +41,7 @@ def entries():
 )
 def test_what_a_fault_makes_wrong_is_missing_with_the_fault_as_its_reason(group, goes):
     given = entries()
-    kept = withhold(given, {group: "settle limit reached"})
+    kept = withhold(given, {group: "settle limit reached"}, YCSB)
     for key in goes:
         assert kept[key] is None or kept[key].reason == "withheld: settle limit reached"
     assert all(kept[key] == given[key] for key in given if key not in goes and key != "by_repeat")
@@ -49,7 +49,7 @@ def test_what_a_fault_makes_wrong_is_missing_with_the_fault_as_its_reason(group,
 
 
 def test_a_missing_number_keeps_its_unit():
-    assert withhold(entries(), {ENERGY: "x"})["power_w"] == Missing("withheld: x", "W")
+    assert withhold(entries(), {ENERGY: "x"}, YCSB)["power_w"] == Missing("withheld: x", "W")
 
 
 def test_the_first_fault_of_a_group_is_kept(tmp_path):

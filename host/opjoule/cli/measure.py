@@ -9,14 +9,15 @@ import secrets
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from opjoule.campaign.comparison import print_comparison, write_comparison
+from opjoule.campaign.conditions import run_conditions
+from opjoule.campaign.index import has_index, read_index
 from opjoule.cli import arguments
 from opjoule.cli.failures import told
 from opjoule.cli.leftovers import alone, sweep
-from opjoule.cli.media import asked_media, run_media
 from opjoule.cli.planning import (
     ROOT,
     SEED,
@@ -25,7 +26,7 @@ from opjoule.cli.planning import (
     clock_evidence,
     desk_supply,
     desk_warnings,
-    make_plan,
+    make_plans,
     plan_again,
     show_plan,
 )
@@ -43,20 +44,15 @@ from opjoule.measurement.trace_result import conclude_trace
 from opjoule.record.directory import check_out, free_directory, made_directory
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.html import write_report
-from opjoule.report.media import INDEX as MEDIA_INDEX
-from opjoule.report.media import print_media, read_index, write_media_report
 from opjoule.report.terminal import print_summary
+from opjoule.studies.results import TRACE, wording_of
 from opjoule.studies.ycsb.properties import parse_properties
 
 
 def run_measure(options: argparse.Namespace) -> int:
-    """The main job: plan, rig, measurement, summary; one medium after the other where --storage names several."""
+    """The main job: plan, rig, measurement, summary; in each condition where an option names several."""
     options.rig_seed = _rig_seed(options)
-    plans = (
-        [plan_again(options.plan, asked_of(options))]
-        if options.study == "again"
-        else [make_plan(options, medium) for medium in asked_media(options.storage)]
-    )
+    plans = [plan_again(options.plan, asked_of(options))] if options.study == "again" else make_plans(options)
     plan, several = plans[0], len(plans) > 1
     if options.disturb:
         find_disturbance(options.disturb)
@@ -66,7 +62,7 @@ def run_measure(options: argparse.Namespace) -> int:
     for each in plans:
         if rig:
             described_medium(rig, each.profile, each.medium)
-    base = ROOT / "runs" / directory_name(replace(plan, medium="media") if several else plan)
+    base = ROOT / "runs" / directory_name(plan)
     directory = options.out or free_directory(base)
     if options.dry_run and options.json:
         for each in plans:
@@ -82,7 +78,7 @@ def run_measure(options: argparse.Namespace) -> int:
     plan.study.check_here()
     with _alone(), nullcontext(options.out) if options.out else made_directory(base) as directory:
         if several:
-            return run_media(
+            return run_conditions(
                 plans,
                 directory,
                 lambda one, place: exit_status(_measure_again(one, rig, options, place)[0]),
@@ -165,7 +161,7 @@ def exit_status(record: RunRecord) -> int:
 
 
 def _rig_seed(options: argparse.Namespace) -> int:
-    """What a simulated rig is drawn from: anew each time, unless --seed is given; several media share their meter."""
+    """What a simulated rig is drawn from: anew each time, unless --seed is given; conditions share their meter."""
     chosen: int | None = getattr(options, "rig_seed", options.seed)
     return secrets.randbelow(1 << 31) if chosen is None else chosen
 
@@ -289,14 +285,14 @@ def run_report(options: argparse.Namespace) -> int:
 
     Raises: RecordFault: no readable record. BadInput: its measurement still runs.
     """
-    if (options.record / MEDIA_INDEX).exists():
+    if has_index(options.record):
         for run in read_index(options.record)[0]:
             place = options.record / run.folder
             if (place / "run.json").exists():
                 with reading(place):
                     _analyse(place)
-        write_media_report(options.record)
-        print_media(options.record)
+        write_comparison(options.record)
+        print_comparison(options.record)
         return 0
     with reading(options.record):
         _analyse(options.record)
@@ -313,7 +309,7 @@ def _analyse(directory: Path) -> None:
             )
             record.close_raw()
             collect(record, Evidence.of(record, ended_early=True))
-    elif not record.is_finished and not record.contents["asked"].get("db"):
+    elif not record.is_finished and wording_of(record.contents) is TRACE:
         with record.held():
             record.add_fault(
                 "the recording did not come to its end; this is what it had recorded, analysed afterwards"

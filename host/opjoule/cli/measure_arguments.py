@@ -154,7 +154,7 @@ def _storage(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--storage",
         metavar="MEDIUM",
-        help="sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas",
+        help="sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are measured in turn",
     )
 
 
@@ -268,7 +268,7 @@ def _how(parser: argparse.ArgumentParser) -> None:
         "--until-u",
         type=percent,
         metavar="P%",
-        help="repeat until the energy above idle per operation is known to this, for example 3%%",
+        help="repeat until the energy above idle (of a database: per operation) is known to this, for example 3%%",
     )
     how.add_argument(
         "--repeats-limit",

@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from opjoule.campaign.conditions import asked_values, in_conditions
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig, RigSupply
@@ -31,11 +32,20 @@ STUDIES = ROOT / "host" / "opjoule" / "studies"
 MARKS = "loader-cpp/probe/opjoule_marks.py"
 
 
-def make_plan(options: argparse.Namespace, medium: str | None = None) -> Plan:
+def make_plans(options: argparse.Namespace) -> list[Plan]:
+    """The plan of what is asked for; one for each condition where an option names several.
+
+    Raises: BadInput: the first thing that is wrong.
+    """
+    values = asked_values(vars(options))
+    firsts = {axis: each[0] for axis, each in values.items()}
+    plan = make_plan(argparse.Namespace(**(vars(options) | firsts)))
+    return in_conditions(plan, values) if values else [plan]
+
+
+def make_plan(options: argparse.Namespace) -> Plan:
     """Checks every name and value.
 
-    Args:
-        medium: one of those that --storage names, where it names several.
     Raises: BadInput: the first thing that is wrong.
     """
     profile = find_profile(options.device)
@@ -43,7 +53,7 @@ def make_plan(options: argparse.Namespace, medium: str | None = None) -> Plan:
     return Plan(
         study=_command(options) if options.study == "command" else _ycsb(options),
         profile=profile,
-        medium=profile.medium(medium or options.storage),
+        medium=profile.medium(options.storage),
         idle_s=(SIMULATED_IDLE_S if simulated else IDLE_S) if options.idle is None else options.idle,
         repeats=options.repeats,
         until_u=options.until_u,

@@ -43,7 +43,7 @@ from opjoule.record.phases import Phase, phase_from_json, whole_repeats
 from opjoule.record.result import write_result
 from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
-from opjoule.studies.tables import quantities_of
+from opjoule.studies.results import wording_of
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import PowerTrace
@@ -172,7 +172,7 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
     """
     evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
     entries, _ = _entries(record, evidence, _align(record, evidence, events), read_logs(record, events.table))
-    return withhold(entries, record.withheld, quantities_of(record.contents))
+    return withhold(entries, record.withheld, wording_of(record.contents).quantities)
 
 
 def _trace_files(record: RunRecord) -> None:
@@ -273,7 +273,7 @@ def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged:
     entries, faults = _entries(record, evidence, alignment, logged)
     for fault in faults:
         record.add_fault(fault.line, withholds=fault.withholds)
-    quantities = quantities_of(record.contents)
+    quantities = wording_of(record.contents).quantities
     withheld = withhold(entries, record.withheld, quantities)
     write_result(record.directory, withheld, simulated=record.simulated, quantities=quantities)
 
@@ -295,7 +295,6 @@ def _entries(
         alignment,
         logged.table,
         evidence.cores,
-        quantities_of(record.contents),
     )
     recorded = further_numbers(record.directory)
     if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:

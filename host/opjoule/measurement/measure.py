@@ -29,14 +29,16 @@ from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import sensor_entries
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
+from opjoule.studies.results import wording_of
 from opjoule.system_errors import of_system
 
 
 def directory_name(plan: Plan) -> str:
-    """What the directory of a record that is begun now is called: time, study, board and medium."""
+    """What the directory of a record that is begun now is called: time, study, board and medium or conditions."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     suffix = "-simulated" if plan.simulated else ""
-    return f"{stamp}-{plan.study.label}-{plan.profile.name}-{plan.medium}{suffix}"
+    last = f"by-{'-'.join(plan.condition)}" if plan.condition else plan.medium
+    return f"{stamp}-{plan.study.label}-{plan.profile.name}-{last}{suffix}"
 
 
 def measure(
@@ -172,7 +174,8 @@ def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
     """Whether a number of repeats will do."""
     if plan.until_u is None:
         return lambda repeats: True
-    return Until(record, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
+    headline = wording_of(record.contents).quantities.headline.key
+    return Until(record, headline, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
 
 
 def _commit() -> str | None:

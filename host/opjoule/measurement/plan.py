@@ -41,6 +41,8 @@ class Plan:
     repeats_limit: int = 30
     asked: dict[str, Any] = field(default_factory=dict)
     """The user's own words, for run.json."""
+    condition: Mapping[str, str] = field(default_factory=dict)
+    """Which of several this is, axis -> value; empty for a measurement of its own."""
 
     def __post_init__(self) -> None:
         """Raises: BadInput: settings that do not go together."""

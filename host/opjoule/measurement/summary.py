@@ -29,6 +29,7 @@ from opjoule.record.phases import Cycle, Phase, Role, phase_from_json, worked_re
 from opjoule.record.quantities import COMMON, above_idle
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
 from opjoule.record.run_record import RunRecord
+from opjoule.studies.results import wording_of
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Missing, Quantity, exact
 
@@ -44,7 +45,6 @@ def build_result(
     alignment: Alignment,
     operations: OperationTable,
     cores: int,
-    quantities: Quantities,
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
 
@@ -55,6 +55,8 @@ def build_result(
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
     repeats = [_repeat(record, placed, phases, number, operations, cores) for number in numbers]
+    wording = wording_of(record.contents)
+    quantities = wording.quantities
     figures = [quantities.figures(each) for each in repeats]
     entries = quantities.over_repeats(figures)
     mean_operations = fmean(operations_of(each).value for each in repeats)
@@ -79,9 +81,7 @@ def build_result(
         "warnings": short_run_warnings(
             [phase for phase in phases if phase.role is Role.WORK],
             trace.period_ns(),
-            mean_operations,
-            record.contents["asked"].get("seconds"),
-            counted=record.contents["asked"].get("study") != "command",
+            lambda times, run_s: wording.longer(record.contents, times, run_s, mean_operations),
         )
         + until_warnings(record.contents),
         **({"disturbed": told} if (told := found.get("device", {}).get("disturbance")) else {}),

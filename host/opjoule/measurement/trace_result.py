@@ -16,8 +16,8 @@ from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.record.json_file import write_json
 from opjoule.record.result import RESULT_VERSION
-from opjoule.record.result_tables import YCSB
 from opjoule.record.run_record import RunRecord
+from opjoule.studies.results import TRACE
 from opjoule.trace.journal import read_trace, to_parquet
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact
 
@@ -55,7 +55,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     if len(trace) < 2:
         missing = {
             each.key: Missing("the trace holds fewer than two samples", each.unit)
-            for each in YCSB.shown("traced")
+            for each in TRACE.quantities.shown("traced")
         }
         return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
     cells = Cells.of(trace)

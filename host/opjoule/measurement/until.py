@@ -12,7 +12,6 @@ from opjoule.errors import OpJouleError
 from opjoule.record.run_record import RunRecord
 from opjoule.units import COVERAGE_FACTOR, Measured
 
-HEADLINE: Final = "marginal_energy_per_operation_j"
 _FLUSHED_S: Final = 1.5
 """By then the trace of the repeat that has just ended is on disk (trace/journal.py flushes once a second)."""
 
@@ -21,16 +20,23 @@ class Until:
     """Decides after each repeat; why it ended stands in run.json under `until_u`."""
 
     def __init__(
-        self, record: RunRecord, wanted: float, limit: int, result: Callable[[], Mapping[str, Any]]
+        self,
+        record: RunRecord,
+        headline: str,
+        wanted: float,
+        limit: int,
+        result: Callable[[], Mapping[str, Any]],
     ) -> None:
         """Keeps what it decides on.
 
         Args:
+            headline: key of the study's headline in result.json.
             wanted: relative expanded uncertainty (k = 2) of the headline.
             limit: most repeats.
             result: the numbers of all repeats so far, as build_result() gives them.
         """
         self._record = record
+        self._headline = headline
         self._wanted = wanted
         self._limit = limit
         self._result = result
@@ -42,7 +48,7 @@ class Until:
             result = self._result()
         except OpJouleError:
             return self._ended(repeats, None, "the limit of repeats") if repeats >= self._limit else False
-        headline, budget = result.get(HEADLINE), result.get("marginal_budget")
+        headline, budget = result.get(self._headline), result.get("marginal_budget")
         if not isinstance(headline, Measured):
             return self._ended(repeats, None, str(getattr(headline, "reason", "there is no such figure")))
         reached = headline.relative_u

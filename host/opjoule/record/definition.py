@@ -23,7 +23,7 @@ FIRST: Final = -1
 LAST: Final = 1
 
 Formula = Callable[[Repeat], Figure | Missing]
-Place = Literal["headline", "tile", "column", "line", "traced", "compared", "table"]
+Place = Literal["headline", "tile", "column", "line", "traced", "compared", "budget", "table"]
 
 
 class Topic(StrEnum):
@@ -80,7 +80,9 @@ class Definition:
     traced: str = ""
     """Its name in the summary of a power trace on its own, if such a trace has it."""
     compared: bool = False
-    """It is compared between media."""
+    """It is compared between conditions."""
+    budget: str = ""
+    """Key of its uncertainty budget in result.json, if it has one."""
     rank: Mapping[Place, int] = field(default_factory=lambda: MappingProxyType({}))
     """Where a place has another order than that of reading: lower ranks come first, 0 where none is given."""
 
@@ -117,6 +119,11 @@ class Quantities:
         return sorted(
             (each for each in self if getattr(each, place, True)), key=lambda each: each.rank.get(place, 0)
         )
+
+    @property
+    def headline(self) -> Definition:
+        """What the whole measurement is for: the first quantity of the answer."""
+        return self.shown("headline")[0]
 
     def resting_on(self, group: str) -> list[str]:
         """The keys of result.json that a fault of this group makes wrong."""

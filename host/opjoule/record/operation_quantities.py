@@ -57,6 +57,7 @@ OPERATIONS: Final = (
         "marginal_energy_j over the operations: what the idle board would not have drawn",
         lambda of: per_operation(of, above_idle("marginal", of)), rests_on=_ALL,
         headline="above idle per operation", column="above idle per operation", compared=True,
+        budget="headline_budget",
     ),
     Definition(
         "energy_per_operation_j", "J", Topic.HEADLINE, "energy per operation", "energy_j over the operations",

@@ -98,12 +98,12 @@ COMMON: Final = (
         "marginal_energy_j", "J", Topic.ENERGY, "energy above idle",
         "energy_j less idle power times the run's duration",
         lambda of: above_idle("marginal", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
-        line=("above idle", "energy less idle power times the run's time"),
+        line=("above idle", "energy less idle power times the run's time"), budget="marginal_budget",
     ),
     Definition(
         "energy_j", "J", Topic.ENERGY, "energy", "the run's window, and what settle drew above idle",
         lambda of: above_idle("energy", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
-        tile="energy in all", line=("energy", "run, and settle above idle"),
+        tile="energy in all", line=("energy", "run, and settle above idle"), budget="budget",
         traced="energy", rank={"traced": LAST},
     ),
     Definition(

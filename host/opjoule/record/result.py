@@ -13,7 +13,6 @@ from opjoule.energy.budget import Budget
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.definition import Definition, Quantities
 from opjoule.record.json_file import read_json, write_json
-from opjoule.record.result_tables import YCSB
 from opjoule.units import Measured, Missing, Unstated
 
 RESULT_VERSION: Final = 2
@@ -25,9 +24,7 @@ _ALIGNMENT_KEYS: Final = ("method", "checks")
 """What else stands beside the numbers there."""
 
 
-def result_json(
-    entries: Mapping[str, object], *, simulated: bool, quantities: Quantities = YCSB
-) -> dict[str, Any]:
+def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:
     """The contents of result.json from the numbers of a run.
 
     Args:
@@ -57,7 +54,7 @@ def result_json(
 
 
 def write_result(
-    directory: Path, entries: Mapping[str, object], *, simulated: bool, quantities: Quantities = YCSB
+    directory: Path, entries: Mapping[str, object], *, simulated: bool, quantities: Quantities
 ) -> None:
     """Checks the numbers of a run and writes result.json, whole or not at all.
 

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from opjoule.record.definition import Quantities
-from opjoule.record.result_tables import YCSB
 from opjoule.units import Missing
 
 
 def withhold(
-    entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities = YCSB
+    entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities
 ) -> dict[str, Any]:
     """The numbers of a run without those that its faults make wrong.
 

@@ -6,17 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opjoule.record.definition import Quantities
 from opjoule.report.quantities import is_quantity, quantity
 from opjoule.report.rounding import percent
+from opjoule.studies.wording import Wording
 from opjoule.units import Measured
 
 REMEDIES = {
     "gain": "calibrate the sensor: shunt tolerance and gain error are taken from the data sheets",
     "offset": "calibrate the sensor's zero: its offset is taken from the data sheet",
-    "quantisation": "measure longer (more operations) or use a smaller sensor range",
+    "quantisation": "measure longer ({more}) or use a smaller sensor range",
     "voltage": "a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
     "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
-    "alignment": "wire the sync line, or measure longer (more operations)",
+    "alignment": "wire the sync line, or measure longer ({more})",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
     "baseline": "longer idle phases (--idle 30)",
     "repeats": "more repeats (--repeats 10), and a quieter board",
@@ -49,23 +51,19 @@ def shares(budget: object) -> dict[str, float]:
     return {name: squares[name] / total for name in sorted(squares, key=lambda name: -squares[name])}
 
 
-def largest_part(result: Mapping[str, Any], key: str = "") -> LargestPart | None:
-    """The largest part of one budget, or of the headline's; results of schema version 1 have the energy's alone."""
-    key = key or ("headline_budget" if result.get("headline_budget") else "budget")
-    found = shares(result.get(key))
-    return LargestPart(*next(iter(found.items()))) if found else None
+def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[LargestPart]:
+    """The largest part of each budget, the headline's first; results of schema version 1 have the energy's alone."""
+    budgets = [shares(result.get(each.budget)) for each in quantities.shown("budget")]
+    return [LargestPart(*next(iter(each.items()))) for each in budgets if each]
 
 
-def remedies(result: Mapping[str, Any]) -> list[str]:
+def remedies(result: Mapping[str, Any], wording: Wording) -> list[str]:
     """What would make the result better, most useful first; empty without a budget."""
-    lines = []
-    for key in ("headline_budget", "marginal_budget", "budget"):
-        largest = largest_part(result, key)
-        if largest and REMEDIES[largest.name] not in lines:
-            lines.append(REMEDIES[largest.name])
+    parts = largest_parts(result, wording.quantities)
+    lines = list(dict.fromkeys(REMEDIES[each.name].format(more=wording.more) for each in parts))
     if lines and "repeats" not in shares(result.get("budget")):
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U:
-        lines.append("more work (more operations): the energy above idle is small against its uncertainty")
+        lines.append(f"more work ({wording.more}): the energy above idle is small against its uncertainty")
     return lines

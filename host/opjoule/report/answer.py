@@ -7,19 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from opjoule.databases import known_databases
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.definition import Quantities
+from opjoule.record.first_version import of_version
 from opjoule.record.result import read_result
-from opjoule.record.result_tables import YCSB, of_version
 from opjoule.record.run_record import RunRecord
-from opjoule.report.head import workload_words
 from opjoule.report.quantities import quantity, rounded_quantity
 from opjoule.report.rounding import with_unit
-from opjoule.studies.tables import quantities_of
+from opjoule.studies.results import TRACE, wording_of
+from opjoule.studies.wording import Wording
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
-PER_OPERATION = "energy_per_operation_j"
 TRACE_ONLY = "no workload was run, so there is no energy per operation."
 
 
@@ -39,10 +37,9 @@ class Banner:
 class Subject:
     """What a run measured, in the words of its record."""
 
-    database: str
+    name: str
     device: str
     storage: str
-    workload: str
     simulated: bool
 
     @property
@@ -50,7 +47,7 @@ class Subject:
         """For example "LevelDB on rpi4 (SIMULATED), sd"."""
         mark = " (SIMULATED)" if self.simulated else ""
         medium = f", {self.storage}" if self.storage else ""
-        return f"{self.database} on {self.device}{mark}{medium}"
+        return f"{self.name} on {self.device}{mark}{medium}"
 
 
 @dataclass(frozen=True)
@@ -59,9 +56,9 @@ class Answer:
 
     record: RunRecord
     result: Mapping[str, Any]
+    quantities: Quantities
+    """What its study has, as its result.json means them."""
     problem: str = ""
-    quantities: Quantities = YCSB
-    """What its study has."""
 
     @property
     def run(self) -> Mapping[str, Any]:
@@ -71,8 +68,12 @@ class Answer:
     @property
     def trace_only(self) -> bool:
         """True for a power trace on its own (`measure.py record`): no board and no workload."""
-        asked = self.run.get("asked", {})
-        return not asked.get("db") and asked.get("study") != "command"
+        return self.wording is TRACE
+
+    @property
+    def wording(self) -> Wording:
+        """The words of its study."""
+        return wording_of(self.run)
 
     @property
     def title(self) -> str:
@@ -87,15 +88,10 @@ class Answer:
     def subject(self) -> Subject:
         """What was measured."""
         asked, found = self.run.get("asked", {}), self.run.get("found", {})
-        planned = (self.run.get("plan") or {}).get("study") or {}
-        of_command = planned.get("called") or (planned.get("command") or [""])[0]
-        name = of_command or str(asked.get("db") or "unknown database")
-        titles = {database.name: database.title for database in known_databases()}
         return Subject(
-            titles.get(name, name),
+            self.wording.subject(self.run),
             str(asked.get("device") or "unknown board"),
             str(found.get("storage") or asked.get("storage") or ""),
-            workload_words(self.run),
             self.record.simulated,
         )
 
@@ -117,9 +113,10 @@ class Answer:
         ]
         if parts:
             return f"{self.subject.title}: {'; '.join(parts)} ({self.covers})."
-        lacking = self.quantity(PER_OPERATION)
+        headline = self.quantities.headline
+        lacking = self.quantity(headline.key)
         why = self.problem or (lacking.reason if isinstance(lacking, Missing) else "")
-        return f"{self.subject.title}: no energy per operation: {why}"
+        return f"{self.subject.title}: no {headline.label}: {why}"
 
     @property
     def covers(self) -> str:
@@ -164,26 +161,23 @@ _SIMULATED_TRACE = (
 _PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
 
 
-def open_answer(record_dir: Path, quantities: Quantities | None = None) -> Answer:
+def open_answer(record_dir: Path) -> Answer:
     """Reads run.json and result.json of a record, whatever state its run ended in.
-
-    Args:
-        quantities: in place of what the record's study has.
 
     Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
     record = RunRecord.open(record_dir)
-    quantities = quantities or quantities_of(record.contents)
+    quantities = wording_of(record.contents).quantities
     try:
         if record.intact("result.json").exists():
             result = read_result(record_dir)
-            return Answer(record, result, quantities=of_version(result["schema"]["version"], quantities))
+            return Answer(record, result, of_version(result["schema"]["version"], quantities))
     except NewerSchema:
         raise
     except RecordFault as fault:
-        return Answer(record, {}, str(fault), quantities)
+        return Answer(record, {}, quantities, str(fault))
     why = record.faults[0] if record.faults else "the run wrote no result.json"
-    return Answer(record, {}, why, quantities)
+    return Answer(record, {}, quantities, why)
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.report.rounding import percent, rounded
+from opjoule.studies.results import wording_of
 
 _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}
 """Properties that have words of their own."""
 
 
 def head_lines(run: Mapping[str, Any]) -> list[str]:
-    """Workload, settings that differ from its file, engine and durability, board and system, program and commit."""
+    """What was run, settings that differ from its file, engine and durability, board and system, program and commit."""
     lines = [
-        workload_words(run),
+        wording_of(run).work(run),
         _settings(run),
         _engine(run),
         _board(run),
@@ -27,42 +27,9 @@ def head_lines(run: Mapping[str, Any]) -> list[str]:
     return [line for line in lines if line]
 
 
-def workload_words(run: Mapping[str, Any]) -> str:
-    """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
-    asked: Mapping[str, Any] = run.get("asked", {})
-    if asked.get("study") == "command":
-        study = (run.get("plan") or {}).get("study") or {}
-        return shlex.join(map(str, study.get("command") or asked.get("command") or []))
-    effective: Mapping[str, Any] = _loader(run).get("workload") or {}
-    words = [f"workload {asked['workload']}"] if asked.get("workload") else []
-    distribution = effective.get("requestdistribution") or asked.get("distribution")
-    words += [str(distribution)] if distribution else []
-    records = effective.get("recordcount") or asked.get("records")
-    words += [f"{int(records):,} records{_size(effective)}"] if records else []
-    operations = effective.get("operationcount") or asked.get("operations")
-    if asked.get("seconds"):
-        words += [f"operations for {asked['seconds']} s"]
-    elif operations:
-        words += [f"{int(operations):,} operations"]
-    threads = asked.get("threads")
-    words += [f"{threads} thread{'s' if threads != 1 else ''}"] if threads else []
-    made_by = (run.get("found") or {}).get("generator") or {}
-    if made_by.get("runs_on") == "host":
-        words += [f"operations made by {made_by['name'].upper()} {made_by['version']}"]
-    return ", ".join(words)
-
-
 def _loader(run: Mapping[str, Any]) -> Mapping[str, Any]:
     summaries = run.get("loader") or {}
     return summaries.get("run-1") or summaries.get("load-1") or {}
-
-
-def _size(effective: Mapping[str, Any]) -> str:
-    if "fieldlength" not in effective:
-        return ""
-    if effective.get("fieldlengthdistribution", "constant") != "constant":
-        return f" of {effective['fieldcount']} fields of up to {effective['fieldlength']} B"
-    return f" of {effective['fieldcount']} x {effective['fieldlength']} B"
 
 
 def _settings(run: Mapping[str, Any]) -> str:

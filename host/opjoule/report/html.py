@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from opjoule.files import write_whole
-from opjoule.record.definition import Quantities
 from opjoule.report import sections
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
@@ -37,16 +36,15 @@ _SCRIPTS = (
 )
 
 
-def write_report(record_dir: Path, quantities: Quantities | None = None) -> Path:
+def write_report(record_dir: Path) -> Path:
     """Writes `report.html` of a run record, whatever state the run ended in.
 
     Args:
         record_dir: directory of the record; parts that are missing or unreadable are named in the page.
-        quantities: in place of what the record's study has.
     Returns: the path of the page, replaced as a whole.
     Raises: RecordFault: no readable run.json.
     """
-    answer = open_answer(record_dir, quantities)
+    answer = open_answer(record_dir)
     page = render(answer, read_timeline(answer.record))
     target = record_dir / "report.html"
     write_whole(target, page.encode())
@@ -182,11 +180,7 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *latency_histogram(timeline.latency_counts),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
         *sections.breakdown(answer.result, "by_activity", "By activity of the engine", "activity"),
-        *sections.budget(
-            answer.result, "headline_budget", "Uncertainty budget of the energy above idle per operation"
-        ),
-        *sections.budget(answer.result, "budget", "Uncertainty budget of the energy"),
-        *sections.budget(answer.result, "marginal_budget", "Uncertainty budget of the energy above idle"),
+        *sections.budgets(answer),
         *sections.quantities(answer),
     ]
 

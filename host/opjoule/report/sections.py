@@ -177,7 +177,16 @@ def _cell(value: Any) -> Child:
     return NONE if value is None else str(value)
 
 
-def budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
+def budgets(answer: Answer) -> list[Element]:
+    """Of each quantity that has one, the headline's first."""
+    return [
+        made
+        for each in answer.quantities.shown("budget")
+        for made in _budget(answer.result, each.budget, f"Uncertainty budget of the {each.label}")
+    ]
+
+
+def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
     """An uncertainty budget: each part's contribution, with a bar for its share of the variance."""
     found = result.get(key)
     parts = (

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from opjoule.record.definition import Definition, Quantities, Topic
-from opjoule.report.advice import largest_part, remedies
+from opjoule.record.definition import Definition, Topic
+from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
 from opjoule.report.phase_energies import HEAD, phase_rows
@@ -32,19 +32,16 @@ SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]
 
 
-def print_summary(
-    record_dir: Path, console: Console | None = None, quantities: Quantities | None = None
-) -> None:
+def print_summary(record_dir: Path, console: Console | None = None) -> None:
     """Prints what a run found; reads well in 80 columns, and without colours.
 
     Args:
         record_dir: directory of the record, complete or not.
         console: where to print; stdout if None.
-        quantities: in place of what the record's study has.
     Raises: RecordFault: no readable run.json.
     """
     console = console or Console(highlight=False, markup=False)
-    answer = open_answer(record_dir, quantities)
+    answer = open_answer(record_dir)
     console.print()
     console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
     for line in head_lines(answer.run):
@@ -128,10 +125,9 @@ def _print_phases(answer: Answer, console: Console) -> None:
 
 def _print_limits(answer: Answer, console: Console) -> None:
     table = _plain_table()
-    largest = largest_part(answer.result)
-    if largest:
+    for largest in largest_parts(answer.result, answer.quantities)[:1]:
         _add(table, "largest uncertainty", str(largest))
-    for number, remedy in enumerate(remedies(answer.result)):
+    for number, remedy in enumerate(remedies(answer.result, answer.wording)):
         _add(table, "to make it better" if number == 0 else "", remedy)
     console.print(table)
 

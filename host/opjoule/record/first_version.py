@@ -1,4 +1,4 @@
-"""Which table of quantities a result.json has: by its study (YCSB's alone today), and by its schema version."""
+"""What quantities meant in result.json of schema version 1, where that differs from today's."""
 
 from __future__ import annotations
 
@@ -7,12 +7,6 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from opjoule.record.definition import LAST, Quantities
-from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS
-from opjoule.record.quantities import COMMON, SENSORS
-
-YCSB: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
-"""Of a YCSB workload."""
-
 
 _VERSION_1: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
@@ -34,9 +28,8 @@ _VERSION_1: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "settle_s": {"meaning": "last operation until dirty pages were written"},
     }
 )
-"""What was different of some quantities in results of schema version 1."""
 
 
-def of_version(version: int, table: Quantities = YCSB) -> Quantities:
+def of_version(version: int, table: Quantities) -> Quantities:
     """A study's table as a result.json of this schema version means it."""
     return table.changed(_VERSION_1) if version == 1 else table

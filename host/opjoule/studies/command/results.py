@@ -1,12 +1,15 @@
-"""The quantities of a command: operations and their figures are those that it has marked."""
+"""The quantities of a command, and the words for them: operations are those that it has marked."""
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from typing import Any, Final
 
-from opjoule.record.definition import ABOVE_IDLE, ENERGY, Definition, Quantities, Topic
+from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, Definition, Quantities, Topic
 from opjoule.record.operation_quantities import OPERATIONS
 from opjoule.record.quantities import COMMON, SENSORS
+from opjoule.studies.wording import Wording
 
 _OF_A_PHASE: Final = (
     ("energy_j", "J", "energy of a phase that the command marked", (ENERGY,)),
@@ -17,7 +20,11 @@ _OF_A_PHASE: Final = (
     ("marginal_energy_per_operation_j", "J", "its energy above idle over them", (ENERGY, ABOVE_IDLE)),
 )
 _CHANGED: Final[dict[str, dict[str, Any]]] = {
-    "marginal_energy_j": {"headline": "above idle", "rank": {"headline": -1}},
+    "marginal_energy_j": {
+        "headline": "above idle",
+        "compared": True,
+        "rank": {"headline": FIRST, "budget": FIRST},
+    },
     "write_back_energy_j": {"headline": "of it after its end"},
 }
 
@@ -31,4 +38,24 @@ QUANTITIES: Final = Quantities(
             for key, unit, meaning, rests_on in _OF_A_PHASE
         ),
     )
+)
+
+
+def _command(run: Mapping[str, Any]) -> list[str]:
+    planned = (run.get("plan") or {}).get("study") or {}
+    return list(map(str, planned.get("command") or (run.get("asked") or {}).get("command") or []))
+
+
+def _subject(run: Mapping[str, Any]) -> str:
+    """What it is called, or the program's own name."""
+    planned = (run.get("plan") or {}).get("study") or {}
+    return str(planned.get("called") or (_command(run) or ["unknown command"])[0])
+
+
+WORDING: Final = Wording(
+    QUANTITIES,
+    _subject,
+    work=lambda run: shlex.join(_command(run)),
+    more="a command that does more",
+    longer=lambda run, times, run_s, operations: f"let it work {times:.2g} times as long",
 )

@@ -1,0 +1,100 @@
+"""Several conditions side by side: one table on the terminal and one page over all their runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from opjoule import report
+from opjoule.campaign.index import ConditionRun, compared_by, means_of, names_of, read_index
+from opjoule.files import write_whole
+from opjoule.report.markup import Element, element, row, table, text_of
+from opjoule.report.quantities import NONE
+from opjoule.report.rounding import rounded
+
+_ASSETS = Path(report.__file__).parent / "assets"
+
+
+def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
+    """The table: each quantity's words, and its value in each condition, rounded and with its unit."""
+    means = [means_of(runs, name) for name in names_of(runs)]
+    lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
+    return lines + [(each.label, [_cell(mean[each.key]) for mean in means]) for each in compared_by(runs)]
+
+
+def _count(runs: Sequence[ConditionRun], name: str) -> str:
+    own = [each for each in runs if each.name == name]
+    return f"{sum(each.result is not None for each in own)} of {len(own)}"
+
+
+def _cell(number: Mapping[str, Any]) -> str:
+    if number["value"] is None:
+        return NONE
+    return str(rounded(number["value"], number["u"], number["unit"]))
+
+
+def notes(runs: Sequence[ConditionRun]) -> list[str]:
+    """Why a run has no result, or came to its end with faults; one line each."""
+    lines = []
+    if max((each.block for each in runs), default=0) == 1:
+        lines.append("one run of each: the spread between runs is not in these intervals (--repeats)")
+    for each in runs:
+        if each.result is None:
+            lines.append(f"{each.folder} (block {each.block}, {each.name}): no result: {each.why}")
+        elif each.status != "complete":
+            lines.append(f"{each.folder} (block {each.block}, {each.name}): {each.status}")
+    return lines
+
+
+def print_comparison(directory: Path, console: Console | None = None) -> None:
+    """Prints the table of all conditions, why a run is missing from it, and where everything is.
+
+    Raises: RecordFault: no readable index.
+    """
+    runs, simulated = read_index(directory)
+    console = console or Console(highlight=False, markup=False)
+    shown = Table(f"mean of blocks{' (SIMULATED)' if simulated else ''}, k = 2", *names_of(runs), box=None)
+    for title, values in cells(runs):
+        shown.add_row(title, *values)
+    console.print(shown)
+    for line in notes(runs):
+        console.print(line, soft_wrap=True)
+    console.print(f"records    {directory}", soft_wrap=True)
+    console.print(f"report     {directory / 'report.html'}", soft_wrap=True)
+
+
+def write_comparison(directory: Path) -> Path:
+    """Writes report.html over all runs, with a link to the page of each.
+
+    Raises: RecordFault: no readable index.
+    """
+    runs, simulated = read_index(directory)
+    title = f"{', '.join(names_of(runs))} side by side{' (SIMULATED)' if simulated else ''}"
+    body = [element("h1", title)]
+    if simulated:
+        words = "No board and no meter was measured; these joules come from a power model."
+        body.append(element("p", element("strong", "SIMULATED"), f" {words}", class_="banner simulated"))
+    values = [row(name, *texts) for name, texts in cells(runs)]
+    body.append(table(["mean of blocks", *names_of(runs)], values, "Conditions side by side, k = 2"))
+    head = ["run", "block", "condition", "status", "why"]
+    body.append(table(head, [_run_row(each) for each in runs], "Runs as measured"))
+    frame = Template((_ASSETS / "comparison.html").read_text(encoding="utf-8"))
+    style = (_ASSETS / "report.css").read_text(encoding="utf-8")
+    page = frame.substitute(
+        title=text_of(element("title", f"{title}: OpJoule")), style=style, body=text_of(*body)
+    )
+    target = directory / "report.html"
+    write_whole(target, page.encode())
+    return target
+
+
+def _run_row(run: ConditionRun) -> Element:
+    name: Element | str = run.folder
+    if run.status != "not measured":
+        name = element("a", run.folder, href=f"{run.folder}/report.html")
+    return row(name, str(run.block), run.name, run.status, run.why)

@@ -1,0 +1,168 @@
+"""conditions.json: the runs of one measurement in several conditions, and each condition's means.
+
+Schema: docs/reference/run-record.md.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.energy.repeats import repeat_standard_u
+from opjoule.errors import NewerSchema, OpJouleError, RecordFault
+from opjoule.record.definition import Definition
+from opjoule.record.json_file import read_json, write_json
+from opjoule.record.result import read_result
+from opjoule.record.run_record import RunRecord
+from opjoule.studies.results import wording_of
+from opjoule.units import COVERAGE_FACTOR
+
+INDEX: Final = "conditions.json"
+VERSION: Final = 1
+MEDIA_INDEX: Final = "media.json"
+"""Before conditions could differ in more than their medium; versions 1 and 2."""
+_MEDIA_VERSION: Final = 2
+
+
+@dataclass(frozen=True)
+class ConditionRun:
+    """One run in one condition, in the order of measuring."""
+
+    block: int
+    condition: Mapping[str, str]
+    """Axis -> value."""
+    folder: str
+    """Its record's directory below the common one."""
+    why: str = ""
+    """Why there is no result; empty where there is one, or where it has not been measured yet."""
+    status: str = "not measured"
+    result: Mapping[str, Any] | None = None
+    compared: Sequence[Definition] = field(default=(), repr=False)
+    """What its study compares."""
+
+    @classmethod
+    def of(cls, block: int, condition: Mapping[str, str], number: int) -> ConditionRun:
+        """One that has not been measured; `number` counts from 1."""
+        return cls(block, condition, f"{number:02}-{'-'.join(condition.values())}")
+
+    @property
+    def name(self) -> str:
+        """The condition in words."""
+        return " ".join(self.condition.values())
+
+
+def has_index(directory: Path) -> bool:
+    """Does it hold runs in several conditions, rather than one record?"""
+    return any((directory / name).exists() for name in (INDEX, MEDIA_INDEX))
+
+
+def write_index(directory: Path, runs: Sequence[ConditionRun], *, simulated: bool) -> None:
+    """Writes conditions.json: the runs, and each condition's means as far as there are results."""
+    entries = [
+        {
+            "block": each.block,
+            "condition": dict(each.condition),
+            "folder": each.folder,
+            "status": each.status,
+            "why": each.why,
+        }
+        for each in runs
+    ]
+    directory.mkdir(parents=True, exist_ok=True)
+    schema = {"name": "conditions", "version": VERSION}
+    means = {name: means_of(runs, name) for name in names_of(runs)}
+    write_json(
+        directory / INDEX, {"schema": schema, "simulated": simulated, "runs": entries, "conditions": means}
+    )
+
+
+def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
+    """The runs that the index names, each with what its record says now; whether they are simulated.
+
+    Raises: RecordFault: the index is missing or damaged. NewerSchema: it is of a newer version.
+    """
+    old = not (directory / INDEX).exists() and (directory / MEDIA_INDEX).exists()
+    path, newest = (directory / MEDIA_INDEX, _MEDIA_VERSION) if old else (directory / INDEX, VERSION)
+    try:
+        index = read_json(path)
+        version, simulated = int(index["schema"]["version"]), bool(index["simulated"])
+        if version > newest:
+            raise NewerSchema(path, str(index["schema"].get("name", path.stem)), version, newest)
+        named = _of_media(index, version) if old else [_entry(each) for each in index["runs"]]
+    except FileNotFoundError:
+        raise RecordFault(f"{path} is not there") from None
+    except (KeyError, TypeError, ValueError, AttributeError) as fault:
+        raise RecordFault(f"{path} is damaged: {type(fault).__name__}: {fault}") from None
+    return [look(directory, each) for each in named], simulated
+
+
+def _entry(entry: Mapping[str, Any]) -> ConditionRun:
+    condition = {str(axis): str(value) for axis, value in entry["condition"].items()}
+    return ConditionRun(int(entry["block"]), condition, str(entry["folder"]), str(entry.get("why", "")))
+
+
+def _of_media(index: Mapping[str, Any], version: int) -> list[ConditionRun]:
+    if version == 1:
+        media = enumerate(index["order"], 1)
+        return [ConditionRun.of(int(each["block"]), {"storage": each["medium"]}, at) for at, each in media]
+    return [_entry({**each, "condition": {"storage": each["medium"]}}) for each in index["runs"]]
+
+
+def look(directory: Path, run: ConditionRun) -> ConditionRun:
+    """The run as its record stands now: status and result, or why there is none."""
+    place = directory / run.folder
+    if not (place / "run.json").exists():
+        return replace(run, why=run.why or "not measured", status="not measured")
+    try:
+        record = RunRecord.open(place)
+    except OpJouleError as error:
+        return replace(run, why=str(error), status="unreadable")
+    found = replace(
+        run,
+        status=record.status,
+        compared=wording_of(record.contents).quantities.shown("compared"),
+    )
+    try:
+        return replace(found, why="", result=read_result(place))
+    except OpJouleError as error:
+        return replace(found, why=run.why or "; ".join(record.faults) or str(error))
+
+
+def names_of(runs: Sequence[ConditionRun]) -> list[str]:
+    """Every condition once, sorted."""
+    return sorted({each.name for each in runs})
+
+
+def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
+    """What the studies of the runs compare, each quantity once."""
+    return list({each.key: each for run in runs for each in run.compared}.values())
+
+
+def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
+    """Mean of every compared quantity over one condition's runs that have it, with `runs` saying how many.
+
+    The expanded uncertainty joins the largest of the runs' own (the sensor's errors are the same in all of them) with
+    that of the mean of repeats; null, with a reason, where no run has the number, or one states no uncertainty.
+    """
+    results = [each.result for each in runs if each.name == name and each.result]
+    return {each.key: _mean([of.get(each.key, {}) for of in results]) for each in compared_by(runs)}
+
+
+def _mean(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    units = [number["unit"] for number in numbers if number.get("unit")]
+    entry: dict[str, Any] = {"value": None, "u": None, "unit": units[0] if units else "1"}
+    known = [number for number in numbers if number.get("value") is not None]
+    if not known:
+        reasons = [number["reason"] for number in numbers if number.get("reason")]
+        return {**entry, "reason": reasons[0] if reasons else "no run has it"}
+    values = [float(number["value"]) for number in known]
+    entry |= {"value": statistics.fmean(values), "runs": len(values)}
+    if unstated := [number for number in known if number.get("u") is None]:
+        return {**entry, "reason": unstated[0].get("reason", "uncertainty not stated in a run")}
+    spread = COVERAGE_FACTOR * repeat_standard_u(values) if len(values) > 1 else 0.0
+    entry["u"] = math.hypot(max(float(number["u"]) for number in known), spread)
+    return entry

@@ -1,0 +1,36 @@
+"""Which study a record is of, and so which quantities and words it has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from opjoule.record.definition import Quantities
+from opjoule.record.quantities import COMMON
+from opjoule.studies.command.results import WORDING as COMMAND
+from opjoule.studies.wording import Wording
+from opjoule.studies.ycsb.results import WORDING as YCSB
+
+TRACE: Final = Wording(
+    Quantities(COMMON),
+    subject=lambda run: "Power trace",
+    work=lambda run: "",
+    more="a longer trace",
+    longer=lambda run, times, run_s, operations: "record for longer",
+)
+"""Of a power trace on its own: no study, no board, no workload."""
+
+WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND}
+"""By the name of the study."""
+
+
+def wording_of(run: Mapping[str, Any]) -> Wording:
+    """Of a record.
+
+    Args:
+        run: its run.json. Before plans were written down a study was YCSB's.
+    """
+    planned = ((run.get("plan") or {}).get("study") or {}).get("name")
+    asked = run.get("asked") or {}
+    name = planned or asked.get("study") or ("ycsb" if asked.get("db") else "")
+    return WORDINGS.get(str(name), YCSB) if name else TRACE

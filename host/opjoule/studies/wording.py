@@ -1,0 +1,26 @@
+"""What a kind of study says of its results: its quantities, and the words for what only it can name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opjoule.record.definition import Quantities
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Of one kind of study; its functions are given run.json."""
+
+    quantities: Quantities
+    """The first of its answer is the headline: what --until-u is about, and whose absence is explained."""
+    subject: Callable[[Mapping[str, Any]], str]
+    """What was measured, in a word or a command line."""
+    work: Callable[[Mapping[str, Any]], str]
+    """What was run on it, in a line."""
+    more: str
+    """What a user asks for who wants more of it measured."""
+    longer: Callable[[Mapping[str, Any], float, float, float], str]
+    """What to ask for where a run was too short; given run.json, how many times as long it has to be, its length [s],
+    and its operations."""

@@ -1,0 +1,240 @@
+"""Several conditions: randomised blocks with one seed, and a comparison whose uncertainty is honest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from opjoule.campaign import conditions
+from opjoule.campaign.comparison import cells, notes, print_comparison
+from opjoule.campaign.conditions import asked_values, block_order, run_conditions
+from opjoule.campaign.index import ConditionRun, means_of, read_index
+from opjoule.cli import arguments
+from opjoule.cli.measure import run_report
+from opjoule.cli.planning import make_plans
+from opjoule.databases import find_database
+from opjoule.errors import BadInput, DeviceFault, NewerSchema, RecordFault
+from opjoule.record.run_record import RunRecord
+from opjoule.studies.results import COMMAND
+from opjoule.studies.ycsb.results import QUANTITIES
+
+COMPARED = QUANTITIES.shown("compared")
+UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_per_s": "1/s"}
+
+
+def result(value: float, u: float | None, **changed) -> dict:
+    numbers = {each.key: {"value": value, "u": u, "unit": UNITS.get(each.key, "B")} for each in COMPARED}
+    return {"schema": {"name": "result", "version": 2}, "simulated": True, **numbers, **changed}
+
+
+def compared(results):
+    runs = [ConditionRun(1, {"storage": "sd"}, "", result=each, compared=COMPARED) for each in results]
+    return means_of(runs, "sd")
+
+
+def test_each_block_holds_every_condition_once():
+    order = block_order(3, 20, seed=3)
+    for block in range(1, 21):
+        assert sorted(which for number, which in order if number == block) == [0, 1, 2]
+
+
+def test_the_order_depends_on_the_seed_alone_and_differs_between_blocks():
+    assert block_order(3, 9, 1) == block_order(3, 9, 1)
+    assert block_order(3, 9, 1) != block_order(3, 9, 2)
+    assert {which for _, which in block_order(3, 20, 1)[::3]} == {0, 1, 2}
+
+
+def test_uncertainty_of_a_mean_joins_the_sensors_and_the_repeats():
+    same = compared([result(2.0, 0.1), result(2.0, 0.1)])["power_w"]
+    assert (same["value"], same["u"], same["runs"]) == (2.0, pytest.approx(0.1), 2)
+    spread = compared([result(1.9, 0.1), result(2.1, 0.1)])["power_w"]
+    assert spread["u"] == pytest.approx((0.1**2 + (13.97 * 0.1) ** 2) ** 0.5, rel=1e-3)
+
+
+def test_a_run_without_a_number_costs_the_others_nothing():
+    without = result(1.0, 0.1, power_w={"value": None, "u": None, "unit": "W", "reason": "gap too long"})
+    assert compared([result(3.0, 0.1), without])["power_w"] == {
+        "value": 3.0,
+        "u": pytest.approx(0.1),
+        "unit": "W",
+        "runs": 1,
+    }
+    assert compared([without])["power_w"]["reason"] == "gap too long"
+    assert compared([result(1.0, None)])["power_w"]["u"] is None
+
+
+@pytest.mark.parametrize("storage", ["sd,sd", "sd,", ",sd"])
+def test_a_medium_named_twice_or_not_at_all_is_refused(storage):
+    with pytest.raises(BadInput, match="name each one once"):
+        asked_values({"storage": storage})
+
+
+def test_the_values_are_those_between_the_commas():
+    assert asked_values({"storage": "sd, emmc", "db": "leveldb"}) == {"storage": ["sd", "emmc"]}
+    assert asked_values({"storage": "sd"}) == {}
+    assert asked_values({"storage": None}) == {}
+
+
+ONE = ["--db", "leveldb", "--device", "odroid-c2", "--simulate"]
+
+
+def plans(repeats: int = 2):
+    argv = [*ONE, "--storage", "sd,emmc", "--repeats", str(repeats)]
+    return make_plans(arguments.parse(argv).options)
+
+
+def measured(plan, place: Path, *, status: str = "complete", value: float = 1e-3) -> int:
+    record = RunRecord.create(place, plan.asked, simulated=True)
+    (place / "result.json").write_text(json.dumps(result(value, value / 20)))
+    record.finish(status)
+    return 0
+
+
+def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
+    seen = []
+
+    def measure_one(plan, place: Path) -> int:
+        seen.append((plan.medium, plan.study.seed, plan.repeats, plan.asked["storage"]))
+        return measured(plan, place)
+
+    assert run_conditions(plans(), tmp_path / "out", measure_one, seed=1, json=True) == 0
+    assert sorted(seen) == [("emmc", 1, 1, "emmc")] * 2 + [("sd", 1, 1, "sd")] * 2
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["simulated"] is True
+    assert summary["conditions"]["sd"]["power_w"]["runs"] == 2
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "SIMULATED" in page
+    assert all(f'href="{run["folder"]}/report.html"' in page for run in summary["runs"])
+
+
+def test_one_mediums_failure_costs_the_others_nothing(tmp_path, capsys):
+    def measure_one(plan, place: Path) -> int:
+        if plan.medium == "sd":
+            raise DeviceFault("the card is gone")
+        return measured(plan, place)
+
+    assert run_conditions(plans(), tmp_path / "out", measure_one, seed=1, json=False) == DeviceFault.exit_code
+    said = capsys.readouterr().out
+    assert "0 of 2" in said
+    assert "2 of 2" in said
+    assert said.count("sd): no result: the card is gone") == 2
+    assert "1.000 ± 0.050 mJ/operation" in said.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_an_interrupt_keeps_what_was_measured(tmp_path):
+    def measure_one(plan, place: Path) -> int:
+        if place.name.startswith("02"):
+            raise KeyboardInterrupt
+        return measured(plan, place)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_conditions(plans(), tmp_path / "out", measure_one, seed=1, json=False)
+    runs, _ = read_index(tmp_path / "out")
+    assert [run.status for run in runs] == ["complete", *["not measured"] * 3]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_run_with_faults_is_in_the_table_and_named(tmp_path):
+    run_conditions(
+        plans(1),
+        tmp_path / "out",
+        lambda plan, place: measured(plan, place, status="failed") or 6,
+        seed=1,
+        json=False,
+    )
+    runs, _ = read_index(tmp_path / "out")
+    assert dict(cells(runs))["runs with a result"] == ["1 of 1", "1 of 1"]
+    assert sum(line.endswith("failed") for line in notes(runs)) == 2
+    assert "spread between runs" in notes(runs)[0]
+
+
+def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "out"
+    run_conditions(plans(), out, measured, seed=1, json=False)
+    first = capsys.readouterr().out
+    (out / "report.html").unlink()
+    monkeypatch.setattr("opjoule.cli.measure.write_report", lambda _: None)
+    assert run_report(arguments.parse(["report", str(out)]).options) == 0
+    assert capsys.readouterr().out == first
+    assert (out / "report.html").exists()
+
+
+def test_a_further_axis_is_a_row_of_the_table(tmp_path, monkeypatch, capsys):
+    """As a campaign over databases and media: every combination is measured, and has its column."""
+
+    def on_database(plan, name):
+        return replace(plan, study=replace(plan.study, database=find_database(name)))
+
+    monkeypatch.setattr(conditions, "AXES", {"db": on_database, **conditions.AXES})
+    argv = [
+        "--db",
+        "leveldb,sqlite",
+        "--device",
+        "odroid-c2",
+        "--simulate",
+        "--storage",
+        "sd,emmc",
+        "--repeats",
+        "2",
+    ]
+    made = make_plans(arguments.parse(argv).options)
+    assert [(plan.study.database.name, plan.medium) for plan in made] == [
+        *(("leveldb", "sd"), ("leveldb", "emmc"), ("sqlite", "sd"), ("sqlite", "emmc"))
+    ]
+    assert [plan.asked["db"] for plan in made] == ["leveldb", "leveldb", "sqlite", "sqlite"]
+    assert run_conditions(made, tmp_path / "out", measured, seed=1, json=True) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert list(summary["conditions"]) == ["leveldb emmc", "leveldb sd", "sqlite emmc", "sqlite sd"]
+    assert {run["folder"][3:] for run in summary["runs"]} >= {"leveldb-sd", "sqlite-emmc"}
+    assert summary["runs"][0]["condition"].keys() == {"db", "storage"}
+
+
+def test_a_plan_is_the_same_whatever_condition_it_is(tmp_path):
+    """So that one run of several can be measured once more on its own."""
+    (sd, emmc) = make_plans(arguments.parse([*ONE, "--storage", "sd,emmc"]).options)
+    (alone,) = make_plans(arguments.parse([*ONE, "--storage", "sd"]).options)
+    assert sd.sha256 == alone.sha256 != emmc.sha256
+
+
+def test_each_study_has_its_own_quantities_compared(tmp_path):
+    """A command that marks nothing has no energy per operation to compare."""
+    argv = ["command", *ONE[2:], "--storage", "sd,emmc", "--repeats", "1", "--", "true"]
+    run_conditions(make_plans(arguments.parse(argv).options), tmp_path, measured, seed=1, json=False)
+    titles = [title for title, _ in cells(read_index(tmp_path)[0])]
+    assert titles[1:] == [each.label for each in COMMAND.quantities.shown("compared")]
+    assert "energy above idle" in titles
+
+
+def test_media_of_before_are_still_read_as_conditions(tmp_path, capsys):
+    for number, plan in enumerate(plans(1), 1):
+        measured(replace(plan, repeats=1), tmp_path / f"{number:02}-{plan.medium}")
+    runs = [
+        {"block": 1, "medium": medium, "folder": f"{number:02}-{medium}", "status": "complete", "why": ""}
+        for number, medium in enumerate(("sd", "emmc"), 1)
+    ]
+    index = {"schema": {"name": "media", "version": 2}, "simulated": True, "runs": runs, "media": {}}
+    (tmp_path / "media.json").write_text(json.dumps(index))
+    print_comparison(tmp_path)
+    assert capsys.readouterr().out.count("1 of 1") == 2
+
+
+def test_a_folder_of_the_first_version_is_still_read(tmp_path, capsys):
+    for number, plan in enumerate(plans(1), 1):
+        measured(replace(plan, repeats=1), tmp_path / f"{number:02}-{plan.medium}")
+    order = [{"block": 1, "medium": "sd"}, {"block": 1, "medium": "emmc"}]
+    index = {"schema": {"name": "media", "version": 1}, "simulated": True, "order": order, "media": {}}
+    (tmp_path / "media.json").write_text(json.dumps(index))
+    print_comparison(tmp_path)
+    assert capsys.readouterr().out.count("1 of 1") == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"schema": {"version": 9}, "simulated": true}', '{"schema": 1}', "[]"]
+)
+def test_a_damaged_index_is_the_records_fault(tmp_path, text):
+    for name in ("media.json", "conditions.json"):
+        (tmp_path / name).write_text(text)
+        with pytest.raises((RecordFault, NewerSchema), match=name):
+            read_index(tmp_path)
