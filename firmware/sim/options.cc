@@ -19,7 +19,7 @@ constexpr auto kAbout =
     "SIMULATED current sensor on its I2C bus, behind a serial port that the host opens as "
     "usual.\n\n"
     "  rig-sim --elf FIRMWARE.elf --profile PROFILE.csv [--sync EDGES.csv] [--pty LINK]\n"
-    "          [--pace 0|1] --truth TRUTH.json [imperfections]\n\n"
+    "          [--pace 0|1|host] --truth TRUTH.json [imperfections]\n\n"
     "The simulated processor starts with the first byte from the host. Example, in two "
     "terminals:\n\n"
     "  printf 'time_s,current_a,voltage_v\\n0,0.6,5.0\\n10,0,5.0\\n' > profile.csv\n"
@@ -171,8 +171,13 @@ void add_inputs(CLI::App& app, Options& o) {
        "e BOARD_NS LEVEL, w BOARD_NS, q");
   number(app, "--delay-ms", "D", {0, 3.6e6}, o.delay_s, "how far the rig runs behind a live input",
          1e-3);
-  choice<bool>(app, "--pace", {{"0", false}, {"1", true}}, o.paced,
-               "0: as fast as it can, 1: in real time (default)");
+  choice<Pace>(app, "--pace", {{"0", Pace::kFree}, {"1", Pace::kReal}, {"host", Pace::kHost}},
+               o.pace,
+               "0: as fast as it can, 1: in real time (default), host: by the steps that --grant "
+               "brings");
+  number(app, "--grant", "FD", {0, 1e6}, o.grant_fd,
+         "with --pace host: open socket on which the host writes pass NS or read NS, and reads the "
+         "time reached");
   choice<ProfileStart>(
       app, "--start", {{"sampling", ProfileStart::kSampling}, {"boot", ProfileStart::kBoot}},
       o.start,
@@ -277,9 +282,12 @@ void check(const Options& options) {
                      ": its ALERT line is there");
   if (!options.course.empty() && options.live.empty())
     throw RigError("--course goes with --live: a profile's integral is known without it");
+  if ((options.pace == Pace::kHost) != (options.grant_fd >= 0))
+    throw RigError("--pace host and --grant go together; see rig-sim --help");
   if (options.live.empty()) return;
   if (!options.sync.empty()) throw RigError("--sync does not go with --live: send e lines instead");
-  if (!options.paced) throw RigError("--pace 0 does not go with --live: the input is in real time");
+  if (options.pace != Pace::kReal)
+    throw RigError("--pace 1 alone goes with --live: the input is in real time");
 }
 
 }  // namespace

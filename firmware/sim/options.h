@@ -16,6 +16,10 @@ namespace opjoule::rig {
 /// or when the microcontroller starts.
 enum class ProfileStart { kSampling, kBoot };
 
+/// Whose time the rig keeps: none but its own, as fast as it can; this computer's; what the host
+/// grants.
+enum class Pace { kFree, kReal, kHost };
+
 /// Where the sync line is connected: D8 has input capture, D2 a pin interrupt.
 enum class SyncPin { kD8, kD2 };
 
@@ -34,7 +38,8 @@ struct HeldData {
 
 struct Options {
   std::string elf, profile, sync, pty, truth, course, live, bus_log;
-  bool paced = true;
+  Pace pace = Pace::kReal;
+  int grant_fd = -1;  ///< with kHost: where the host grants time
   ProfileStart start = ProfileStart::kSampling;
   SyncPin sync_pin = SyncPin::kD8;
   double delay_s = 0;

@@ -26,7 +26,7 @@ constexpr double kHistory_s = 2;                  // of a live input, longer tha
 constexpr std::uint64_t kClockSeed = 0x636C6F63;  // so that no two sources of chance are the same
 
 HostPort::Bunching bunching(const Options& options) {
-  if (options.paced) return {512, 16e-3, true};
+  if (options.pace != Pace::kFree) return {512, 16e-3, true};
   return {4096, 20e-3, false};
 }
 
@@ -43,6 +43,7 @@ Rig::Rig(const Options& options)
       sync_(mcu_, options.sync_pin, [this](std::uint64_t cycle, bool) { edge_played(cycle); }),
       bench_(mcu_, twi_, options.live.empty() ? file_profile_ : feed_.profile(), options),
       garbage_(options.seed ^ 0x67617262) {
+  if (options.pace == Pace::kHost) grant_.emplace(options.grant_fd);
   clear_timer_flags_singly(mcu_);
   mcu_.on_reset([this] {
     if (booted_) send_garbage();
@@ -73,7 +74,7 @@ int Rig::run(const volatile std::sig_atomic_t& stop) {
     finish_frame();
     host_port_.hand_on(mcu_.now_s(), stop, true);
     if (!live_ && !unplug_done_) link_.send(kEndOfInput, stop);
-    link_.drain(stop);
+    drain(stop);
   }
   write_truth(stop != 0);
   return stop ? 128 + stop : 0;
@@ -89,17 +90,21 @@ void Rig::finish_frame() {
 /// False if the live input ends, or a signal comes, before the host has said anything.
 bool Rig::wait_for_host(const volatile std::sig_atomic_t& stop) {
   while (!stop && !feed_.ended()) {
-    wait_readable(link_.fd(), live_ ? live_->fd() : -1, 0.1);
+    if (grant_)
+      grant_->wait(stop);
+    else
+      wait_readable(link_.fd(), live_ ? live_->fd() : -1, 0.1);
     if (live_) take_live();
     const auto bytes = link_.receive();
     uart_.feed(bytes.data(), bytes.size());
     if (!bytes.empty()) return true;
+    if (grant_ && grant_->asked()) grant_->reached(grant_->until_ns());
   }
   return false;
 }
 
 void Rig::boot() {
-  boot_host_ns_ = monotonic_ns();
+  boot_host_ns_ = grant_ ? grant_->now_ns() : monotonic_ns();
   booted_ = true;
   send_garbage();
   if (options_.hold_sda && options_.hold_sda->at_s < 0) hold_data();
@@ -144,28 +149,58 @@ void Rig::play(const volatile std::sig_atomic_t& stop) {
   while (!stop && !ended()) step(stop);
 }
 
-/// Simulates a slice; first waits for its time to come, unless the host or the input says
-/// something.
+/// Simulates a slice.
 void Rig::step(const volatile std::sig_atomic_t& stop) {
   const double now_s = mcu_.now_s();
   const double slice_s = now_s < prompt_until_s_ ? kPromptSlice_s : kSlice_s;
-  const double early_s = now_s + slice_s - allowed_s();
-  if (early_s > 0 && !feed_.ended())
-    wait_readable(link_.fd(), live_ ? live_->fd() : -1, std::min(early_s, kSlice_s));
+  await_time(slice_s, stop);
+  if (stop) return;
   if (live_) take_live();
   listen();
   double target_s = std::min(allowed_s(), now_s + kSlice_s);
   if (!arrivals_.empty()) target_s = std::min(target_s, arrivals_.front().rig_s);
   mcu_.run_until(mcu_.cycle_at(target_s));
-  host_port_.hand_on(mcu_.now_s(), stop, mcu_.now_s() < prompt_until_s_);
+  const bool sent = host_port_.hand_on(mcu_.now_s(), stop, mcu_.now_s() < prompt_until_s_);
   play_faults(stop);
+  if (grant_) tell_host(sent, stop);
+}
+
+/// Waits until the next slice may be simulated, unless the host or the input says something.
+void Rig::await_time(double slice_s, const volatile std::sig_atomic_t& stop) {
+  if (grant_) {
+    grant_->wait(stop);
+    return;
+  }
+  const double early_s = mcu_.now_s() + slice_s - allowed_s();
+  if (early_s > 0 && !feed_.ended())
+    wait_readable(link_.fd(), live_ ? live_->fd() : -1, std::min(early_s, kSlice_s));
+}
+
+/// Answers the host if all that it granted is over, or if it has something to read and asked for
+/// that.
+void Rig::tell_host(bool sent, const volatile std::sig_atomic_t& stop) {
+  const bool over = mcu_.now_s() >= allowed_s() - kTick_s;
+  if (!over && !(sent && grant_->for_reading())) return;
+  link_.settle(stop);
+  const std::int64_t now_ns = boot_host_ns_ + std::llround(mcu_.now_s() * 1e9);
+  grant_->reached(over ? grant_->until_ns() : now_ns);
+}
+
+/// Waits until the host has read everything; what the host does about it takes none of the rig's
+/// time.
+void Rig::drain(const volatile std::sig_atomic_t& stop) {
+  if (grant_ && grant_->asked()) link_.settle(stop);
+  grant_.reset();
+  link_.drain(stop);
 }
 
 /// Rig time up to which the rig may run now.
 double Rig::allowed_s() const {
   if (live_) return live_allowed_s();
+  if (grant_) return static_cast<double>(grant_->until_ns() - boot_host_ns_) * 1e-9;
   // Until it samples, the meter waits for the host, so it is no use to run ahead.
-  if (!options_.paced && bench_.board().started()) return mcu_.now_s() + kSlice_s;
+  const bool free = options_.pace != Pace::kReal;
+  if (free && bench_.board().started()) return mcu_.now_s() + kSlice_s;
   return static_cast<double>(monotonic_ns() - boot_host_ns_) * 1e-9;
 }
 
@@ -219,7 +254,7 @@ void Rig::edge_played(std::uint64_t cycle) {
 /// after another, as the host meant them: all at once they would overrun the meter.
 void Rig::listen() {
   const auto bytes = link_.receive();
-  double rig_s = options_.paced ? arrival_s() : mcu_.now_s();
+  double rig_s = options_.pace == Pace::kReal ? arrival_s() : mcu_.now_s();
   for (auto begin = bytes.begin(); begin != bytes.end();) {
     const auto delimiter = std::find(begin, bytes.end(), 0);
     const auto end = delimiter == bytes.end() ? delimiter : delimiter + 1;
@@ -255,7 +290,7 @@ void Rig::play_faults(const volatile std::sig_atomic_t& stop) {
   if (options_.unplug_at_s && !unplug_done_ && event_s() >= *options_.unplug_at_s) {
     unplug_done_ = true;
     // The host may be behind the rig: it still gets what came over the cable while it was there.
-    link_.drain(stop);
+    drain(stop);
     link_.unplug();
   }
   if (options_.sensor_fail_at_s && event_s() >= *options_.sensor_fail_at_s)

@@ -8,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "link/grant.h"
 #include "link/host_port.h"
 #include "link/live_input.h"
 #include "link/pty_link.h"
@@ -47,6 +48,9 @@ class Rig {
   void finish_frame();
   void play(const volatile std::sig_atomic_t& stop);
   void step(const volatile std::sig_atomic_t& stop);
+  void await_time(double slice_s, const volatile std::sig_atomic_t& stop);
+  void tell_host(bool sent, const volatile std::sig_atomic_t& stop);
+  void drain(const volatile std::sig_atomic_t& stop);
   double allowed_s() const;
   double live_allowed_s() const;
   bool ended() const;
@@ -69,6 +73,7 @@ class Rig {
   LiveFeed feed_;
   std::optional<LiveInput> live_;
   std::optional<Course> course_;
+  std::optional<Grant> grant_;
   Mcu mcu_;
   PtyLink link_;
   HostPort host_port_;
@@ -80,7 +85,8 @@ class Rig {
   std::optional<Truth> truth_;
   std::deque<double> edge_times_s_;  // exact profile times of edges given to sync_
   std::vector<std::uint64_t> edge_cycles_;
-  std::int64_t boot_host_ns_ = 0;   // when the microcontroller started, on this computer's clock
+  // when the microcontroller started, on this computer's clock or that of --grant
+  std::int64_t boot_host_ns_ = 0;
   std::int64_t boot_board_ns_ = 0;  // the same in live mode, on the input's time axis
   struct Arrival {
     double rig_s;  ///< when it reached the port

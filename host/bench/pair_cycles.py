@@ -14,7 +14,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests")]
 
 from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
 from opjoule.meters.messages import Mode  # noqa: E402 (the path above)
-from rig_session import FIRMWARE, capture, write_profile  # noqa: E402
+from rig_session import FIRMWARE, RunningRig, rig_sim, write_profile  # noqa: E402
 
 LIMIT_CYCLES = 431
 BENCH = ROOT / ".pio/build/bench-arduino/firmware.elf"
@@ -128,46 +127,27 @@ def arduino_costs(lines: list[str], log: list[Action]) -> list[Cost]:
 
 
 @contextmanager
-def simulated(elf: Path, folder: Path, seconds: float, *options: str) -> Iterator[Path]:
-    """A running rig-sim with a bus log; gives its port."""
+def simulated(elf: Path, folder: Path, seconds: float, *options: str) -> Iterator[RunningRig]:
+    """A running rig-sim with a bus log, which has ended afterwards."""
+    folder.mkdir()
     write_profile(folder / "profile.csv", [(0.0, 0.6)], 5.0, seconds)
-    link = folder / "meter"
-    command = [
-        ROOT / "build/rig-sim/rig-sim",
-        "--elf",
-        elf,
-        "--profile",
-        folder / "profile.csv",
-        "--pty",
-        link,
-    ]
-    command += ["--truth", folder / "truth.json", "--bus-log", folder / "bus.csv", "--pace", "0", *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
-        try:
-            end_s = time.monotonic() + 20
-            while not link.is_symlink():
-                if process.poll() is not None or time.monotonic() > end_s:
-                    raise SystemExit("pair_cycles: rig-sim made no port")
-                time.sleep(0.005)
-            yield link
-            process.wait(60)
-        finally:
-            process.kill()
+    inputs = ["--profile", str(folder / "profile.csv"), "--bus-log", str(folder / "bus.csv")]
+    with rig_sim(folder, *inputs, *options, firmware=elf, pace="0") as rig:
+        yield rig
+        rig.process.wait(60)
 
 
 def run_own(folder: Path) -> list[Cost]:
     """A second of 12-bit pairs by the firmware."""
-    folder.mkdir()
-    with simulated(FIRMWARE, folder, 1.0):
-        capture(folder, SensorSettings(mode=Mode.PAIRS))
+    with simulated(FIRMWARE, folder, 1.0) as rig:
+        rig.capture(rig.meter(settings=SensorSettings(mode=Mode.PAIRS)))
     return own_costs(read_log(folder / "bus.csv"))
 
 
 def run_arduino(folder: Path) -> list[Cost]:
     """The program library_pair.cpp, from its start to its last line."""
-    folder.mkdir()
-    with simulated(BENCH, folder, 2.0, "--start", "boot") as link:
-        port = os.open(link, os.O_RDWR | os.O_NOCTTY)
+    with simulated(BENCH, folder, 2.0, "--start", "boot") as rig:
+        port = os.open(rig.port, os.O_RDWR | os.O_NOCTTY)
         os.write(port, b"\n")
         text = b""
         while not text.endswith(b"end\r\n"):

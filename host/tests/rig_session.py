@@ -1,20 +1,24 @@
 """Runs the simulated rig on a profile, records it with the host's own meter, and keeps both sides."""
 
 import json
+import socket
 import subprocess
 import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pytest
+from granted_clock import GrantedClock
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.serial_meter import SerialMeter
+from opjoule.meters.interface import Meter
+from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.trace.power_trace import PowerTrace
 
@@ -90,46 +94,82 @@ def write_edges(path: Path, times_s: list[float]) -> None:
     path.write_text("\n".join(["time_s,level", *lines]) + "\n")
 
 
-@contextmanager
-def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE):
-    """A running rig-sim in `folder`, once its port `folder/meter` is there; gives the process."""
-    link = folder / "meter"
-    command = [RIG_SIM, "--elf", firmware, "--pty", link, "--truth", folder / "truth.json"]
-    command += ["--patience-s", str(LIMIT_S), *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+class RunningRig:
+    """A rig-sim whose port `folder/meter` is there, and the clock that meters on it are timed with."""
+
+    def __init__(self, folder: Path, process: subprocess.Popen, clock: HostClock) -> None:
+        self.folder, self.process, self.clock = folder, process, clock
+        self.port = folder / "meter"
+
+    def meter(self, options: str = "", settings: SensorSettings | None = None) -> Meter:
+        """The serial meter on its port, not yet open; `options` as they follow the port in a meter's name."""
+        return open_meter(f"serial:{self.port}{options}", settings=settings, clock=self.clock)
+
+    def capture(
+        self,
+        meter: Meter | None = None,
+        limit_s: float = LIMIT_S,
+        running_for_1_s: threading.Event | None = None,
+    ) -> CaptureSummary:
+        """Records a meter, the plain one by default, into `folder` until its port closes.
+
+        Sets the event at 1 s on the meter's clock.
+        """
+        meter, journal = meter or self.meter(), TraceJournal(self.folder)
         try:
-            end_s = time.monotonic() + LIMIT_S
-            while not link.is_symlink():
-                assert process.poll() is None, process.stderr.read()
-                assert time.monotonic() < end_s, "rig-sim made no port"
-                time.sleep(0.02)
-            yield process
+            meter.open()
+            meter.configure()
+            running = Capture(meter, journal, clock=self.clock)
+            running.start()
+            if running_for_1_s:
+                while running.trace_s < 1 and not running.wait(0.02):
+                    pass
+                running_for_1_s.set()
+            assert running.wait(limit_s), "the simulator did not end"
+            return running.stop()
         finally:
-            process.kill()
+            journal.close()
+            meter.close()
+
+    def truth(self) -> dict:
+        """What it has written at its end."""
+        return json.loads((self.folder / "truth.json").read_text())
+
+    def played(self) -> dict:
+        """The truth, once it has played its input to the end."""
+        assert self.process.wait(LIMIT_S) == 0, self.process.stderr.read()
+        return self.truth()
+
+    def terminate(self) -> None:
+        """Ends it before its input does."""
+        self.process.terminate()
+        self.process.wait(LIMIT_S)
 
 
-def capture(
-    folder: Path,
-    settings: SensorSettings | None = None,
-    limit_s: float = LIMIT_S,
-    running_for_1_s: threading.Event | None = None,
-) -> CaptureSummary:
-    """Records `folder/meter` into `folder` until its port closes; sets the event at 1 s on the meter's clock."""
-    meter, journal = SerialMeter(str(folder / "meter"), settings=settings), TraceJournal(folder)
-    try:
-        meter.open()
-        meter.configure()
-        running = Capture(meter, journal)
-        running.start()
-        if running_for_1_s:
-            while running.trace_s < 1 and not running.wait(0.02):
-                pass
-            running_for_1_s.set()
-        assert running.wait(limit_s), "the simulator did not end"
-        return running.stop()
-    finally:
-        journal.close()
-        meter.close()
+@contextmanager
+def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE, pace: str = "host"):
+    """A running rig-sim in `folder`; gives a RunningRig.
+
+    Args:
+        pace: "host": its time is granted by its clock; "0" and "1": as fast as it can, in this computer's time.
+    """
+    command = [RIG_SIM, "--elf", firmware, "--pty", folder / "meter", "--truth", folder / "truth.json"]
+    command += ["--patience-s", str(LIMIT_S), "--pace", pace, *options]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        if pace == "host":
+            command += ["--grant", str(theirs.fileno())]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, pass_fds=[theirs.fileno()])
+        theirs.close()
+        clock = GrantedClock(ours, LIMIT_S) if pace == "host" else MONOTONIC
+        with process:
+            try:
+                if "SIMULATED meter at" not in process.stdout.readline():
+                    pytest.fail(f"rig-sim made no port: {process.stderr.read()}")
+                yield RunningRig(folder, process, clock)
+            finally:
+                process.kill()
 
 
 def record(
@@ -144,14 +184,13 @@ def record(
     firmware: Path = FIRMWARE,
     limit_s: float = LIMIT_S,
 ) -> Recording:
-    """Plays a profile of (time_s, current_a) rows unpaced and records it to its end."""
+    """Plays a profile of (time_s, current_a) rows and records it to its end."""
     write_profile(folder / "profile.csv", rows, voltage_v, end_s, source_ohm)
     write_edges(folder / "edges.csv", edges_s)
-    inputs = ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv"), "--pace", "0"]
-    with rig_sim(folder, *inputs, *options, firmware=firmware) as process:
-        summary = capture(folder, settings, limit_s)
-        assert process.wait(LIMIT_S) == 0, process.stderr.read()
+    inputs = ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv")]
+    with rig_sim(folder, *inputs, *options, firmware=firmware) as rig:
+        summary = rig.capture(rig.meter(settings=settings), limit_s)
+        truth = rig.played()
     trace = read_trace(folder)
-    truth = json.loads((folder / "truth.json").read_text())
     edges_ns = read_edges(folder).meter_ns
     return Recording(trace, Cells.of(trace), edges_ns, summary, truth, np.array(edges_s))

@@ -143,7 +143,7 @@ def test_a_folder_that_is_removed_in_mid_run_is_told(tmp_path):
 def test_a_recording_on_a_full_disk_is_told_and_stays(small):
     out = small / "record"
     write_profile(small / "profile.csv", [(0.0, 0.6)], 5.0, 600.0)
-    with rig_sim(small, "--profile", str(small / "profile.csv")):
+    with rig_sim(small, "--profile", str(small / "profile.csv"), pace="1"):
         command = [
             sys.executable,
             "-m",

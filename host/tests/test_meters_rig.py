@@ -1,74 +1,29 @@
-"""The serial meter on the real firmware in the rig simulator, unpaced, against the simulator's truth."""
+"""The serial meter on the real firmware in the rig simulator against the simulator's truth, sample by sample."""
 
-import json
 import random
-import subprocess
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.meters import Capture, open_meter
-from opjoule.trace.journal import TraceJournal, read_edges, read_trace
-from rig_session import LIMIT_S
+from opjoule.trace.journal import read_edges
+from rig_session import record
 
-ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 5.0
 
 pytestmark = pytest.mark.rig
 
 
-def write_inputs(folder):
+def recorded(folder, *imperfections):
     """A load that switches each 20 to 120 ms, and sync edges each 0.1 to 0.9 s."""
     chance = random.Random(5)
-    rows, time_s = ["time_s,current_a,voltage_v"], 0.0
+    rows, time_s = [], 0.0
     while time_s < SECONDS:
-        rows.append(f"{time_s:.6f},{chance.uniform(0.4, 1.3):.6f},5.04")
+        rows.append((round(time_s, 6), round(chance.uniform(0.4, 1.3), 6)))
         time_s += chance.uniform(0.02, 0.12)
-    (folder / "profile.csv").write_text("\n".join([*rows, f"{SECONDS},0.5,5.04"]) + "\n")
-    edges, time_s = [], 0.3
+    edges_s, time_s = [], 0.3
     while time_s < SECONDS - 0.3:
-        edges.append(time_s)
+        edges_s.append(round(time_s, 6))
         time_s += round(chance.uniform(0.1, 0.9), 6)
-    lines = [f"{at:.6f},{1 - i % 2}" for i, at in enumerate(edges)]
-    (folder / "edges.csv").write_text("\n".join(["time_s,level", *lines]) + "\n")
-    return np.array(edges)
-
-
-def record(folder, *imperfections):
-    """Trace, edges, summary and the simulator's truth of one whole profile."""
-    sent_edges_s = write_inputs(folder)
-    link, truth = folder / "meter", folder / "truth.json"
-    command = [ROOT / "build/rig-sim/rig-sim", "--elf", ROOT / ".pio/build/uno/firmware.elf", "--pace", "0"]
-    command += ["--profile", folder / "profile.csv", "--sync", folder / "edges.csv"]
-    command += ["--pty", link, "--truth", truth, "--patience-s", str(LIMIT_S), *imperfections]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as simulator:
-        try:
-            end_s = time.monotonic() + LIMIT_S
-            while not link.is_symlink():
-                assert simulator.poll() is None, "rig-sim did not start"
-                assert time.monotonic() < end_s, "rig-sim made no pty"
-                time.sleep(0.02)
-            summary = capture(f"serial:{link}", folder)
-            assert simulator.wait(LIMIT_S) == 0
-        finally:
-            simulator.kill()
-    edges = read_edges(folder)
-    return read_trace(folder), edges, sent_edges_s, summary, json.loads(truth.read_text())
-
-
-def capture(name, folder):
-    meter, journal = open_meter(name), TraceJournal(folder)
-    try:
-        meter.open()
-        meter.configure()
-        running = Capture(meter, journal)
-        running.start()
-        assert running.wait(LIMIT_S), "the simulator did not end"
-        return running.stop()
-    finally:
-        journal.close()
-        meter.close()
+    return record(folder, rows, edges_s, *imperfections, end_s=SECONDS)
 
 
 def charge_c(trace):
@@ -81,21 +36,20 @@ def charge_c(trace):
 
 
 def test_a_perfect_line_loses_nothing_and_edges_are_within_2_us(tmp_path):
-    trace, edges, sent_edges_s, summary, truth = record(tmp_path)
-    assert summary.losses.lost_samples == 0
-    assert summary.losses.link["lost_frames"] == 0
-    assert summary.losses.faults == {}
-    assert charge_c(trace) == pytest.approx(truth["total_c"], rel=1e-3)
-    offset_s = edges.meter_ns * 1e-9 - sent_edges_s
-    assert np.ptp(offset_s) < 2e-6
+    rig = recorded(tmp_path)
+    assert rig.summary.losses.lost_samples == 0
+    assert rig.summary.losses.link["lost_frames"] == 0
+    assert rig.summary.losses.faults == {}
+    assert charge_c(rig.trace) == pytest.approx(rig.truth["total_c"], rel=1e-3)
+    assert np.ptp(rig.edges_ns * 1e-9 - rig.edges_s) < 2e-6
 
 
 def test_dropped_bytes_and_a_wrong_clock_cost_no_charge_and_no_edge(tmp_path):
-    options = ["--drop-bytes", "0.001", "--clock-error-ppm", "100", "--seed", "4"]
-    trace, edges, sent_edges_s, summary, truth = record(tmp_path, *options)
-    assert summary.losses.lost_samples > 50
-    assert summary.losses.recovered_samples == summary.losses.lost_samples == trace.lost_samples
-    assert charge_c(trace) == pytest.approx(truth["total_c"], rel=2e-3)
+    rig = recorded(tmp_path, "--drop-bytes", "0.001", "--clock-error-ppm", "100", "--seed", "4")
+    losses = rig.summary.losses
+    assert losses.lost_samples > 50
+    assert losses.recovered_samples == losses.lost_samples == rig.trace.lost_samples
+    assert charge_c(rig.trace) == pytest.approx(rig.truth["total_c"], rel=2e-3)
     # The very last edge has no later message that repeats it.
-    assert list(edges.index) == list(range(len(edges.index)))
-    assert len(sent_edges_s) - 1 <= len(edges.index) <= len(sent_edges_s)
+    assert list(read_edges(tmp_path).index) == list(range(len(rig.edges_ns)))
+    assert len(rig.edges_s) - 1 <= len(rig.edges_ns) <= len(rig.edges_s)

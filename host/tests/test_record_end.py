@@ -41,7 +41,7 @@ def test_only_the_end_that_was_asked_for_is_complete(
     tmp_path, rig_options, options, exit_code, status, fault
 ):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 2.0)
-    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), "--pace", "0", *rig_options):
+    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), *rig_options, pace="0"):
         ended = record(tmp_path / "meter", tmp_path / "out", *options)
     assert ended.returncode == exit_code, ended.stdout + ended.stderr
     assert told(tmp_path / "out")[0] == status
@@ -67,7 +67,7 @@ def test_ctrl_c_is_an_orderly_end_unless_a_time_was_asked_for(tmp_path, options,
     out = tmp_path / "out"
     command = [*COMMAND, "--meter", f"serial:{tmp_path / 'meter'}", "--out", str(out), *options]
     with (
-        rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv")),
+        rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), pace="1"),
         subprocess.Popen(command, env=ENVIRONMENT, stdout=subprocess.DEVNULL) as process,
     ):
         end_s = time.monotonic() + LIMIT_S

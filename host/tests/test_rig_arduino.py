@@ -11,8 +11,6 @@ import pytest
 from opjoule.errors import MeterFault
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.messages import Mode
-from opjoule.meters.registry import open_meter
-from opjoule.meters.serial_meter import SerialMeter
 from rig_session import ARDUINO_FIRMWARE, record, rig_sim, write_profile
 from test_rig_accuracy import EDGES_S, PROFILES
 
@@ -81,8 +79,8 @@ def test_times_between_samples_are_those_that_the_host_counts_with(tmp_path):
 
 def test_it_says_what_it_is_and_refuses_what_the_library_cannot_do(tmp_path):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 1.0)
-    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), firmware=ARDUINO_FIRMWARE):
-        meter = SerialMeter(str(tmp_path / "meter"), settings=SensorSettings(mode=Mode.SHUNTS))
+    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), firmware=ARDUINO_FIRMWARE) as rig:
+        meter = rig.meter(settings=SensorSettings(mode=Mode.SHUNTS))
         identity = meter.open()
         assert identity.board == "avr"
         assert [(sensor.model, sensor.address) for sensor in identity.sensors] == [("ina219", 0x40)]
@@ -93,8 +91,8 @@ def test_it_says_what_it_is_and_refuses_what_the_library_cannot_do(tmp_path):
 
 def test_without_settings_the_host_asks_for_what_the_library_can_do(tmp_path):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 1.0)
-    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), firmware=ARDUINO_FIRMWARE):
-        meter = SerialMeter(str(tmp_path / "meter"))
+    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), firmware=ARDUINO_FIRMWARE) as rig:
+        meter = rig.meter()
         meter.open()
         meter.configure()
         assert meter.error_bounds().seen_fraction == pytest.approx(532 / 1400)
@@ -110,8 +108,9 @@ def test_a_sensor_that_stops_answering_is_a_fault_and_a_gap(tmp_path):
 def test_more_than_one_sensor_is_refused(tmp_path):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 1.0)
     sensors = ["--sensor", "ina219@0x40", "--sensor", "ina219@0x41"]
-    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), *sensors, firmware=ARDUINO_FIRMWARE):
-        meter = open_meter(f"serial:{tmp_path}/meter,sensors=0+1")
+    inputs = ["--profile", str(tmp_path / "profile.csv"), *sensors]
+    with rig_sim(tmp_path, *inputs, firmware=ARDUINO_FIRMWARE) as rig:
+        meter = rig.meter(",sensors=0+1")
         assert len(meter.open().sensors) == 2
         meter.configure()
         with pytest.raises(MeterFault, match="start refused"):

@@ -2,10 +2,9 @@
 
 import pytest
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters import Capture, open_meter
-from opjoule.trace.journal import TraceJournal, read_trace
+from opjoule.trace.journal import read_trace
 from opjoule.units import Measured, Unstated
-from rig_session import LIMIT_S, PERFECT_SENSOR, record, rig_sim, write_profile
+from rig_session import PERFECT_SENSOR, record, rig_sim, write_profile
 
 pytestmark = pytest.mark.rig
 
@@ -42,16 +41,8 @@ def test_clipped_conversions_are_marked_one_by_one_and_those_of_lost_frames_are_
 )
 def test_the_current_is_right_whatever_the_shunt_and_the_range(tmp_path, sensor, ohm, options, limit):
     write_profile(tmp_path / "profile.csv", [(0.0, 1.5)], 5.0, 0.6)
-    inputs = ["--profile", str(tmp_path / "profile.csv"), "--pace", "0", "--sensor", sensor]
-    with rig_sim(tmp_path, *inputs, "--shunt-ohm", ohm):
-        meter, journal = open_meter(f"serial:{tmp_path / 'meter'},{options}"), TraceJournal(tmp_path)
-        meter.open()
-        meter.configure()
-        running = Capture(meter, journal)
-        running.start()
-        assert running.wait(LIMIT_S)
-        running.stop()
-        journal.close()
-        meter.close()
+    inputs = ["--profile", str(tmp_path / "profile.csv"), "--sensor", sensor]
+    with rig_sim(tmp_path, *inputs, "--shunt-ohm", ohm) as rig:
+        rig.capture(rig.meter(f",{options}"))
     current_a = read_trace(tmp_path).current_a[50:500]
     assert float(current_a.mean()) == pytest.approx(1.5, rel=limit)

@@ -11,12 +11,12 @@ pytestmark = pytest.mark.rig
 def inputs(folder):
     """A constant 0.5 A at 5 V, from the processor's start: of a flag that is never set nothing is ever read."""
     write_profile(folder / "profile.csv", [(0, 0.5)], 5.0, 60.0)
-    return ["--profile", str(folder / "profile.csv"), "--pace", "0", "--start", "boot"]
+    return ["--profile", str(folder / "profile.csv"), "--start", "boot"]
 
 
 def trial_of(folder, *options):
-    with rig_sim(folder, *inputs(folder), *options):
-        return try_ready_flag(str(folder / "meter"), 0)
+    with rig_sim(folder, *inputs(folder), *options) as rig:
+        return try_ready_flag(str(rig.port), 0, rig.clock)
 
 
 @pytest.mark.parametrize("ppm", [0, -95_000, 95_000])
@@ -38,8 +38,8 @@ def test_a_flag_that_is_never_set_is_told_with_what_follows(tmp_path):
 
 
 def test_firmware_that_reads_by_time_is_not_tried(tmp_path):
-    with rig_sim(tmp_path, *inputs(tmp_path), "--ready-flag", "never-set", firmware=ARDUINO_FIRMWARE):
-        assert try_ready_flag(str(tmp_path / "meter"), 0) is None
+    with rig_sim(tmp_path, *inputs(tmp_path), "--ready-flag", "never-set", firmware=ARDUINO_FIRMWARE) as rig:
+        assert try_ready_flag(str(rig.port), 0, rig.clock) is None
 
 
 def test_a_flag_that_comes_late_or_irregularly_is_trouble():
@@ -51,7 +51,7 @@ def test_a_flag_that_comes_late_or_irregularly_is_trouble():
 def test_doctor_says_it_in_one_line_with_the_remedy(tmp_path, options, well):
     rig = tmp_path / "rig.toml"
     rig.write_text(f'[meter]\nport = "serial:{tmp_path / "meter"}"\n')
-    with rig_sim(tmp_path, *inputs(tmp_path), *options, "--hold-sda", "boot,5"):
+    with rig_sim(tmp_path, *inputs(tmp_path), *options, "--hold-sda", "boot,5", pace="0"):
         (found,) = (each for each in examine(rig, simulate=False) if each.about == "ready flag")
     assert found.well is well
     assert "conversions in a trial, one each" in found.detail and "\n" not in found.detail

@@ -1,16 +1,13 @@
 """Two and three sensors on the simulated bus, each with a load of its own, recorded by the host together."""
 
-import json
-
 import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
 from opjoule.errors import BadInput
-from opjoule.meters.capture import Capture
 from opjoule.meters.interface import further_sensors
 from opjoule.meters.registry import open_meter
-from opjoule.trace.journal import TraceJournal, further_numbers, read_trace, to_parquet
-from rig_session import LIMIT_S, rig_sim, write_profile
+from opjoule.trace.journal import further_numbers, read_trace, to_parquet
+from rig_session import rig_sim, write_profile
 
 pytestmark = pytest.mark.rig
 
@@ -18,28 +15,17 @@ SECONDS = 6.0
 LOADS = ([(0.0, 0.6), (2.0, 1.1), (4.0, 0.5)], [(0.0, 0.1), (3.0, 0.4)], [(0.0, 0.2), (1.0, 0.05)])
 
 
-def record(folder, address, count):
+def record(folder, meter_options, count):
     """Records `count` INA219 at 0x40, 0x41, ...; gives summary, bounds of the further ones and the truth."""
     options = []
     for number, rows in enumerate(LOADS[:count]):
         path = folder / f"load-{number}.csv"
         write_profile(path, rows, 5.0, SECONDS)
         options += ["--sensor", f"ina219@{0x40 + number:#x}={path}"]
-    with rig_sim(folder, "--profile", str(folder / "load-0.csv"), "--pace", "0", *options) as process:
-        meter, journal = open_meter(address), TraceJournal(folder)
-        try:
-            meter.open()
-            meter.configure()
-            running = Capture(meter, journal)
-            running.start()
-            assert running.wait(LIMIT_S)
-            summary = running.stop()
-            bounds = further_sensors(meter)
-        finally:
-            journal.close()
-            meter.close()
-        assert process.wait(LIMIT_S) == 0, process.stderr.read()
-    return summary, bounds, json.loads((folder / "truth.json").read_text())
+    with rig_sim(folder, "--profile", str(folder / "load-0.csv"), *options) as rig:
+        meter = rig.meter(meter_options)
+        summary = rig.capture(meter)
+        return summary, further_sensors(meter), rig.played()
 
 
 def energy_j(folder, number):
@@ -50,7 +36,7 @@ def energy_j(folder, number):
 @pytest.mark.parametrize("count, per_s", [(2, 469.9), (3, 234.96)])
 def test_each_sensor_has_a_trace_of_its_own_with_its_own_energy(tmp_path, count, per_s):
     places = "+".join(str(place) for place in range(count))
-    summary, bounds, truth = record(tmp_path, f"serial:{tmp_path}/meter,sensors={places}", count)
+    summary, bounds, truth = record(tmp_path, f",sensors={places}", count)
     assert summary.losses.lost_samples == 0
     assert summary.losses.faults == {}
     assert (
@@ -65,14 +51,14 @@ def test_each_sensor_has_a_trace_of_its_own_with_its_own_energy(tmp_path, count,
 
 
 def test_the_first_named_sensor_is_that_of_the_board(tmp_path):
-    _, bounds, truth = record(tmp_path, f"serial:{tmp_path}/meter,sensors=1+0", 2)
+    _, bounds, truth = record(tmp_path, ",sensors=1+0", 2)
     assert list(bounds) == [1]
     assert energy_j(tmp_path, 0) == pytest.approx(truth["sensors"][1]["total_j"], rel=2e-3)
     assert energy_j(tmp_path, 1) == pytest.approx(truth["sensors"][0]["total_j"], rel=2e-3)
 
 
 def test_traces_become_parquet_and_read_the_same(tmp_path):
-    record(tmp_path, f"serial:{tmp_path}/meter,sensors=0+1", 2)
+    record(tmp_path, ",sensors=0+1", 2)
     before = [read_trace(tmp_path, number).current_a for number in (0, 1)]
     made = {path.name for path in to_parquet(tmp_path)}
     assert {"power.parquet", "power-1.parquet", "edges.parquet"} <= made
@@ -81,7 +67,7 @@ def test_traces_become_parquet_and_read_the_same(tmp_path):
 
 
 def test_one_sensor_is_recorded_where_nothing_else_is_asked_for(tmp_path):
-    summary, bounds, truth = record(tmp_path, f"serial:{tmp_path}/meter", 2)
+    summary, bounds, truth = record(tmp_path, "", 2)
     assert bounds == summary.further_samples == {}
     assert further_numbers(tmp_path) == []
     assert truth["sensors"][1]["shunt"]["reads"] == 0
@@ -99,16 +85,8 @@ def test_a_list_of_sensors_that_is_none_is_refused(text):
 def test_what_is_not_asked_for_is_left_to_the_chip(tmp_path, chip, options, per_s):
     """The INA226 has one range; the others' default would be refused."""
     write_profile(tmp_path / "profile.csv", [(0.0, 0.5)], 5.0, 2.0)
-    inputs = ["--profile", str(tmp_path / "profile.csv"), "--pace", "0", "--sensor", chip]
-    with rig_sim(tmp_path, *inputs):
-        meter, journal = open_meter(f"serial:{tmp_path}/meter,{options}"), TraceJournal(tmp_path)
-        meter.open()
-        meter.configure()
-        running = Capture(meter, journal)
-        running.start()
-        assert running.wait(LIMIT_S)
-        running.stop()
-        journal.close()
-        meter.close()
+    inputs = ["--profile", str(tmp_path / "profile.csv"), "--sensor", chip]
+    with rig_sim(tmp_path, *inputs) as rig:
+        rig.capture(rig.meter(f",{options}"))
     period_s = np.median(np.diff(read_trace(tmp_path).meter_ns)) * 1e-9
     assert 1 / period_s == pytest.approx(per_s, rel=0.01)

@@ -15,9 +15,8 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.cells import Cells
 from opjoule.meters.assembler import PENDING_REQUESTS
 from opjoule.meters.interface import InputEnded
-from opjoule.meters.serial_meter import SerialMeter
 from opjoule.trace.journal import read_edges, read_trace
-from rig_session import FIRMWARE, LIMIT_S, RIG_SIM, capture, record, rig_sim, write_edges, write_profile
+from rig_session import FIRMWARE, LIMIT_S, RIG_SIM, record, rig_sim, write_edges, write_profile
 
 pytestmark = pytest.mark.rig
 
@@ -48,16 +47,12 @@ def inputs(folder, rows, edges_s=(), end_s=SECONDS):
     return ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv")]
 
 
-def sampling_meter(folder):
-    meter = SerialMeter(str(folder / "meter"))
+def sampling_meter(rig):
+    meter = rig.meter()
     meter.open()
     meter.configure()
     meter.start()
     return meter
-
-
-def truth_of(folder):
-    return json.loads((folder / "truth.json").read_text())
 
 
 def test_the_truth_is_the_integral_of_the_profile_and_between_edges(tmp_path):
@@ -127,7 +122,10 @@ def test_a_conversion_time_that_drifts_by_2_percent_costs_no_conversion_and_no_e
         (["--elf", FIRMWARE, "--profile", "absent.csv", "--truth", "t"], "cannot read absent.csv"),
         (["--elf", FIRMWARE, "--profile", "bad.csv", "--truth", "t"], "bad.csv line 2: 'x' is not a number"),
         (["--elf", FIRMWARE, "--profile", "profile.csv"], "--truth is missing"),
-        (["--elf", FIRMWARE, "--profile", "profile.csv", "--truth", "t", "--pace", "3"], "expected 0 or 1"),
+        (
+            ["--elf", FIRMWARE, "--profile", "profile.csv", "--truth", "t", "--pace", "3"],
+            "expected 0, 1 or host",
+        ),
         (
             ["--elf", FIRMWARE, "--profile", "profile.csv", "--truth", "t", "--pty", "bad.csv"],
             "exists and is no symlink",
@@ -166,51 +164,51 @@ def test_a_stale_link_is_replaced_and_the_own_one_removed(tmp_path):
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT_S) == 130
     assert not link.is_symlink()
-    assert truth_of(tmp_path)["total_j"] == 0
+    assert json.loads((tmp_path / "truth.json").read_text())["total_j"] == 0
 
 
 def test_a_terminated_run_leaves_the_truth_so_far(tmp_path):
     rows = steps(3, 600.0)
-    with rig_sim(tmp_path, *inputs(tmp_path, rows, end_s=600.0), "--pace", "1") as process:
-        meter = sampling_meter(tmp_path)
+    with rig_sim(tmp_path, *inputs(tmp_path, rows, end_s=600.0), pace="1") as rig:
+        meter = sampling_meter(rig)
         while not meter.read(0.1):
             pass
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(LIMIT_S) == 143
+        rig.process.send_signal(signal.SIGTERM)
+        assert rig.process.wait(LIMIT_S) == 143
         meter.close()
-    truth = truth_of(tmp_path)
+    truth = rig.truth()
     assert truth["interrupted"] is True
     assert 0 < truth["duration_s"] < 600
     assert truth["total_j"] == pytest.approx(energy_j(rows, 0, truth["duration_s"], 5.0, 600.0))
 
 
 def test_a_host_that_reads_late_still_gets_every_byte(tmp_path):
-    with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0") as process:
-        meter = sampling_meter(tmp_path)
+    with rig_sim(tmp_path, *inputs(tmp_path, steps()), pace="0") as rig:
+        meter = sampling_meter(rig)
         # Unpaced, the profile would be over in a fraction of this; the pty holds much less. (On a busy computer the
         # simulator may need longer anyway: what it would have thrown away is counted below.)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(2)
+            rig.process.wait(2)
         with pytest.raises(InputEnded):
             while True:
                 meter.read(0.1)
         losses = meter.losses
         meter.close()
-        assert process.wait(LIMIT_S) == 0
-    assert truth_of(tmp_path)["link"]["bytes_discarded"] == 0
+        assert rig.process.wait(LIMIT_S) == 0
+    assert rig.truth()["link"]["bytes_discarded"] == 0
     assert losses.lost_samples == 0
     assert losses.link["lost_frames"] == losses.link["bad_crc"] == losses.link["bad_cobs"] == 0
 
 
 def test_commands_that_pile_up_while_the_rig_is_kept_from_running_cost_nothing(tmp_path):
-    with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 600.0), end_s=600.0), "--pace", "1") as process:
-        meter = sampling_meter(tmp_path)
+    with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 600.0), end_s=600.0), pace="1") as rig:
+        meter = sampling_meter(rig)
         while not meter.read(0.1):
             pass
-        process.send_signal(signal.SIGSTOP)
+        rig.process.send_signal(signal.SIGSTOP)
         for _ in range(PENDING_REQUESTS):
             meter.clock_exchange()
-        process.send_signal(signal.SIGCONT)
+        rig.process.send_signal(signal.SIGCONT)
         answers, end_s = 0, time.monotonic() + LIMIT_S
         while answers < PENDING_REQUESTS and time.monotonic() < end_s:
             answers += sum(isinstance(event, Exchange) for event in meter.read(0.1))
@@ -224,8 +222,8 @@ def test_commands_that_pile_up_while_the_rig_is_kept_from_running_cost_nothing(t
 
 def test_clock_requests_one_after_the_other_cost_no_sample(tmp_path):
     exchanges = 0
-    with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 10.0), end_s=10.0), "--pace", "0"):
-        meter = sampling_meter(tmp_path)
+    with rig_sim(tmp_path, *inputs(tmp_path, steps(3, 3.0), end_s=3.0)) as rig:
+        meter = sampling_meter(rig)
         meter.clock_exchange()
         with pytest.raises(InputEnded):
             while True:
@@ -239,29 +237,28 @@ def test_clock_requests_one_after_the_other_cost_no_sample(tmp_path):
 
 
 def test_a_pulled_cable_ends_the_recording_and_keeps_what_came(tmp_path):
-    with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0", "--unplug-at", "1.2") as process:
-        summary = capture(tmp_path)
-        assert process.wait(LIMIT_S) == 0
+    with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--unplug-at", "1.2") as rig:
+        summary = rig.capture()
+        assert rig.process.wait(LIMIT_S) == 0
     assert "port closed" in summary.ended and not summary.input_ended
     assert read_trace(tmp_path).gaps[-1].reason == summary.ended
     recorded_s = float(np.ptp(read_trace(tmp_path).meter_ns)) * 1e-9
     assert 1.0 < recorded_s < 1.3
-    assert truth_of(tmp_path)["duration_s"] == SECONDS
+    assert rig.truth()["duration_s"] == SECONDS
 
 
 def test_a_brown_out_in_mid_run_is_seen_as_a_reset(tmp_path):
-    with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0", "--reset-at", "0.9") as process:
-        summary = capture(tmp_path)
-        process.terminate()
-        process.wait(LIMIT_S)
+    with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--reset-at", "0.9") as rig:
+        summary = rig.capture()
+        rig.terminate()
     assert "brown" in summary.ended
     assert "brown" in read_trace(tmp_path).gaps[-1].reason
-    assert truth_of(tmp_path)["mcu"]["resets"] == 1
+    assert rig.truth()["mcu"]["resets"] == 1
 
 
 def test_a_sensor_that_stops_answering_is_a_counted_fault(tmp_path):
-    with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--pace", "0", "--sensor-fail-at", "1"):
-        summary = capture(tmp_path)
+    with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--sensor-fail-at", "1") as rig:
+        summary = rig.capture()
     assert summary.losses.faults.get("i2c_nack", 0) > 0
     assert any("did not answer" in line and "i2c_nack" in line for line in summary.fault_lines())
     assert summary.samples < 2000
@@ -316,10 +313,10 @@ class LiveLoad(threading.Thread):
 def test_a_live_input_that_ends_before_the_host_comes_ends_the_rig(tmp_path):
     fifo = tmp_path / "live"
     os.mkfifo(fifo)
-    with rig_sim(tmp_path, "--live", str(fifo)) as process:
+    with rig_sim(tmp_path, "--live", str(fifo), pace="1") as rig:
         fifo.write_text("p 1000000000 0.5 5.0\nq\n")
-        assert process.wait(LIMIT_S) == 0
-    assert truth_of(tmp_path)["duration_s"] == 0
+        assert rig.process.wait(LIMIT_S) == 0
+    assert rig.truth()["duration_s"] == 0
 
 
 @pytest.mark.parametrize("held_s", [0.0, 1.2], ids=["in time", "later than the start"])
@@ -328,13 +325,15 @@ def test_a_live_input_is_measured_in_its_own_time(tmp_path, held_s):
     os.mkfifo(fifo)
     load = LiveLoad(fifo, 4, held_s)
     course = tmp_path / "course.csv"
-    with rig_sim(tmp_path, "--live", str(fifo), "--delay-ms", "400", "--course", str(course)) as process:
+    with rig_sim(
+        tmp_path, "--live", str(fifo), "--delay-ms", "400", "--course", str(course), pace="1"
+    ) as rig:
         load.start()
-        summary = capture(tmp_path, running_for_1_s=load.measured)
+        summary = rig.capture(running_for_1_s=load.measured)
         load.join()
-        assert process.wait(LIMIT_S) == 0
-        assert "1 rows of the live input came after their time" in process.stderr.read()
-    truth, edges, cells = truth_of(tmp_path), read_edges(tmp_path), Cells.of(read_trace(tmp_path))
+        assert rig.process.wait(LIMIT_S) == 0
+        assert "1 rows of the live input came after their time" in rig.process.stderr.read()
+    truth, edges, cells = rig.truth(), read_edges(tmp_path), Cells.of(read_trace(tmp_path))
     assert truth["late_rows"] == 1
     assert summary.losses.lost_samples == 0
     boot_ns = truth["boot_board_ns"]

@@ -12,13 +12,14 @@ void HostPort::push(std::uint8_t byte, double now_s) {
   waiting_.push_back(byte);
 }
 
-void HostPort::hand_on(double now_s, const volatile int& stop, bool all) {
-  if (waiting_.empty()) return;
+bool HostPort::hand_on(double now_s, const volatile int& stop, bool all) {
+  if (waiting_.empty()) return false;
   if (!all && waiting_.size() < bunching_.bytes && now_s - first_s_ < bunching_.latency_s &&
       !(bunching_.at_frame_end && waiting_.back() == 0))
-    return;
+    return false;
   link_.send(waiting_, stop);
   waiting_.clear();
+  return true;
 }
 
 }  // namespace opjoule::rig

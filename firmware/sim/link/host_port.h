@@ -24,8 +24,8 @@ class HostPort {
       : link_(link), drop_rate_(drop_rate), random_(seed), bunching_(bunching) {}
 
   void push(std::uint8_t byte, double now_s);
-  /// Hands on what is due at `now_s`, or all.
-  void hand_on(double now_s, const volatile int& stop, bool all = false);
+  /// Hands on what is due at `now_s`, or all; returns whether there was something.
+  bool hand_on(double now_s, const volatile int& stop, bool all = false);
 
   /// The last byte ended a frame.
   bool at_frame_end() const { return last_ == 0; }

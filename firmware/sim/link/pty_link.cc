@@ -66,9 +66,12 @@ void PtyLink::unplug() {
 }
 
 std::vector<std::uint8_t> PtyLink::receive() {
-  std::vector<std::uint8_t> bytes(4096);
-  const ssize_t count = master_ < 0 ? 0 : read(master_, bytes.data(), bytes.size());
-  bytes.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  std::vector<std::uint8_t> bytes;
+  std::uint8_t piece[4096];
+  // A read that finds nothing waits for what the kernel is yet to carry over; one that finds a part
+  // does not.
+  for (ssize_t count = 0; master_ >= 0 && (count = read(master_, piece, sizeof piece)) > 0;)
+    bytes.insert(bytes.end(), piece, piece + count);
   if (!bytes.empty()) host_gone_ = false;
   return bytes;
 }
@@ -78,6 +81,7 @@ void PtyLink::send(const std::vector<std::uint8_t>& bytes, const volatile int& s
   constexpr double kSlice_s = 0.1;
   std::size_t done = 0;
   double waited_s = 0;
+  if (sent_unsettled_ == 0) unread_before_ = unread_bytes();
   while (done < bytes.size() && master_ >= 0 && !host_gone_ && !stop) {
     const ssize_t count = write(master_, bytes.data() + done, bytes.size() - done);
     if (count > 0) {
@@ -90,7 +94,20 @@ void PtyLink::send(const std::vector<std::uint8_t>& bytes, const volatile int& s
     if (poll(&room, 1, static_cast<int>(std::ceil(slice_s * 1000))) == 0) waited_s += slice_s;
     host_gone_ = waited_s >= patience_s_;
   }
+  sent_unsettled_ += done;
   discarded_ += bytes.size() - done;
+}
+
+void PtyLink::settle(const volatile int& stop) {
+  constexpr double kStep_s = 0.1e-3;
+  constexpr std::size_t kRoom = 4000;  // of the line discipline; more waits behind it
+  const std::size_t wanted = std::min(unread_before_ + sent_unsettled_, kRoom);
+  double waited_s = 0;
+  for (; sent_unsettled_ > 0 && slave_ >= 0 && unread_bytes() < wanted; waited_s += kStep_s) {
+    if (stop || waited_s >= patience_s_) break;
+    wait_readable(-1, -1, kStep_s);
+  }
+  sent_unsettled_ = 0;
 }
 
 std::size_t PtyLink::unread_bytes() const {

@@ -31,6 +31,10 @@ class PtyLink {
   /// Hands bytes to the host; waits for room, but at most until `stop` becomes true by a signal.
   void send(const std::vector<std::uint8_t>& bytes, const volatile int& stop);
 
+  /// Waits until what was sent can be read, which takes the kernel a moment; the host must not read
+  /// meanwhile. At most the patience.
+  void settle(const volatile int& stop);
+
   /// Waits until the host has taken everything sent, within the patience, or has closed the port.
   /// Returns whether it has taken all.
   bool drain(const volatile int& stop);
@@ -48,6 +52,8 @@ class PtyLink {
   double patience_s_;
   int master_ = -1, slave_ = -1;
   bool host_gone_ = false;
+  std::size_t sent_unsettled_ = 0;  ///< since settle()
+  std::size_t unread_before_ = 0;   ///< when the first of these were sent
   std::uint64_t discarded_ = 0;
 };
 

@@ -21,7 +21,7 @@ TEST_CASE("options are taken with a space or an equals sign") {
                                  "--pace=0", "--clock-error-ppm", "-100", "--seed", "7"});
   CHECK(options.elf == "a.elf");
   CHECK(options.profile == "p.csv");
-  CHECK_FALSE(options.paced);
+  CHECK(options.pace == Pace::kFree);
   CHECK(options.clock.error_ppm == -100);
   CHECK(options.seed == 7);
 }
@@ -41,7 +41,7 @@ TEST_CASE("what does not fit is refused, with what was expected") {
   CHECK(refusal({"--nonsense", "1"}) == "unknown option --nonsense");
   CHECK(refusal({"word"}) == "unknown option word");
   CHECK(refusal({"--elf"}) == "--elf: 1 required FILE missing");
-  CHECK(refusal({"--pace", "2"}) == "--pace 2: expected 0 or 1");
+  CHECK(refusal({"--pace", "2"}) == "--pace 2: expected 0, 1 or host");
   CHECK(refusal({"--sync-pin", "1"}) == "--sync-pin 1: expected D8 or D2");
   CHECK(refusal({"--ready-flag", "no"}) ==
         "--ready-flag no: expected never-set, kept-by-read or never-cleared");
@@ -68,7 +68,11 @@ TEST_CASE("options that are missing or do not go together are refused") {
   CHECK(refusal({"--elf", "e", "--profile", "p", "--truth", "t", "--course", "c"})
             .starts_with("--course goes with --live"));
   CHECK(refusal({"--elf", "e", "--live", "f", "--truth", "t", "--pace", "0"})
-            .starts_with("--pace 0 does not go with --live"));
+            .starts_with("--pace 1 alone goes with --live"));
+  CHECK(refusal({"--elf", "e", "--profile", "p", "--truth", "t", "--pace", "host"})
+            .starts_with("--pace host and --grant go together"));
+  CHECK(refusal({"--elf", "e", "--profile", "p", "--truth", "t", "--grant", "3"})
+            .starts_with("--pace host and --grant go together"));
   CHECK(refusal({"--elf", "e", "--live", "f", "--truth", "t", "--sync", "s"})
             .starts_with("--sync does not go with --live"));
 }

@@ -1,7 +1,6 @@
 """Records a running meter into a trace journal, in a thread of its own."""
 
 import threading
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
 from opjoule.errors import MeterFault, OpJouleError
 from opjoule.meters.interface import (
     BusReading,
@@ -110,9 +110,19 @@ class Capture:
     reason. The journal is flushed at the end; its owner closes it.
     """
 
-    def __init__(self, meter: Meter, journal: TraceJournal, exchanges: ExchangeFile | None = None) -> None:
-        """Keeps the meter's exchanges of time stamps in a file too, where one is given; its owner closes it."""
-        self._meter, self._journal, self._exchanges = meter, journal, exchanges
+    def __init__(
+        self,
+        meter: Meter,
+        journal: TraceJournal,
+        exchanges: ExchangeFile | None = None,
+        clock: HostClock = MONOTONIC,
+    ) -> None:
+        """Keeps the meter's exchanges of time stamps in a file too, where one is given; its owner closes it.
+
+        Args:
+            clock: the meter's.
+        """
+        self._meter, self._journal, self._exchanges, self._clock = meter, journal, exchanges, clock
         self._summary = CaptureSummary()
         self._stop = threading.Event()
         self._ended = threading.Event()
@@ -198,26 +208,26 @@ class Capture:
             self._ended.set()
 
     def _leave_gap(self, reason: str) -> None:
-        """What flowed from the last sample to the moment at which the meter was given up is not known."""
-        silent_ns = round((time.monotonic() - self._heard_s) * 1e9)
-        if self._latest and silent_ns > 0:
+        """What flowed from the last sample to the moment at which the meter was given up is not known; that is one
+        conversion at least."""
+        silent_ns = max(round((now_s(self._clock) - self._heard_s) * 1e9), self.period_ns, 1)
+        if self._latest:
             start_ns = self._latest.meter_ns + self.period_ns // 2
             self._journal.append_gap(Gap(start_ns, start_ns + silent_ns, 0, None, reason))
             self._summary.gaps += 1
 
     def _drain(self) -> None:
-        next_exchange_s = 0.0
-        self._heard_s = time.monotonic()
+        next_exchange_s = self._heard_s = now_s(self._clock)
         while not self._stop.is_set():
-            now_s = time.monotonic()
-            if now_s >= next_exchange_s:
+            at_s = now_s(self._clock)
+            if at_s >= next_exchange_s:
                 self._meter.clock_exchange()
-                next_exchange_s = now_s + EXCHANGE_PERIOD_S
+                next_exchange_s = at_s + EXCHANGE_PERIOD_S
             before = self._summary.samples
             self._record(self._meter.read(READ_TIMEOUT_S))
             if self._summary.samples > before:
-                self._heard_s = time.monotonic()
-            elif time.monotonic() - self._heard_s > SILENCE_LIMIT_S:
+                self._heard_s = now_s(self._clock)
+            elif now_s(self._clock) - self._heard_s > SILENCE_LIMIT_S:
                 raise MeterFault(
                     f"the meter sent no sample for {SILENCE_LIMIT_S:g} s: reset it, check its sensor"
                 )

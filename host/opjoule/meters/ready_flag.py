@@ -6,13 +6,13 @@ then follows it to the end of what it believes of a chip's clock, an eighth fast
 which no chip is. A flag that is never set gives no sample.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
 from opjoule.meters.chips import chip_of
 from opjoule.meters.interface import InputEnded, Samples
 from opjoule.meters.messages import Board, SensorModel
@@ -71,12 +71,12 @@ class FlagTrial:
         return ""
 
 
-def try_ready_flag(path: str, sensor: int) -> FlagTrial | None:
+def try_ready_flag(path: str, sensor: int, clock: HostClock = MONOTONIC) -> FlagTrial | None:
     """Samples one sensor of the meter at a port for a moment, shunt conversions with a bus reading now and then.
 
     Returns: None where the firmware does not ask the flag. Raises: MeterFault.
     """
-    meter = SerialMeter(path, sensors=(sensor,))
+    meter = SerialMeter(path, sensors=(sensor,), clock=clock)
     try:
         identity = meter.open()
         board = Board[identity.board.upper()] if identity.board.upper() in Board.__members__ else Board.OTHER
@@ -86,7 +86,7 @@ def try_ready_flag(path: str, sensor: int) -> FlagTrial | None:
         chip = chip_of(SensorModel[identity.sensors[sensor].model.upper()])
         typical_us = chip.times(default_settings(board, chip)).period_us
         meter.start()
-        distances_us, samples = _follow(meter)
+        distances_us, samples = _follow(meter, clock)
         faults = meter.losses.faults
     finally:
         meter.close()
@@ -95,13 +95,13 @@ def try_ready_flag(path: str, sensor: int) -> FlagTrial | None:
     return FlagTrial(samples, period_us, typical_us, faults.get("conversion_missed", 0), "i2c_held" in faults)
 
 
-def _follow(meter: SerialMeter) -> tuple[npt.NDArray[np.float64], int]:
+def _follow(meter: SerialMeter, clock: HostClock) -> tuple[npt.NDArray[np.float64], int]:
     """Distances of neighbouring samples [us], and how many samples came; ends with the trial or the meter's input."""
     distances_us = [np.zeros(0)]
     samples = 0
-    until_s = time.monotonic() + TRIAL_S
+    until_s = now_s(clock) + TRIAL_S
     try:
-        while samples < TRIAL_SAMPLES and time.monotonic() < until_s:
+        while samples < TRIAL_SAMPLES and now_s(clock) < until_s:
             for event in meter.read(0.1):
                 if isinstance(event, Samples):
                     samples += event.meter_ns.size

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.meters.chips.chip import SensorSettings
@@ -92,6 +93,7 @@ def open_meter(
     settings: SensorSettings | None = None,
     supply_v: tuple[float, float] | None = None,
     stated_in: str = "the meter's name",
+    clock: HostClock = MONOTONIC,
 ) -> Meter:
     """The meter of this name, not yet connected.
 
@@ -100,6 +102,7 @@ def open_meter(
         settings: serial: how its sensor converts; 12-bit shunt, the bus each 128th time, by default.
         supply_v: least and greatest supply voltage of the board [V], for meters that supply it.
         stated_in: where the user wrote the name.
+        clock: serial: what it times with.
     Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
     """
     address = Address.of(name)
@@ -108,7 +111,9 @@ def open_meter(
         resistors = shunts(address.options, stated_in)
         changes = setting_changes(address.options)
         place = address.needed_place()
-        return SerialMeter(place, settings=settings, changes=changes, sensors=sensors, shunts=resistors)
+        return SerialMeter(
+            place, settings=settings, changes=changes, sensors=sensors, shunts=resistors, clock=clock
+        )
     meter = _MAKERS[address.kind](address, supply_v)
     address.check_done()
     return meter

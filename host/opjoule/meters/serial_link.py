@@ -1,10 +1,10 @@
 """Commands out, messages in, over a serial port: retries, matching of answers, protocol version."""
 
 import itertools
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
+from opjoule.clocks.host_clock import HostClock, now_s
 from opjoule.errors import MeterFault
 from opjoule.meters.assembler import parse
 from opjoule.meters.messages import VERSION, Ack, Configure, Identity, Message, Result, Start, Status, Stop
@@ -26,13 +26,13 @@ Handler = Callable[[Message, int], None]
 class SerialLink:
     """One open port. `handler` gets each message that comes, with the host's time [host_ns]."""
 
-    def __init__(self, path: str, baud: int, handler: Handler) -> None:
-        self.path, self._baud = path, baud
+    def __init__(self, path: str, baud: int, handler: Handler, clock: HostClock) -> None:
+        self.path, self._baud, self._clock = path, baud, clock
         self._handler = handler
         self._reader = FrameReader()
         self._seq = itertools.count()
         self._bytes = 0
-        self._port = SerialPort(path, baud)
+        self._port = SerialPort(path, baud, clock)
 
     @property
     def counts(self) -> LinkCounts:
@@ -46,7 +46,7 @@ class SerialLink:
     def pump(self, timeout_s: float, gather: bool = False) -> list[Message]:
         """Reads once and hands out what came. Raises: MeterGone; MeterFault: another protocol version."""
         data = self._port.read(timeout_s, GATHER_S if gather else 0.0)
-        received_host_ns = time.monotonic_ns()
+        received_host_ns = self._clock.now_ns()
         self._bytes += len(data)
         messages = []
         for frame in self._reader.feed(data):
@@ -70,13 +70,13 @@ class SerialLink:
 
         Raises: MeterFault: none came in `limit_s`, or one of another protocol version. MeterGone.
         """
-        end_s = time.monotonic() + limit_s
-        retry_s = 0.0
-        while (now_s := time.monotonic()) < end_s:
-            if now_s >= retry_s:
+        retry_s = began_s = now_s(self._clock)
+        end_s = began_s + limit_s
+        while (at_s := now_s(self._clock)) < end_s:
+            if at_s >= retry_s:
                 self.send(command)
-                retry_s = now_s + RETRY_PERIOD_S
-            for message in self.pump(max(0.0, min(retry_s, end_s) - now_s)):
+                retry_s = at_s + RETRY_PERIOD_S
+            for message in self.pump(max(0.0, min(retry_s, end_s) - at_s)):
                 if isinstance(message, kind) and wanted(message):
                     return message
         raise self._silent(limit_s)

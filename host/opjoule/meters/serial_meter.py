@@ -3,12 +3,12 @@
 import contextlib
 import dataclasses
 import itertools
-import time
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.errors import MeterFault
 from opjoule.meters.assembler import Assembler, status_ticks
@@ -73,9 +73,10 @@ class SerialMeter:
         changes: Mapping[str, Any] = NO_CHANGES,
         sensors: tuple[int, ...] = (0,),
         shunts: tuple[Shunt, ...] = (Shunt(),),
+        clock: HostClock = MONOTONIC,
     ) -> None:
         """`shunts`: of the sensors in their order; the last one counts for those that follow."""
-        self._shunts = shunts
+        self._shunts, self._clock = shunts, clock
         self._path, self._baud, self._sensors = path, baud, sensors
         self._settings, self._changes = settings, changes
         self._link: SerialLink | None = None
@@ -92,7 +93,7 @@ class SerialMeter:
 
         Raises: MeterFault: port absent, busy or forbidden; nothing answers; another protocol version.
         """
-        self._link = SerialLink(self._path, self._baud, self._take)
+        self._link = SerialLink(self._path, self._baud, self._take, self._clock)
         try:
             # A delimiter first for a meter in mid-frame; one left sampling by an earlier host falls silent.
             self._link.send(Stop(), after=b"\0")
@@ -144,7 +145,7 @@ class SerialMeter:
         """
         link, _ = self._opened()
         if not self._events and self._reset is None and not self._input_ended:
-            link.pump(timeout_s, gather=time.monotonic() >= self._sharp_until_s)
+            link.pump(timeout_s, gather=now_s(self._clock) >= self._sharp_until_s)
         if self._reset is not None and not self._events:
             cause = _causes(self._reset.reset_cause)
             raise MeterFault(
@@ -161,9 +162,9 @@ class SerialMeter:
         if self._reset is not None or self._input_ended:
             return
         token = next(self._tokens) & 0xFFFFFFFF
-        self._sharp_until_s = time.monotonic() + REPLY_LIMIT_S
+        self._sharp_until_s = now_s(self._clock) + REPLY_LIMIT_S
         if self._assembler is not None:
-            self._assembler.requested(token, time.monotonic_ns())
+            self._assembler.requested(token, self._clock.now_ns())
         with contextlib.suppress(MeterGone):
             link.send(Clock(token))
 

@@ -1,13 +1,12 @@
 """The port of a serial meter, and plain words for what goes wrong with it."""
 
 import errno
-import select
-import time
 from pathlib import Path
 
 import serial
 from serial.tools import list_ports
 
+from opjoule.clocks.host_clock import HostClock
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterGone
 
@@ -17,8 +16,8 @@ READ_BYTES = 1 << 16
 class SerialPort:
     """A serial port, opened for this process alone."""
 
-    def __init__(self, path: str, baud: int) -> None:
-        self.path = path
+    def __init__(self, path: str, baud: int, clock: HostClock) -> None:
+        self.path, self._clock = path, clock
         self._port = _open(path, baud)
 
     def read(self, timeout_s: float, gather_s: float = 0.0) -> bytes:
@@ -27,10 +26,10 @@ class SerialPort:
         Raises: MeterGone.
         """
         try:
-            if not select.select([self._port], [], [], timeout_s)[0]:
+            if not self._clock.wait_readable(self._port, timeout_s):
                 return b""
             if gather_s:
-                time.sleep(gather_s)
+                self._clock.sleep(gather_s)
             data: bytes = self._port.read(READ_BYTES)
             return data
         except (OSError, TypeError, ValueError) as fault:  # SerialException is an OSError; the others: closed

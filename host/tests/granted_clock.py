@@ -1,0 +1,66 @@
+"""A host clock that grants a simulated rig its time, step by step: what is measured by it does not depend on how busy
+this computer is. The other side is firmware/sim/link/grant.h.
+"""
+
+import select
+import socket
+
+NS_PER_S = 1_000_000_000
+END_LIMIT_S = 120.0
+"""What a rig takes to close its port, in real time, once it has given its time back: far more than it needs."""
+
+
+class GrantedClock:
+    """A HostClock on `rig`, the host's end of --grant; counts from 0. Used by one thread at a time.
+
+    Once the rig has ended, time goes on by itself.
+    """
+
+    def __init__(self, rig: socket.socket, limit_s: float) -> None:
+        """`limit_s`: what the rig may take for one step, in real time."""
+        self._rig, self._now_ns, self._ended = rig, 0, False
+        self._text = b""
+        rig.settimeout(limit_s)
+
+    def now_ns(self) -> int:
+        return self._now_ns
+
+    def sleep(self, duration_s: float) -> None:
+        self._step(b"pass", self._now_ns + round(duration_s * NS_PER_S))
+
+    def wait_readable(self, source, timeout_s: float) -> bool:
+        until_ns = self._now_ns + round(timeout_s * NS_PER_S)
+        if readable(source, 0.0):
+            return True
+        if not self._ended:
+            self._step(b"read", until_ns)
+        if not self._ended:
+            return readable(source, 0.0)
+        # What the rig sent last is on its way, or its port about to close: neither takes time of this clock.
+        if readable(source, END_LIMIT_S):
+            return True
+        self._now_ns = until_ns
+        return False
+
+    def _step(self, kind: bytes, until_ns: int) -> None:
+        """Grants time up to `until_ns`, and takes over how much of it has passed."""
+        try:
+            if not self._ended:
+                self._rig.sendall(b"%s %d\n" % (kind, until_ns))
+            while not self._ended and b"\n" not in self._text:
+                piece = self._rig.recv(4096)
+                self._text += piece
+                self._ended = not piece
+        except (BrokenPipeError, ConnectionResetError):
+            self._ended = True
+        if self._ended:
+            self._now_ns = until_ns if kind == b"pass" else self._now_ns
+            return
+        line, _, self._text = self._text.partition(b"\n")
+        reached_ns = int(line)
+        assert self._now_ns <= reached_ns <= until_ns, (self._now_ns, reached_ns, until_ns)
+        self._now_ns = reached_ns
+
+
+def readable(source, timeout_s: float) -> bool:
+    return bool(select.select([source], [], [], timeout_s)[0])
