@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from loopback_sshd import Link, Sshd
+from opjoule.devices import workload_run
 from opjoule.devices.board import Board
 from opjoule.devices.examine import examine_board
 from opjoule.devices.medium import Medium
@@ -130,6 +131,23 @@ def test_an_interrupt_ends_a_workload_in_order(device, tmp_path):
     assert list(lines) == []
     assert run.wait() == 130
     assert run.complaint() == "asked to end"
+
+
+def test_an_interrupt_is_not_held_up_by_what_has_left_the_workload(device, tmp_path, monkeypatch):
+    """A daemon in a session of its own is not the probe's to kill, and has the workload's output open."""
+    monkeypatch.setattr(workload_run, "INTERRUPT_S", 1.0)
+    device.prepare()
+    daemon = tmp_path / "daemon"
+    script = """echo "$$" >"$1"; echo '{"phase":"start"}'; exec sleep 300"""
+    command = ["sh", "-c", 'setsid sh -c "$1" sh "$2" & wait', "sh", script, str(daemon)]
+    run = device.runner.start(command, "run-1", None)
+    assert next(run.lines()) == {"phase": "start"}
+    try:
+        run.interrupt()
+        assert run.wait() != 0
+        assert "holds its output open" in run.complaint()
+    finally:
+        os.kill(int(daemon.read_text()), signal.SIGKILL)
 
 
 def test_a_storage_path_of_awkward_characters_is_made_as_it_is(device, tmp_path):
@@ -267,6 +285,7 @@ HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{BUILDS.parent / 'host'}:{BUIL
 HOST = """
 import sys, time
 from pathlib import Path
+from opjoule.devices import workload_run
 from opjoule.devices.board import Board
 from opjoule.devices.medium import Medium
 from opjoule.devices.profiles import find_profile

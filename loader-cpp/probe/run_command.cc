@@ -199,6 +199,8 @@ int Run::wait() {
     }
   }
   if (const Status status = mark_phase("end"); !status.is_ok()) report_failure(status, kProbe);
+  // Told to end, it may have left others behind, which would hold its output open.
+  if (kill_at_ns_ != kNever) command_.kill();
   cgroup_.kill();
   // It is still there to be counted to its end.
   if (const Status status = tell("unwatch"); !status.is_ok()) report_failure(status, kProbe);

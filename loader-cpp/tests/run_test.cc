@@ -149,6 +149,15 @@ TEST_CASE("a command that does not stop is killed with its group") {
   CHECK(probe.exit_code() == 128 + SIGKILL);
 }
 
+TEST_CASE("what a command that was told to end leaves behind in its group is killed") {
+  const Folder folder;
+  Probe probe(run(folder, "job", {}, shell("trap 'exit 9' TERM; sleep 1000 & echo ready; wait")));
+  CHECK(probe.line() == "ready");
+  probe.end_input();
+  CHECK(probe.line() == std::nullopt);  // nobody holds its output
+  CHECK(probe.wait() == 9);
+}
+
 TEST_CASE("what leaves the command's process group ends with the command's control group") {
   const Folder folder;
   Probe probe(run(folder, "a", {"--cgroup"}, shell("setsid sleep 1000 & echo $!; exit 5")));

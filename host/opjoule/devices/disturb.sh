@@ -22,8 +22,8 @@ input_output() {
 workers=
 end() {
   # shellcheck disable=SC2086 # several process numbers
-  # A loop begun just now still has the traps of this shell, and loses every other signal.
-  [ -z "$workers" ] || kill -KILL $workers 2>/dev/null
+  # A loop begun just now is in $! alone; it still has the traps of this shell, and loses every other signal.
+  kill -KILL $workers $! 2>/dev/null
   [ -z "$file" ] || rm -f "$file"
 }
 trap end EXIT

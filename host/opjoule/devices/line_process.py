@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from opjoule.errors import RigFault
 
-_END_OF_STREAM = None
+_END_OF_LINES = None
 LINE_MAX = 1 << 20
 """Letters of a line; what comes without an end is taken apart there, and is no JSON then."""
 COMPLAINT_MAX = 500
@@ -35,6 +35,9 @@ class LineProcess:
         self._log_path, self._logged = log, 0
         self._log: IO[str] | None = None
         self._log_lock = threading.Lock()
+        self._guard = threading.Lock()
+        self._open_streams = 2
+        self._all_read = threading.Event()
         try:
             # A session of its own: a Ctrl-C at the terminal reaches the host alone, which then stops it in order.
             self._process = subprocess.Popen(
@@ -51,14 +54,19 @@ class LineProcess:
                 f"cannot start {command[0]}: {error.strerror}; run host/measure.py doctor"
             ) from error
         assert self._process.stdout and self._process.stderr
-        self._readers = [
-            threading.Thread(target=self._read, args=(stream,), daemon=True)
-            for stream in (self._process.stdout, self._process.stderr)
-        ]
-        for reader in self._readers:
-            reader.start()
+        for stream in (self._process.stdout, self._process.stderr):
+            threading.Thread(target=self._read, args=(stream,), daemon=True).start()
 
     def _read(self, stream: IO[str]) -> None:
+        try:
+            self._take_lines(stream)
+        finally:
+            with self._guard:
+                self._open_streams -= 1
+                if self._open_streams == 0:
+                    self._end_lines()
+
+    def _take_lines(self, stream: IO[str]) -> None:
         while line := stream.readline(LINE_MAX):
             text = line.strip()
             try:
@@ -70,7 +78,19 @@ class LineProcess:
             elif text:
                 self._complaint = text[:COMPLAINT_MAX]
                 self._keep(line)
-        self._lines.put(_END_OF_STREAM)
+
+    def _end_lines(self) -> None:
+        self._all_read.set()
+        self._lines.put(_END_OF_LINES)
+
+    def give_up(self, why: str) -> None:
+        """Ends lines() and wait() although the output is still open, and kills the process; nothing if it has ended."""
+        with self._guard:
+            if self._all_read.is_set():
+                return
+            self._complaint = why
+            self._process.kill()
+            self._end_lines()
 
     def _keep(self, line: str) -> None:
         """Adds a plain line to the log; a full disk loses the log, not the run."""
@@ -86,19 +106,13 @@ class LineProcess:
                 self._log_path = None
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Every JSON line until both streams have ended."""
-        open_streams = len(self._readers)
-        while open_streams:
-            item = self._lines.get()
-            if item is _END_OF_STREAM:
-                open_streams -= 1
-            else:
-                yield item
+        """Every JSON line until both streams have ended; for one caller, once."""
+        while (item := self._lines.get()) is not _END_OF_LINES:
+            yield item
 
     def wait(self) -> int:
         """Waits for the end; the exit status, negative for a signal."""
-        for reader in self._readers:
-            reader.join()
+        self._all_read.wait()
         with self._log_lock:
             if self._log:
                 self._log.close()

@@ -21,9 +21,13 @@ from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault, LinkFault
 
 ANSWER_S = 30.0
+START_S = 60.0
 SILENCE_S = 20
 PERIOD_MS = 100
 """Between two samples of the board's counters."""
+_HELLO = "probe"
+"""Key of its first line."""
+_LAST_WORDS_S = 5.0
 _START = (Path(__file__).parent / "start_probe.sh").read_text()
 
 
@@ -103,13 +107,20 @@ class Probe:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-        assert self._process.stdout
-        hello = self._process.stdout.readline()
-        if not hello.endswith(b"\n"):
+        self._said = ""
+        self._listener = threading.Thread(target=self._listen, name="probe-complaints", daemon=True)
+        self._listener.start()
+        hello = self._answers[_HELLO] = queue.Queue()
+        threading.Thread(target=self._read, name="probe-answers", daemon=True).start()
+        try:
+            started = hello.get(timeout=START_S)
+        except queue.Empty:
+            started = None
+        if started is None:
             self._ended.set()
-            raise DeviceFault(f"the probe on {shell.target} does not start: {self._last_words()}")
-        self._reader = threading.Thread(target=self._read, name="probe-answers", daemon=True)
-        self._reader.start()
+            words = self._last_words()
+            self.close()
+            raise DeviceFault(f"the probe on {shell.target} does not start: {words}")
         beat_until(self._ended, lambda: self._send(""), "probe-lifeline")
 
     def clock_exchange(self) -> Exchange:
@@ -205,11 +216,18 @@ class Probe:
             for answers in self._answers.values():
                 answers.put(None)
 
+    def _listen(self) -> None:
+        assert self._process.stderr
+        for line in self._process.stderr:
+            self._said = line.decode(errors="replace").strip() or self._said
+
     def _take(self, entry: dict[str, Any], received_ns: int) -> None:
         if "mark" in entry:
             self._marks.put(Mark(entry["mark"] == "phase-begin", str(entry["name"]), int(entry["board_ns"])))
         elif "fault" in entry:
             self._faults.put(str(entry["fault"]))
+        elif _HELLO in entry:
+            self._answers[_HELLO].put((entry, received_ns))
         elif "answer" in entry:
             # An answer of "error" repeats the request: it is for whoever sent that.
             failed = entry["answer"] == "error"
@@ -223,10 +241,11 @@ class Probe:
             if not self._ended.is_set():
                 return self._shell.why_down() or "no answer in time"
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=5)
-        assert self._process.stderr
-        words = self._process.stderr.read().decode(errors="replace").strip().splitlines()
-        return words[-1] if words else self._shell.why_down() or "it has ended"
+                self._process.wait(timeout=_LAST_WORDS_S)
+        self._listener.join(timeout=_LAST_WORDS_S)
+        if self._said:
+            return self._said
+        return self._shell.why_down() or ("it has ended" if self._process.poll() is not None else "no answer")
 
 
 T = TypeVar("T")

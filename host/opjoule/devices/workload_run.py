@@ -16,6 +16,8 @@ from opjoule.errors import LinkFault
 SILENCE_S = 20
 """A workload that has not heard from the host for this long is stopped."""
 RECONNECT_S = 120.0
+INTERRUPT_S = 30.0
+"""From the request to end: the probe kills after 10 s what does not."""
 _SSH_LOST = 255
 
 
@@ -54,6 +56,11 @@ class WorkloadRun(LineProcess):
     def interrupt(self) -> None:
         """Ends the lifeline: the board stops the workload, which closes its files in order."""
         self._ended.set()
+        if not self._all_read.is_set():
+            why = "what it has started does not end, and holds its output open; end it by hand"
+            limit = threading.Timer(INTERRUPT_S, self.give_up, [why])
+            limit.daemon = True
+            limit.start()
         with self._beat_lock:
             if self._process.stdin and not self._process.stdin.closed:
                 with contextlib.suppress(OSError):  # the connection is gone; wait() says so
