@@ -2,6 +2,7 @@
 
 import signal
 
+import pytest
 from hypothesis import settings
 
 # A shell that runs the tests in the background has them ignore Ctrl-C, and programs inherit that.
@@ -13,3 +14,17 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False, print_blob=True)
 settings.load_profile("same")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--again", action="store_true", help="what has failed runs once more: end-to-end tests alone"
+    )
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config, items):
+    """Refuses a second run of what does not depend on how busy the computer is."""
+    steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
+    if config.getoption("--again") and steady:
+        raise pytest.UsageError("failed, and only end-to-end tests run again: " + ", ".join(steady[:20]))

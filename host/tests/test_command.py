@@ -50,6 +50,7 @@ def simulated(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_program_is_measured_as_a_whole_in_its_phases_and_per_operation(tmp_path):
     job = tmp_path / "job.py"
     job.write_text(JOB)
@@ -77,6 +78,7 @@ def test_a_program_is_measured_as_a_whole_in_its_phases_and_per_operation(tmp_pa
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_study_of_one_folder_gives_joules_for_each_of_its_phases(tmp_path):
     out = tmp_path / "record"
     ended = simulated(out, "--study", "speedtest", "--", "3000")
@@ -99,6 +101,7 @@ def test_a_study_of_one_folder_gives_joules_for_each_of_its_phases(tmp_path):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_program_that_marks_nothing_is_measured_as_a_whole(tmp_path):
     out = tmp_path / "record"
     ended = simulated(out, "--", "sleep", "1.5")
@@ -111,6 +114,7 @@ def test_a_program_that_marks_nothing_is_measured_as_a_whole(tmp_path):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_program_that_fails_ends_the_measurement_with_its_own_line(tmp_path):
     out = tmp_path / "record"
     ended = simulated(out, "--", "sh", "-c", "echo no such table >&2; exit 3")

@@ -16,6 +16,8 @@ from loopback_sshd import Link, Sshd
 from opjoule.devices.recovery import recover
 from opjoule.devices.ssh import SshConnection
 
+pytestmark = pytest.mark.end_to_end
+
 ROOT = Path(__file__).resolve().parents[2]
 KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services")
 RUN_THROUGH = (0, 6)

@@ -37,6 +37,8 @@ from opjoule.measurement.progress import PhaseProgress
 from opjoule.twin.virtual_rig import VirtualRig
 from rig_session import rig_sim
 
+pytestmark = pytest.mark.end_to_end
+
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 1800
 """Guards against waiting without end: the board is emulated, and the computer may be busy."""

@@ -35,6 +35,8 @@ from opjoule.trace.journal import read_edges
 from opjoule.twin.virtual_rig import VirtualRig
 from test_devices_virtual_board import EMMC, LIMIT_S, ROOT, connect, image  # noqa: F401
 
+pytestmark = pytest.mark.end_to_end
+
 # Lines 0, 1, 42 and the header's of arch/arm64/boot/dts/amlogic/meson-gxbb-odroidc2.dts (Linux), which names its pins
 # by gpio-line-names (Documentation/devicetree/bindings/gpio/gpio.txt). The virtual board's chip has eight lines.
 NAMES = ["Eth MDIO", "Eth MDC", "SDCard Det", "", "J2 Header Pin29", "", "J2 Header Pin24", ""]

@@ -21,7 +21,7 @@ LIMIT_S = 600
 """Guards against waiting without end."""
 SMALL = ["--records", "2000", "--operations", "20000", "--idle", "1", "--repeats", "1"]
 
-pytestmark = pytest.mark.rig
+pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
 
 
 def command(*arguments):

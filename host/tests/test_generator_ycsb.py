@@ -58,6 +58,7 @@ def measure(out, *options, path=None):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_simulated_measurement_is_of_the_real_ycsbs_operations_and_says_so(tmp_path):
     ended = measure(tmp_path / "out", "--workload", "d", "--operations", "3000")
     assert ended.returncode == 0, ended.stderr
@@ -75,6 +76,7 @@ def test_a_simulated_measurement_is_of_the_real_ycsbs_operations_and_says_so(tmp
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_over_ssh_the_operations_arrive_and_no_java_runs_on_the_board(rig):  # noqa: F811
     host = rig.measure("--generator", "ycsb", "--workload", "f", "--operations", "2000")
     _, said = host.communicate(timeout=600)
@@ -105,6 +107,7 @@ def children_of(pid):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
 def test_a_host_that_ends_in_mid_run_leaves_no_java_behind(rig, ending):  # noqa: F811
     host = rig.measure("--generator", "ycsb", "--operations", "2000000000")
@@ -167,6 +170,7 @@ def test_without_maven_set_up_says_what_to_install(tmp_path, monkeypatch):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_stream_that_ends_early_is_a_fault_not_a_short_run(tmp_path):
     java = tmp_path / "bin/java"
     java.parent.mkdir()

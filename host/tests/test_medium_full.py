@@ -108,6 +108,7 @@ def ended(running: subprocess.Popen[str]) -> str:
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 @pytest.mark.parametrize("after", ["load", "idle-before", "settle"])
 def test_a_disk_that_is_full_in_mid_run_is_told_and_what_was_recorded_stays(small, after):
     out = small / "record"
@@ -129,6 +130,7 @@ def test_a_disk_that_is_full_in_mid_run_is_told_and_what_was_recorded_stays(smal
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_folder_that_is_removed_in_mid_run_is_told(tmp_path):
     out = tmp_path / "record"
     running = start(out, "--no-harness")
@@ -140,6 +142,7 @@ def test_a_folder_that_is_removed_in_mid_run_is_told(tmp_path):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_recording_on_a_full_disk_is_told_and_stays(small):
     out = small / "record"
     write_profile(small / "profile.csv", [(0.0, 0.6)], 5.0, 600.0)
@@ -172,6 +175,7 @@ def test_a_recording_on_a_full_disk_is_told_and_stays(small):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_read_only_disk_is_refused_before_anything_is_run(small):
     subprocess.run(["mount", "-o", "remount,ro", small], check=True)
     running = start(small / "record")

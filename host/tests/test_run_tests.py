@@ -1,9 +1,23 @@
-"""`./test` runs what failed once more, alone, and says so."""
+"""`./test` runs what failed once more, alone, only where it depends on how busy the computer is, and says so."""
 
 import sys
+from pathlib import Path
 
 import run_tests
 from run_tests import Part, run_part
+
+CONFTEST = Path(__file__).with_name("conftest.py")
+SETTINGS = "[pytest]\nmarkers = end_to_end\n"
+PASSES_SECOND = """
+import pathlib, pytest
+@pytest.mark.end_to_end
+def test_measures():
+    marker = pathlib.Path(__file__).with_name("marker")
+    seen = marker.exists()
+    marker.touch()
+    assert seen
+"""
+FAILS = "def test_computes():\n    assert False\n"
 
 
 def script(tmp_path, text):
@@ -18,6 +32,18 @@ def run(part, monkeypatch, capfd):
     monkeypatch.setattr(sys, "argv", ["./test"])
     status = run_tests.main()
     return status, capfd.readouterr().out
+
+
+def host_part(folder, **tests):
+    """The part of this name, on tests of its own in `folder`."""
+    (folder / "conftest.py").write_text(CONFTEST.read_text())
+    (folder / "pytest.ini").write_text(SETTINGS)
+    for name, text in tests.items():
+        (folder / f"test_{name}.py").write_text(text)
+    [host] = [part for part in run_tests.parts() if part.name == "host"]
+    python = (sys.executable, "-m", "pytest", "-p", "no:xdist", "--rootdir", str(folder), str(folder))
+    again = tuple(each for each in host.again[1:] if each not in {"-n", "0"})
+    return Part("host", "", (python,), (*python, *again))
 
 
 def test_a_test_that_passes_the_second_time_only_is_named_as_unsteady(tmp_path, monkeypatch, capfd):
@@ -44,3 +70,39 @@ def test_only_the_last_command_runs_again(tmp_path):
     builds = script(tmp_path, "import sys\nsys.exit(1)\n")
     never = (sys.executable, "-c", "raise SystemExit(0)")
     assert not run_part(Part("one", "", (builds, never), never)).passed
+
+
+def test_a_measurement_in_real_time_may_pass_the_second_time(tmp_path, monkeypatch, capfd):
+    status, out = run(host_part(tmp_path, measures=PASSES_SECOND), monkeypatch, capfd)
+    assert status == 0
+    assert "passed the second time only: host" in out
+
+
+def test_any_other_test_fails_the_first_time(tmp_path, monkeypatch, capfd):
+    """Even one that would pass the second time."""
+    steady = PASSES_SECOND.replace("@pytest.mark.end_to_end\n", "")
+    status, out = run(host_part(tmp_path, computes=steady), monkeypatch, capfd)
+    assert status == 1
+    assert "failed, and only end-to-end tests run again: test_computes.py::test_measures" in out
+
+
+def test_any_other_test_beside_a_measurement_fails_the_first_time(tmp_path, monkeypatch, capfd):
+    status, out = run(host_part(tmp_path, measures=PASSES_SECOND, computes=FAILS), monkeypatch, capfd)
+    assert status == 1
+    assert (
+        "run again: test_computes.py::test_computes" in out
+        and "test_measures.py" not in out.split("run again: ")[1].splitlines()[0]
+    )
+
+
+def test_a_file_that_cannot_be_imported_fails_the_first_time(tmp_path, monkeypatch, capfd):
+    status, _ = run(
+        host_part(tmp_path, measures=PASSES_SECOND, broken="import nothing_of_this_name\n"),
+        monkeypatch,
+        capfd,
+    )
+    assert status == 1
+
+
+def test_of_the_parts_only_that_with_measurements_has_a_second_run():
+    assert [part.name for part in run_tests.parts() if part.again] == ["host"]

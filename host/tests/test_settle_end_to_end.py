@@ -21,7 +21,7 @@ from opjoule.twin.truth_line import TrueCourse, true_figures
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.rig
+pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
 
 
 def measured(out: Path, medium: str, *options: str):

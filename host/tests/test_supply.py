@@ -251,6 +251,7 @@ def test_the_real_firmwares_readings_show_a_dip(tmp_path):
 
 
 @pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path):
     small = ["--records", "1000", "--operations", "5000", "--repeats", "1", "--idle", "2", "--no-harness"]
     asked = arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
