@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import pytest
+from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import REMEDIES, largest_parts, remedies
 from opjoule.report.terminal import print_summary
 from opjoule.studies.command.results import WORDING as COMMAND
@@ -82,9 +83,9 @@ def test_result_without_an_alignment_or_latency_still_prints(tmp_path: Path) -> 
 
 def test_remedy_fits_the_largest_part() -> None:
     assert str(largest_parts(RESULT, YCSB.quantities)[0]).startswith("gain, 89.")
-    assert remedies(RESULT, YCSB)[0] == REMEDIES["gain"]
+    assert remedies(RESULT, YCSB.quantities, "")[0] == REMEDIES["gain"]
     noisy = {**RESULT["budget"], "baseline": {"value": 5.0, "u": None, "unit": "J"}}
-    assert remedies({"budget": noisy}, YCSB)[0] == REMEDIES["baseline"]
+    assert remedies({"budget": noisy}, YCSB.quantities, "")[0] == REMEDIES["baseline"]
 
 
 @pytest.mark.parametrize("part", ["quantisation", "alignment"])
@@ -93,9 +94,24 @@ def test_advice_is_in_the_words_of_the_study(part) -> None:
     budget = {"budget": {part: {"value": 1.0, "u": None, "unit": "J"}}}
     small = {"marginal_energy_j": {"value": 1.0, "u": 0.5, "unit": "J"}}
     for of in (budget, budget | small):
-        assert "(more operations)" in " ".join(remedies(of, YCSB))
-        assert "operation" not in " ".join(remedies(of, COMMAND))
-        assert "(a command that does more)" in remedies(of, COMMAND)[0]
+        advice = {each: " ".join(remedies(of, each.quantities, each.more)) for each in (YCSB, COMMAND)}
+        assert "(more operations)" in advice[YCSB]
+        assert "operation" not in advice[COMMAND]
+        assert "(a command that does more)" in advice[COMMAND]
+
+
+def test_a_command_that_marks_nothing_is_not_spoken_of_in_operations(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    RunRecord.open(tmp_path).update(
+        plan={"study": {"name": "command", "command": ["job"]}}, asked={"study": "command"}
+    )
+    none = {**RESULT, "operations": {"value": 0.0, "u": 0.0, "unit": "1"}}
+    put_result(tmp_path, none)
+    printed = summary(tmp_path)
+    assert "operation" not in printed
+    assert "above idle" in printed and "throughput" not in printed and "latency" not in printed
+    put_result(tmp_path, RESULT)
+    assert "throughput" in summary(tmp_path)
 
 
 def test_every_part_of_a_budget_has_a_remedy() -> None:

@@ -121,13 +121,11 @@ def look(directory: Path, run: ConditionRun) -> ConditionRun:
         record = RunRecord.open(place)
     except OpJouleError as error:
         return replace(run, why=str(error), status="unreadable")
-    found = replace(
-        run,
-        status=record.status,
-        compared=wording_of(record.contents).quantities.shown("compared"),
-    )
+    found = replace(run, status=record.status)
     try:
-        return replace(found, why="", result=read_result(place))
+        result = read_result(place)
+        compared = wording_of(record.contents).quantities_of(result).shown("compared")
+        return replace(found, why="", result=result, compared=compared)
     except OpJouleError as error:
         return replace(found, why=run.why or "; ".join(record.faults) or str(error))
 

@@ -125,6 +125,10 @@ class Quantities:
         """What the whole measurement is for: the first quantity of the answer."""
         return self.shown("headline")[0]
 
+    def without(self, group: str) -> Quantities:
+        """The table without what rests on a group."""
+        return Quantities(each for each in self if group not in each.rests_on)
+
     def resting_on(self, group: str) -> list[str]:
         """The keys of result.json that a fault of this group makes wrong."""
         return list(dict.fromkeys(each.top for each in self if group in each.rests_on))

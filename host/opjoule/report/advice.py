@@ -9,7 +9,6 @@ from typing import Any
 from opjoule.record.definition import Quantities
 from opjoule.report.quantities import is_quantity, quantity
 from opjoule.report.rounding import percent
-from opjoule.studies.wording import Wording
 from opjoule.units import Measured
 
 REMEDIES = {
@@ -57,13 +56,17 @@ def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[Lar
     return [LargestPart(*next(iter(each.items()))) for each in budgets if each]
 
 
-def remedies(result: Mapping[str, Any], wording: Wording) -> list[str]:
-    """What would make the result better, most useful first; empty without a budget."""
-    parts = largest_parts(result, wording.quantities)
-    lines = list(dict.fromkeys(REMEDIES[each.name].format(more=wording.more) for each in parts))
+def remedies(result: Mapping[str, Any], quantities: Quantities, more: str) -> list[str]:
+    """What would make the result better, most useful first; empty without a budget.
+
+    Args:
+        more: what to ask for who wants more of it measured, in the words of its study.
+    """
+    parts = largest_parts(result, quantities)
+    lines = list(dict.fromkeys(REMEDIES[each.name].format(more=more) for each in parts))
     if lines and "repeats" not in shares(result.get("budget")):
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U:
-        lines.append(f"more work ({wording.more}): the energy above idle is small against its uncertainty")
+        lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
     return lines

@@ -9,7 +9,6 @@ from typing import Any
 
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.definition import Quantities
-from opjoule.record.first_version import of_version
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from opjoule.report.quantities import quantity, rounded_quantity
@@ -167,17 +166,17 @@ def open_answer(record_dir: Path) -> Answer:
     Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
     record = RunRecord.open(record_dir)
-    quantities = wording_of(record.contents).quantities
+    wording = wording_of(record.contents)
     try:
         if record.intact("result.json").exists():
             result = read_result(record_dir)
-            return Answer(record, result, of_version(result["schema"]["version"], quantities))
+            return Answer(record, result, wording.quantities_of(result))
     except NewerSchema:
         raise
     except RecordFault as fault:
-        return Answer(record, {}, quantities, str(fault))
+        return Answer(record, {}, wording.quantities, str(fault))
     why = record.faults[0] if record.faults else "the run wrote no result.json"
-    return Answer(record, {}, quantities, why)
+    return Answer(record, {}, wording.quantities, why)
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:

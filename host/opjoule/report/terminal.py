@@ -127,7 +127,7 @@ def _print_limits(answer: Answer, console: Console) -> None:
     table = _plain_table()
     for largest in largest_parts(answer.result, answer.quantities)[:1]:
         _add(table, "largest uncertainty", str(largest))
-    for number, remedy in enumerate(remedies(answer.result, answer.wording)):
+    for number, remedy in enumerate(remedies(answer.result, answer.quantities, answer.wording.more)):
         _add(table, "to make it better" if number == 0 else "", remedy)
     console.print(table)
 

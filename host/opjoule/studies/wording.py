@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opjoule.record.definition import Quantities
+from opjoule.record.definition import PER_OPERATION, Quantities
+from opjoule.record.first_version import of_version
 
 
 @dataclass(frozen=True)
@@ -24,3 +25,11 @@ class Wording:
     longer: Callable[[Mapping[str, Any], float, float, float], str]
     """What to ask for where a run was too short; given run.json, how many times as long it has to be, its length [s],
     and its operations."""
+    always_counted: bool = True
+    """Its work is made of operations; if not, a result without any is not spoken of in terms of them."""
+
+    def quantities_of(self, result: Mapping[str, Any]) -> Quantities:
+        """What one of its results has, as result.json of that version means it."""
+        table = of_version(result["schema"]["version"], self.quantities)
+        counted = self.always_counted or (result.get("operations") or {}).get("value")
+        return table if counted else table.without(PER_OPERATION)

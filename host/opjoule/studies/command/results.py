@@ -25,7 +25,11 @@ _CHANGED: Final[dict[str, dict[str, Any]]] = {
         "compared": True,
         "rank": {"headline": FIRST, "budget": FIRST},
     },
-    "write_back_energy_j": {"headline": "of it after its end"},
+    "write_back_energy_j": {
+        "headline": "of it after its end",
+        "line": ("write-back", "above idle, {settle_s} from its end to rest"),
+        "column": "after its end",
+    },
 }
 
 QUANTITIES: Final = Quantities(
@@ -58,4 +62,5 @@ WORDING: Final = Wording(
     work=lambda run: shlex.join(_command(run)),
     more="a command that does more",
     longer=lambda run, times, run_s, operations: f"let it work {times:.2g} times as long",
+    always_counted=False,
 )
