@@ -119,20 +119,6 @@ def subtract(a: Measured, b: Measured) -> Measured:
     return add([a, b.scale(-1.0)])
 
 
-def multiply(a: Measured, b: Measured, unit: str) -> Measured:
-    """a * b for independent numbers."""
-    return Measured(a.value * b.value, math.hypot(a.u * b.value, b.u * a.value), unit)
-
-
-def divide(a: Measured, b: Measured, unit: str) -> Measured:
-    """a / b for independent numbers.
-
-    Raises: ZeroDivisionError: b is zero.
-    """
-    quotient = a.value / b.value
-    return Measured(quotient, math.hypot(a.u, quotient * b.u) / abs(b.value), unit)
-
-
 def from_json(entry: Mapping[str, Any]) -> Quantity:
     """The quantity that `to_json` wrote."""
     if entry.get("value") is None:

@@ -186,4 +186,3 @@ def test_every_profile_is_complete(name):
     profile = find_profile(name)
     assert profile.media
     assert profile.supply_voltage_v[0] < profile.supply_voltage_v[1]
-    assert profile.cpu_khz is None or profile.cpu_khz[0] < profile.cpu_khz[1]

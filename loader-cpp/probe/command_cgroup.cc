@@ -10,7 +10,6 @@
 
 #include "board/clock.h"
 #include "board/input_file.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
 
 namespace opjoule {
@@ -55,15 +54,13 @@ bool write_value(const std::string& path, const std::string& value) {
 
 }  // namespace
 
-Status CommandCgroup::make(pid_t pid) {
+void CommandCgroup::make(pid_t pid) {
   const std::string mounted = mount_point();
-  if (mounted.empty())
-    return {StatusCode::kUnsupported, "--cgroup: this kernel has no control groups of version 2"};
+  if (mounted.empty()) return;
   const std::string folder = mounted + own_group() + "/opjoule-" + std::to_string(pid);
-  if (::mkdir(folder.c_str(), 0755) != 0) return system_error("--cgroup: " + folder);
-  folder_ = folder;
-  if (write_value(folder_ + "/cgroup.procs", std::to_string(pid))) return Status::ok();
-  return system_error("--cgroup: " + folder_ + "/cgroup.procs");
+  if (::mkdir(folder.c_str(), 0755) != 0) return;
+  folder_ = folder;  // removed in the end, even if the command cannot be put into it
+  write_value(folder_ + "/cgroup.procs", std::to_string(pid));
 }
 
 void CommandCgroup::kill() const {

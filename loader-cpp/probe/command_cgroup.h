@@ -9,8 +9,6 @@
 
 #include <string>
 
-#include "loader/status.h"
-
 namespace opjoule {
 
 class CommandCgroup {
@@ -21,9 +19,9 @@ class CommandCgroup {
   CommandCgroup(const CommandCgroup&) = delete;
   CommandCgroup& operator=(const CommandCgroup&) = delete;
 
-  // Makes it below this process's own and puts `pid` into it. kUnsupported without cgroup v2;
-  // kBadInput where this user may not.
-  Status make(pid_t pid);
+  // Makes it below this process's own and puts `pid` into it; nothing is done without cgroup v2,
+  // or where this user may not (most may not but root).
+  void make(pid_t pid);
   // SIGKILL to every process in it; nothing where it was not made.
   void kill() const;
 

@@ -32,7 +32,6 @@ struct RunOptions {
   std::string pin;        // processors, as in 0,2-3; empty: all
   double silence_s = 20;  // 0: nobody has to write to stdin
   double kill_after_s = 10;
-  bool cgroup = false;
   std::vector<std::string> command;
 };
 

@@ -79,9 +79,6 @@ void add_run(CLI::App& app, RunOptions& options) {
                   "kill it with its group when it does not stop within so long")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
-  run->add_flag("--cgroup", options.cgroup,
-                "put it into a control group of its own: what leaves its process group ends with "
-                "it, too");
   run->add_option("command", options.command, "after --: the command and its arguments")
       ->required();
 }

@@ -140,8 +140,7 @@ Status Run::start() {
   ::sigprocmask(SIG_BLOCK, &heard, &settings.signals);
   signals_ = ::signalfd(-1, &heard, SFD_CLOEXEC);
   if (Status status = command_.start(settings); !status.is_ok()) return status;
-  if (options_.cgroup)
-    if (Status status = cgroup_.make(command_.pid()); !status.is_ok()) return status;
+  cgroup_.make(command_.pid());
   if (Status status = write_file("pid", std::to_string(command_.pid()) + " " + boot_id);
       !status.is_ok())
     return status;
@@ -199,10 +198,9 @@ int Run::wait() {
     }
   }
   if (const Status status = mark_phase("end"); !status.is_ok()) report_failure(status, kProbe);
-  // Told to end, it may have left others behind, which would hold its output open.
-  if (kill_at_ns_ != kNever) command_.kill();
+  // What it has left behind would be in the idle power; the command is still there to be counted.
+  command_.kill();
   cgroup_.kill();
-  // It is still there to be counted to its end.
   if (const Status status = tell("unwatch"); !status.is_ok()) report_failure(status, kProbe);
   const int status = command_.reap();
   if (const Status written = write_file("status", std::to_string(status)); !written.is_ok())

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 from pathlib import Path
 from typing import NoReturn
 
 from opjoule.cli.failures import one_line
+
+HELP_WIDTH = 80
 
 
 def positive(text: str) -> int:
@@ -54,7 +57,30 @@ def directory(text: str) -> Path:
 
 
 class Parser(argparse.ArgumentParser):
-    """A mistake is one line, as everywhere in this program."""
+    """A mistake is one line, as everywhere in this program; an epilog is printed as it is written."""
+
+    def __init__(
+        self, command: str = "", *, description: str, epilog: str = "", usage: str | None = None
+    ) -> None:
+        """Of `measure.py COMMAND`; of measure.py itself without one."""
+        super().__init__(
+            prog=f"measure.py {command}".strip(),
+            usage=usage,
+            description=textwrap.fill(description, HELP_WIDTH),
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+
+    def add_rig(self, about: str = "the rig's description") -> None:
+        """--rig."""
+        self.add_argument(
+            "--rig",
+            type=directory,
+            default=Path("rig.toml"),
+            metavar="FILE",
+            help=f"{about} (default: rig.toml)",
+        )
 
     def error(self, message: str) -> NoReturn:
         """Names the mistake and where to read on; exit status 2."""

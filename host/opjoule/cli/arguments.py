@@ -9,7 +9,6 @@ import argparse
 import json
 import sys
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NoReturn
 
 from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
@@ -114,13 +113,11 @@ def _unknown(word: str) -> NoReturn:
     sys.exit(2)
 
 
-def _record() -> argparse.ArgumentParser:
+def _record() -> Parser:
     parser = Parser(
-        prog="measure.py record",
+        "record",
         description="Records a meter's power trace, no board involved: power.parquet, gaps.parquet, run.json.",
         epilog="example:\n  host/measure.py record --meter serial:/dev/ttyACM0 --out runs/bench --seconds 60",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "--meter",
@@ -146,13 +143,11 @@ def _record() -> argparse.ArgumentParser:
     return parser
 
 
-def _import() -> argparse.ArgumentParser:
+def _import() -> Parser:
     parser = Parser(
-        prog="measure.py import",
+        "import",
         description="Makes a run record of a trace that another program recorded (PowerTool, PPK2, any CSV).",
         epilog="example:\n  host/measure.py import trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "file", type=directory, metavar="FILE", help="a CSV file; units are read from its header"
@@ -172,29 +167,20 @@ def _import() -> argparse.ArgumentParser:
     return parser
 
 
-def _init() -> argparse.ArgumentParser:
+def _init() -> Parser:
     parser = Parser(
-        prog="measure.py init",
+        "init",
         description="Writes rig.toml by asking: board, address, meter, media, sync pin.",
-        allow_abbrev=False,
     )
-    parser.add_argument(
-        "--rig",
-        type=directory,
-        default=Path("rig.toml"),
-        metavar="FILE",
-        help="file to write (default: rig.toml)",
-    )
+    parser.add_rig("file to write")
     return parser
 
 
-def _virtual_board() -> argparse.ArgumentParser:
+def _virtual_board() -> Parser:
     parser = Parser(
-        prog="measure.py virtual-board",
+        "virtual-board",
         description="A whole aarch64 Linux board under qemu, for trying the remote path without hardware.",
         epilog="measure on it with:\n  host/measure.py --db leveldb --device virtual --records 500 --operations 500",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "action", choices=("build", "start"), help="build: make and cache it; start: run it until Ctrl-C"
@@ -202,41 +188,26 @@ def _virtual_board() -> argparse.ArgumentParser:
     return parser
 
 
-def _restore() -> argparse.ArgumentParser:
+def _restore() -> Parser:
     parser = Parser(
-        prog="measure.py restore",
+        "restore",
         description="Puts a board back after a measurement that was cut off: a killed host, a lost link, a power cut.",
         epilog="example:\n  host/measure.py restore --device rpi4",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--device", required=True, metavar="NAME", help="the board, as rig.toml names it")
-    parser.add_argument(
-        "--rig",
-        type=directory,
-        default=Path("rig.toml"),
-        metavar="FILE",
-        help="the rig's description (default: rig.toml)",
-    )
+    parser.add_rig()
     parser.add_argument(
         "--out", type=directory, metavar="DIR", help="where its files go (default: runs/recovered)"
     )
     return parser
 
 
-def _doctor() -> argparse.ArgumentParser:
+def _doctor() -> Parser:
     parser = Parser(
-        prog="measure.py doctor",
+        "doctor",
         description="Checks programs, builds, rig.toml, meter and board, and says how to mend what is wrong.",
-        allow_abbrev=False,
     )
-    parser.add_argument(
-        "--rig",
-        type=directory,
-        default=Path("rig.toml"),
-        metavar="FILE",
-        help="the rig's description (default: rig.toml)",
-    )
+    parser.add_rig()
     parser.add_argument("--simulate", action="store_true", help="check the simulated rig too")
     parser.add_argument(
         "--pulses",
@@ -248,12 +219,11 @@ def _doctor() -> argparse.ArgumentParser:
     return parser
 
 
-def _report() -> argparse.ArgumentParser:
+def _report() -> Parser:
     parser = Parser(
-        prog="measure.py report",
+        "report",
         description="Prints the summary of a run record and rewrites its report.html. "
         "What a killed run has recorded is analysed first.",
-        allow_abbrev=False,
     )
     parser.add_argument(
         "record", type=directory, metavar="DIR", help="a run record, for example one under runs/"
@@ -261,14 +231,12 @@ def _report() -> argparse.ArgumentParser:
     return parser
 
 
-def _verify() -> argparse.ArgumentParser:
+def _verify() -> Parser:
     parser = Parser(
-        prog="measure.py verify",
+        "verify",
         description="Compares every file of a record, raw and derived, with the checksum that its run left, and names "
         "those that were changed or are missing. Exit status 0 if all are as they were, 4 if not.",
         epilog="example:\n  host/measure.py verify runs/*",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument(
         "records", type=directory, nargs="+", metavar="RECORD", help="a run record under runs/"

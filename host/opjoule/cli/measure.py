@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import secrets
@@ -170,7 +171,7 @@ def _tell_truth(plan: Plan, options: argparse.Namespace, directory: Path) -> Non
     """What the simulator knows, beside what was measured."""
     if not plan.simulated:
         return
-    from opjoule.twin.truth_line import truth_lines
+    from opjoule.twin.truth_line import truth_lines  # noqa: PLC0415  # only a simulated measurement loads the rig
 
     for line in truth_lines(directory):
         print(line, file=sys.stderr if options.json else sys.stdout)
@@ -197,7 +198,7 @@ def _open_rig(
     """The board, the meter's address and what run.json says of them; closed at the end."""
     disturbance = find_disturbance(options.disturb) if options.disturb else None
     if plan.profile.name == "virtual":
-        from opjoule.twin.virtual_rig import VirtualRig
+        from opjoule.twin.virtual_rig import VirtualRig  # noqa: PLC0415
 
         virtual = VirtualRig(
             plan.profile,
@@ -215,7 +216,7 @@ def _open_rig(
         return
     if rig is None:
         # Only a simulated measurement loads the simulated rig.
-        from opjoule.twin.rig import TwinRig
+        from opjoule.twin.rig import TwinRig  # noqa: PLC0415
 
         twin = TwinRig(
             plan.profile,
@@ -246,38 +247,14 @@ def _open_rig(
 
 def _run(asked: arguments.Asked) -> int:
     """Each command loads only what it needs."""
-    # ruff: noqa: PLC0415
-    if asked.command == "record":
-        from opjoule.cli.record import run_record
-
-        return run_record(asked.options)
-    if asked.command == "import":
-        from opjoule.cli.import_trace import run_import
-
-        return run_import(asked.options)
-    if asked.command == "doctor":
-        from opjoule.cli.doctor import run_doctor
-
-        return run_doctor(asked.options)
-    if asked.command == "restore":
-        from opjoule.cli.restore import run_restore
-
-        return run_restore(asked.options)
-    if asked.command == "virtual-board":
-        from opjoule.cli.virtual_board import run_virtual_board
-
-        return run_virtual_board(asked.options)
-    if asked.command == "init":
-        from opjoule.cli.init import run_init
-
-        return run_init(asked.options)
-    if asked.command == "verify":
-        from opjoule.cli.verify import run_verify
-
-        return run_verify(asked.options)
+    if asked.command == "measure":
+        return run_measure(asked.options)
     if asked.command == "report":
         return run_report(asked.options)
-    return run_measure(asked.options)
+    name = asked.command.replace("-", "_")
+    module = importlib.import_module(f"opjoule.cli.{'import_trace' if name == 'import' else name}")
+    status: int = getattr(module, f"run_{name}")(asked.options)
+    return status
 
 
 def run_report(options: argparse.Namespace) -> int:

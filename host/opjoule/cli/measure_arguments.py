@@ -34,14 +34,11 @@ other commands:
 """
 
 
-def measure_parser() -> argparse.ArgumentParser:
+def measure_parser() -> Parser:
     """The parser of the main job, which has no subcommand."""
     parser = Parser(
-        prog="measure.py",
         description="Measures what one database operation costs in joules on a single-board computer.",
         epilog=_MEASURE_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"OpJoule {opjoule.__version__}")
     parser.set_defaults(study="ycsb")
@@ -67,16 +64,14 @@ In COMMAND, {files} is the folder of the copied files, {storage} a new folder on
 """
 
 
-def command_parser() -> argparse.ArgumentParser:
+def command_parser() -> Parser:
     """The parser of `measure.py command`."""
     parser = Parser(
-        prog="measure.py command",
+        "command",
         usage="measure.py command --device NAME [options] -- COMMAND [ARGUMENT ...]",
         description="Measures what any program costs in joules on a single-board computer: as a whole, in each phase "
         "that it marks, and per operation that it marks.",
         epilog=_COMMAND_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.set_defaults(
         study="command", db=None, generator="loader", seconds=None, operations=None, no_harness=True
@@ -110,16 +105,14 @@ def command_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def again_parser() -> argparse.ArgumentParser:
+def again_parser() -> Parser:
     """The parser of `measure.py again`."""
     parser = Parser(
-        prog="measure.py again",
+        "again",
         description="Measures once more what a record's plan says, here or on another rig: the same study, board, "
         "medium, repeats and idle. Two records of one plan_sha256 did the same.",
         epilog="examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"
         "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
     )
     parser.set_defaults(
         study="again", simulate=False, storage=None, generator="loader", seconds=None, db=None, device=""

@@ -18,9 +18,7 @@ class Profile:
 
     name: str
     title: str
-    soc: str
     cores: int
-    memory_bytes: int
     architecture: str
     supply_voltage_v: tuple[float, float]
     """Lowest and highest supply voltage the board is specified for [V]."""
@@ -29,8 +27,6 @@ class Profile:
     sync: str
     """Carrier of the sync line, as the probe's --sync takes it."""
 
-    cpu_khz: tuple[int, int] | None = None
-    """Lowest and highest CPU frequency [kHz], where it is known."""
     temperature: str = "/sys/class/thermal/thermal_zone0/temp"
     """The board's file with the CPU temperature in thousandths of a degree."""
     temperature_limit_c: float = 80.0
@@ -72,11 +68,4 @@ def find_profile(name: str) -> Profile:
         raise BadInput(unknown("device", name, known_profiles()))
     data = tomllib.loads((_FOLDER / f"{name}.toml").read_text())
     low_v, high_v = data.pop("supply_voltage_v")
-    khz = data.pop("cpu_khz", None)
-    return Profile(
-        name=name,
-        supply_voltage_v=(low_v, high_v),
-        media=tuple(data.pop("media")),
-        cpu_khz=None if khz is None else (khz[0], khz[1]),
-        **data,
-    )
+    return Profile(name=name, supply_voltage_v=(low_v, high_v), media=tuple(data.pop("media")), **data)

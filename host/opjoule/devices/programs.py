@@ -19,13 +19,7 @@ _ARCHITECTURES = {
     "x86_64": "amd64",
 }
 LOADER, PROBE = "loader", "probe"
-_RECEIVE = """
-set -e
-cat > "$1.part"
-chmod 755 "$1.part"
-mv "$1.part" "$1"
-sha256sum "$1"
-"""
+_RECEIVE = (Path(__file__).parent / "receive_program.sh").read_text()
 
 
 @dataclass(frozen=True)

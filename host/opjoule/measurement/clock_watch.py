@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
@@ -21,7 +22,6 @@ class ClockWatch:
         self._file = file
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="clock-watch", daemon=True)
-        self.failures = 0
         self._error: OSError | None = None
 
     def start(self) -> None:
@@ -42,10 +42,8 @@ class ClockWatch:
     def _run(self) -> None:
         try:
             while not self._stop.is_set():
-                try:
+                with suppress(OpJouleError):
                     self._file.append(self._exchange())
-                except OpJouleError:
-                    self.failures += 1
                 self._stop.wait(PERIOD_S)
             self._file.close()
         except OSError as error:
