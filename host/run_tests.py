@@ -6,11 +6,13 @@ Uses the standard library alone; each part is an ordinary command that can be ru
 from __future__ import annotations
 
 import argparse
+import codecs
 import os
+import select
+import signal
 import subprocess
 import sys
 import time
-from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -22,7 +24,9 @@ import bootstrap
 from bootstrap import BUILD, ROOT
 
 VENV = ROOT / ".venv" / "bin"
-LAST_LINES = 40
+LAST_LINES, LAST_LETTERS = 40, 20_000
+SILENCE_LIMIT_S = 1500.0
+"""A command that says nothing for so long hangs, and is ended: no test and no compiler run takes half of it."""
 
 
 @dataclass(frozen=True)
@@ -157,16 +161,37 @@ def parts() -> list[Part]:
 
 
 def shown_while_running(command: tuple[str, ...], environment: dict[str, str]) -> tuple[int, list[str]]:
-    """Exit status of a command whose output is shown as it comes, and the last lines of that output."""
-    last: deque[str] = deque(maxlen=LAST_LINES)
+    """Exit status of a command whose output is shown as it comes, and the last lines of that output.
+
+    What a command has left behind is not waited for, though it may hold that output open.
+    """
+    decoder, said, heard_s = codecs.getincrementaldecoder("utf-8")("replace"), "", time.monotonic()
+    pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace"
+        command, cwd=ROOT, env=environment, stdout=pipe, stderr=subprocess.STDOUT, start_new_session=True
     ) as running:
         assert running.stdout
-        for line in running.stdout:
-            print(line, end="", flush=True)
-            last.append(line)
-    return running.returncode, list(last)
+        try:
+            while True:
+                ended = running.poll() is not None
+                if select.select([running.stdout], [], [], 0 if ended else 0.5)[0]:
+                    piece = os.read(running.stdout.fileno(), 1 << 16)
+                    text, heard_s = decoder.decode(piece), time.monotonic()
+                    print(text, end="", flush=True)
+                    said = (said + text)[-LAST_LETTERS:]
+                    if not piece:
+                        break
+                elif ended:
+                    break
+                elif time.monotonic() - heard_s > SILENCE_LIMIT_S:
+                    said += f"\nit said nothing for {SILENCE_LIMIT_S:g} s, and was ended\n"
+                    os.killpg(running.pid, signal.SIGKILL)
+                    break
+        except KeyboardInterrupt:
+            os.killpg(running.pid, signal.SIGINT)
+            running.wait(60)
+            raise
+    return running.returncode, said.splitlines(keepends=True)[-LAST_LINES:]
 
 
 def run_part(part: Part) -> Outcome:

@@ -1,6 +1,7 @@
 """What holds for every test."""
 
 import signal
+import threading
 
 import pytest
 from hypothesis import settings
@@ -28,3 +29,14 @@ def pytest_collection_modifyitems(config, items):
     steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
     if config.getoption("--again") and steady:
         raise pytest.UsageError("failed, and only end-to-end tests run again: " + ", ".join(steady[:20]))
+
+
+@pytest.fixture(autouse=True)
+def leaves_no_thread():
+    """Python waits at its end for every thread that is no daemon, for ever if need be."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        if not thread.daemon:
+            thread.join(10)
+            assert not thread.is_alive(), f"left a thread behind: {thread.name}"

@@ -97,7 +97,10 @@ class Sshd:
 
     def close(self) -> None:
         self._process.terminate()
-        self._process.wait()
+        try:
+            self._process.wait(60)
+        finally:
+            self._process.kill()
         self._log.close()
 
 
@@ -113,7 +116,7 @@ class Link:
         started = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(started,), daemon=True)
         self._thread.start()
-        started.wait()
+        assert started.wait(60), "the link does not start"
 
     def _run(self, started: threading.Event) -> None:
         asyncio.set_event_loop(self._loop)

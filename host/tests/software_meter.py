@@ -104,7 +104,7 @@ class SoftwareMeter:
 
     def __exit__(self, *_: object) -> None:
         os.write(self._wake_write, b"x")
-        self._thread.join()
+        self._thread.join(60)
         for descriptor in (self._wake_read, self._wake_write):
             os.close(descriptor)
 

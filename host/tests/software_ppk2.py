@@ -56,7 +56,7 @@ class SoftwarePpk2:
 
     def __exit__(self, *_):
         os.write(self._wake[1], b"x")
-        self._thread.join()
+        self._thread.join(60)
         for descriptor in self._wake:
             os.close(descriptor)
 

@@ -316,7 +316,7 @@ def test_a_killed_host_leaves_no_loader_running(sshd, tmp_path):
     loader = Path("/proc", pid_file.read_text().split()[0])
     assert loader.exists()
     host.send_signal(signal.SIGKILL)
-    host.wait()
+    host.wait(60)
     deadline_s = time.monotonic() + 120
     while loader.exists():
         assert time.monotonic() < deadline_s, "the loader still runs"

@@ -134,8 +134,8 @@ class LoopbackRig:
         return sum(path.stat().st_size for path in folder.glob(pattern))
 
     def close(self) -> None:
-        self._simulator.terminate()
-        self._simulator.wait()
+        self._simulator.kill()
+        self._simulator.wait(60)
         self.link.close()
         self.sshd.close()
 
@@ -212,7 +212,7 @@ def test_a_killed_host_leaves_a_true_partial_record_and_restore_fetches_the_rest
     rig.await_phase("idle-before")
     rig.await_operations()
     host.send_signal(signal.SIGKILL)
-    host.communicate()
+    host.communicate(timeout=60)
     record = rig.record()
     assert record["status"] == "partial"
     assert "result.json" not in [path.name for path in rig.out.iterdir()]

@@ -81,13 +81,15 @@ def test_a_command_that_ends_with_255_is_not_taken_for_a_lost_link(connection):
 def test_sessions_run_side_by_side(connection):
     outcomes = []
     threads = [
-        threading.Thread(target=lambda n=n: outcomes.append(connection.run(["echo", str(n)]).text().strip()))
+        threading.Thread(
+            target=lambda n=n: outcomes.append(connection.run(["echo", str(n)]).text().strip()), daemon=True
+        )
         for n in range(8)
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(120)
     assert sorted(outcomes) == [str(n) for n in range(8)]
 
 

@@ -272,7 +272,7 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     )  # a busy computer may take longer to start the report than the rest lasts
     while_it_runs = report(out)
     os.killpg(running.pid, signal.SIGKILL)
-    running.communicate()
+    running.communicate(timeout=60)
     assert while_it_runs.returncode == 2
     assert "still runs" in while_it_runs.stderr
     assert RunRecord.open(out).status == "partial"

@@ -204,7 +204,7 @@ def test_a_medium_of_the_board_that_is_full_in_mid_run_ends_it_and_is_cleared(ri
         _, said = host.communicate(timeout=LIMIT_S)
     finally:
         host.send_signal(signal.SIGTERM)
-        host.wait()
+        host.wait(LIMIT_S)
     assert host.returncode == 3, said
     assert "run-1 failed on the board: " in said and "No space left on device" in said
     assert "Traceback" not in said

@@ -142,7 +142,7 @@ def test_record_takes_rapl_and_states_its_cost(tmp_path):
         while not stop.wait(0.002):
             rapl.draw(20, 0.002)
 
-    drawing = threading.Thread(target=run)
+    drawing = threading.Thread(target=run, daemon=True)
     drawing.start()
     try:
         ended = subprocess.run(
@@ -165,7 +165,7 @@ def test_record_takes_rapl_and_states_its_cost(tmp_path):
         )
     finally:
         stop.set()
-        drawing.join()
+        drawing.join(60)
     assert ended.returncode == 0, ended.stderr
     run_json = json.loads((out / "run.json").read_text())
     assert any("its own cost" in note for note in run_json["found"]["meter"]["notes"])

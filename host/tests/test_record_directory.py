@@ -16,7 +16,7 @@ ARGV = ["--db", "leveldb", "--device", "rpi4", "--simulate"]
 
 def at_once(work):
     """What `work` gives in each of several threads that begin it together; None where it is refused."""
-    begin = threading.Barrier(AT_ONCE)
+    begin = threading.Barrier(AT_ONCE, timeout=60)
 
     def one(_):
         begin.wait()
@@ -30,7 +30,7 @@ def at_once(work):
 
 
 def test_directories_that_are_made_at_once_are_different_ones(tmp_path):
-    inside = threading.Barrier(AT_ONCE)
+    inside = threading.Barrier(AT_ONCE, timeout=60)
 
     def made():
         with made_directory(tmp_path / "runs" / "one") as directory:

@@ -276,7 +276,7 @@ class LiveLoad(threading.Thread):
         `held_s`: for so long from the start nothing of it arrives, then all at once; edges come from the start on, else
         only once they are measured.
         """
-        super().__init__()
+        super().__init__(daemon=True)
         self.fifo, self.length_s, self.held_s = fifo, length_s, held_s
         self.edges_ns, self.measured = [], threading.Event()
 
@@ -330,7 +330,7 @@ def test_a_live_input_is_measured_in_its_own_time(tmp_path, held_s):
     ) as rig:
         load.start()
         summary = rig.capture(running_for_1_s=load.measured)
-        load.join()
+        load.join(LIMIT_S)
         assert rig.process.wait(LIMIT_S) == 0
         assert "1 rows of the live input came after their time" in rig.process.stderr.read()
     truth, edges, cells = rig.truth(), read_edges(tmp_path), Cells.of(read_trace(tmp_path))

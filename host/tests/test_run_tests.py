@@ -1,5 +1,7 @@
 """`./test` runs what failed once more, alone, only where it depends on how busy the computer is, and says so."""
 
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -106,3 +108,34 @@ def test_a_file_that_cannot_be_imported_fails_the_first_time(tmp_path, monkeypat
 
 def test_of_the_parts_only_that_with_measurements_has_a_second_run():
     assert [part.name for part in run_tests.parts() if part.again] == ["host"]
+
+
+def test_what_a_test_leaves_behind_with_the_output_open_is_not_waited_for(tmp_path, monkeypatch, capfd):
+    left = "import subprocess, sys\np = subprocess.Popen(['sleep', '3600'])\nprint(p.pid)\nprint('done', flush=True)\n"
+    try:
+        status, out = run(Part("one", "", (script(tmp_path, left),)), monkeypatch, capfd)
+    finally:
+        os.kill(int(out.split("\n")[1]), signal.SIGKILL)
+    assert status == 0
+    assert "done\n-- one passed" in out
+
+
+def test_a_command_that_falls_silent_is_ended_and_fails(tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(run_tests, "SILENCE_LIMIT_S", 1.0)
+    silent = script(tmp_path, "import time\nprint('begun', flush=True)\ntime.sleep(3600)\n")
+    status, out = run(Part("one", "", (silent,)), monkeypatch, capfd)
+    assert status == 1
+    assert "begun\n\nit said nothing for 1 s, and was ended\nparts failed: one\n" in out
+
+
+LEAVES_A_THREAD = """
+import threading
+def test_leaves():
+    threading.Thread(target=threading.Event().wait, args=(30,)).start()
+"""
+
+
+def test_a_test_that_leaves_a_thread_which_keeps_the_process_from_ending_fails(tmp_path, monkeypatch, capfd):
+    status, out = run(host_part(tmp_path, leaves=LEAVES_A_THREAD), monkeypatch, capfd)
+    assert status == 1
+    assert "left a thread behind" in out

@@ -102,7 +102,7 @@ def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(
     feed.start()
     lines = []
     with feed.live.open() as live:
-        reader = threading.Thread(target=lambda: lines.extend(live.read().splitlines()))
+        reader = threading.Thread(target=lambda: lines.extend(live.read().splitlines()), daemon=True)
         reader.start()  # the feed waits for a reader once the pipe is full
         start_ns = time.monotonic_ns()
         rows = f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + SECOND_NS, 1.0, 0)}\n"
@@ -110,7 +110,7 @@ def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(
         os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS - MARGIN_NS // 2} 1\n".encode())
         feed.probe_ended()
         feed.stop()
-        reader.join()
+        reader.join(60)
     assert edges_in_order(lines) == 1
 
 
@@ -149,7 +149,7 @@ def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, mo
     for fifo in readings:
         monkeypatch.setattr(fifo, "lines", lambda fifo=fifo: read_and_sleep(fifo))
     lines = []
-    reader = threading.Thread(target=lambda: lines.extend(feed.live.read_text().splitlines()))
+    reader = threading.Thread(target=lambda: lines.extend(feed.live.read_text().splitlines()), daemon=True)
     reader.start()
     feed.start()
     deadline_s = time.monotonic() + 120
@@ -158,7 +158,7 @@ def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, mo
         time.sleep(0.01)
     feed.probe_ended()
     feed.stop()
-    reader.join()
+    reader.join(60)
     assert edges_in_order(lines) == 1
 
 
