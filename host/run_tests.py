@@ -222,7 +222,7 @@ def run_part(part: Part) -> Outcome:
 def building_virtual_board() -> Iterator[None]:
     """Builds the image of the virtual board beside the parts before its tests; those say what went wrong with it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host")}
-    command = [f"{VENV}/python", "-m", "opjoule.cli.measure", "virtual-board", "build"]
+    command = [f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "build"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet) as building:
         try:

@@ -57,7 +57,7 @@ def measure_once(folder: Path, sshd: Sshd, link: Link) -> float:
         while not meter.exists():
             time.sleep(0.01)
         (folder / "rig.toml").write_text(rig_toml(sshd, link.port, meter, folder / "storage"))
-        command = [sys.executable, "-m", "opjoule.cli.measure", "--db", "leveldb", "--device", "rpi4"]
+        command = [sys.executable, "-m", "opjoule.cli.start", "--db", "leveldb", "--device", "rpi4"]
         command += ["--rig", str(folder / "rig.toml"), "--out", str(folder / "out"), "--records", "1000"]
         command += [
             "--operations",

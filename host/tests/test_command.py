@@ -35,7 +35,7 @@ print("done", flush=True)
 
 def measure(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "opjoule.cli.measure", "command", *arguments],
+        [sys.executable, "-m", "opjoule.cli.start", "command", *arguments],
         env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
         capture_output=True,
         text=True,

@@ -75,7 +75,7 @@ class LoopbackRig:
         (folder / "rig.toml").write_text("\n".join(lines) + "\n")
 
     def measure(self, *options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "opjoule.cli.measure", "--device", "rpi4"]
+        command = [sys.executable, "-m", "opjoule.cli.start", "--device", "rpi4"]
         if "--db" not in options:
             command += ["--db", "leveldb"]
         command += [

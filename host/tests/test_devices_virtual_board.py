@@ -400,7 +400,7 @@ disk = "/home/rig/disk"
 OWN_RUN = """
 set -e
 cd /home/rig/opjoule
-PYTHONPATH=host python3 -m opjoule.cli.measure --db leveldb --device generic-linux --storage disk \\
+PYTHONPATH=host python3 -m opjoule.cli.start --db leveldb --device generic-linux --storage disk \\
   --rig /home/rig/rig.toml --out /home/rig/record --records 200 --operations 300 --idle 2 --no-harness --repeats 1 \\
   --no-signature --json
 """

@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
 
 
 def command(*arguments):
-    return [sys.executable, "-m", "opjoule.cli.measure", *map(str, arguments)]
+    return [sys.executable, "-m", "opjoule.cli.start", *map(str, arguments)]
 
 
 def environment():

@@ -29,7 +29,7 @@ def ycsb(tmp_path_factory):
 
 
 def measure(out, *options, path=None):
-    command = [sys.executable, "-m", "opjoule.cli.measure", "--generator", "ycsb", "--db", "leveldb"]
+    command = [sys.executable, "-m", "opjoule.cli.start", "--generator", "ycsb", "--db", "leveldb"]
     command += [
         "--device",
         "rpi4",

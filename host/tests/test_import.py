@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_one_plain_line(tmp_path, text, complaint):
 
 def command(*arguments):
     return subprocess.run(
-        [sys.executable, "-m", "opjoule.cli.measure", "import", *map(str, arguments)],
+        [sys.executable, "-m", "opjoule.cli.start", "import", *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -159,7 +159,7 @@ def test_the_command_makes_a_record_that_the_report_reads(tmp_path):
     again = command(path, "--out", out)
     assert again.returncode == 2 and "already holds" in again.stderr
     reported = subprocess.run(
-        [sys.executable, "-m", "opjoule.cli.measure", "report", str(out)],
+        [sys.executable, "-m", "opjoule.cli.start", "report", str(out)],
         capture_output=True,
         text=True,
         check=False,

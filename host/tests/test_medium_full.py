@@ -150,7 +150,7 @@ def test_a_recording_on_a_full_disk_is_told_and_stays(small):
         command = [
             sys.executable,
             "-m",
-            "opjoule.cli.measure",
+            "opjoule.cli.start",
             "record",
             "--meter",
             f"serial:{small / 'meter'}",

@@ -149,7 +149,7 @@ def test_record_takes_rapl_and_states_its_cost(tmp_path):
             [
                 sys.executable,
                 "-m",
-                "opjoule.cli.measure",
+                "opjoule.cli.start",
                 "record",
                 "--meter",
                 f"rapl:{tree}",

@@ -11,7 +11,7 @@ import pytest
 from rig_session import LIMIT_S, ROOT, rig_sim, write_profile
 from software_meter import SoftwareMeter, identity
 
-COMMAND = [sys.executable, "-m", "opjoule.cli.measure", "record"]
+COMMAND = [sys.executable, "-m", "opjoule.cli.start", "record"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "host")}
 
 

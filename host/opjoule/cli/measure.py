@@ -301,9 +301,3 @@ def main(argv: list[str]) -> int:
     """One command line; every failure is one line on stderr and its exit status."""
     asked = arguments.parse(argv)
     return told("measure.py", lambda: _run(asked))
-
-
-if __name__ == "__main__":
-    from opjoule.cli.start import main as start
-
-    sys.exit(start(sys.argv[1:]))
