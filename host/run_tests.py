@@ -114,8 +114,11 @@ def parts() -> list[Part]:
         ),
         Part(
             "loader",
-            "the loader under sanitizers",
-            sanitized_build("loader-cpp", "loader", "loader-tests"),
+            "the loader under sanitizers, and its builds for boards",
+            (
+                *sanitized_build("loader-cpp", "loader", "loader-tests"),
+                (str(ROOT / "loader-cpp/board-builds"),),
+            ),
         ),
         Part(
             "rig-sim",
@@ -134,7 +137,7 @@ def parts() -> list[Part]:
         Part(
             "host",
             "the host package, end to end through the simulated rig, and on a virtual board",
-            # Three at a time on two cores: much of it waits for simulated hardware. In order, the long ones come early.
+            # Three at a time on two cores: much of it waits for simulated hardware.
             (
                 (
                     f"{VENV}/pytest",

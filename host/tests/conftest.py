@@ -23,9 +23,19 @@ def pytest_addoption(parser):
     )
 
 
+LONG_FIRST = [
+    f"test_{name}.py"
+    for name in ("devices_virtual_board", "devices_virtual_measurement", "end_to_end", "devices_measurement",
+                 "medium_full", "devices_virtual_clock_and_pins", "generator_ycsb", "settle_end_to_end")
+]  # fmt: skip
+"""A file is one process's work: a long one that begins last is waited for by all others."""
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Refuses a second run of what does not depend on how busy the computer is."""
+    """Long files first; refuses a second run of what does not depend on how busy the computer is."""
+    long = {name: place for place, name in enumerate(LONG_FIRST)}
+    items.sort(key=lambda item: long.get(item.path.name, len(long)))
     steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
     if config.getoption("--again") and steady:
         raise pytest.UsageError("failed, and only end-to-end tests run again: " + ", ".join(steady[:20]))
