@@ -179,7 +179,7 @@ def record(
     *options: str,
     voltage_v: float = 5.04,
     source_ohm: float = 0.0,
-    end_s: float = 10.0,
+    end_s: float = 5.0,
     settings: SensorSettings | None = None,
     firmware: Path = FIRMWARE,
     limit_s: float = LIMIT_S,

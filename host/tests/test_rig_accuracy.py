@@ -15,9 +15,9 @@ from rig_session import PERFECT_SENSOR, record
 
 pytestmark = pytest.mark.rig
 
-SECONDS = 10.0
+SECONDS = 5.0
 # Lengths of 1 s and more, in no simple relation to the profiles' periods.
-EDGES_S = [0.217 + 1.093 * index for index in range(9)]
+EDGES_S = [0.217 + 1.093 * index for index in range(5)]
 
 
 def constant():

@@ -22,9 +22,9 @@ EDGE_LIMIT_S = 20e-6
 
 
 def many_edges():
-    """About 300 edges, 5 to 60 ms apart."""
+    """About 150 edges, 5 to 60 ms apart."""
     chance, at_s, edges = random.Random(1), 0.2, []
-    while at_s < 9.8:
+    while at_s < 4.8:
         edges.append(round(at_s, 7))
         at_s += chance.uniform(0.005, 0.06)
     return edges
@@ -54,8 +54,8 @@ def test_no_value_is_taken_twice_however_slow_the_chip(tmp_path, chip_ppm, board
     rig = run(tmp_path, "bursts", EDGES_S, *options)
     for channel in ("shunt", "bus"):
         assert rig.truth["sensor"][channel]["read_twice"] == 0
-    assert rig.summary.samples > 6800
-    assert rig.truth["sensor"]["shunt"]["missed"] > 1000
+    assert rig.summary.samples > 3400
+    assert rig.truth["sensor"]["shunt"]["missed"] > 500
     assert rig.summary.losses.faults == {}
     assert rig.summary.losses.link["lost_frames"] == 0
 
@@ -100,9 +100,9 @@ def test_without_settings_the_host_asks_for_what_the_library_can_do(tmp_path):
 
 
 def test_a_sensor_that_stops_answering_is_a_fault_and_a_gap(tmp_path):
-    rig = run(tmp_path, "constant", EDGES_S, "--sensor-fail-at", "6")
+    rig = run(tmp_path, "constant", EDGES_S, "--sensor-fail-at", "3")
     assert rig.summary.losses.faults["i2c_nack"] > 10
-    assert rig.trace.meter_ns[rig.trace.good][-1] * 1e-9 < 6.5
+    assert rig.trace.meter_ns[rig.trace.good][-1] * 1e-9 < 3.5
 
 
 def test_more_than_one_sensor_is_refused(tmp_path):
