@@ -76,15 +76,15 @@ def _operations(columns: list[str]) -> dict[str, Any]:
 
 
 def _system(columns: Container[str]) -> list[dict[str, Any]]:
-    """Processor and medium: of the board where it was measured, of the loader alone on a simulated board."""
+    """Processor and medium: of the board where it was measured, of the workload alone on a simulated board of before."""
     whole_board = "board_cores" in columns
-    of = "" if whole_board else "loader: "
+    of = "" if whole_board else "workload: "
     cores, core_values = [], []
     if whole_board:
         cores.append(_series("board_cores", "board", "--cpu"))
         core_values.append(_value("board_cores", "CPU", "cores", 2))
-    cores.append(_series("process_cores", "loader", "--kind-1"))
-    core_values.append(_value("process_cores", "CPU of the loader", "cores", 2))
+    cores.append(_series("process_cores", "workload", "--kind-1"))
+    core_values.append(_value("process_cores", "CPU of the workload", "cores", 2))
     cpu = {"title": "busy cores", "key": True, "series": cores, "readout": core_values}
     disk = {
         "title": "I/O, MB/s",
