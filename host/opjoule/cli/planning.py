@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     profile = find_profile(options.device)
     simulated = options.simulate or profile.name == "virtual"
     return Plan(
-        study=_command(options) if options.study == "command" else _ycsb(options),
+        study=_STUDIES[options.study].asked(options),
         profile=profile,
         medium=profile.medium(options.storage),
         idle_s=(SIMULATED_IDLE_S if simulated else IDLE_S) if options.idle is None else options.idle,
@@ -74,11 +74,7 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
     try:
         contents = json.loads(path.read_text())
         entry = contents.get("plan", contents)
-        study: Study
-        if entry["study"]["name"] == CommandStudy.name:
-            study = CommandStudy.from_json(entry["study"])
-        else:
-            study = YcsbStudy.from_json(entry["study"], ROOT / "build" / "workloads", ROOT / "build" / "ycsb")
+        study = _STUDIES[entry["study"]["name"]].written(entry["study"])
         return Plan.from_json(entry, study, {**asked, "study": study.name, "db": study.engine or None})
     except OSError as error:
         raise BadInput(
@@ -133,6 +129,26 @@ def _command(options: argparse.Namespace) -> CommandStudy:
     folder = own if own.is_dir() else Path(options.folder)
     study = CommandStudy.of_folder(folder, ROOT / MARKS, options.command)
     return replace(study, files=(*study.files, *options.file), before=options.before or "")
+
+
+def _written_ycsb(entry: Mapping[str, Any]) -> YcsbStudy:
+    return YcsbStudy.from_json(entry, ROOT / "build" / "workloads", ROOT / "build" / "ycsb")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """How a kind of study is made."""
+
+    asked: Callable[[argparse.Namespace], Study]
+    """Of the command line."""
+    written: Callable[[Mapping[str, Any]], Study]
+    """Of a plan's JSON."""
+
+
+_STUDIES: Mapping[str, _Kind] = {
+    YcsbStudy.name: _Kind(_ycsb, _written_ycsb),
+    CommandStudy.name: _Kind(_command, CommandStudy.from_json),
+}
 
 
 def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
 from typing import Any
 
 from opjoule.report.answer import Answer
@@ -30,7 +29,7 @@ def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
             }
         )
     if "system" in timeline.tracks:
-        made += _system(timeline.tracks["system"].mean)
+        made += _system()
     return made
 
 
@@ -75,36 +74,38 @@ def _operations(columns: list[str]) -> dict[str, Any]:
     }
 
 
-def _system(columns: Container[str]) -> list[dict[str, Any]]:
-    """Processor and medium: of the board where it was measured, of the workload alone on a simulated board of before."""
-    whole_board = "board_cores" in columns
-    of = "" if whole_board else "workload: "
-    cores, core_values = [], []
-    if whole_board:
-        cores.append(_series("board_cores", "board", "--cpu"))
-        core_values.append(_value("board_cores", "CPU", "cores", 2))
-    cores.append(_series("process_cores", "workload", "--kind-1"))
-    core_values.append(_value("process_cores", "CPU of the workload", "cores", 2))
-    cpu = {"title": "busy cores", "key": True, "series": cores, "readout": core_values}
+def _system() -> list[dict[str, Any]]:
+    """Processor, medium and dirty pages, of the board and of the workload on it."""
+    cpu = {
+        "title": "busy cores",
+        "key": True,
+        "series": [
+            _series("board_cores", "board", "--cpu"),
+            _series("process_cores", "workload", "--kind-1"),
+        ],
+        "readout": [
+            _value("board_cores", "CPU", "cores", 2),
+            _value("process_cores", "CPU of the workload", "cores", 2),
+        ],
+    }
     disk = {
         "title": "I/O, MB/s",
         "key": True,
         "series": [
-            _series("written_mb_per_s", f"{of}written", "--written"),
-            _series("read_mb_per_s", f"{of}read", "--read"),
+            _series("written_mb_per_s", "written", "--written"),
+            _series("read_mb_per_s", "read", "--read"),
         ],
         "readout": [
             _value("written_mb_per_s", "disk written", "MB/s", 1),
             _value("read_mb_per_s", "disk read", "MB/s", 1),
         ],
     }
-    made = [cpu, disk]
-    if "dirty_mb" in columns:
-        dirty = [_series("dirty_mb", "dirty pages", "--dirty")]
-        made.append(
-            {"title": "dirty, MB", "series": dirty, "readout": [_value("dirty_mb", "dirty pages", "MB", 1)]}
-        )
-    return [{"track": "system", "height": 110, "from_zero": True, **panel} for panel in made]
+    dirty = {
+        "title": "dirty, MB",
+        "series": [_series("dirty_mb", "dirty pages", "--dirty")],
+        "readout": [_value("dirty_mb", "dirty pages", "MB", 1)],
+    }
+    return [{"track": "system", "height": 110, "from_zero": True, **panel} for panel in (cpu, disk, dirty)]
 
 
 def _series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
