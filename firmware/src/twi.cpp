@@ -29,8 +29,8 @@ constexpr uint32_t kTimeoutTicks = 2000 * kTicksPerUs;  // the longest transfer 
 constexpr uint16_t kLookDelayTicks = 10;
 constexpr uint16_t kEndDelayTicks = 13;
 
-// Where a transfer stands: what the bus is doing now. A START has no phase of its own: it takes but
-// one bit, and is waited for.
+// Where a transfer stands: what the bus is doing now. A START has no phase of its own: it takes
+// one bit, and the code waits for it.
 enum class Phase : uint8_t {
   address_to_write,
   pointer,

@@ -50,7 +50,7 @@ def voltage(text: str) -> float:
 
 
 def directory(text: str) -> Path:
-    """A name for a directory or file; the empty one would be the folder one stands in."""
+    """A name for a directory or file; an empty one would mean the current folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("is empty: give a name, for example runs/bench")
     return Path(text)

@@ -91,7 +91,7 @@ def parse(argv: list[str]) -> Asked:
 
 
 def _look_ahead(options: argparse.Namespace) -> None:
-    """What set-up has to know of a plan that is read later; a mistake in it is told then."""
+    """What set-up has to know of a plan that is read in full later; mistakes in it are reported then."""
     path = options.plan / "run.json" if options.plan.is_dir() else options.plan
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))

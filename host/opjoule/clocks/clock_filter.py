@@ -23,7 +23,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Series:
-    """What was seen when; arrays of shape (m,) but for the steps."""
+    """What was seen when; arrays of shape (m,), except the steps."""
 
     steps_s: Float64Array
     """From each time to the next, shape (m - 1,)."""

@@ -11,9 +11,9 @@ import numpy.typing as npt
 from opjoule.clocks.clock_map import Float64Array, Int64Array
 
 OUTLIER: Final = 5.0
-"""Pairs farther from their neighbours than so many typical distances are left out."""
+"""Pairs farther from their neighbours than this many typical distances are left out."""
 PAUSE: Final = 10.0
-"""Pairs farther apart than so many typical steps are no neighbours."""
+"""Pairs farther apart than this many typical steps are no neighbours."""
 NEIGHBOURS: Final = 4
 """Pairs on either side that a pair is compared with."""
 END_SLACK: Final = 3.0

@@ -39,7 +39,7 @@ class Edges:
 
     @classmethod
     def of(cls, ns: Int64Array, level: npt.NDArray[np.int8]) -> Edges:
-        """Sorts, and drops what stands there twice."""
+        """Sorts the edges by time and drops duplicates; `ns` and `level` have shape (n,)."""
         order = np.argsort(ns, kind="stable")
         ordered_ns, ordered_level = ns[order], level[order]
         new = np.ones(ns.size, np.bool_)

@@ -29,7 +29,7 @@ MEMORY: Final = 32
 MEMORY_NS: Final = 60_000_000_000
 """None older than this: over a long pause a clock that wanders does not run straight."""
 FEWEST: Final = 4
-"""But so many, however old."""
+"""But this many, however old."""
 RATE_SLACK: Final = 1e-6
 DRIFT_PER_S: Final = 2e-7
 """The rate may change by so much in a second: twice that of 30 ppm of warm-up in its first minutes."""
@@ -42,9 +42,9 @@ SLEW_MIN: Final = 100e-6
 SLEW_SEEN_S: Final = 20.0
 """A change of rate is looked for within this time of the last pair: later, a stretch is too often alike by accident."""
 TRUSTED: Final = 12
-"""A track of so many pairs that finds no more is looked for nearby; a shorter one was an accident."""
+"""A track of this many pairs that finds no more is looked for nearby; a shorter one was an accident."""
 LOST_MAX: Final = 24
-"""A track that matches fewer than a quarter of so many edges at its start was an accident."""
+"""A track that matches fewer than a quarter of this many edges at its start was an accident."""
 
 
 class EdgeTrack(NamedTuple):

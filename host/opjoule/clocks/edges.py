@@ -36,7 +36,7 @@ BEGINS: Final = 100
 RIVAL_BEGINS: Final = 20
 """Places from which another match is looked for, once there is one."""
 ACCIDENTS_MAX: Final = 1e-3
-"""A match of which so many are to be expected between two unrelated lists is none."""
+"""A match is not believed where two unrelated lists would be expected to have this many."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,9 @@ def match_edges(
 
     Missing, spurious and duplicated edges on either side are left over; an inverting input is recognised.
 
+    Args:
+        source_ns: times of one clock's edges, shape (n,), in any order; `source_level` their levels, 0 or 1.
+        target_ns: those of the other clock, shape (m,), with `target_level`.
     Raises: AlignmentError: no match, or more than one.
     """
     source, target = Edges.of(source_ns, source_level), Edges.of(target_ns, target_level)

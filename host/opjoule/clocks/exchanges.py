@@ -20,7 +20,7 @@ from opjoule.errors import AlignmentError
 
 EXCHANGES_MIN: Final = 3
 PARTS_MAX: Final = 240
-"""The run is cut into at most so many parts of equal length."""
+"""The run is cut into at most this many parts of equal length."""
 EXCHANGES_A_PART: Final = 20
 """So many exchanges, and one of them is among the fastest."""
 STAMP_U_NS: Final = 1000.0

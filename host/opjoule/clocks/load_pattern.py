@@ -16,7 +16,7 @@ TAPS: Final = {5: 0x12, 6: 0x21, 7: 0x41, 8: 0x8E, 9: 0x108, 10: 0x204, 11: 0x40
 
 
 def maximal_sequence(order: int, start: int = 1) -> npt.NDArray[np.int8]:
-    """One period of a maximal-length sequence, 2^order - 1 chips of 0 or 1.
+    """One period of a maximal-length sequence: chips of 0 or 1, shape (2^order - 1,).
 
     Args:
         start: first state of the register, 1 to 2^order - 1: another start is a rotated sequence.
@@ -30,7 +30,7 @@ def maximal_sequence(order: int, start: int = 1) -> npt.NDArray[np.int8]:
 
 
 def signature_chips(number: int, order: int = 8) -> npt.NDArray[np.int8]:
-    """Chips of one of a family of sequences that hardly resemble each other, by its number.
+    """One of a family of sequences that hardly resemble each other, by its number: chips, shape (2^order - 1,).
 
     Each pattern of a run takes a number of its own, so that its place in the trace is the only one.
     Source: Gold, IEEE Trans. Inf. Theory 13, 619 (1967), here with a sequence and its own reverse.
@@ -55,7 +55,7 @@ class LoadPattern:
 
     @classmethod
     def of_chips(cls, chips: npt.NDArray[np.int8], chip_ns: int, start_ns: int) -> LoadPattern:
-        """The pattern that plays chips of equal length, 1 for busy."""
+        """The pattern that plays chips of equal length, shape (n,), 1 for busy."""
         steps = np.diff(np.concatenate([[0], chips, [0]]))
         return cls((start_ns + chip_ns * np.flatnonzero(steps)).astype(np.int64))
 

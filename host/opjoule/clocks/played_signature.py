@@ -19,7 +19,7 @@ CHIP_MS: Final = 20
 """Length of a chip for a meter that samples at least every 5 ms; 255 chips are 5.1 s."""
 CHIP_MS_MAX: Final = 400
 SAMPLES_A_CHIP: Final = STEPS_A_CHIP
-"""A slower meter gets longer chips, so that each has so many samples."""
+"""A slower meter gets longer chips, so that each has this many samples."""
 
 
 def chip_ms(period_ns: int) -> int:

@@ -29,7 +29,7 @@ SCAN_STEPS: Final = 8
 ROUNDS: Final = 12
 SETTLED_S: Final = 2e-7
 HUBER: Final = 2.0
-"""Samples farther from the model than so many typical distances weigh less."""
+"""Samples farther from the model than this many typical distances weigh less."""
 FIRST_LAG_S: Final = 1e-4
 LAG_MAX_S: Final = 1e-3
 """A supply that follows its load more slowly than this cannot be told from a late board."""

@@ -27,13 +27,13 @@ WANDERS: Final = 10.0 ** np.arange(-20.0, -6.9, 0.5)
 USUAL_WANDER: Final = 1e-14
 """Stronger walks need evidence: their prior falls off by a standard deviation each decade."""
 PRIOR_SCATTER: Final = 4.0
-"""The stated uncertainties count as much as so many comparisons that scatter as they say."""
+"""The stated uncertainties weigh as much as this many comparisons that scatter as stated."""
 WEIGHT_MIN: Final = 0.005
 GAP: Final = 4.0
-"""Comparisons farther apart than so many typical distances leave a gap, in which knots may lie."""
+"""Comparisons farther apart than this many typical distances leave a gap, in which knots may lie."""
 GAP_POINTS: Final = 7
 LAG_MIN_S: Final = 16.0
-"""Gaps from here on are told by the changes of rate that were seen over times up to as long."""
+"""For gaps of at least this length the walk is taken from the changes of rate seen over times up to as long."""
 LAGS_IN_SPAN: Final = 4.0
 """Longer lags than this part of the whole are too few to tell."""
 KNOT_TOLERANCE: Final = 0.25
@@ -172,8 +172,8 @@ def _solve(series: Series, walks: Float64Array) -> _Solved:
 def _slow_walks(time_s: Float64Array, rate: Float64Array, u_rate: Float64Array) -> dict[float, float]:
     """Lag [s] -> the walk that the rates at such a distance show [ns^2/s^3].
 
-    What a clock does from second to second foretells little of what it does in minutes: air that is conditioned, a
-    board that warms up. Where nothing is seen for long the changes seen over times up to as long count.
+    What a clock does from second to second says little of what it does in minutes, as air conditioning comes on or a
+    board warms up. Where nothing is seen for long, the changes seen over times up to as long count.
     """
     found: dict[float, float] = {}
     lag_s, span_s = LAG_MIN_S, float(time_s[-1] - time_s[0])

@@ -36,7 +36,7 @@ def known_databases() -> tuple[Database, ...]:
 
 
 def is_server(name: str) -> bool:
-    """Whether the database of this name is a server of its own; False for a name that is none."""
+    """Whether the database of this name is a server of its own; False for an unknown name."""
     return any(database.is_server for database in _DATABASES if database.name == name)
 
 

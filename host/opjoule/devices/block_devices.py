@@ -11,7 +11,7 @@ Answers = dict[str, list[list[str]]]
 
 
 def device_number(told: str) -> str:
-    """MAJOR:MINOR in decimal; empty for what is none.
+    """MAJOR:MINOR in decimal; empty for what is no block device.
 
     Args:
         told: MAJOR:MINOR with parts like 179 or 0xb3, or a file's st_dev as one decimal number. coreutils before 9.0

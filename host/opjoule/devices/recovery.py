@@ -57,7 +57,7 @@ def _recover(
 
 
 def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
-    """Undoes all that stands in the board's journal, last change first; what was and what could not be undone."""
+    """Undoes all of the board's journal, the last change first; returns what was undone and what could not be."""
     if board.rights == "none":
         return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
     outcomes = run_as_root(shell, board.rights, restore_script(journal))

@@ -52,7 +52,7 @@ class SshConnection:
         Args:
             target: [user@]host as ssh takes it, an alias of the user's ssh_config, or ssh://user@host:port.
             options: further ssh options, for example ["-p", "2222"].
-        Raises: LinkFault: with the line that ssh itself gives. BadInput: a target that is none.
+        Raises: LinkFault: with ssh's own message. BadInput: not a target for ssh.
         """
         if not target or target.startswith("-") or any(character.isspace() for character in target):
             raise BadInput(f"'{target}' is not an ssh destination; write connection = \"ssh:user@host\"")

@@ -50,7 +50,7 @@ class StepIntegral:
         return np.asarray(whole + (rest + (end_inside - start_inside)), np.float64)
 
     def cell_at(self, time_ns: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        """Index of the cell that holds each time."""
+        """Index of the cell that holds each time, in the shape of `time_ns`."""
         cell = np.searchsorted(self.bounds_ns, np.asarray(time_ns, np.int64), side="right") - 1
         return np.clip(cell, 0, self.values.size - 1)
 

@@ -22,7 +22,7 @@ from opjoule.trace.power_trace import Float64Array
 from opjoule.trace.supply_line import SupplyLine
 
 READINGS_MIN: Final = 64
-"""A window with fewer readings takes their spread from so many around it."""
+"""A window with fewer readings takes their spread from this many around it."""
 SURE_WEIGHT: Final = 0.25
 """A reading whose current is known worse than this carries nothing in the line, nor here."""
 RIPPLE_U_V: Final = 0.018
@@ -31,7 +31,7 @@ RIPPLE_U_V: Final = 0.018
 
 @dataclass(frozen=True)
 class VoltageDoubt:
-    """Of one window; independent parts but for the resistance, which all windows of a trace share."""
+    """Of one window; independent parts except for the resistance, which all windows of a trace share."""
 
     spread_u_j: float
     """Standard uncertainty [J] from the readings' spread about the line, and from currents that moved too fast."""

@@ -19,7 +19,7 @@ BLOCK_SAMPLES: Final = 64
 NOISE_SAMPLES: Final = 16
 """Length of the stretches that tell the noise of a constant current or voltage."""
 SAMPLES_MIN: Final = 4 * BLOCK_SAMPLES
-"""A shorter window takes its statistics from so many samples around it."""
+"""A shorter window takes its statistics from this many samples around it."""
 SLOT_PERIODS: Final = 1.3
 """Two samples farther apart than this have a stretch between them that was not converted."""
 SQRT12: Final = math.sqrt(12.0)

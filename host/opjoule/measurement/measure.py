@@ -57,7 +57,7 @@ def measure(
         meter_address: as open_meter() takes it.
         found: what is known of the rig beforehand, for run.json.
         supply: what lies between supply and board.
-        warnings: lines that stand above the figures.
+        warnings: lines to be shown above the figures.
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """

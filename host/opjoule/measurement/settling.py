@@ -56,7 +56,7 @@ class Settling:
         Args:
             pending_write_bytes: asks the board.
             check: raises what ends the measurement.
-            show: is told the seconds waited so far.
+            show: called with the seconds waited so far.
         """
         self._pending_write_bytes = pending_write_bytes
         self._history = history

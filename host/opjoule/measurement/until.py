@@ -17,7 +17,7 @@ _FLUSHED_S: Final = 1.5
 
 
 class Until:
-    """Decides after each repeat; why it ended stands in run.json under `until_u`."""
+    """Decides after each repeat; why it ended is in run.json under `until_u`."""
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from opjoule.meters.interface import GapEvent, Losses, MeterEvent, MeterIdentity
 from opjoule.trace.power_trace import Gap
 
 WHOLE_MAX: Final = 2
-"""A poll so late that more whole periods lie in it is told as a gap, though its energy is known."""
+"""A poll that is later than this many periods is reported as a gap, although its energy is known."""
 ON_BOARD: Final = (
     "runs on the board itself: its own cost is in the trace (losses.link.poll_cpu_us in run.json)"
 )

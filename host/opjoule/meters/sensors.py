@@ -14,7 +14,7 @@ _MANY = SensorSettings(mode=Mode.PAIRS, shunt_adc=10, bus_adc=10)
 
 
 def default_settings(board: int, chip: Chip, sensors: int = 1) -> SensorSettings:
-    """What a board's firmware does best with so many sensors.
+    """What a board's firmware does best with this many sensors.
 
     One: shunt only with interleaved bus. More: shunt+bus, as fast as the bus has time for all. On an Arduino board:
     what the library can do.

@@ -18,7 +18,7 @@ ANSWER_LIMIT_S = 15.0
 RETRY_PERIOD_S = 0.5
 """Of each command while no answer comes: a command or its answer may have been lost on the line."""
 GATHER_S = 0.01
-"""Bytes are gathered so long before they are decoded, unless a time stamp hangs on them."""
+"""How long bytes are gathered before they are decoded; an answer that is time-stamped is not kept waiting."""
 
 Handler = Callable[[Message, int], None]
 

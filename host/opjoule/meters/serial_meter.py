@@ -156,8 +156,8 @@ class SerialMeter:
         return self._handed_out()
 
     def clock_exchange(self) -> None:
-        """Begins a round trip, unless the meter was reset; read() says of a line that has closed, after all that
-        came before."""
+        """Begins a round trip, unless the meter was reset or the line has closed: read() reports that, after the
+        events before it."""
         link, _ = self._opened()
         if self._reset is not None or self._input_ended:
             return

@@ -101,7 +101,7 @@ def _number(key: str, text: str) -> float:
 def setting_changes(options: dict[str, str]) -> dict[str, Any]:
     """What was asked for, by the names of SensorSettings; the rest is left to what suits board and chip.
 
-    Raises: BadInput: a value that there is not.
+    Raises: BadInput: there is no such value.
     """
     changes: dict[str, Any] = {}
     for key, text in options.items():

@@ -107,7 +107,7 @@ def marked_operations(events: pa.Table) -> OperationTable:
 
 
 def without_operations(events: pa.Table) -> pa.Table:
-    """The events but for marked operations, which have a table of their own."""
+    """The events without marked operations, which have a table of their own."""
     return events.filter(pc.not_equal(events["event"], OPERATION))
 
 

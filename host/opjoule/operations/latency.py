@@ -27,7 +27,7 @@ class Latency:
 
 
 def latency_s(duration_ns: npt.NDArray[np.int64]) -> Latency | None:
-    """Latency of the operations with these durations; None without any."""
+    """Latency of the operations with these durations, shape (n,); None for n = 0."""
     if not duration_ns.size:
         return None
     return Latency(

@@ -39,7 +39,7 @@ class OperationTable:
         return int(self.board_ns.size)
 
     def select(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.intp] | slice) -> OperationTable:
-        """The table of some rows."""
+        """Some of the rows: a mask of shape (n,), their indices, or a slice."""
         return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
     def of_kind(self, name: str) -> npt.NDArray[np.bool_]:

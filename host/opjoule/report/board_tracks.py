@@ -15,7 +15,7 @@ from opjoule.record.phases import Role, phase_from_json
 from opjoule.report.packing import Floats
 from opjoule.report.tracks import Track, counted_track
 
-RATE_BINS = 20_000  # at most so many bins of the operation rate over the whole record
+RATE_BINS = 20_000  # at most this many bins of the operation rate over the whole record
 RATE_COUNT = 20  # operations a bin on average, so that a rate does not drown in counting noise
 RATE_WIDTHS_S = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
 EVENT_KINDS = ("flush", "compaction", "checkpoint", "sync")
@@ -92,7 +92,7 @@ def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
 
 
 def merged(start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
-    """The union of stretches as stretches that do not overlap, in order of time."""
+    """The union of n stretches, starts and ends of shape (n,), as m <= n that do not overlap, in order of time."""
     order = np.argsort(start_s, kind="stable")
     start_s, reach_s = start_s[order], np.maximum.accumulate(end_s[order])
     begins = np.concatenate(([True], start_s[1:] > reach_s[:-1]))

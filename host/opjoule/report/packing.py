@@ -38,7 +38,7 @@ def pack_values(values: Floats) -> dict[str, Any]:
 
 
 def pack_times(times_s: Floats) -> dict[str, Any]:
-    """Pack rising times [s] to whole microseconds; no two neighbours may be more than 2^32 us (71 minutes) apart.
+    """Packs rising times [s], shape (n,), to whole microseconds; neighbours are at most 2^32 us (71 minutes) apart.
 
     Returns: {"offset" [s], "n", "data"}.
     Raises: ValueError: times that fall or jump too far.

@@ -153,7 +153,7 @@ def _field_title(field: str) -> str:
 
 
 def _reason_of_all(entries: Iterable[Mapping[str, Any]], field: str) -> str | None:
-    """Why a field is missing from every entry, where that is one reason: it is then said once."""
+    """Why a field is missing from every entry, where that is one reason: it is then given once."""
     found = [_fields(entry).get(field) for entry in entries]
     reasons = {
         one.get("reason") if isinstance(one, Mapping) and is_quantity(one) and one["value"] is None else None

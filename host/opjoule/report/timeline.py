@@ -122,7 +122,7 @@ class TimeAxis:
         ]
 
     def of_meter(self, meter_ns: npt.NDArray[np.int64]) -> Floats:
-        """Times of the meter clock [ns] on the axis [s]."""
+        """Times of the meter clock [ns] on the axis [s], of the same shape."""
         return np.asarray((meter_ns - self.origin_ns) * 1e-9, dtype=np.float64)
 
     def of_board(self, clock_map: ClockMap | None) -> ToSeconds | None:
@@ -144,7 +144,7 @@ def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
 def board_to_meter(run: Mapping[str, Any]) -> ClockMap | None:
     """The map from board_ns to meter_ns that the result rests on; None if the run ended before there was one.
 
-    Raises: RecordFault: run.json names a map that it does not hold, or holds one that is none.
+    Raises: RecordFault: run.json names a map that it does not hold, or holds one that is damaged.
     """
     maps: Mapping[str, Any] = run.get("clock_maps") or {}
     if (chosen := run.get("clock_map_used")) is not None:

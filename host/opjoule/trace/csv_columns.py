@@ -79,7 +79,7 @@ def _why_none(path: Path, lines: list[str]) -> str:
 
 
 def _head(path: Path) -> list[str]:
-    """The first lines of the file. Raises: BadInput: it is none, cannot be read, or has a line without end."""
+    """The first lines of the file. Raises: BadInput: it is not text, cannot be read, or has a line without end."""
     try:
         if path.exists() and not path.is_file():
             raise BadInput(f"{path}: not a file: give the CSV file that the other program wrote")

@@ -84,7 +84,7 @@ BUS_VERSION = 1
 BUS = with_version(pa.schema([("meter_ns", pa.int64()), ("voltage_v", pa.float64())]), "bus", BUS_VERSION)
 
 ABSENT: Mapping[str, object] = {"clipped": False, "clipped_samples": 0}
-"""What stands in a column that files of version 1 do not have: they do not tell what was clipped."""
+"""The value of a column that files of version 1 lack: they do not say what was clipped."""
 
 EDGES_VERSION = 1
 EDGES = with_version(

@@ -3,10 +3,10 @@
 // Pairs:  poll until ready -> read shunt, (flag cleared), bus -> poll ...
 // Shunts: poll until ready -> read shunt, (flag cleared) -> poll ..., and every bus_every
 //         conversions poll until ready -> write bus mode -> read shunt -> poll until ready -> write
-//         shunt mode (clears the flag) -> read bus -> poll ... : the current is unseen as short as
-//         can be.
-// Values are read after the flag was seen, never in the same transfer: a poll is aimed at the very
-// moment of the update. Failures start the sensor afresh after a pause.
+//         shunt mode (clears the flag) -> read bus -> poll ... This order keeps the time without
+//         a current reading as short as possible.
+// A value is read only once its flag has been seen, in a transfer of its own: a poll is timed to
+// meet the update. After a failure the sensor is configured anew, after a pause.
 //
 // Runs in the bus interrupt; start(), which comes first, with the bus idle.
 #ifndef OPJOULE_SAMPLING_CHANNEL_H_
@@ -109,8 +109,8 @@ class Channel {
   bool alone_;
   bool bus_clipped_;          // the latest bus reading was at the end of its range
   bool overdue_;              // the flag has not come when it should have
-  bool placed_;               // the poll under way was placed in time, not sent at once,
-  bool placed_with_pointer_;  // and so
+  bool placed_;               // the poll under way was sent at a chosen moment, not at once
+  bool placed_with_pointer_;  // it was, and wrote the register pointer first
 };
 
 }  // namespace opjoule

@@ -123,7 +123,7 @@ class Chip:
     conversion_us: Mapping[int, float]
     """code of a conversion time -> nominal time [us]"""
     averages: tuple[int, ...] | None
-    """by its code, which stands above the three bits of the conversion time; None: in the table of times"""
+    """by its code, which is above the three bits of the conversion time; None: in the table of times"""
     alone: SensorSettings
     """what suits it as the only sensor on its bus"""
     sharing: Mapping[int, SensorSettings]
@@ -152,7 +152,7 @@ class Chip:
         return CodeEnds(chosen.end, (by_library and chosen.library_bus_end) or self.bus_end)
 
     def scale(self, shunt_ohm: float = Shunt.ohm, range_code: int = 0) -> ChipScale:
-        """Nominal scale with the range of this code. Raises: BadInput: a shunt that is none."""
+        """Nominal scale with the range of this code. Raises: BadInput: not a shunt's resistance."""
         if shunt_ohm <= 0:
             raise BadInput(f"shunt of {shunt_ohm} ohm: must be above 0 (the common breakout has 0.1)")
         return ChipScale(shunt_ohm, self.range_of(range_code).step_v, self.bus_step_v)

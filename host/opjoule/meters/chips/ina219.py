@@ -1,4 +1,4 @@
-"""INA219: TI data sheet SBOS448G; what was checked stands in docs/reference/sensors.md."""
+"""INA219: TI data sheet SBOS448G; what was checked is in docs/reference/sensors.md."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ _LIBRARY_BUS_END: Final = 4000
 ADC_CODES: Final = {"9": 0, "10": 1, "11": 2, "12": 3} | {
     f"mean{1 << each}": 8 + each for each in range(1, 8)
 }
-"""Bits of one conversion, or the mean of so many of 12 bit -> code (table 5)."""
+"""Bits of one conversion, or the mean of this many of 12 bit -> code (table 5)."""
 
 INA219: Final = Chip(
     name="INA219",

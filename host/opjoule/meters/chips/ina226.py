@@ -1,4 +1,4 @@
-"""INA226: TI data sheets SBOS547A and B; what was checked stands in docs/reference/sensors.md."""
+"""INA226: TI data sheets SBOS547A and B; what was checked is in docs/reference/sensors.md."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""INA228: TI data sheet SLYS021A; what was checked stands in docs/reference/sensors.md."""
+"""INA228: TI data sheet SLYS021A; what was checked is in docs/reference/sensors.md."""
 
 from typing import Final
 

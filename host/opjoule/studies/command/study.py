@@ -53,7 +53,7 @@ class CommandStudy:
         Args:
             marks: opjoule_marks.py, which comes along.
             arguments: further ones, behind those of study.toml.
-        Raises: BadInput: there is no study.toml, or it is none.
+        Raises: BadInput: there is no study.toml, or it describes no study.
         """
         path = folder / "study.toml"
         try:

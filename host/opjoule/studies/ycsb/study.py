@@ -227,7 +227,7 @@ class YcsbStudy:
         Args:
             folder: the workload file is written there.
             jars: of YCSB, where it makes the operations.
-        Raises: BadInput: the entry is none.
+        Raises: BadInput: the entry describes no study.
         """
         described = entry["workload"]
         workload = folder / f"{described['sha256'][:12]}-{Path(described['name']).name}"
