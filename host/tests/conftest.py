@@ -23,6 +23,7 @@ def pytest_addoption(parser):
     )
 
 
+THREAD_END_S = 10.0
 LONG_FIRST = [
     f"test_{name}.py"
     for name in ("devices_virtual_board", "devices_virtual_measurement", "end_to_end", "devices_measurement",
@@ -48,5 +49,5 @@ def leaves_no_thread():
     yield
     for thread in set(threading.enumerate()) - before:
         if not thread.daemon:
-            thread.join(10)
+            thread.join(THREAD_END_S)
             assert not thread.is_alive(), f"left a thread behind: {thread.name}"

@@ -192,8 +192,7 @@ def test_a_malformed_workload_file_is_named_with_its_line(tmp_path):
     workload.write_text("recordcount=10\nthis line says nothing\n")
     ended = measure(tmp_path / "record", "--db", "leveldb", "--workload", workload)
     assert ended.returncode == 2
-    assert "broken.properties" in ended.stderr
-    assert "2" in ended.stderr
+    assert "broken.properties, line 2: " in ended.stderr
 
 
 def test_without_a_rig_file_the_error_says_what_to_do(tmp_path):
@@ -281,7 +280,9 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     assert shown.returncode == 0, shown.stderr
     assert "partial" in shown.stdout.lower()
     result = json.loads((out / "result.json").read_text())
-    assert result["repeats"] in (1, 2)  # the second goes on until this process gets its turn
+    phases = RunRecord.open(out).contents["phases"]
+    whole = sum(phase["name"] == "idle-after" for phase in phases)  # the second may have come to its end
+    assert result["repeats"] == whole >= 1
     assert result["energy_per_operation_j"]["value"] > 0
     assert any("analysed afterwards" in fault for fault in RunRecord.open(out).faults)
     assert report(out).returncode == 0

@@ -38,7 +38,7 @@ def run(part, monkeypatch, capfd):
 
 def host_part(folder, **tests):
     """The part of this name, on tests of its own in `folder`."""
-    (folder / "conftest.py").write_text(CONFTEST.read_text())
+    (folder / "conftest.py").write_text(CONFTEST.read_text().replace("END_S = 10.0", "END_S = 0.1"))
     (folder / "pytest.ini").write_text(SETTINGS)
     for name, text in tests.items():
         (folder / f"test_{name}.py").write_text(text)
@@ -131,7 +131,7 @@ def test_a_command_that_falls_silent_is_ended_and_fails(tmp_path, monkeypatch, c
 LEAVES_A_THREAD = """
 import threading
 def test_leaves():
-    threading.Thread(target=threading.Event().wait, args=(30,)).start()
+    threading.Thread(target=threading.Event().wait, args=(3,)).start()
 """
 
 
