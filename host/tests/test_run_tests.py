@@ -45,7 +45,7 @@ def host_part(folder, **tests):
     [host] = [part for part in run_tests.parts() if part.name == "host"]
     python = (sys.executable, "-m", "pytest", "-p", "no:xdist", "--rootdir", str(folder), str(folder))
     again = tuple(each for each in host.again[1:] if each not in {"-n", "0"})
-    return Part("host", "", (python,), (*python, *again))
+    return Part("tests", "", (python,), (*python, *again))
 
 
 def test_a_test_that_passes_the_second_time_only_is_named_as_unsteady(tmp_path, monkeypatch, capfd):
@@ -77,7 +77,7 @@ def test_only_the_last_command_runs_again(tmp_path):
 def test_a_measurement_in_real_time_may_pass_the_second_time(tmp_path, monkeypatch, capfd):
     status, out = run(host_part(tmp_path, measures=PASSES_SECOND), monkeypatch, capfd)
     assert status == 0
-    assert "passed the second time only: host" in out
+    assert "passed the second time only: tests" in out
 
 
 def test_any_other_test_fails_the_first_time(tmp_path, monkeypatch, capfd):
