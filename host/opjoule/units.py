@@ -1,8 +1,8 @@
 """Numbers with a unit and an uncertainty.
 
-A number in a result is one of three things: `Measured` (value and expanded uncertainty),
-`Unstated` (a value whose uncertainty is not stated, with the reason) or `Missing` (no value, with
-the reason). Propagation is first order, for independent inputs unless said otherwise.
+A number in a result is one of three things: `Measured` (value and expanded uncertainty), `Unstated` (a value whose
+uncertainty is not stated, with the reason) or `Missing` (no value, with the reason); their fields are those of a number
+in result.json. Propagation is first order, for independent inputs unless said otherwise.
 
 Source: JCGM 100:2008 (GUM), 5.1.2 and 6.2.1; coverage factor k = 2 throughout.
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 COVERAGE_FACTOR = 2.0
@@ -55,16 +55,13 @@ class Measured:
         """True if `truth` lies inside value +- u."""
         return abs(self.value - truth) <= self.u
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in result.json."""
-        return {"value": self.value, "u": self.u, "unit": self.unit}
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unstated:
     """A value whose uncertainty is not stated, and why."""
 
     value: float
+    u: None = field(default=None, init=False)
     unit: str
     reason: str
 
@@ -72,25 +69,19 @@ class Unstated:
         """The value times an exact factor."""
         return Unstated(self.value * factor, unit or self.unit, self.reason)
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in result.json."""
-        return {"value": self.value, "u": None, "unit": self.unit, "reason": self.reason}
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Missing:
     """No value, and why."""
 
+    value: None = field(default=None, init=False)
+    u: None = field(default=None, init=False)
     reason: str
     unit: str = ""
 
     def __post_init__(self) -> None:
         if not self.reason.strip():
             raise ValueError("a missing value needs a reason")
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in result.json."""
-        return {"value": None, "u": None, "unit": self.unit, "reason": self.reason}
 
 
 Quantity = Measured | Unstated | Missing
@@ -120,7 +111,7 @@ def subtract(a: Measured, b: Measured) -> Measured:
 
 
 def from_json(entry: Mapping[str, Any]) -> Quantity:
-    """The quantity that `to_json` wrote."""
+    """The quantity whose fields stand in result.json."""
     if entry.get("value") is None:
         return Missing(str(entry.get("reason", "no reason recorded")), str(entry.get("unit", "")))
     if entry.get("u") is None:

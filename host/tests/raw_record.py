@@ -16,6 +16,7 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES, Evidence, collect
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
+from opjoule.record.run import Run, run_of
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
 from opjoule.trace.journal import TraceJournal
@@ -31,12 +32,18 @@ OPERATIONS = 400
 REPEATS = 2
 
 
+def run_json(**entries: object) -> Run:
+    """A run.json with these entries, as a value."""
+    head = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": False}
+    return run_of({**head, **entries}, Path("run.json"))
+
+
 def running_record(directory: Path) -> RunRecord:
     """The record as it stands when its program is killed just before the end: raw files and seals, no result."""
     record = RunRecord.create(directory, {"db": "leveldb", "device": "rpi4", "workload": "a"}, simulated=True)
     record.update(
         found={"cores": 4, "storage": "sd"},
-        sensor=ina219_breakout().to_json(),
+        sensor=ina219_breakout(),
         phases=[phase for repeat in range(1, REPEATS + 1) for phase in _phases(repeat)],
         loader={f"run-{repeat}": _summary() for repeat in range(1, REPEATS + 1)},
     )

@@ -51,7 +51,7 @@ def make_record(
     record.update(
         found=FOUND,
         phases=[_phase(*phase) for phase in PHASES_S],
-        clock_maps={"board_to_meter": to_meter.to_json()},
+        clock_maps={"board_to_meter": to_meter},
         loader={"run-1": {"seed": 1}},
     )
     write_operations(directory / "operations.parquet", _operations(rng))

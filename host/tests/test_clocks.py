@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +15,7 @@ from opjoule.clocks.edges import fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.unwrap import WRAP, TickUnwrapper
 from opjoule.errors import AlignmentError, RecordFault
+from raw_record import run_json
 
 DAY_NS = 86_400 * 10**9
 
@@ -64,9 +65,9 @@ def test_maps_that_do_not_meet_cannot_be_chained():
 
 def test_json_keeps_a_map_exactly():
     clock_map = a_map(source_ref=2**62 + 1, target_ref=3, ppm=123.456789)
-    assert ClockMap.from_json(json.loads(json.dumps(clock_map.to_json()))) == clock_map
-    with pytest.raises(RecordFault, match="clock map"):
-        ClockMap.from_json({"source": "board"})
+    assert msgspec.json.decode(msgspec.json.encode(clock_map), type=ClockMap) == clock_map
+    with pytest.raises(RecordFault, match=r"run\.json is corrupt: .*`target`.*clock_maps"):
+        run_json(clock_maps={"exchanges": {"source": "board"}})
 
 
 @given(st.integers(0, 2**40), st.lists(st.integers(0, WRAP // 4), max_size=50))

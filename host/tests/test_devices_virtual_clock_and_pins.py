@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -258,7 +259,7 @@ def test_phases_lie_where_they_were_although_the_clock_was_slewed(slewed):
     against it. The board stamps with the slewed clock, and its map follows that: a straight line would be off."""
     out, pairs = slewed
     run = json.loads((out / "run.json").read_text())
-    board_to_meter = ClockMap.from_json(run["clock_maps"]["sync-edges"])
+    board_to_meter = msgspec.convert(run["clock_maps"]["sync-edges"], ClockMap)
     board_ns, meter_ns = matched_edges(out, board_to_meter)
     assert len(board_ns) > 20
 

@@ -106,14 +106,12 @@ def truth_between_edges(out):
 
 
 def test_the_energy_between_sync_edges_covers_the_simulator_s_truth(leveldb):
-    from opjoule.clocks.clock_map import ClockMap
-    from opjoule.energy.error_bounds import ErrorBounds
     from opjoule.energy.window import Window, window_energy_j
 
     out, _ = leveldb
     record = RunRecord.open(out)
-    board_to_meter = ClockMap.from_json(record.contents["clock_maps"]["sync-edges"])
-    sensor, trace = ErrorBounds.from_json(record.contents["sensor"]), read_trace(out)
+    board_to_meter = record.run.clock_maps["sync-edges"]
+    sensor, trace = record.run.sensor, read_trace(out)
     compared = 0
     for start_ns, end_ns, energy_j in truth_between_edges(out):
         window = Window.on_meter(board_to_meter, start_ns, end_ns)
@@ -228,8 +226,7 @@ def await_phase(out, name, repeat=1, limit_s=LIMIT_S):
     deadline_s = time.monotonic() + limit_s
     while time.monotonic() < deadline_s:
         if (out / "run.json").exists() and any(
-            (phase["name"], phase["repeat"]) == (name, repeat)
-            for phase in RunRecord.open(out).contents.get("phases", [])
+            (phase.name, phase.repeat) == (name, repeat) for phase in RunRecord.open(out).run.phases
         ):
             return
         time.sleep(0.05)
@@ -280,8 +277,8 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     assert shown.returncode == 0, shown.stderr
     assert "partial" in shown.stdout.lower()
     result = json.loads((out / "result.json").read_text())
-    phases = RunRecord.open(out).contents["phases"]
-    whole = sum(phase["name"] == "idle-after" for phase in phases)  # the second may have come to its end
+    phases = RunRecord.open(out).run.phases
+    whole = sum(phase.name == "idle-after" for phase in phases)  # the second may have come to its end
     assert result["repeats"] == whole >= 1
     assert result["energy_per_operation_j"]["value"] > 0
     assert any("analysed afterwards" in fault for fault in RunRecord.open(out).faults)
@@ -335,8 +332,8 @@ def test_without_a_sync_line_the_board_plays_its_load_signature(tmp_path):
     assert ended.returncode == 0, ended.stderr
     record = RunRecord.open(out)
     assert record.status == "complete", record.faults
-    assert [phase["name"] for phase in record.contents["phases"]].count("signature") == 2
-    maps = record.contents["clock_maps"]
+    assert [phase.name for phase in record.run.phases].count("signature") == 2
+    maps = record.run.clock_maps
     assert "sync-edges" not in maps and "exchanges" in maps
     checks = {check["name"]: check for check in result_of(out)["alignment"]["checks"]}
     (compared,) = [
@@ -344,6 +341,6 @@ def test_without_a_sync_line_the_board_plays_its_load_signature(tmp_path):
     ]
     if "signature" in maps:
         assert compared["passed"]
-        assert record.contents["signature"]["rival"] < 0.7
+        assert record.run.signature["rival"] < 0.7
     else:
         assert "load signature" in compared["detail"]

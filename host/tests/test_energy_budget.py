@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 import pytest
 from opjoule.energy.baseline import idle_power, marginal_energy
@@ -15,8 +16,9 @@ from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
 from opjoule.energy.repeats import repeat_standard_u, student_t
 from opjoule.energy.uncertainty import step_u
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.errors import RecordFault, WindowError
+from opjoule.errors import WindowError
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.record.json_file import plain
 from opjoule.trace.power_trace import PowerTrace
 
 SENSOR = ina219_breakout()
@@ -166,7 +168,7 @@ def test_a_budget_names_every_part_and_gives_a_reason_for_an_absent_one():
     budget = Budget(parts, {"baseline": "idle power is not subtracted", "repeats": "one run"})
     assert budget.standard_u == pytest.approx(math.sqrt(7))
     assert budget.energy(10.0).u == pytest.approx(2 * math.sqrt(7))
-    entries = json.loads(json.dumps(budget.to_json()))
+    entries = json.loads(json.dumps(plain(budget.stated())))
     assert list(entries) == list(PARTS)
     assert sum(entries[part]["share"] for part in PARTS[:7]) == pytest.approx(1.0)
     assert entries["repeats"] == {"value": None, "u": None, "unit": "J", "reason": "one run"}
@@ -184,9 +186,7 @@ def test_the_spread_of_repeats_is_widened_for_few_runs():
 def test_a_calibration_replaces_the_bounds_of_the_data_sheet():
     calibrated = replace(SENSOR, calibration="c1", calibrated_power_gain_u=5e-4, calibrated_offset_u_a=1e-5)
     assert calibrated.power_gain_u == 5e-4 and calibrated.current_offset_u_a == 1e-5
-    assert ErrorBounds.from_json(json.loads(json.dumps(calibrated.to_json()))) == calibrated
-    with pytest.raises(RecordFault, match=r"sensor in run\.json"):
-        ErrorBounds.from_json({"shunt": 1})
+    assert msgspec.json.decode(msgspec.json.encode(calibrated), type=ErrorBounds) == calibrated
 
 
 def test_a_quiet_signal_keeps_the_error_of_its_step_whole_and_noise_takes_it_away():

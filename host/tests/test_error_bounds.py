@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from opjoule.energy.error_bounds import ErrorBounds, Shunt
+from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import RecordFault
 from opjoule.measurement.collection import Evidence, collect
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout
@@ -16,11 +16,12 @@ from opjoule.meters.monsoon.models import HVPM
 from opjoule.meters.pmic import PmicSource
 from opjoule.meters.ppk2 import ppk2_sensor
 from opjoule.meters.rapl import RaplSource
+from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord
 from opjoule.report.head import head_lines
 from opjoule.report.markup import text_of
 from opjoule.report.provenance import essentials
-from raw_record import running_record
+from raw_record import run_json, running_record
 
 OWN = {
     "joulescope": joulescope_sensor,
@@ -44,22 +45,22 @@ OLDER = {
 
 
 def essentials_of(sensor):
-    return text_of(essentials({"sensor": sensor})).replace("&#x27;", "'").replace("&#39;", "'")
+    return text_of(essentials(run_json(sensor=sensor))).replace("&#x27;", "'").replace("&#39;", "'")
 
 
 @pytest.mark.parametrize("name", OWN)
 def test_no_shunt_is_made_up_and_the_bounds_are_the_meters(name):
     bounds = OWN[name]()
     assert bounds.shunt is None and bounds.power_gain_u > 0 and bounds.current_step_a > 0
-    assert ErrorBounds.from_json(json.loads(json.dumps(bounds.to_json()))) == bounds
-    said = essentials_of(bounds.to_json())
+    assert run_json(sensor=plain(bounds)).sensor == bounds
+    said = essentials_of(plain(bounds))
     assert "shunt" not in said and "meter's own bounds" in said
 
 
 def test_a_meter_of_power_states_no_current():
     bounds = RaplSource().error_bounds()
     assert bounds.gain_errors_max == {"power": 0.05} and bounds.voltage_gain_error_max == 0.0
-    said = essentials_of(bounds.to_json())
+    said = essentials_of(plain(bounds))
     assert "power within 5" in said and "current" not in said and "voltage" not in said
 
 
@@ -67,7 +68,7 @@ def test_a_chip_behind_a_shunt_has_its_bounds_in_amperes():
     bounds = ina219_breakout()
     assert bounds.current_offset_max_a == pytest.approx(2e-3)
     assert bounds.current_step_a == pytest.approx(1e-4)
-    assert "tolerance 1" in essentials_of(bounds.to_json())
+    assert "tolerance 1" in essentials_of(plain(bounds))
 
 
 @pytest.mark.parametrize("chip", [INA219, INA226, INA228], ids=lambda chip: chip.name)
@@ -80,18 +81,18 @@ def test_a_chips_ranges_end_where_its_codes_do_and_the_narrowest_is_first(chip):
 
 def test_bounds_of_an_older_record_are_the_same_to_the_last_digit():
     """Of 0.07 ohm the quotients are no round numbers."""
-    bounds = ErrorBounds.from_json(OLDER)
+    bounds = run_json(sensor=OLDER).sensor
     assert (bounds.current_offset_max_a, bounds.current_step_a) == (200e-6 / 0.07, 10e-6 / 0.07)
     assert bounds.gain_errors_max == {"shunt": 0.01, "current": 0.005, "voltage": 0.005}
     assert (bounds.seen_fraction, bounds.clock_error_max, bounds.voltage_step_v) == (0.5, 8e-3, 4e-3)
     assert bounds.shunt == Shunt(0.07, 0.01) and bounds.shunt.origin == "shunt= in rig.toml"
-    assert head_lines({"sensor": OLDER}) == head_lines({"sensor": bounds.to_json()})
-    assert essentials_of(OLDER) == essentials_of(bounds.to_json())
+    assert head_lines(run_json(sensor=OLDER)) == head_lines(run_json(sensor=plain(bounds)))
+    assert essentials_of(OLDER) == essentials_of(plain(bounds))
 
 
 def test_an_older_record_of_a_meter_without_a_shunt_has_its_current_as_it_was_stated():
     own = {"shunt_ohm": None, "current_offset_max_a": 1e-3, "current_step_a": 1e-6, "offset_v_max": 0.0}
-    bounds = ErrorBounds.from_json({**OLDER, **own, "seen_fraction": 1.0, "clock_error_max": 160e-6})
+    bounds = run_json(sensor={**OLDER, **own, "seen_fraction": 1.0, "clock_error_max": 160e-6}).sensor
     assert (bounds.shunt, bounds.current_offset_max_a, bounds.current_step_a) == (None, 1e-3, 1e-6)
     assert bounds.gain_errors_max == {"current": 0.005, "voltage": 0.005}
     assert (bounds.seen_fraction, bounds.clock_error_max) == (1.0, 160e-6)
@@ -99,9 +100,9 @@ def test_an_older_record_of_a_meter_without_a_shunt_has_its_current_as_it_was_st
 
 def test_an_older_record_is_analysed_to_the_same_figures(tmp_path):
     results = []
-    for name, sensor in (("older", OLDER), ("now", ErrorBounds.from_json(OLDER).to_json())):
+    for name, sensor in (("older", OLDER), ("now", run_json(sensor=OLDER).sensor)):
         record = running_record(tmp_path / name)
-        record.contents["sensor"].clear()
+        record.document["sensor"].clear()
         record.update(sensor=sensor)
         collect(record, Evidence.of(RunRecord.open(record.directory), ended_early=False))
         results.append(json.loads((record.directory / "result.json").read_text()))
@@ -110,5 +111,5 @@ def test_an_older_record_is_analysed_to_the_same_figures(tmp_path):
 
 @pytest.mark.parametrize("entry", [{"shunt": 1}, {"shunt_ohm": 0.1}, {**OLDER, "shunt_ohm": 0}, {}])
 def test_bounds_that_are_none_are_one_clear_line(entry):
-    with pytest.raises(RecordFault, match=r"sensor in run\.json"):
-        ErrorBounds.from_json(entry)
+    with pytest.raises(RecordFault, match=r"^run\.json is corrupt: .+"):
+        run_json(sensor=entry)

@@ -238,7 +238,7 @@ def test_a_record_needs_a_directory_of_its_own(tmp_path):
 def test_a_record_made_by_another_version_of_python_types_keeps_its_checksum(tmp_path):
     """Keys that are numbers and tuples are texts and lists once they are read."""
     record = RunRecord.create(tmp_path / "run", {"n": {2: "b", 10: ("a", 1.5)}}, simulated=False)
-    assert RunRecord.open(record.directory).contents["asked"] == {"n": {"2": "b", "10": ["a", 1.5]}}
+    assert RunRecord.open(record.directory).document["asked"] == {"n": {"2": "b", "10": ["a", 1.5]}}
     assert json.loads((record.directory / "run.json").read_text())["digest"]
 
 

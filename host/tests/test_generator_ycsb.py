@@ -65,13 +65,13 @@ def test_a_simulated_measurement_is_of_the_real_ycsbs_operations_and_says_so(tmp
     assert f"operations made by YCSB {VERSION}" in ended.stdout
     record = RunRecord.open(tmp_path / "out")
     assert record.status == "complete", record.faults
-    assert record.contents["found"]["generator"] == {"name": "ycsb", "version": VERSION, "runs_on": "host"}
+    assert record.document["found"]["generator"] == {"name": "ycsb", "version": VERSION, "runs_on": "host"}
     result = json.loads((tmp_path / "out/result.json").read_text())
     assert result["generator"] == {"name": "ycsb", "version": VERSION}
     assert result["operations"]["value"] == 3000
     assert result["by_operation"]["insert"]["count"]["value"] > 0
     for phase in ("load-1", "run-1", "harness-1"):
-        assert record.contents["loader"][phase]["replayed"] is True
+        assert record.document["loader"][phase]["replayed"] is True
         assert "YCSB Client" in (tmp_path / f"out/raw/{phase}.generator.log").read_text()
 
 

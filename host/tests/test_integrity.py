@@ -66,7 +66,7 @@ def test_the_small_record_is_sound(killed, finished):
     assert found["operations"] == OPERATIONS and found["power_w"] == pytest.approx(0.9 * 5.1, rel=0.01)
     answer = open_answer(record)
     assert answer.record.status == "complete" and answer.record.faults == [] and answer.record.verify() == []
-    assert answer.result["alignment"]["map"] == answer.run["clock_map_used"]
+    assert answer.result["alignment"]["map"] == answer.run.clock_map_used
     assert killed[1] == pytest.approx(found)
 
 

@@ -21,17 +21,17 @@ def record(tmp_path):
 def test_a_new_record_is_partial_on_disk_at_once(record):
     opened = RunRecord.open(record.directory)
     assert opened.status == "partial" and opened.simulated
-    assert opened.contents["asked"] == {"db": "leveldb"}
-    assert opened.contents["schema"] == {"name": "run", "version": 3}
+    assert opened.document["asked"] == {"db": "leveldb"}
+    assert opened.document["schema"] == {"name": "run", "version": 3}
 
 
 def test_updates_merge_mappings_and_reach_the_disk(record):
     record.update(found={"loader": "1.0"})
-    record.update(found={"kernel": "6.1"}, sensor={"shunt_ohm": 0.1})
+    record.update(found={"kernel": "6.1"}, plan_sha256="1f")
     record.add_fault("meter fell silent")
     record.finish("failed")
     opened = RunRecord.open(record.directory)
-    assert opened.contents["found"] == {"loader": "1.0", "kernel": "6.1"}
+    assert opened.document["found"] == {"loader": "1.0", "kernel": "6.1"}
     assert opened.faults == ["meter fell silent"] and opened.status == "failed"
 
 
@@ -40,7 +40,7 @@ def test_an_update_that_dies_half_way_leaves_the_old_state(record, monkeypatch):
     monkeypatch.setattr("os.fsync", lambda _: (_ for _ in ()).throw(OSError("no space left")))
     with pytest.raises(OSError, match="no space left"):
         record.update(found={"loader": "1.0"})
-    assert RunRecord.open(record.directory).contents["found"] == {}
+    assert RunRecord.open(record.directory).document["found"] == {}
 
 
 def test_a_record_is_never_overwritten(record):
@@ -55,7 +55,7 @@ def test_finish_states_checksums_of_all_files_and_verify_finds_a_change(record):
     record.path("operations.oplog").write_bytes(b"def")
     record.finish("complete")
     opened = RunRecord.open(record.directory)
-    assert set(opened.contents["checksums"]) == {"raw/power.arrows", "operations.oplog"}
+    assert set(opened.run.checksums) == {"raw/power.arrows", "operations.oplog"}
     assert opened.verify() == []
     (raw / "power.arrows").write_bytes(b"abC")
     record.path("operations.oplog").unlink()
@@ -70,7 +70,10 @@ def test_finish_states_checksums_of_all_files_and_verify_finds_a_change(record):
         (b'{"schema": {"name": "run", "ver', "corrupt"),
         (b"\xff\xfe\x00", "corrupt"),
         (b"[1, 2]", "corrupt"),
-        (b'{"schema": {"name": "run", "version": 1}, "status": "partial"}', "simulated missing"),
+        (
+            b'{"schema": {"name": "run", "version": 1}, "status": "partial"}',
+            "missing required field `simulated`",
+        ),
         (b'{"schema": {"name": "run", "version": 1}, "status": "fine", "simulated": true}', "'fine'"),
         (b'{"schema": {"name": "run", "version": 9}, "status": "partial", "simulated": true}', "version 9"),
     ],

@@ -58,7 +58,7 @@ def test_of_records_that_are_created_in_one_directory_at_once_one_is(tmp_path, n
     place = tmp_path / f"out-{number}"
     created = at_once(lambda: RunRecord.create(place, {"number": number}, simulated=True))
     [record] = [each for each in created if each is not None]
-    assert RunRecord.open(place).contents == record.contents
+    assert RunRecord.open(place).document == record.document
     assert sorted(path.name for path in place.iterdir()) == [RESERVE, "run.json"]
 
 

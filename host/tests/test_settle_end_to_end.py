@@ -14,7 +14,7 @@ from opjoule.cli import arguments
 from opjoule.cli.planning import desk_supply, make_plan
 from opjoule.measurement.measure import measure
 from opjoule.measurement.progress import PhaseProgress
-from opjoule.record.phases import phase_from_json
+from opjoule.record.run_record import RunRecord
 from opjoule.twin.rig import TwinRig
 from opjoule.twin.supply import COURSE, IMPERFECTIONS
 from opjoule.twin.truth_line import TrueCourse, true_figures
@@ -52,9 +52,7 @@ def test_a_tail_of_0_8_w_for_12_s_is_part_of_the_energy_above_idle(tmp_path):
     run, result = measured(out, "sd-folding")
     assert run["faults"] == []
     assert result["settle_s"]["value"] > 12
-    true = true_figures(
-        TrueCourse.read(out / COURSE), [phase_from_json(each) for each in run["phases"]], 20_000
-    )
+    true = true_figures(TrueCourse.read(out / COURSE), RunRecord.open(out).run.phases, 20_000)
     drawn = json.loads((out / IMPERFECTIONS).read_text())
     # The rig's gains are within their stated part; what is left is the method's.
     gain = drawn["shunt_ohm"] / 0.1 * (1 + drawn["gain_error"]) * (1 + drawn["bus_gain_error"])

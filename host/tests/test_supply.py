@@ -21,6 +21,7 @@ from opjoule.measurement.supply_check import NO_LIMIT, NOT_MEASURED, check_suppl
 from opjoule.measurement.supply_path import local_meter_warning, supply_path
 from opjoule.meters import open_meter
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.record.run import LeastVoltageFound
 from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
 from opjoule.report.head import head_lines
@@ -201,26 +202,25 @@ def test_a_dip_under_the_boards_limit_is_a_fault_that_names_value_moment_and_rem
     [fault] = record.faults
     assert "least voltage at the board's side of the shunt was 4.60 V" in fault
     assert "limit of 4.63 V" in fault and "20 milliohm" in fault and "5.25 V" in fault
-    found = record.contents["least_voltage"]
+    found = record.document["least_voltage"]
     assert (found["value"], found["unit"], found["limit_v"]) == (4.6, "V", 4.63) and 0.02 < found["u"] < 0.05
     assert found["at_s"] == pytest.approx(1e-3) and not record.withheld
     assert any(
-        "least voltage 4.600 ± 0.027" in line and "limit 4.63 V" in line
-        for line in head_lines(record.contents)
+        "least voltage 4.600 ± 0.027" in line and "limit 4.63 V" in line for line in head_lines(record.run)
     )
 
 
 def test_a_supply_that_holds_is_told_without_a_fault(tmp_path):
     record = checked(tmp_path / "run", samples([5.0, 4.7, 4.9]), where="at the board's side of the shunt")
-    assert record.faults == [] and record.contents["least_voltage"]["value"] == 4.7
+    assert record.faults == [] and record.run.least_voltage.value == 4.7
 
 
 def test_a_meter_without_a_voltage_of_its_own_says_that_it_could_not_be_checked(tmp_path):
     record = checked(tmp_path / "run", samples([1.0, 1.0]), where="")
-    assert record.faults == [] and record.contents["least_voltage"] == {"unchecked": NOT_MEASURED}
-    assert f"supply: {NOT_MEASURED}" in head_lines(record.contents)
+    assert record.faults == [] and record.run.least_voltage == LeastVoltageFound(unchecked=NOT_MEASURED)
+    assert f"supply: {NOT_MEASURED}" in head_lines(record.run)
     unknown = checked(tmp_path / "other", samples([1.0, 1.0]), where="there", board="generic-linux")
-    assert unknown.faults == [] and unknown.contents["least_voltage"]["unchecked"] == NO_LIMIT
+    assert unknown.faults == [] and unknown.run.least_voltage.unchecked == NO_LIMIT
 
 
 @pytest.mark.parametrize("board", ["rpi4", "rpi3", "odroid-c2"])
@@ -276,7 +276,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     assert result["energy_j"]["value"] > 0 and result["energy_j"]["u"] > 0
     assert run["found"]["supply"]["shunt_from"].startswith("taken") and run["found"]["warnings"]
     assert run["sensor"]["shunt"]["origin"].startswith("taken")
-    head = head_lines(run)
+    head = head_lines(RunRecord.open(out).run)
     assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "the common breakout's" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
     assert "a warning about the desk." in " ".join(each.text for each in open_answer(out).banners).lower()

@@ -67,7 +67,7 @@ def test_seconds_that_only_the_meter_told_are_as_good_as_its_oscillator():
     trace = steady(0)
     resonator = window_energy_j(trace, Window.of_meter(0, 9 * SECOND_NS, None), SENSOR)
     assert resonator.timebase.clock == "meter"
-    assert resonator.timebase.to_json()["error_max"] == RESONATOR_ERROR_MAX
+    assert resonator.timebase.stated()["error_max"] == RESONATOR_ERROR_MAX
     assert resonator.budget.parts["timebase"] == pytest.approx(18 * RESONATOR_ERROR_MAX / math.sqrt(3))
     crystal = window_energy_j(trace, Window(0, 9 * SECOND_NS, 0.0), replace(SENSOR, clock_error_max=50e-6))
     assert crystal.budget.parts["timebase"] == pytest.approx(18 * 50e-6 / math.sqrt(3))

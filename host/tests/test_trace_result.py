@@ -29,7 +29,7 @@ def recorded(directory, *, exchanges: bool, sensor: bool = True) -> RunRecord:
     """10 s on the meter's clock of 0.5 A at 5 V; host exchanges tie the meter to a clock that is 0.4 % slower."""
     record = RunRecord.create(directory, {"meter": "serial:/dev/ttyACM0"}, simulated=False)
     if sensor:
-        record.update(sensor=ina219_breakout().to_json())
+        record.update(sensor=ina219_breakout())
     journal, seals = TraceJournal(directory), SealWatch(directory)
     meter_ns = S + np.arange(10_000, dtype=np.int64) * 1_000_000
     noise = np.random.default_rng(1).normal(0, 2e-3, meter_ns.size)

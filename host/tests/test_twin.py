@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from opjoule.devices.profiles import find_profile
+from opjoule.record.json_file import plain
 from opjoule.record.phases import Phase
 from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed, LineFifo
 from opjoule.twin.imperfections import Imperfections
@@ -247,10 +248,13 @@ def test_without_idle_nothing_is_said_of_what_is_above_it():
     assert true_figures(COURSE, phases()[1:3], 1000).keys() == {"run_energy_j", "power_w"}
 
 
+HEAD = {"schema": {"name": "run", "version": 1}, "status": "complete", "simulated": True}
+
+
 def truth_lines_of(folder, stated):
     rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j, strict=True))
     (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
-    (folder / "run.json").write_text(json.dumps({"phases": [phase.to_json() for phase in phases()]}))
+    (folder / "run.json").write_text(json.dumps(plain(HEAD | {"phases": phases()})))
     (folder / "result.json").write_text(json.dumps(stated))
     return truth_lines(folder)
 

@@ -7,9 +7,11 @@ from opjoule.measurement import until
 from opjoule.measurement.short_runs import short_run_warnings
 from opjoule.measurement.until import Until, until_warnings
 from opjoule.record.phases import Phase
+from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import COMMAND, YCSB
 from opjoule.units import Measured, Missing
+from raw_record import run_json
 
 HEADLINE = YCSB.quantities.headline.key
 
@@ -33,28 +35,28 @@ def test_it_ends_with_the_first_interval_that_is_narrow_enough(record):
     widths = iter([0.2, 0.05, 0.029])
     enough = Until(record, HEADLINE, 0.03, 30, lambda: result(next(widths)))
     assert [enough(3), enough(4), enough(5)] == [False, False, True]
-    assert record.contents["until_u"] == {"asked": 0.03, "reached": 0.029, "repeats": 5, "not_reached": ""}
-    assert until_warnings(record.contents) == []
+    assert record.run.until_u == UntilOutcome(0.03, 0.029, 5, "")
+    assert until_warnings(record.run.until_u) == []
 
 
 def test_it_ends_at_the_limit_and_says_what_was_reached(record):
     enough = Until(record, HEADLINE, 0.03, 4, lambda: result(0.1))
     assert [enough(3), enough(4)] == [False, True]
-    assert until_warnings(record.contents) == [
+    assert until_warnings(record.run.until_u) == [
         "--until-u 3% was not reached: ±10 % after 4 repeats: the limit of repeats"
     ]
 
 
 def test_it_ends_at_once_where_what_repeats_share_is_wider(record):
     assert Until(record, HEADLINE, 0.01, 30, lambda: result(0.05, shared=0.014))(3)
-    (line,) = until_warnings(record.contents)
+    (line,) = until_warnings(record.run.until_u)
     assert "what all repeats share is ±1.4 % alone; calibrate" in line
 
 
 def test_a_figure_that_is_withheld_ends_it(record):
     withheld = {"marginal_energy_per_operation_j": Missing("withheld: settle limit", "J")}
     assert Until(record, HEADLINE, 0.01, 30, lambda: withheld)(3)
-    assert "settle limit" in until_warnings(record.contents)[0]
+    assert "settle limit" in until_warnings(record.run.until_u)[0]
 
 
 def test_clocks_that_do_not_match_yet_ask_for_one_more(record):
@@ -70,7 +72,7 @@ def runs(*seconds):
 
 
 def longer(operations, **asked):
-    return lambda times, run_s: YCSB.longer({"asked": asked}, times, run_s, operations)
+    return lambda times, run_s: YCSB.longer(run_json(asked=asked), times, run_s, operations)
 
 
 def test_a_run_of_200_operations_is_warned_of_with_the_number_that_would_do():
@@ -97,7 +99,7 @@ def test_a_run_of_a_second_with_enough_samples_is_not_warned_of():
 
 def test_a_command_is_to_work_for_longer():
     def ask(times, run_s):
-        return COMMAND.longer({}, times, run_s, 0.0)
+        return COMMAND.longer(run_json(), times, run_s, 0.0)
 
     (line,) = short_run_warnings(runs(0.5), 532_000, ask)
     assert line.endswith("let it work 3 times as long")

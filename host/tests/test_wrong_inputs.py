@@ -18,7 +18,7 @@ import pytest
 from opjoule.cli.measure import main
 from opjoule.cli.start import main as start
 from opjoule.record.json_file import write_json
-from opjoule.record.run_record import RunRecord
+from opjoule.record.run_record import RunRecord, _digest
 from raw_record import finished_record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -333,8 +333,9 @@ def record(sound, tmp_path):
 def rewritten(record: Path, change: Any) -> None:
     """run.json with a change, under a checksum that fits: a program wrote it, but not this one."""
     opened = RunRecord.open(record)
-    change(opened.contents)
-    opened._write()
+    change(opened.document)
+    opened.document["digest"] = _digest(opened.document)
+    write_json(record / "run.json", opened.document)
 
 
 RUNS: dict[str, Any] = {

@@ -12,20 +12,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
 from opjoule.energy.repeats import repeat_standard_u
-from opjoule.errors import NewerSchema, OpJouleError, RecordFault
+from opjoule.errors import OpJouleError, RecordFault
 from opjoule.record.definition import Definition
-from opjoule.record.json_file import read_json, write_json
+from opjoule.record.json_file import Schema, as_value, read_json, write_json
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import wording_of
 from opjoule.units import COVERAGE_FACTOR
 
 INDEX: Final = "conditions.json"
-VERSION: Final = 1
+SCHEMA: Final = Schema("conditions", 1)
 MEDIA_INDEX: Final = "media.json"
 """Before conditions could differ in more than their medium; versions 1 and 2."""
-_MEDIA_VERSION: Final = 2
+_MEDIA_SCHEMA: Final = Schema("media", 2)
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,9 @@ def write_index(directory: Path, runs: Sequence[ConditionRun], *, simulated: boo
         for each in runs
     ]
     directory.mkdir(parents=True, exist_ok=True)
-    schema = {"name": "conditions", "version": VERSION}
     means = {name: means_of(runs, name) for name in names_of(runs)}
     write_json(
-        directory / INDEX, {"schema": schema, "simulated": simulated, "runs": entries, "conditions": means}
+        directory / INDEX, {"schema": SCHEMA, "simulated": simulated, "runs": entries, "conditions": means}
     )
 
 
@@ -86,30 +87,36 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
     Raises: RecordFault: the index is missing or damaged. NewerSchema: it is of a newer version.
     """
     old = not (directory / INDEX).exists() and (directory / MEDIA_INDEX).exists()
-    path, newest = (directory / MEDIA_INDEX, _MEDIA_VERSION) if old else (directory / INDEX, VERSION)
+    path, schema = (directory / MEDIA_INDEX, _MEDIA_SCHEMA) if old else (directory / INDEX, SCHEMA)
     try:
-        index = read_json(path)
-        version, simulated = int(index["schema"]["version"]), bool(index["simulated"])
-        if version > newest:
-            raise NewerSchema(path, str(index["schema"].get("name", path.stem)), version, newest)
-        named = _of_media(index, version) if old else [_entry(each) for each in index["runs"]]
+        document = read_json(path, schema)
     except FileNotFoundError:
         raise RecordFault(f"{path} is not there") from None
-    except (KeyError, TypeError, ValueError, AttributeError) as fault:
-        raise RecordFault(f"{path} is damaged: {type(fault).__name__}: {fault}") from None
-    return [look(directory, each) for each in named], simulated
+    index = as_value(document, _Index, path, _of_media if old else None)
+    named = [ConditionRun(each.block, each.condition, each.folder, each.why) for each in index.runs]
+    return [look(directory, each) for each in named], index.simulated
 
 
-def _entry(entry: Mapping[str, Any]) -> ConditionRun:
-    condition = {str(axis): str(value) for axis, value in entry["condition"].items()}
-    return ConditionRun(int(entry["block"]), condition, str(entry["folder"]), str(entry.get("why", "")))
+class _Entry(Struct, frozen=True):
+    block: int
+    condition: dict[str, str]
+    folder: str
+    why: str = ""
 
 
-def _of_media(index: Mapping[str, Any], version: int) -> list[ConditionRun]:
-    if version == 1:
-        media = enumerate(index["order"], 1)
-        return [ConditionRun.of(int(each["block"]), {"storage": each["medium"]}, at) for at, each in media]
-    return [_entry({**each, "condition": {"storage": each["medium"]}}) for each in index["runs"]]
+class _Index(Struct, frozen=True):
+    simulated: bool
+    runs: tuple[_Entry, ...]
+
+
+def _of_media(index: Mapping[str, Any]) -> dict[str, Any]:
+    """Today's form of a media.json; version 1 has the order alone, from which its folders follow."""
+    if index["schema"]["version"] == 1:
+        order = enumerate(index["order"], 1)
+        runs = [{**each, "folder": f"{number:02}-{each['medium']}"} for number, each in order]
+    else:
+        runs = index["runs"]
+    return {**index, "runs": [{**each, "condition": {"storage": each["medium"]}} for each in runs]}
 
 
 def look(directory: Path, run: ConditionRun) -> ConditionRun:
@@ -124,7 +131,7 @@ def look(directory: Path, run: ConditionRun) -> ConditionRun:
     found = replace(run, status=record.status)
     try:
         result = read_result(place)
-        compared = wording_of(record.contents).quantities_of(result).shown("compared")
+        compared = wording_of(record.run).quantities_of(result).shown("compared")
         return replace(found, why="", result=result, compared=compared)
     except OpJouleError as error:
         return replace(found, why=run.why or "; ".join(record.faults) or str(error))

@@ -70,7 +70,7 @@ def run_import(options: argparse.Namespace) -> int:
     clipped = np.zeros(trace.current_a.shape, np.bool_)
     if sensor:
         model = SENSORS[sensor]()
-        record.update(sensor=model.to_json())
+        record.update(sensor=model)
         clipped = np.asarray(np.abs(trace.current_a) >= model.current_max_a, np.bool_)
     if clipped.any():
         record.add_fault(

@@ -126,7 +126,7 @@ def _measure_again(
     for attempt in range(options.again + 1):
         place = directory if attempt == 0 else directory.with_name(f"{directory.name}-again-{attempt}")
         record = _measure_once(plan, rig, options, place)
-        if not record.contents.get("state", {}).get("broken"):
+        if not record.run.state.broken:
             break
     return record, place
 
@@ -135,7 +135,7 @@ def _tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> No
     if options.json and (directory / "result.json").exists():
         sys.stdout.write((directory / "result.json").read_text())
     elif options.json:
-        why = "; ".join(record.contents["faults"]) or "no fault was noted"
+        why = "; ".join(record.faults) or "no fault was noted"
         print(f"measure.py: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
         print_summary(directory)
@@ -279,14 +279,14 @@ def run_report(options: argparse.Namespace) -> int:
 
 def _analyse(directory: Path) -> None:
     record = RunRecord.open(directory)
-    if not record.is_finished and "cores" in record.contents["found"]:
+    if not record.is_finished and record.run.found.cores is not None:
         with record.held():
             record.add_fault(
                 "the measurement did not come to its end; this is what it had recorded, analysed afterwards"
             )
             record.close_raw()
             collect(record, Evidence.of(record, ended_early=True))
-    elif not record.is_finished and wording_of(record.contents) is TRACE:
+    elif not record.is_finished and wording_of(record.run) is TRACE:
         with record.held():
             record.add_fault(
                 "the recording did not come to its end; this is what it had recorded, analysed afterwards"

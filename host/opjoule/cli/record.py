@@ -6,7 +6,6 @@ import argparse
 import json
 import math
 import sys
-from dataclasses import asdict
 
 from opjoule.errors import Interrupted, MeterFault
 from opjoule.measurement.progress import PhaseProgress
@@ -16,6 +15,7 @@ from opjoule.meters import open_meter
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter, sensor_entries
 from opjoule.record.directory import check_out
+from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
 from opjoule.report.trace_summary import print_trace
@@ -39,7 +39,7 @@ def run_record(options: argparse.Namespace) -> int:
         meter.configure()
         asked = {"meter": options.meter, "seconds": options.seconds}
         record = RunRecord.create(options.out, asked, simulated=identity.simulated)
-        record.update(found={"meter": asdict(identity)}, **sensor_entries(meter))
+        record.update(found={"meter": identity}, **sensor_entries(meter))
         with record.held(), PhaseProgress(quiet=options.json) as progress:
             captured, ended = _record(record, meter, options.seconds, progress)
     finally:
@@ -89,7 +89,7 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
             **captured.to_json(),
             "result": result,
         }
-        sys.stdout.write(json.dumps(outcome) + "\n")
+        sys.stdout.write(json.dumps(plain(outcome)) + "\n")
     else:
         print(
             f"{captured.samples} samples in {record.directory} ({record.status}); "

@@ -43,7 +43,7 @@ def _verified(directory: Path) -> dict[str, Any]:
 
 def _sound(record: RunRecord) -> str:
     if record.is_finished:
-        count = len(record.contents["checksums"])
+        count = len(record.run.checksums or {})
         old = "" if record.has_seals else "; only raw files have one in this version of a record"
         return f"{count} files are as the run left them ({record.status}){old}"
     if record.has_seals:

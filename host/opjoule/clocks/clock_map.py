@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.errors import AlignmentError, RecordFault
+from opjoule.errors import AlignmentError
 
 Float64Array = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
@@ -175,22 +174,6 @@ class ClockMap:
             wander_per_s=self.wander_per_s + other.wander_per_s,
         )
         return line if straight else replace(line, knots=self._joint_knots(other, line))
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json: a knot is a list of its five numbers."""
-        return {**asdict(self), "knots": [list(knot) for knot in self.knots]}
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> ClockMap:
-        """The map that `to_json` wrote; one of an older version has no knots.
-
-        Raises: RecordFault: a field is missing or of another type.
-        """
-        try:
-            knots = tuple(Knot(int(knot[0]), *map(float, knot[1:])) for knot in entry.get("knots", ()))
-            return cls(**{**entry, "knots": knots})
-        except (TypeError, ValueError, IndexError, AttributeError) as fault:
-            raise RecordFault(f"clock map in run.json: {fault}") from None
 
     @cached_property
     def _table(self) -> _Table:

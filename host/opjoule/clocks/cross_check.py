@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,15 +26,11 @@ class Check:
     name: str
     """The two methods compared."""
     passed: bool
-    difference_ns: float
-    """Difference where it is largest against its limit [target ns]."""
+    difference_ns: float | None
+    """Difference where it is largest against its limit [target ns]; None: it could not be made."""
     limit_ns: float
     """Greatest difference there of two maps that are as good as they say [target ns]."""
     detail: str
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in result.json under alignment.checks."""
-        return asdict(self)
 
 
 def agree(a: ClockMap, b: ClockMap, over: tuple[int, int]) -> Check:
@@ -67,4 +63,4 @@ def _limits_ns(a: ClockMap, b: ClockMap, moments_ns: npt.NDArray[np.int64]) -> n
 
 def not_comparable(name: str, reason: str) -> Check:
     """A check that could not be made; it does not pass."""
-    return Check(name, False, float(np.inf), 0.0, reason)
+    return Check(name, False, None, 0.0, reason)

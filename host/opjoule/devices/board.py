@@ -96,7 +96,7 @@ class Board:
             "probe_sha256": self.programs.probe_sha256,
             "storage_path": self.medium.path,
             "storage_free_bytes": self.free_bytes(),
-            "disturbance": self._disturbance.to_json() if self._disturbance else None,
+            "disturbance": self._disturbance,
             **self._facts,
         }
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from opjoule.devices.runner import Runner
 from opjoule.errors import BadInput, DeviceFault, LinkFault
@@ -28,10 +27,6 @@ class Disturbance:
     write_kib_per_s: int = 0
     file_mib: int = 0
     """File on the measured medium that is read and written."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json and result.json."""
-        return asdict(self)
 
 
 DISTURBANCES = {

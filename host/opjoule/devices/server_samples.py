@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from opjoule.errors import RecordFault
 from opjoule.units import Unstated
@@ -13,7 +12,7 @@ from opjoule.units import Unstated
 _REASON = "counters of the server's process on the board, from its start to its end, the load included"
 
 
-def server_usage(files: Sequence[Path]) -> dict[str, Any]:
+def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
     """`server` of result.json: its peak memory, processor time and I/O, each the mean over the repeats' servers.
 
     Args:
@@ -22,7 +21,7 @@ def server_usage(files: Sequence[Path]) -> dict[str, Any]:
     """
     used = [usage for usage in (_one(file) for file in files) if usage]
     return {
-        name: Unstated(sum(usage[name] for usage in used) / len(used), unit, _REASON).to_json()
+        name: Unstated(sum(usage[name] for usage in used) / len(used), unit, _REASON)
         for name, unit in _UNITS.items()
         if used
     }

@@ -46,7 +46,7 @@ class Budget:
         """The energy [J] with the budget's expanded uncertainty."""
         return Measured.from_standard(value_j, self.standard_u, "J")
 
-    def to_json(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         """As it stands in result.json: each part's contribution [J], k = 2, and its share of the variance."""
         variance = self.standard_u**2
         entries: dict[str, Any] = {}

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final
-
-from opjoule.errors import RecordFault
+from dataclasses import dataclass, field
 
 SQRT3 = math.sqrt(3.0)
 CRYSTAL_ERROR_MAX = 160e-6
@@ -114,48 +111,3 @@ class ErrorBounds:
     def voltage_rounding_u_v(self) -> float:
         """Standard uncertainty of the voltage [V] because its codes may be cut, not rounded; a calibration has it."""
         return 0.0 if self.calibration else self.voltage_step_v * CUT_OR_ROUNDED_U
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json."""
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> ErrorBounds:
-        """The bounds that `to_json` wrote, or those of an older record, which held them as a shunt's voltage.
-
-        Raises: RecordFault: a field is missing or unknown.
-        """
-        try:
-            if "shunt_ohm" in entry:
-                return cls(**_in_amperes(entry))
-            shunt = entry["shunt"]
-            return cls(**{**entry, "shunt": Shunt(**shunt) if shunt else None})
-        except (TypeError, AttributeError, ZeroDivisionError) as fault:
-            raise RecordFault(f"sensor in run.json: {fault}") from None
-        except KeyError as fault:
-            raise RecordFault(f"sensor in run.json: {fault} is missing") from None
-
-
-_OLDER_DEFAULTS: Final = {"seen_fraction": 0.5, "clock_error_max": RESONATOR_ERROR_MAX}
-"""Of records from before these were stated: an INA219 that reads pairs, on an Arduino Uno."""
-
-
-def _in_amperes(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields of ErrorBounds from those of an older record, to the last digit."""
-    fields: dict[str, Any] = {**_OLDER_DEFAULTS, **entry}
-    ohm, tolerance = fields.pop("shunt_ohm"), fields.pop("shunt_tolerance")
-    origin = fields.pop("shunt_from", None) or ""
-    offset_v, step_v = fields.pop("offset_v_max"), fields.pop("shunt_lsb_v")
-    offset_a, step_a = fields.pop("current_offset_max_a", None), fields.pop("current_step_a", None)
-    gains = {CURRENT: fields.pop("gain_error_max"), VOLTAGE: fields.pop("bus_gain_error_max")}
-    fields["voltage_step_v"] = fields.pop("bus_lsb_v")
-    if ohm is None:
-        own = {"current_offset_max_a": offset_a or 0.0, "current_step_a": step_a or 0.0}
-        return {**fields, **own, "gain_errors_max": gains}
-    return {
-        **fields,
-        "gain_errors_max": {SHUNT: tolerance, **gains},
-        "current_offset_max_a": offset_v / ohm,
-        "current_step_a": step_v / ohm,
-        "shunt": Shunt(ohm, tolerance, origin),
-    }

@@ -51,7 +51,7 @@ class Timebase:
         """The meter's own seconds: nothing else told the time."""
         return cls("meter", 1.0, sensor.clock_error_max)
 
-    def to_json(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         """`timebase` of result.json."""
         return {
             "clock": self.clock,

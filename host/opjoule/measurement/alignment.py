@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -106,35 +106,26 @@ class Alignment:
     @property
     def passed(self) -> bool:
         """True unless two pieces of evidence disagree beyond their stated uncertainty."""
-        return all(check.passed for check in self.checks if np.isfinite(check.difference_ns))
+        return all(check.passed for check in self.checks if check.difference_ns is not None)
 
     @property
     def faults(self) -> tuple[str, ...]:
         """What the evidence shows of the rig, one line each, for the faults of the run."""
         return self.edges.faults() if self.edges else ()
 
-    def to_json(self) -> dict[str, Any]:
+    def stated(self) -> dict[str, Any]:
         """`alignment` of result.json."""
         u_ns = self.board_to_meter.u_offset_ns if self.u_greatest_ns is None else self.u_greatest_ns
         return {
             "method": self.board_to_meter.method,
             "map": self.used,
-            "residual_s": Unstated(
-                self.board_to_meter.residual_ns * 1e-9, "s", "itself a measure of spread"
-            ).to_json(),
-            "u_s": Unstated(COVERAGE_FACTOR * u_ns * 1e-9, "s", "k = 2, greatest during the run").to_json(),
+            "residual_s": Unstated(self.board_to_meter.residual_ns * 1e-9, "s", "itself a measure of spread"),
+            "u_s": Unstated(COVERAGE_FACTOR * u_ns * 1e-9, "s", "k = 2, greatest during the run"),
             "evidence": self.board_to_meter.n,
             "knots": len(self.board_to_meter.knots),
-            "edges": asdict(self.edges) if self.edges else None,
-            "checks": [_check_json(check) for check in self.checks],
+            "edges": self.edges,
+            "checks": self.checks,
         }
-
-
-def _check_json(check: Check) -> dict[str, Any]:
-    entry = check.to_json()
-    if not np.isfinite(check.difference_ns):
-        entry["difference_ns"] = None
-    return entry
 
 
 @dataclass(frozen=True)

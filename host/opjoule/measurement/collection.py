@@ -39,7 +39,7 @@ from opjoule.operations.board_files import (
 )
 from opjoule.operations.tables import write_operations
 from opjoule.record.definition import ENERGY, PER_OPERATION
-from opjoule.record.phases import Phase, phase_from_json, whole_repeats
+from opjoule.record.phases import Phase, whole_repeats
 from opjoule.record.result import write_result
 from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
@@ -68,16 +68,17 @@ class Evidence:
     @classmethod
     def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
         """What a run has left in its record, however it ended."""
-        contents = record.contents
-        further = contents.get("further_sensors", {})
+        run = record.run
+        if run.sensor is None or run.found.cores is None:
+            raise RecordFault(f"{record.directory} is no measurement: it has no sensor, or no board")
         return cls(
-            phases=[phase_from_json(entry) for entry in contents.get("phases", [])],
+            phases=run.phases,
             board_exchanges=_exchanges(record, BOARD_EXCHANGES),
             meter_exchanges=_exchanges(record, METER_EXCHANGES),
-            sensor=ErrorBounds.from_json(contents["sensor"]),
-            cores=int(contents["found"]["cores"]),
+            sensor=run.sensor,
+            cores=run.found.cores,
             ended_early=ended_early,
-            further_sensors={int(key): ErrorBounds.from_json(entry) for key, entry in further.items()},
+            further_sensors=run.further_sensors,
         )
 
 
@@ -172,7 +173,7 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
     """
     evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
     entries, _ = _entries(record, evidence, _align(record, evidence, events), read_logs(record, events.table))
-    return withhold(entries, record.withheld, wording_of(record.contents).quantities)
+    return withhold(entries, record.withheld, wording_of(record.run).quantities)
 
 
 def _trace_files(record: RunRecord) -> None:
@@ -216,10 +217,7 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents) -> Alignm
         _meter_edge_u_ns(record),
     )
     alignment = align(clocks, over)
-    record.update(
-        clock_maps={name: each.to_json() for name, each in alignment.maps.items()},
-        clock_map_used=alignment.used,
-    )
+    record.update(clock_maps=alignment.maps, clock_map_used=alignment.used)
     for fault in alignment.faults:
         record.add_fault(fault)
     return alignment
@@ -227,7 +225,7 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents) -> Alignm
 
 def _meter_edge_u_ns(record: RunRecord) -> float:
     """Standard uncertainty of the meter's stamps of sync edges [ns], by what its firmware runs on."""
-    board = record.contents.get("found", {}).get("meter", {}).get("board")
+    board = record.run.found.meter.board
     return INTERRUPT_EDGE_U_NS if board in {kind.name.lower() for kind in ARDUINO_BOARDS} else METER_EDGE_U_NS
 
 
@@ -265,15 +263,14 @@ def _load_u_ns(record: RunRecord) -> float:
 
     A simulated load follows its board in steps, of which run.json states the length.
     """
-    simulation = record.contents.get("found", {}).get("simulation", {})
-    return max(DELAY_U_NS, float(simulation.get("load_step_s", 0.0)) * 1e9 / math.sqrt(3.0))
+    return max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
 
 
 def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged: LoggedOperations) -> None:
     entries, faults = _entries(record, evidence, alignment, logged)
     for fault in faults:
         record.add_fault(fault.line, withholds=fault.withholds)
-    quantities = wording_of(record.contents).quantities
+    quantities = wording_of(record.run).quantities
     withheld = withhold(entries, record.withheld, quantities)
     write_result(record.directory, withheld, simulated=record.simulated, quantities=quantities)
 

@@ -183,7 +183,7 @@ class Execution:
             Phase(each.name, repeat, each.start_board_ns, each.end_board_ns, role=Role.WORK) for each in found
         ]
         if self.marked:
-            self._record.update(marked_phases=[each.to_json() for each in self.marked])
+            self._record.update(marked_phases=self.marked)
 
     def _follow(self, step: Step, tag: str, title: str) -> PrintedMarks:
         """Starts a workload, follows its lines to the end, and keeps its summary."""
@@ -201,7 +201,7 @@ class Execution:
                     self._progress.advance_to(float(line["progress"]["operations"]))
                 elif workload.lasts_s:
                     self._progress.advance_to(time.monotonic() - started_s)
-                if "summary" in line:
+                if workload.marks and "summary" in line:
                     self.summaries[tag] = line["summary"]
         except BaseException:
             run.interrupt()
@@ -327,7 +327,7 @@ class Execution:
 
     def _add(self, phase: Phase) -> Phase:
         self.phases.append(phase)
-        self._record.update(phases=[each.to_json() for each in self.phases])
+        self._record.update(phases=self.phases)
         return phase
 
     def _of_repeats(self, repeat: int) -> str:

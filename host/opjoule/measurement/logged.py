@@ -7,10 +7,9 @@ figure per operation with it; the energies of the windows do not rest on it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,6 +17,7 @@ from opjoule.errors import RecordFault
 from opjoule.operations.board_files import marked_operations
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.operations.oplog import FILE_HEADER, read_operation_log
+from opjoule.record.run import LoaderSummary
 from opjoule.record.run_record import RunRecord
 
 _TAG: Final = re.compile(r"(load|run)-([0-9]+)")
@@ -43,7 +43,7 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
     A loader that came to its end has left a summary: its log must hold exactly what that counts. Without one the log
     of a killed run ends where it was cut off.
     """
-    summaries: Mapping[str, Any] = record.contents.get("loader") or {}
+    summaries = record.run.loader
     found = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
     tables, faults, withheld, torn_bytes = [], [], "", 0
     for tag in sorted(tag for tag in found | summaries.keys() if _TAG.fullmatch(tag)):
@@ -66,20 +66,19 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
     return LoggedOperations(table, tuple(faults), withheld, torn_bytes)
 
 
-def _check_against(logged: OperationTable, torn_bytes: int, summary: Mapping[str, Any], path: Path) -> None:
+def _check_against(logged: OperationTable, torn_bytes: int, summary: LoaderSummary, path: Path) -> None:
     """Raises RecordFault for a log that differs from the summary of its loader."""
     if torn_bytes:
         raise RecordFault(
             f"operation log {path}: {torn_bytes} bytes at its end are no whole block, though its loader ended"
         )
-    _compare(path, "operations", len(logged), summary.get("operations"))
-    by_kind: Mapping[str, Any] = summary.get("by_kind") or {}
+    _compare(path, "operations", len(logged), summary.operations)
     counts = logged.counts()
-    for kind in LOADER_KINDS if by_kind else ():
-        counted = by_kind.get(kind) or {"count": 0, "bytes": 0}
-        _compare(path, f"operations of kind {kind}", counts.get(kind, 0), counted.get("count"))
-    if "bytes" in summary:
-        _compare(path, "bytes of values", int(logged.bytes.sum()), summary["bytes"])
+    for kind in LOADER_KINDS if summary.by_kind else ():
+        counted = summary.by_kind[kind].count if kind in summary.by_kind else 0
+        _compare(path, f"operations of kind {kind}", counts.get(kind, 0), counted)
+    if summary.bytes is not None:
+        _compare(path, "bytes of values", int(logged.bytes.sum()), summary.bytes)
 
 
 def _compare(path: Path, what: str, logged: int, counted: object) -> None:

@@ -8,7 +8,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -74,14 +73,14 @@ def measure(
             # Once more: a medium that had to be mounted has told its size alone.
             plan.study.check_space(facts["storage_free_bytes"], board.medium.path)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
-            rig = {"device": facts, "meter": asdict(identity), "prepared": prepared}
+            rig = {"device": facts, "meter": identity, "prepared": prepared}
             record.update(
                 found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts()}
             )
             record.update(found={"cores": board.cores}, **sensor_entries(meter))
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             path = supply.measured(meter.error_bounds().shunt).to_json()
-            record.update(found={"supply": path, "warnings": list(warnings)})
+            record.update(found={"supply": path, "warnings": warnings})
             with record.held():
                 _run(plan, board, meter, record, progress)
         finally:
@@ -131,7 +130,7 @@ def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
         yield
     finally:
         found = state.stop()
-        record.update(state=asdict(found))
+        record.update(state=found)
         for line in found.broken:
             record.add_fault(f"state of the board: {line}")
 
@@ -174,7 +173,7 @@ def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
     """Whether a number of repeats will do."""
     if plan.until_u is None:
         return lambda repeats: True
-    headline = wording_of(record.contents).quantities.headline.key
+    headline = wording_of(record.run).quantities.headline.key
     return Until(record, headline, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
 
 

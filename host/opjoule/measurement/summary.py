@@ -25,9 +25,10 @@ from opjoule.record.definition import Quantities
 from opjoule.record.figures import by_repeat, mean_budget
 from opjoule.record.operation_quantities import NOT_ATTRIBUTED, per_operation
 from opjoule.record.operation_quantities import operations as operations_of
-from opjoule.record.phases import Cycle, Phase, Role, phase_from_json, worked_repeats
+from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
 from opjoule.record.quantities import COMMON, above_idle
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
+from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import wording_of
 from opjoule.trace.power_trace import PowerTrace
@@ -55,12 +56,12 @@ def build_result(
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
     repeats = [_repeat(record, placed, phases, number, operations, cores) for number in numbers]
-    wording = wording_of(record.contents)
+    wording = wording_of(record.run)
     quantities = wording.quantities
     figures = [quantities.figures(each) for each in repeats]
     entries = quantities.over_repeats(figures)
     mean_operations = fmean(operations_of(each).value for each in repeats)
-    found = record.contents["found"]
+    run = record.run
     idle = repeats[0].energy.idle
     harness = (
         {HARNESS_ENERGY: harness_energy(placed, phases, idle, mean_operations)}
@@ -75,18 +76,18 @@ def build_result(
         "by_repeat": by_repeat(figures),
         **_by_phase(record, placed, repeats),
         **harness,
-        "alignment": alignment.to_json(),
-        "timebase": repeats[0].energy.run.timebase.to_json(),
+        "alignment": alignment.stated(),
+        "timebase": repeats[0].energy.run.timebase.stated(),
         "by_operation": _by_operation([each.operations for each in repeats]),
         "warnings": short_run_warnings(
             [phase for phase in phases if phase.role is Role.WORK],
             trace.period_ns(),
-            lambda times, run_s: wording.longer(record.contents, times, run_s, mean_operations),
+            lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
-        + until_warnings(record.contents),
-        **({"disturbed": told} if (told := found.get("device", {}).get("disturbance")) else {}),
+        + until_warnings(run.until_u),
+        **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
-        "generator": _generator(record),
+        "generator": _generator(record.run),
     }
     return result, [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
 
@@ -116,11 +117,10 @@ def _repeat(
 
 def _by_phase(record: RunRecord, placed: Placed, repeats: Sequence[Repeat]) -> dict[str, Any]:
     """`by_phase`, where the work has marked phases of its own."""
-    marked = [phase_from_json(entry) for entry in record.contents.get("marked_phases") or []]
     found = [
         phase_figures(
             placed,
-            [phase for phase in marked if phase.repeat == each.number],
+            [phase for phase in record.run.marked_phases if phase.repeat == each.number],
             each.energy.idle,
             each.operations,
         )
@@ -178,12 +178,11 @@ def sensor_energies(
     return seen.over_repeats([seen.figures(each) for each in repeats])
 
 
-def _generator(record: RunRecord) -> dict[str, Any]:
+def _generator(run: Run) -> dict[str, str | None]:
     """Name and version of what made the operations; the loader's own version is in its summary."""
-    found = dict(record.contents["found"].get("generator", {"name": "loader"}))
-    summaries: list[dict[str, Any]] = list((record.contents.get("loader") or {}).values())
-    loader = summaries[0].get("loader_version") if summaries else None
-    return {"name": found["name"], "version": found.get("version", loader)}
+    found = run.found.generator or Generator()
+    loader = next((each.loader_version for each in run.loader.values()), None)
+    return {"name": found.name, "version": found.version or loader}
 
 
 def _by_operation(repeats: Sequence[OperationTable]) -> dict[str, Any]:

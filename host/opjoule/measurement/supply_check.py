@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict
 
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
@@ -26,24 +26,23 @@ def check_supply(
     alignment: Alignment | None,
 ) -> None:
     """Puts the least voltage into run.json, and adds a fault where it lies under the board's limit."""
-    found = record.contents["found"]
-    where = found.get("meter", {}).get("voltage_at")
+    found = record.run.found
+    where = found.meter.voltage_at
     least = least_voltage(trace, sensor) if where else None
     if least is None:
         record.update(least_voltage={"unchecked": NOTHING_READ if where else NOT_MEASURED})
         return
-    path: Mapping[str, Any] = found.get("supply", {})
-    limit_v = path.get("least_voltage_v")
+    limit_v = found.supply.least_voltage_v
     at_s = max(least.meter_ns - int(trace.meter_ns[0]), 0) * 1e-9
     measured = Measured.from_standard(least.voltage_v, least.standard_u_v, "V")
-    entry = {**measured.to_json(), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
+    entry = {**asdict(measured), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
     phase = _phase(least, phases, alignment)
     unchecked = {"unchecked": NO_LIMIT} if limit_v is None else {}
     record.update(least_voltage={**entry, "phase": phase, "limit_v": limit_v, **unchecked})
     if limit_v is not None and least.voltage_v < limit_v:
         record.add_fault(
             f"supply: the least voltage {where} was {least.voltage_v:.2f} V, {at_s:.1f} s into the trace"
-            f"{f' ({phase})' if phase else ''}, under the board's limit of {limit_v:g} V: {path['remedy']}"
+            f"{f' ({phase})' if phase else ''}, under the board's limit of {limit_v:g} V: {found.supply.remedy}"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from opjoule.clocks.clock_map import ClockMap
@@ -15,7 +14,7 @@ from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.record.json_file import write_json
-from opjoule.record.result import RESULT_VERSION
+from opjoule.record.result import RESULT_SCHEMA
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import TRACE
 from opjoule.trace.journal import read_trace, to_parquet
@@ -35,9 +34,9 @@ def conclude_trace(record: RunRecord) -> bool:
             record.raw_files(pattern)
         to_parquet(record.directory)
         contents = {
-            "schema": {"name": "result", "version": RESULT_VERSION},
+            "schema": RESULT_SCHEMA,
             "simulated": record.simulated,
-            **{key: _plain(value) for key, value in trace_result(record).items()},
+            **trace_result(record),
         }
     except OpJouleError as error:
         record.add_fault(str(error))
@@ -59,7 +58,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
         }
         return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
     cells = Cells.of(trace)
-    sensor = _sensor(record)
+    sensor = record.run.sensor
     host = None if sensor is None else _meter_to_host(record)
     window = Window.of_meter(cells.start_ns, cells.end_ns, host)
     found = window_energy_j(cells, window, sensor or _unknown_sensor(float(cells.current_a.max())))
@@ -70,7 +69,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     }
     if reason := _no_uncertainty(record, sensor):
         return {key: _unstated(value, reason) for key, value in entries.items()}
-    return {**entries, "timebase": found.timebase.to_json(), "budget": found.budget.to_json()}
+    return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated()}
 
 
 def _unknown_sensor(current_max_a: float) -> ErrorBounds:
@@ -104,8 +103,7 @@ def _numbers(found: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> d
 def _no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
     if sensor is None:
         return NO_BOUNDS
-    imported: Mapping[str, Any] = record.contents["found"].get("imported") or {}
-    return STATED_VOLTAGE if imported.get("voltage_stated") else ""
+    return STATED_VOLTAGE if record.run.found.imported.voltage_stated else ""
 
 
 def _unstated(value: Any, reason: str) -> Any:
@@ -115,11 +113,6 @@ def _unstated(value: Any, reason: str) -> Any:
     return value
 
 
-def _sensor(record: RunRecord) -> ErrorBounds | None:
-    found = record.contents.get("sensor")
-    return ErrorBounds.from_json(found) if found else None
-
-
 def _meter_to_host(record: RunRecord) -> ClockMap | None:
     """Round trips tie the meter to this computer's clock, whose seconds are better; None without enough of them."""
     exchanges = read_exchanges(record.intact(f"raw/{METER_EXCHANGES}"))
@@ -127,7 +120,3 @@ def _meter_to_host(record: RunRecord) -> ClockMap | None:
         return fit_exchanges(exchanges, "host", "meter").inverse()
     except AlignmentError:
         return None
-
-
-def _plain(value: Any) -> Any:
-    return value.to_json() if isinstance(value, Measured | Unstated | Missing) else value

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from opjoule.energy.budget import Budget
 from opjoule.errors import OpJouleError
+from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
 from opjoule.units import COVERAGE_FACTOR, Measured
 
@@ -64,9 +65,7 @@ class Until:
         return self._ended(repeats, reached, "the limit of repeats") if repeats >= self._limit else False
 
     def _ended(self, repeats: int, reached: float | None, why: str) -> bool:
-        self._record.update(
-            until_u={"asked": self._wanted, "reached": reached, "repeats": repeats, "not_reached": why}
-        )
+        self._record.update(until_u=UntilOutcome(self._wanted, reached, repeats, why))
         return True
 
 
@@ -75,13 +74,11 @@ def shared_u(budget: Budget) -> float:
     return COVERAGE_FACTOR * math.hypot(*(u for name, u in budget.parts.items() if name != "repeats"))
 
 
-def until_warnings(run: Mapping[str, Any]) -> list[str]:
+def until_warnings(told: UntilOutcome | None) -> list[str]:
     """One line where --until-u was asked for and not reached."""
-    told = run.get("until_u") or {}
-    if not told.get("not_reached"):
+    if told is None or not told.not_reached:
         return []
-    reached = "no interval" if told["reached"] is None else f"±{100 * told['reached']:.2g} %"
+    reached = "no interval" if told.reached is None else f"±{100 * told.reached:.2g} %"
     return [
-        f"--until-u {100 * told['asked']:g}% was not reached: {reached} after {told['repeats']} repeats: "
-        f"{told['not_reached']}"
+        f"--until-u {100 * told.asked:g}% was not reached: {reached} after {told.repeats} repeats: {told.not_reached}"
     ]

@@ -78,17 +78,13 @@ class CaptureSummary:
         """As it stands in the run record."""
         return {
             "samples": self.samples,
-            **(
-                {"further_samples": {str(key): n for key, n in self.further_samples.items()}}
-                if self.further_samples
-                else {}
-            ),
+            **({"further_samples": self.further_samples} if self.further_samples else {}),
             "gaps": self.gaps,
             "edges": self.edges,
             "clipped_samples": self.clipped_samples,
             "exchanges": len(self.exchanges),
-            "faults": [vars(fault) for fault in self.faults],
-            "losses": self.losses.to_json(),
+            "faults": self.faults,
+            "losses": self.losses,
             "ended": self.ended,
         }
 

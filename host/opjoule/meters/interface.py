@@ -129,10 +129,6 @@ class Losses:
     faults: dict[str, int] = field(default_factory=dict)
     """the meter's own counters, those above 0"""
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in the run record."""
-        return dict(vars(self))
-
 
 @runtime_checkable
 class HasFurtherSensors(Protocol):
@@ -144,8 +140,8 @@ class HasFurtherSensors(Protocol):
 
 def sensor_entries(meter: "Meter") -> dict[str, Any]:
     """`sensor` of run.json and, where there are some, `further_sensors`: the error bounds of each."""
-    further = {str(key): model.to_json() for key, model in further_sensors(meter).items()}
-    return {"sensor": meter.error_bounds().to_json(), **({"further_sensors": further} if further else {})}
+    further = further_sensors(meter)
+    return {"sensor": meter.error_bounds(), **({"further_sensors": further} if further else {})}
 
 
 def further_sensors(meter: object) -> dict[int, ErrorBounds]:

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import itertools
 from collections.abc import Mapping
+from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
@@ -192,7 +193,7 @@ class SerialMeter:
     @property
     def losses(self) -> Losses:
         """What was lost since start, and on the line since open."""
-        link = self._link.counts.to_json() if self._link is not None else {}
+        link = asdict(self._link.counts) if self._link is not None else {}
         return Losses(link=link) if self._assembler is None else self._assembler.losses(link)
 
     def _take(self, message: Message, received_host_ns: int) -> None:

@@ -5,7 +5,7 @@ Frame = COBS( type u8 | seq u32 | fields | crc16 ) 0x00; the byte grammar is in 
 
 import binascii
 from collections import deque
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from opjoule.meters.messages import MAX_FRAME_BYTES, EndOfInput, Identity, Message
 
@@ -55,10 +55,6 @@ class LinkCounts:
     """frames that came twice; the second was thrown away"""
     restarts: int = 0
     """the sequence went back: the meter was reset"""
-
-    def to_json(self) -> dict[str, int]:
-        """As it stands in the run record."""
-        return asdict(self)
 
 
 def crc16(data: bytes) -> int:

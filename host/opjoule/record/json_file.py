@@ -1,33 +1,89 @@
-"""JSON files that are read as the record's own, and replaced as a whole."""
+"""JSON files of a record: read as a whole with a check of their version, and replaced as a whole."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, TypeVar
 
-from opjoule.errors import RecordFault
+import msgspec
+import numpy as np
+
+from opjoule.errors import NewerSchema, OpJouleError, RecordFault
 from opjoule.files import write_whole
 
+T = TypeVar("T")
 
-def read_json(path: Path) -> Any:
-    """What a JSON file holds.
 
-    Raises: FileNotFoundError. RecordFault: it cannot be read, or is no JSON.
+class Schema(msgspec.Struct, frozen=True):
+    """What a file holds, and in which version of its form."""
+
+    name: str
+    version: int
+
+
+class _Head(msgspec.Struct):
+    schema: Schema
+
+
+DAMAGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What content that no run writes does to its reader."""
+
+
+def read_json(path: Path, schema: Schema) -> dict[str, Any]:
+    """What a JSON file holds, which says that it is of this schema, or of an older version of it.
+
+    Raises: FileNotFoundError, NotADirectoryError. RecordFault: it cannot be read, is no JSON, or says something else.
+        NewerSchema: it is of a newer version.
     """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        contents = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as fault:
         raise RecordFault(f"{path} cannot be read: {fault.strerror}") from None
     except (ValueError, RecursionError) as fault:
         raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
+    found = as_value(contents, _Head, path).schema
+    if found.name != schema.name:
+        raise RecordFault(f"{path}: holds '{found.name}', expected '{schema.name}'")
+    if found.version > schema.version:
+        raise NewerSchema(path, found.name, found.version, schema.version)
+    return dict(contents)
 
 
-def write_json(path: Path, contents: Mapping[str, Any]) -> None:
+def write_json(path: Path, contents: object) -> None:
     """Replaces a JSON file as a whole: temporary file, fsync, rename, fsync of the directory."""
     # A name that is no UTF-8 becomes an escape, which JSON reads back.
-    text = json.dumps(contents, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(plain(contents), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def as_value(entry: Any, kind: type[T], path: Path, of_older: Callable[[Any], Any] | None = None) -> T:
+    """A typed value from what stands in a JSON file; keys that its type does not name are passed over.
+
+    Args:
+        of_older: brings an entry of an older version into today's form.
+    Raises: RecordFault: a field is missing or of another type; the line names it.
+    """
+    try:
+        return msgspec.convert(of_older(entry) if of_older else entry, kind, str_keys=True)
+    except (*DAMAGE, OpJouleError) as fault:
+        said = (
+            f"{fault} is missing" if isinstance(fault, KeyError) else next(iter(str(fault).splitlines()), "")
+        )
+        raise RecordFault(f"{path} is corrupt: {said:.200}") from None
+
+
+def plain(value: object) -> Any:
+    """As JSON holds it: values as objects, keys as text, numbers of numpy as Python's."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_foreign)
+
+
+def _foreign(value: object) -> object:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot stand in a JSON file")

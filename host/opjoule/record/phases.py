@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 
 class Role(StrEnum):
@@ -51,8 +51,10 @@ class Phase:
     """None: that of the usual phase of this name."""
 
     def __post_init__(self) -> None:
-        role = _USUAL[self.name] if self.role is None else Role(self.role)
-        object.__setattr__(self, "role", role)
+        role = self.role or _USUAL.get(self.name)
+        if role is None:
+            raise ValueError(f"phase '{self.name}' has no role")
+        object.__setattr__(self, "role", Role(role))
 
     @property
     def steady(self) -> Phase:
@@ -63,15 +65,6 @@ class Phase:
     def duration_s(self) -> float:
         """Length [s]."""
         return (self.end_board_ns - self.start_board_ns) * 1e-9
-
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json."""
-        return asdict(self)
-
-
-def phase_from_json(entry: Mapping[str, Any]) -> Phase:
-    """The phase that to_json() wrote."""
-    return Phase(**entry)
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.energy.budget import Budget
-from opjoule.errors import NewerSchema, RecordFault
+from opjoule.errors import RecordFault
 from opjoule.record.definition import Definition, Quantities
-from opjoule.record.json_file import read_json, write_json
-from opjoule.units import Measured, Missing, Unstated
+from opjoule.record.json_file import Schema, plain, read_json, write_json
 
-RESULT_VERSION: Final = 2
+RESULT_SCHEMA: Final = Schema("result", 2)
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
 
@@ -38,7 +37,9 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
         raise ValueError(
             f"result.json lacks {', '.join(absent)}: give the number, or Missing with its reason"
         )
-    contents = {key: _plain(value) for key, value in entries.items()}
+    contents: dict[str, Any] = {
+        key: plain(value.stated() if isinstance(value, Budget) else value) for key, value in entries.items()
+    }
     for key, value in contents.items():
         contents[key] = _whole_group(value, quantities.below(key))
     for each in quantities:
@@ -49,8 +50,7 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
     kinds = contents.get("by_operation", {})
     for kind, entry in {} if _is_absent(kinds) else kinds.items():
         _check_keys(f"by_operation.{kind}", entry, _KIND_KEYS)
-    head = {"schema": {"name": "result", "version": RESULT_VERSION}, "simulated": simulated}
-    return head | contents
+    return {"schema": plain(RESULT_SCHEMA), "simulated": simulated, **contents}
 
 
 def write_result(
@@ -71,18 +71,13 @@ def read_result(directory: Path) -> dict[str, Any]:
     """
     path = directory / "result.json"
     try:
-        contents: dict[str, Any] = read_json(path)
-        name, version = contents["schema"]["name"], int(contents["schema"]["version"])
+        contents = read_json(path, RESULT_SCHEMA)
     except FileNotFoundError:
         raise RecordFault(
             f"{directory}: no result.json: the run did not end, see status in run.json"
         ) from None
-    except (ValueError, KeyError, TypeError, OverflowError):
-        raise RecordFault(f"{path} is corrupt: not a result with a schema version") from None
-    if name == "result" and version > RESULT_VERSION:
-        raise NewerSchema(path, name, version, RESULT_VERSION)
-    if name != "result" or not _is_sound(contents):
-        raise RecordFault(f"{path} is corrupt: a number of it is none, or it is no result")
+    if not _is_sound(contents):
+        raise RecordFault(f"{path} is corrupt: a number of it is none")
     return contents
 
 
@@ -101,14 +96,6 @@ def _is_number(entry: object) -> bool:
     if entry is None:
         return True
     return isinstance(entry, int | float) and not isinstance(entry, bool) and abs(entry) < NUMBER_MAX
-
-
-def _plain(value: object) -> Any:  # JSON values
-    if isinstance(value, (Measured, Unstated, Missing, Budget)):
-        return value.to_json()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    return value
 
 
 def _is_absent(entry: object) -> bool:

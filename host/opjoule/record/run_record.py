@@ -13,16 +13,17 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, get_args
 
-from opjoule.errors import NewerSchema, RecordFault
+from opjoule.errors import RecordFault
 from opjoule.files import file_sha256
 from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
-from opjoule.record.json_file import read_json, write_json
+from opjoule.record.json_file import DAMAGE, Schema, plain, read_json, write_json
+from opjoule.record.run import Run, Status, run_of
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
 from opjoule.system_errors import NO_ROOM
 
-RUN_VERSION = 3
+RUN_SCHEMA: Final = Schema("run", 3)
 """Version 1 had checksums of its raw files alone, and neither seals nor a checksum of run.json. Up to version 2 the
 error bounds were those of a shunt's voltage."""
 DIGEST = "digest"
@@ -35,17 +36,18 @@ NOT_COVERED = (
     "simulator-imperfections.json",
 )
 """Files without a checksum: the first has its own, the second can be made anew, the rest belongs to the simulator."""
-Status = Literal["partial", "complete", "failed"]
-STATUSES: tuple[Status, ...] = ("partial", "complete", "failed")
 
 
 class RunRecord:
-    """A run's directory and the contents of its run.json."""
+    """A run's directory and its run.json."""
 
-    def __init__(self, directory: Path, contents: dict[str, Any]) -> None:
+    def __init__(self, directory: Path, document: dict[str, Any]) -> None:
+        """Raises: RecordFault: the document holds what no run writes."""
         self.directory = directory
-        self._contents = contents
+        self.document = document
+        """run.json as it stands, whatever else it holds with it; changed through `update` alone."""
         self._problems: dict[str, str] | None = None
+        self._run = self._read()
 
     @classmethod
     def create(cls, directory: Path, asked: Mapping[str, Any], *, simulated: bool) -> RunRecord:
@@ -60,10 +62,10 @@ class RunRecord:
         record = cls(
             directory,
             {
-                "schema": {"name": "run", "version": RUN_VERSION},
+                "schema": plain(RUN_SCHEMA),
                 "status": "partial",
                 "simulated": simulated,
-                "asked": dict(asked),
+                "asked": plain(asked),
                 "found": {},
                 "faults": [],
             },
@@ -84,43 +86,51 @@ class RunRecord:
         """
         path = directory / "run.json"
         try:
-            contents = read_json(path)
+            document = read_json(path, RUN_SCHEMA)
         except (FileNotFoundError, NotADirectoryError):
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
-        _check(contents, path)
-        return cls(directory, contents)
+        if document["schema"]["version"] > 1 and document.get(DIGEST) != _digest(document):
+            raise RecordFault(
+                f"{path}: changed since the run wrote it: its checksum does not match; "
+                "no figure is taken from this record"
+            )
+        return cls(directory, document)
+
+    @property
+    def run(self) -> Run:
+        """What run.json says now."""
+        return self._run
 
     @property
     def status(self) -> Status:
         """How the run ended; "partial" while it goes on and after a crash."""
-        status: Status = self._contents["status"]
-        return status
+        return self._run.status
 
     @property
     def simulated(self) -> bool:
         """True if any number of the run comes from the simulated rig."""
-        return bool(self._contents["simulated"])
-
-    @property
-    def contents(self) -> dict[str, Any]:
-        """Everything in run.json; change it through `update` only."""
-        return self._contents
+        return self._run.simulated
 
     @property
     def faults(self) -> list[str]:
         """What went wrong, one line each."""
-        return [str(fault) for fault in self._contents.get("faults", [])]
+        return list(self._run.faults)
 
     def path(self, name: str) -> Path:
         """Path of one file of the record, for example `path("operations.oplog")`."""
         return self.directory / name
 
     def update(self, **entries: object) -> None:
-        """Sets top-level entries of run.json; a mapping is merged into the mapping that is there."""
-        for key, value in entries.items():
-            old = self._contents.get(key)
-            merge = isinstance(old, dict) and isinstance(value, Mapping)
-            self._contents[key] = {**old, **value} if merge else value  # type: ignore[dict-item]
+        """Sets top-level entries of run.json, fields of Run; a mapping is merged into the mapping that is there.
+
+        Raises: TypeError: Run has no such field. RecordFault: the field holds something else.
+        """
+        if unknown := entries.keys() - set(Run.__struct_fields__):
+            raise TypeError(f"run.json has no {', '.join(sorted(unknown))}")
+        for key, value in plain(entries).items():
+            old = self.document.get(key)
+            merge = isinstance(old, dict) and isinstance(value, dict)
+            self.document[key] = {**old, **value} if merge else value  # type: ignore[dict-item]
         self._write()
 
     def add_fault(self, line: str, withholds: Sequence[str] = ()) -> None:
@@ -131,9 +141,9 @@ class RunRecord:
         Args:
             withholds: groups of figures (record/withheld.py) that it makes wrong.
         """
-        self._contents["faults"] = [*self.faults, line]
+        self.document["faults"] = [*self.faults, line]
         for group in withholds:
-            self._contents.setdefault("withheld", {}).setdefault(group, line)
+            self.document.setdefault("withheld", {}).setdefault(group, line)
         try:
             self._write()
         except OSError as error:
@@ -145,21 +155,21 @@ class RunRecord:
     @property
     def withheld(self) -> dict[str, str]:
         """Group of figures -> the first fault that makes them wrong."""
-        return dict(self._contents.get("withheld", {}))
+        return self._run.withheld
 
     def finish(self, status: Status) -> None:
         """The last word on the run: final status and the SHA-256 of every file; none of them changes from then on."""
-        if status not in STATUSES:
-            raise ValueError(f"status '{status}' is none of {', '.join(STATUSES)}")
+        if status not in get_args(Status):
+            raise ValueError(f"status '{status}' is none of {', '.join(get_args(Status))}")
         give_up_reserve(self.directory)
-        self._contents.pop("checksums", None)
-        self._problems = dict(self._contents.get("damaged", {}))
+        self.document.pop("checksums", None)
+        self._problems = dict(self._run.damaged)
         self.update(checksums=checksums(self.directory), status=status)
 
     @property
     def is_finished(self) -> bool:
         """False while the run goes on, and when its program was killed."""
-        return "checksums" in self._contents
+        return self._run.checksums is not None
 
     @contextmanager
     def held(self) -> Iterator[None]:
@@ -209,20 +219,24 @@ class RunRecord:
     @property
     def has_seals(self) -> bool:
         """False for records of an earlier version."""
-        return int(self._contents["schema"]["version"]) > 1
+        return self._run.schema.version > 1
 
     def _changed(self) -> dict[str, str]:
         """What is wrong with each file that is not as its checksum says; looked at once."""
         if self._problems is None:
-            known: dict[str, str] = self._contents.get("checksums", {})
+            known = self._run.checksums or {}
             checked = {name: _verify_file(self.directory / name, digest) for name, digest in known.items()}
             changed = {name: problem for name, problem in checked.items() if problem}
-            self._problems = {**changed, **self._contents.get("damaged", {})}
+            self._problems = {**changed, **self._run.damaged}
         return self._problems
 
+    def _read(self) -> Run:
+        return run_of(self.document, self.directory / "run.json")
+
     def _write(self) -> None:
-        self._contents[DIGEST] = _digest(self._contents)
-        write_json(self.directory / "run.json", self._contents)
+        self._run = self._read()
+        self.document[DIGEST] = _digest(self.document)
+        write_json(self.directory / "run.json", self.document)
 
 
 @contextmanager
@@ -233,7 +247,7 @@ def reading(directory: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as fault:
+    except DAMAGE as fault:
         detail = next(iter(str(fault).splitlines()), "")
         raise RecordFault(
             f"{directory} is damaged: it holds what no run writes ({type(fault).__name__}: {detail:.120}); "
@@ -268,41 +282,3 @@ def _verify_file(path: Path, digest: str) -> str | None:
         return f"{path}: missing"
     except OSError as fault:
         return f"{path}: cannot be read ({fault.strerror})"
-
-
-_TYPES: dict[str, type | tuple[type, ...]] = {
-    "simulated": bool,
-    "asked": dict,
-    "found": dict,
-    "faults": list,
-    "checksums": dict,
-    "damaged": dict,
-    "phases": list,
-    "clock_maps": dict,
-    "loader": dict,
-    "sensor": dict,
-    "capture": dict,
-}
-"""Entries of run.json whose type others rely on."""
-
-
-def _check(contents: Any, path: Path) -> None:
-    """Raises RecordFault for a run.json that is none, is of a newer schema or was changed."""
-    try:
-        name, version = contents["schema"]["name"], int(contents["schema"]["version"])
-        status, _ = contents["status"], contents["simulated"]
-    except (KeyError, TypeError, ValueError, OverflowError):
-        raise RecordFault(f"{path} is corrupt: schema, status or simulated missing") from None
-    if name != "run":
-        raise RecordFault(f"{path}: holds '{name}', expected 'run'")
-    if version > RUN_VERSION:
-        raise NewerSchema(path, name, version, RUN_VERSION)
-    if version > 1 and contents.get(DIGEST) != _digest(contents):
-        raise RecordFault(
-            f"{path}: changed since the run wrote it: its checksum does not match; no figure is taken from this record"
-        )
-    if status not in STATUSES:
-        raise RecordFault(f"{path} is corrupt: status '{status}' is none of {', '.join(STATUSES)}")
-    for key, wanted in _TYPES.items():
-        if key in contents and not isinstance(contents[key], wanted):
-            raise RecordFault(f"{path} is corrupt: '{key}' is {contents[key]!r:.60}")

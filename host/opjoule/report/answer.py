@@ -10,6 +10,7 @@ from typing import Any
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.definition import Quantities
 from opjoule.record.result import read_result
+from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.report.quantities import quantity, rounded_quantity
 from opjoule.report.rounding import with_unit
@@ -60,9 +61,9 @@ class Answer:
     problem: str = ""
 
     @property
-    def run(self) -> Mapping[str, Any]:
+    def run(self) -> Run:
         """run.json."""
-        return self.record.contents
+        return self.record.run
 
     @property
     def trace_only(self) -> bool:
@@ -78,19 +79,19 @@ class Answer:
     def title(self) -> str:
         """What was measured; for a trace on its own, where it came from."""
         if self.trace_only:
-            asked = self.run.get("asked", {})
+            asked = self.run.asked
             mark = " (SIMULATED)" if self.record.simulated else ""
-            return f"Power trace from {asked.get('meter') or asked.get('import') or 'an unknown meter'}{mark}"
+            return f"Power trace from {asked.meter or asked.imported_file or 'an unknown meter'}{mark}"
         return self.subject.title
 
     @property
     def subject(self) -> Subject:
         """What was measured."""
-        asked, found = self.run.get("asked", {}), self.run.get("found", {})
+        asked = self.run.asked
         return Subject(
             self.wording.subject(self.run),
-            str(asked.get("device") or "unknown board"),
-            str(found.get("storage") or asked.get("storage") or ""),
+            asked.device or "unknown board",
+            self.run.found.storage or asked.storage or "",
             self.record.simulated,
         )
 
@@ -143,7 +144,7 @@ class Answer:
             banners.append(Banner("faulty", "WITH FAULTS", faults))
         if altered := self.record.verify():
             banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
-        warnings = [*(self.run.get("found", {}).get("warnings") or []), *(self.result.get("warnings") or [])]
+        warnings = [*self.run.found.warnings, *(self.result.get("warnings") or [])]
         return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in warnings]
 
 
@@ -166,7 +167,7 @@ def open_answer(record_dir: Path) -> Answer:
     Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
     record = RunRecord.open(record_dir)
-    wording = wording_of(record.contents)
+    wording = wording_of(record.run)
     try:
         if record.intact("result.json").exists():
             result = read_result(record_dir)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Role, phase_from_json
+from opjoule.record.phases import Phase, Role
 from opjoule.report.packing import Floats
 from opjoule.report.tracks import Track, counted_track
 
@@ -67,13 +66,13 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
     return Track(times_s, columns)
 
 
-def run_operations(operations: OperationTable, run: Mapping[str, Any]) -> OperationTable:
+def run_operations(operations: OperationTable, phases: Sequence[Phase]) -> OperationTable:
     """The operations that started inside a run phase."""
     chosen = np.zeros(len(operations), dtype=np.bool_)
-    for phase in run.get("phases") or []:
-        if phase_from_json(phase).role is Role.WORK:
-            since_start = operations.board_ns >= phase["start_board_ns"]
-            chosen |= since_start & (operations.board_ns < phase["end_board_ns"])
+    for phase in phases:
+        if phase.role is Role.WORK:
+            since_start = operations.board_ns >= phase.start_board_ns
+            chosen |= since_start & (operations.board_ns < phase.end_board_ns)
     return operations.select(chosen)
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+from msgspec.structs import astuple
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import CURRENT, POWER, VOLTAGE, ErrorBounds
+from opjoule.record.run import LoaderSummary, Run
 from opjoule.report.answer import Answer
 from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE
@@ -27,17 +29,16 @@ def provenance(answer: Answer) -> list[Element]:
         essentials(answer.run),
         *checks(answer.result),
         *clocks(answer.run),
-        *record_tree(answer),
+        *record_tree(answer.record.document),
         *checksums(answer.run),
     ]
 
 
-def command(run: Mapping[str, Any]) -> list[Element]:
+def command(run: Run) -> list[Element]:
     """The command line that repeats the run, with a button that copies it."""
-    words = (run.get("found") or {}).get("command")
-    if not words:
+    if not run.found.command:
         return []
-    line = shlex.join(str(word) for word in words)
+    line = shlex.join(run.found.command)
     button = element("button", "copy", type="button", data_copy="command")
     return [
         element("h3", "To repeat it"),
@@ -45,23 +46,21 @@ def command(run: Mapping[str, Any]) -> list[Element]:
     ]
 
 
-def essentials(run: Mapping[str, Any]) -> Element:
+def essentials(run: Run) -> Element:
     """Versions, seed, meter and sensor in one table; the rest of run.json is folded below."""
-    loader = (run.get("loader") or {}).get("run-1", {})
-    found, meter = run.get("found") or {}, (run.get("found") or {}).get("meter", {})
-    bounds = ErrorBounds.from_json(run["sensor"]) if run.get("sensor") else None
-    device, sensors = found.get("device", {}), meter.get("sensors") or []
+    loader = run.loader.get("run-1") or LoaderSummary()
+    found, device, meter, bounds = run.found, run.found.device, run.found.meter, run.sensor
     lines = {
-        "started": (found.get("started_utc"),),
-        "OpJoule": (found.get("opjoule"),),
-        "database": (loader.get("database"), loader.get("database_version")),
-        "loader": (loader.get("loader_version"), device.get("loader_sha256")),
-        "operations made by": tuple((found.get("generator") or {}).values()),
-        "seed": (loader.get("seed"),),
-        "board": (device.get("connection"), device.get("kernel"), device.get("machine")),
-        "meter": (meter.get("kind"), meter.get("board"), meter.get("serial_number")),
-        "firmware": (meter.get("firmware_version"),),
-        "sensor": tuple(f"{each.get('model')} at {int(each.get('address', 0)):#04x}" for each in sensors),
+        "started": (found.started_utc,),
+        "OpJoule": (found.opjoule,),
+        "database": (loader.database, loader.database_version),
+        "loader": (loader.loader_version, device.loader_sha256),
+        "operations made by": astuple(found.generator) if found.generator else (),
+        "seed": (loader.seed,),
+        "board": (device.connection, device.kernel, device.machine),
+        "meter": (meter.kind, meter.board, meter.serial_number),
+        "firmware": (meter.firmware_version,),
+        "sensor": tuple(f"{each.model} at {each.address:#04x}" for each in meter.sensors),
         "shunt": (_shunt(bounds),),
         "meter's own bounds": (_own_bounds(bounds),),
         "calibration": ((bounds.calibration or "none: bounds from the data sheets") if bounds else None,),
@@ -121,19 +120,15 @@ def _check_row(check: Mapping[str, Any]) -> Element:
     return row(str(check.get("name", "")), outcome, str(check.get("detail", "")))
 
 
-def clocks(run: Mapping[str, Any]) -> list[Element]:
+def clocks(run: Run) -> list[Element]:
     """Each clock map: evidence, rate, residual and uncertainty, least and greatest along the run."""
-    maps = {
-        name: entry for name, entry in (run.get("clock_maps") or {}).items() if isinstance(entry, Mapping)
-    }
-    if not maps:
+    if not run.clock_maps:
         return []
     head = ("clock map", "from, to", "evidence", "n", "rate less 1", "knots", "residual (rms)", "u (k = 2)")
-    return [table(head, [_clock_row(name, entry) for name, entry in maps.items()], "Clock maps")]
+    return [table(head, [_clock_row(name, each) for name, each in run.clock_maps.items()], "Clock maps")]
 
 
-def _clock_row(name: str, entry: Mapping[str, Any]) -> Element:
-    clock_map = ClockMap.from_json(entry)
+def _clock_row(name: str, clock_map: ClockMap) -> Element:
     rates = [knot.rate for knot in clock_map.knots] or [clock_map.rate]
     moments_ns = np.array([knot.source_ns for knot in clock_map.knots] or [clock_map.source_ref_ns], np.int64)
     residual = rounded(clock_map.residual_ns * 1e-9, None, "s", 3)
@@ -155,10 +150,10 @@ def _from_to(least: str, greatest: str) -> str:
     return least if least == greatest else f"{least} to {greatest}"
 
 
-def record_tree(answer: Answer) -> list[Element]:
+def record_tree(document: Mapping[str, Any]) -> list[Element]:
     """Everything else in run.json, folded: asked, found (versions, meter, sensor, board, settings), loader."""
     groups = []
-    for name, entry in answer.run.items():
+    for name, entry in document.items():
         if name in SHOWN_ON_THEIR_OWN or not isinstance(entry, Mapping):
             continue
         body = [row(path, value) for path, value in _leaves(entry, "")]
@@ -182,12 +177,11 @@ def _leaves(entry: Any, path: str) -> Iterator[tuple[str, str]]:
         yield path, NONE if entry is None else str(entry)
 
 
-def checksums(run: Mapping[str, Any]) -> list[Element]:
+def checksums(run: Run) -> list[Element]:
     """SHA-256 of each raw file."""
-    found = run.get("checksums")
-    if not found:
+    if not run.checksums:
         return []
-    body = [row(name, element("code", digest)) for name, digest in found.items()]
+    body = [row(name, element("code", digest)) for name, digest in run.checksums.items()]
     made = table(("raw file", "SHA-256"), body, "Raw files as they were when the run ended", class_="tree")
     return [element("details", element("summary", f"checksums ({len(body)})"), made)]
 

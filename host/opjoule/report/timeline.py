@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,7 @@ from opjoule.operations.board_files import of_loader_alone
 from opjoule.operations.latency import Latency, latency_by_kind_s
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations, read_parquet
+from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.report.board_tracks import (
     Lane,
@@ -79,9 +80,9 @@ def read_timeline(record: RunRecord) -> Timeline:
     axis = TimeAxis(trace)
     tracks = {"power": power_track(trace, axis)}
     duration_s = max([float(tracks["power"].bounds_s[-1]), *(stretch.end_s for stretch in axis.lost)])
-    to_seconds = axis.of_board(_noted(notes, lambda: board_to_meter(record.contents)))
+    to_seconds = axis.of_board(_noted(notes, lambda: board_to_meter(record.run)))
     if to_seconds is None:
-        if record.contents.get("phases"):
+        if record.run.phases:
             notes.append(
                 "No clock map from board to meter: phases and operations cannot be placed on the trace."
             )
@@ -89,7 +90,7 @@ def read_timeline(record: RunRecord) -> Timeline:
     operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
     system = _noted(notes, lambda: _samples(record))
     events = _noted(notes, lambda: _table(record, "events", EVENTS_VERSION))
-    of_runs = run_operations(operations, record.contents) if operations else None
+    of_runs = run_operations(operations, record.run.phases) if operations else None
     made = {
         "operations": operation_track(operations, to_seconds, duration_s) if operations else None,
         "system": system_track(system, to_seconds) if system else None,
@@ -98,7 +99,7 @@ def read_timeline(record: RunRecord) -> Timeline:
         duration_s,
         tracks | {name: track for name, track in made.items() if track is not None},
         axis.lost,
-        phase_spans(record.contents, to_seconds),
+        phase_spans(record.run, to_seconds),
         event_lanes(events, to_seconds) if events else [],
         latency_by_kind_s(of_runs) if of_runs else {},
         counted_latency(of_runs) if of_runs else None,
@@ -141,41 +142,28 @@ def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
     return sampled_track(axis.of_meter(trace.meter_ns), columns)
 
 
-def board_to_meter(run: Mapping[str, Any]) -> ClockMap | None:
+def board_to_meter(run: Run) -> ClockMap | None:
     """The map from board_ns to meter_ns that the result rests on; None if the run ended before there was one.
 
-    Raises: RecordFault: run.json names a map that it does not hold, or holds one that is damaged.
+    Raises: RecordFault: run.json names a map that it does not hold.
     """
-    maps: Mapping[str, Any] = run.get("clock_maps") or {}
-    if (chosen := run.get("clock_map_used")) is not None:
-        if chosen not in maps:
+    if (chosen := run.clock_map_used) is not None:
+        if chosen not in run.clock_maps:
             raise RecordFault(f"run.json: there is no clock map '{chosen}'")
-        return _clock_map(maps[chosen])
+        return run.clock_maps[chosen]
     # Records of version 1 do not say: the result took the one with the least uncertainty.
-    found = [_clock_map(entry) for entry in maps.values()]
-    of_board = [each for each in found if (each.source, each.target) == ("board", "meter")]
-    return min(of_board, key=lambda each: each.u_ns(_middle_ns(run)), default=None)
+    ends = run.phases[:1] + run.phases[-1:]
+    middle_ns = (ends[0].start_board_ns + ends[-1].end_board_ns) // 2 if ends else 0
+    of_board = [each for each in run.clock_maps.values() if (each.source, each.target) == ("board", "meter")]
+    return min(of_board, key=lambda each: each.u_ns(middle_ns), default=None)
 
 
-def _clock_map(entry: Any) -> ClockMap:
-    try:
-        return ClockMap.from_json(entry)
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError):
-        raise RecordFault(f"run.json: {entry!r:.60} is no clock map") from None
-
-
-def _middle_ns(run: Mapping[str, Any]) -> int:
-    phases = run.get("phases") or []
-    return (phases[0]["start_board_ns"] + phases[-1]["end_board_ns"]) // 2 if phases else 0
-
-
-def phase_spans(run: Mapping[str, Any], to_seconds: ToSeconds) -> list[PhaseSpan]:
+def phase_spans(run: Run, to_seconds: ToSeconds) -> list[PhaseSpan]:
     """run.json's phases, in order of time."""
     spans = []
-    for phase in run.get("phases") or []:
-        ends = np.array([phase["start_board_ns"], phase["end_board_ns"]], dtype=np.int64)
-        start_s, end_s = to_seconds(ends)
-        spans.append(PhaseSpan(str(phase["name"]), int(phase.get("repeat", 1)), float(start_s), float(end_s)))
+    for phase in run.phases:
+        start_s, end_s = to_seconds(np.array([phase.start_board_ns, phase.end_board_ns], dtype=np.int64))
+        spans.append(PhaseSpan(phase.name, phase.repeat, float(start_s), float(end_s)))
     return sorted(spans, key=lambda span: span.start_s)
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from opjoule.record.definition import Quantities
 from opjoule.record.quantities import COMMON
+from opjoule.record.run import Run
 from opjoule.studies.command.results import WORDING as COMMAND
 from opjoule.studies.wording import Wording
 from opjoule.studies.ycsb.results import WORDING as YCSB
@@ -24,13 +24,11 @@ WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND}
 """By the name of the study."""
 
 
-def wording_of(run: Mapping[str, Any]) -> Wording:
+def wording_of(run: Run) -> Wording:
     """Of a record.
 
     Args:
         run: its run.json. Before plans were written down a study was YCSB's.
     """
-    planned = ((run.get("plan") or {}).get("study") or {}).get("name")
-    asked = run.get("asked") or {}
-    name = planned or asked.get("study") or ("ycsb" if asked.get("db") else "")
-    return WORDINGS.get(str(name), YCSB) if name else TRACE
+    name = run.plan.study.name or run.asked.study or ("ycsb" if run.asked.db else "")
+    return WORDINGS.get(name, YCSB) if name else TRACE

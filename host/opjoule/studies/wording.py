@@ -8,6 +8,7 @@ from typing import Any
 
 from opjoule.record.definition import PER_OPERATION, Quantities
 from opjoule.record.first_version import of_version
+from opjoule.record.run import Run
 
 
 @dataclass(frozen=True)
@@ -16,13 +17,13 @@ class Wording:
 
     quantities: Quantities
     """The first of its answer is the headline: what --until-u is about, and whose absence is explained."""
-    subject: Callable[[Mapping[str, Any]], str]
+    subject: Callable[[Run], str]
     """What was measured, in a word or a command line."""
-    work: Callable[[Mapping[str, Any]], str]
+    work: Callable[[Run], str]
     """What was run on it, in a line."""
     more: str
     """What a user asks for who wants more of it measured."""
-    longer: Callable[[Mapping[str, Any], float, float, float], str]
+    longer: Callable[[Run, float, float, float], str]
     """What to ask for where a run was too short; given run.json, how many times as long it has to be, its length [s],
     and its operations."""
     always_counted: bool = True

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -14,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from opjoule.record.phases import Cycle, Phase, phase_from_json, worked_repeats
+from opjoule.record.phases import Cycle, Phase, worked_repeats
+from opjoule.record.run_record import RunRecord
 from opjoule.twin.supply import COURSE
 
 _SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
@@ -42,7 +44,7 @@ class TrueCourse:
         return float(end_j - start_j)
 
 
-def true_figures(course: TrueCourse, phases: list[Phase], operations: float) -> dict[str, float]:
+def true_figures(course: TrueCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
     """The true value of figures of result.json, means over the repeats."""
     cycles = [Cycle.of(phases, repeat) for repeat in worked_repeats(phases)]
     found = [_true_repeat(course, cycle) for cycle in cycles if cycle]
@@ -86,11 +88,9 @@ def truth_lines(record: Path) -> list[str]:
     """A line for each figure of which the simulator knows the truth; none where it has left no course or no result."""
     if not (record / COURSE).exists() or not (record / "result.json").exists():
         return []
-    run, result = (json.loads((record / name).read_text()) for name in ("run.json", "result.json"))
+    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
     operations = (result.get("operations") or {}).get("value") or 0.0
-    true = true_figures(
-        TrueCourse.read(record / COURSE), [phase_from_json(phase) for phase in run["phases"]], operations
-    )
+    true = true_figures(TrueCourse.read(record / COURSE), run.phases, operations)
     if "run_energy_j" not in result:  # of an earlier version, whose energy_j was something else
         true.pop("energy_j", None)
     return [

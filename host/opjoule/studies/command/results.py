@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import Any, Final
 
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, Definition, Quantities, Topic
 from opjoule.record.operation_quantities import OPERATIONS
 from opjoule.record.quantities import COMMON, SENSORS
+from opjoule.record.run import Run
 from opjoule.studies.wording import Wording
 
 _OF_A_PHASE: Final = (
@@ -46,15 +47,13 @@ QUANTITIES: Final = Quantities(
 )
 
 
-def _command(run: Mapping[str, Any]) -> list[str]:
-    planned = (run.get("plan") or {}).get("study") or {}
-    return list(map(str, planned.get("command") or (run.get("asked") or {}).get("command") or []))
+def _command(run: Run) -> Sequence[str]:
+    return run.plan.study.command or run.asked.command or ()
 
 
-def _subject(run: Mapping[str, Any]) -> str:
+def _subject(run: Run) -> str:
     """What it is called, or the program's own name."""
-    planned = (run.get("plan") or {}).get("study") or {}
-    return str(planned.get("called") or (_command(run) or ["unknown command"])[0])
+    return run.plan.study.called or next(iter(_command(run)), "unknown command")
 
 
 WORDING: Final = Wording(

@@ -4,48 +4,45 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from opjoule.databases import known_databases
 from opjoule.record.definition import Quantities
 from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS
 from opjoule.record.quantities import COMMON, SENSORS
+from opjoule.record.run import Run
 from opjoule.studies.wording import Wording
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
 _COMFORTABLE_S: Final = 30
 
 
-def _subject(run: Mapping[str, Any]) -> str:
+def _subject(run: Run) -> str:
     """The database as it is written in prose."""
-    name = str((run.get("asked") or {}).get("db") or "unknown database")
+    name = run.asked.db or "unknown database"
     return {database.name: database.title for database in known_databases()}.get(name, name)
 
 
-def _work(run: Mapping[str, Any]) -> str:
+def _work(run: Run) -> str:
     """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
-    asked: Mapping[str, Any] = run.get("asked") or {}
-    summaries = run.get("loader") or {}
-    effective = (summaries.get("run-1") or summaries.get("load-1") or {}).get("workload") or {}
-    words = [f"workload {asked['workload']}"] if asked.get("workload") else []
-    distribution = effective.get("requestdistribution") or asked.get("distribution")
-    words += [str(distribution)] if distribution else []
-    records = effective.get("recordcount") or asked.get("records")
+    asked, effective = run.asked, run.summary.workload
+    words = [f"workload {asked.workload}"] if asked.workload else []
+    distribution = effective.get("requestdistribution") or asked.distribution
+    words += [distribution] if distribution else []
+    records = effective.get("recordcount") or asked.records
     words += [f"{int(records):,} records{_size(effective)}"] if records else []
-    operations = effective.get("operationcount") or asked.get("operations")
-    if asked.get("seconds"):
-        words += [f"operations for {asked['seconds']} s"]
+    operations = effective.get("operationcount") or asked.operations
+    if asked.seconds:
+        words += [f"operations for {asked.seconds} s"]
     elif operations:
         words += [f"{int(operations):,} operations"]
-    threads = asked.get("threads")
-    words += [f"{threads} thread{'s' if threads != 1 else ''}"] if threads else []
-    made_by = (run.get("found") or {}).get("generator") or {}
-    if made_by.get("runs_on") == "host":
-        words += [f"operations made by {made_by['name'].upper()} {made_by['version']}"]
+    words += [f"{asked.threads} thread{'s' if asked.threads != 1 else ''}"] if asked.threads else []
+    if (made_by := run.found.generator) and made_by.runs_on == "host":
+        words += [f"operations made by {made_by.name.upper()} {made_by.version}"]
     return ", ".join(words)
 
 
-def _size(effective: Mapping[str, Any]) -> str:
+def _size(effective: Mapping[str, str]) -> str:
     if "fieldlength" not in effective:
         return ""
     if effective.get("fieldlengthdistribution", "constant") != "constant":
@@ -53,9 +50,9 @@ def _size(effective: Mapping[str, Any]) -> str:
     return f" of {effective['fieldcount']} x {effective['fieldlength']} B"
 
 
-def _longer(run: Mapping[str, Any], times: float, run_s: float, operations: float) -> str:
+def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
     seconds = max(math.ceil(run_s * times), _COMFORTABLE_S)
-    counted = not (run.get("asked") or {}).get("seconds")
+    counted = not run.asked.seconds
     return f"--seconds {seconds}" + (
         f", or --operations {_rounded_up(operations * times)}" if counted else ""
     )

@@ -1,0 +1,250 @@
+"""run.json as a value: what readers of a record rely on, with its units; further keys are kept and not read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct, field
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.record.json_file import Schema, as_value
+from opjoule.record.older_runs import in_todays_form
+from opjoule.record.phases import Phase
+
+Status = Literal["partial", "complete", "failed"]
+
+
+class AskedFor(Struct, frozen=True):
+    """What the user asked for: those of the options that are shown again."""
+
+    study: str | None = None
+    db: str | None = None
+    device: str | None = None
+    storage: str | None = None
+    workload: str | None = None
+    distribution: str | None = None
+    records: int | None = None
+    operations: int | None = None
+    seconds: int | float | None = None
+    """Length of a run or of a recording [s]; None where something else ends it."""
+    threads: int | None = None
+    properties: tuple[str, ...] = ()
+    command: str | tuple[str, ...] | None = None
+    meter: str | None = None
+    imported_file: str | None = field(default=None, name="import")
+
+
+class Generator(Struct, frozen=True):
+    """What made the operations."""
+
+    name: str = "loader"
+    version: str | None = None
+    runs_on: str | None = None
+    """board or host."""
+
+
+class DeviceFacts(Struct, frozen=True):
+    """The board; it tells far more of itself, which is shown and not read."""
+
+    connection: str | None = None
+    model: str | None = None
+    cpu: str | None = None
+    system: str | None = None
+    kernel: str | None = None
+    machine: str | None = None
+    loader_sha256: str | None = None
+    disturbance: dict[str, Any] | None = None
+    """Another program that ran on purpose, by name and numbers."""
+
+
+class MeterSensor(Struct, frozen=True):
+    """A chip that the meter found, and its address on the bus."""
+
+    model: str | None = None
+    address: int = 0
+
+
+class MeterFacts(Struct, frozen=True):
+    """The meter, as it named itself."""
+
+    kind: str | None = None
+    board: str | None = None
+    serial_number: str | None = None
+    firmware_version: str | None = None
+    sensors: tuple[MeterSensor, ...] = ()
+    voltage_at: str = ""
+    """Where it reads the voltage; empty where it does not."""
+
+
+class SupplyFacts(Struct, frozen=True):
+    """What lies between supply and board, as far as the check of the supply needs it."""
+
+    least_voltage_v: float | None = None
+    """The board's limit [V]."""
+    remedy: str = ""
+
+
+class Simulation(Struct, frozen=True):
+    """How the simulated rig was driven."""
+
+    load_step_s: float = 0.0
+    """Its load follows the board in steps of this length [s]."""
+
+
+class Imported(Struct, frozen=True):
+    """Where a trace that another program recorded comes from."""
+
+    voltage_stated: bool = False
+    """The user stated the voltage, nothing measured it."""
+
+
+class Found(Struct, frozen=True):
+    """What was found when the measurement began."""
+
+    opjoule: str | None = None
+    commit: str | None = None
+    command: tuple[str, ...] = ()
+    started_utc: str | None = None
+    cores: int | None = None
+    """Processors of the board; None for a trace on its own."""
+    storage: str | None = None
+    generator: Generator | None = None
+    device: DeviceFacts = DeviceFacts()
+    meter: MeterFacts = MeterFacts()
+    supply: SupplyFacts = SupplyFacts()
+    simulation: Simulation = Simulation()
+    imported: Imported = Imported()
+    warnings: tuple[str, ...] = ()
+    """Lines that stand above the figures."""
+
+
+class KindSummary(Struct, frozen=True):
+    """What the loader counted of one kind of operation."""
+
+    count: int
+    bytes: int
+
+
+class LoaderSummary(Struct, frozen=True):
+    """What a loader said at its end."""
+
+    database: str | None = None
+    database_version: str | None = None
+    loader_version: str | None = None
+    seed: int | None = None
+    operations: int | None = None
+    bytes: int | None = None
+    """Of values moved [B]."""
+    by_kind: dict[str, KindSummary] = {}
+    settings: dict[str, str] = {}
+    workload: dict[str, str] = {}
+    """The properties that were in effect."""
+
+
+class PlannedStudy(Struct, frozen=True):
+    """What a plan says of its study to any reader; the study itself reads the rest."""
+
+    name: str = ""
+    called: str = ""
+    command: tuple[str, ...] = ()
+
+
+class Planned(Struct, frozen=True):
+    """The plan that was carried out."""
+
+    study: PlannedStudy = PlannedStudy()
+
+
+class LeastVoltageFound(Struct, frozen=True):
+    """The least voltage of the whole trace."""
+
+    value: float | None = None
+    """[V]; None where the meter does not measure it."""
+    u: float | None = None
+    """Expanded uncertainty (k = 2) [V]."""
+    unit: str = "V"
+    where: str = ""
+    at_meter_ns: int | None = None
+    at_s: float | None = None
+    """Into the trace [s]."""
+    phase: str = ""
+    limit_v: float | None = None
+    """Of the board [V]."""
+    unchecked: str = ""
+    """Why it was not held against a limit."""
+
+
+class UntilOutcome(Struct, frozen=True):
+    """How --until-u ended."""
+
+    asked: float
+    """Relative expanded uncertainty (k = 2) of the headline."""
+    reached: float | None
+    repeats: int
+    not_reached: str = ""
+    """Why; empty if it was reached."""
+
+
+class GateOutcome(Struct, frozen=True):
+    """The board's state: which limits the run broke, a line each."""
+
+    broken: tuple[str, ...] = ()
+
+
+class Run(Struct, frozen=True):
+    """run.json of any version."""
+
+    schema: Schema
+    status: Status
+    simulated: bool
+    """Any number of the run comes from the simulated rig."""
+    asked: AskedFor = AskedFor()
+    found: Found = Found()
+    faults: tuple[str, ...] = ()
+    """What went wrong, one line each."""
+    sensor: ErrorBounds | None = None
+    """Error bounds of the meter; None where they are not known."""
+    further_sensors: dict[int, ErrorBounds] = {}
+    """Number, from 1 -> error bounds of a sensor besides that of the board's supply."""
+    plan: Planned = Planned()
+    plan_sha256: str = ""
+    phases: tuple[Phase, ...] = ()
+    marked_phases: tuple[Phase, ...] = ()
+    """Phases that the work marked inside its own."""
+    clock_maps: dict[str, ClockMap] = {}
+    """Every map that could be made, by its evidence."""
+    clock_map_used: str | None = None
+    """The one of them that the result rests on; version 1 does not say."""
+    signature: Mapping[str, float] = {}
+    """How well the load signature was found: peak and rival (1), step_w (W), lag_ns (ns)."""
+    capture: Mapping[str, Any] = {}
+    """What the meter delivered and lost."""
+    loader: dict[str, LoaderSummary] = {}
+    """By the tag of the phase, as "run-1"."""
+    state: GateOutcome = GateOutcome()
+    least_voltage: LeastVoltageFound = LeastVoltageFound()
+    withheld: dict[str, str] = {}
+    """Group of figures -> the first fault that makes them wrong."""
+    until_u: UntilOutcome | None = None
+    checksums: dict[str, str] | None = None
+    """SHA-256 of every other file; None until the run has ended."""
+    damaged: dict[str, str] = {}
+    """What is wrong with each raw file of a killed run that was changed."""
+    digest: str = ""
+    """SHA-256 of everything else in run.json."""
+
+    @property
+    def summary(self) -> LoaderSummary:
+        """The loader's of the first run, or of the first load."""
+        return self.loader.get("run-1") or self.loader.get("load-1") or LoaderSummary()
+
+
+def run_of(document: Mapping[str, Any], path: Path) -> Run:
+    """What run.json says, in whatever version.
+
+    Raises: RecordFault: it holds what no run writes; the line names `path` and the key.
+    """
+    return as_value(document, Run, path, in_todays_form)
