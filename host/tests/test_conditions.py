@@ -84,17 +84,17 @@ def plans(repeats: int = 2):
     return make_plans(arguments.parse(argv).options)
 
 
-def measured(plan, place: Path, *, status: str = "complete", value: float = 1e-3) -> int:
+def measured(plan, place: Path, *, status: str = "complete", value: float = 1e-3) -> tuple[int, Path]:
     record = RunRecord.create(place, plan.asked, simulated=True)
     (place / "result.json").write_text(json.dumps(result(value, value / 20)))
     record.finish(status)
-    return 0
+    return (0 if status == "complete" else 6), place
 
 
 def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
     seen = []
 
-    def measure_one(plan, place: Path) -> int:
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
         seen.append((plan.medium, plan.study.seed, plan.repeats, plan.asked["storage"]))
         return measured(plan, place)
 
@@ -109,7 +109,7 @@ def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
 
 
 def test_one_mediums_failure_costs_the_others_nothing(tmp_path, capsys):
-    def measure_one(plan, place: Path) -> int:
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
         if plan.medium == "sd":
             raise DeviceFault("the card is gone")
         return measured(plan, place)
@@ -122,8 +122,21 @@ def test_one_mediums_failure_costs_the_others_nothing(tmp_path, capsys):
     assert "1.000 ± 0.050 mJ/operation" in said.replace("\N{NO-BREAK SPACE}", " ")
 
 
+def test_a_run_that_had_to_be_measured_again_counts_by_its_last_record(tmp_path):
+    """--again: the board's state broke a limit in the first."""
+
+    def twice(plan, place: Path) -> tuple[int, Path]:
+        measured(plan, place, value=1.0)
+        return measured(plan, place.with_name(f"{place.name}-again-1"), value=2.0)
+
+    assert run_conditions(plans(1), tmp_path / "out", twice, seed=1, json=False) == 0
+    runs, _ = read_index(tmp_path / "out")
+    assert all(run.folder.endswith("-again-1") for run in runs)
+    assert {run.result["power_w"]["value"] for run in runs} == {2.0}
+
+
 def test_an_interrupt_keeps_what_was_measured(tmp_path):
-    def measure_one(plan, place: Path) -> int:
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
         if place.name.startswith("02"):
             raise KeyboardInterrupt
         return measured(plan, place)
@@ -139,7 +152,7 @@ def test_a_run_with_faults_is_in_the_table_and_named(tmp_path):
     run_conditions(
         plans(1),
         tmp_path / "out",
-        lambda plan, place: measured(plan, place, status="failed") or 6,
+        lambda plan, place: measured(plan, place, status="failed"),
         seed=1,
         json=False,
     )

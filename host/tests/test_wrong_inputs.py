@@ -137,7 +137,6 @@ COMMANDS: list[list[str]] = [
     ["virtual-board", "fly"],
     ["doctor", "--rig", ""],
 ]
-METER_OR_INPUT = (BAD_INPUT, RIG)
 
 
 @pytest.fixture

@@ -80,10 +80,15 @@ def block_order(count: int, blocks: int, seed: int) -> list[tuple[int, int]]:
     return order
 
 
+MeasureOne = Callable[[Plan, Path], tuple[int, Path]]
+"""Measures a plan into a directory. Gives its exit status and the record that counts, which lies beside that directory
+where the run had to be measured again."""
+
+
 def run_conditions(
     plans: Sequence[Plan],
     folder: Path,
-    measure_one: Callable[[Plan, Path], int],
+    measure_one: MeasureOne,
     *,
     seed: int,
     json: bool,
@@ -94,7 +99,6 @@ def run_conditions(
         plans: one a condition; `repeats` is the number of blocks.
         folder: an empty or new directory for all records, the index and report.html.
         seed: of the order in which the conditions come.
-        measure_one: measures one plan into one directory; gives its exit status.
     Raises: BadInput: another measurement has the folder, or is about to.
     Returns: 0 if every run came to its end without a fault, otherwise the status of the first that did not, or 6
         where all came to their end.
@@ -105,9 +109,7 @@ def run_conditions(
         return _run_held(plans, folder, measure_one, seed=seed, json=json)
 
 
-def _run_held(
-    plans: Sequence[Plan], folder: Path, measure_one: Callable[[Plan, Path], int], *, seed: int, json: bool
-) -> int:
+def _run_held(plans: Sequence[Plan], folder: Path, measure_one: MeasureOne, *, seed: int, json: bool) -> int:
     order = block_order(len(plans), plans[0].repeats, seed)
     simulated = plans[0].simulated
     runs = [ConditionRun.of(block, plans[which].condition, at) for at, (block, which) in enumerate(order, 1)]
@@ -118,9 +120,9 @@ def _run_held(
             print(f"block {run.block}, {run.name} ({at + 1} of {len(runs)})", file=sys.stderr)
             plan = plans[which]
             once = replace(plan, repeats=1, asked={**plan.asked, "repeats": 1})
-            status, why = _tried(measure_one, once, folder / run.folder)
+            status, place, why = _tried(measure_one, once, folder / run.folder)
             statuses.append(status)
-            runs[at] = look(folder, replace(run, why=why))
+            runs[at] = look(folder, replace(run, folder=place.name, why=why))
             if why:
                 print(f"measure.py: {run.name}: {why}", file=sys.stderr)
             write_index(folder, runs, simulated=simulated)
@@ -134,13 +136,13 @@ def _run_held(
     return cut_short[0] if cut_short else max(statuses)
 
 
-def _tried(measure_one: Callable[[Plan, Path], int], plan: Plan, folder: Path) -> tuple[int, str]:
-    """Exit status and reason of one run; only the user, or the system, ends all of them."""
+def _tried(measure_one: MeasureOne, plan: Plan, folder: Path) -> tuple[int, Path, str]:
+    """Exit status, record and reason of one run; only the user, or the system, ends all of them."""
     try:
-        return measure_one(plan, folder), ""
+        return *measure_one(plan, folder), ""
     except Interrupted:
         raise
     except OpJouleError as error:
-        return error.exit_code, str(error)
+        return error.exit_code, folder, str(error)
     except OSError as error:
-        return OpJouleError.exit_code, of_system(error)
+        return OpJouleError.exit_code, folder, of_system(error)

@@ -1,4 +1,4 @@
-"""What a word of the command line may be, and a parser that answers a mistake in one line."""
+"""Types of values on the command line, and a parser that answers a mistake in one line."""
 
 from __future__ import annotations
 

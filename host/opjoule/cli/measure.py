@@ -57,8 +57,8 @@ def run_measure(options: argparse.Namespace) -> int:
     plan, several = plans[0], len(plans) > 1
     if options.disturb:
         find_disturbance(options.disturb)
-    if plan.simulated:
-        _check_simulated(plan, options)
+    for each in plans:
+        _check_simulated(each, options)
     rig = None if plan.simulated else read_rig(options.rig)
     for each in plans:
         if rig:
@@ -74,15 +74,21 @@ def run_measure(options: argparse.Namespace) -> int:
             _show(each, rig, options, directory)
         return 0
     check_out(directory)
-    for line in desk_warnings(plan, rig, options):
+    for line in dict.fromkeys(line for each in plans for line in desk_warnings(each, rig, options)):
         print(f"measure.py: warning: {line}", file=sys.stderr)
-    plan.study.check_here()
+    for each in plans:
+        each.study.check_here()
+
+    def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
+        record, place = _measure_again(one, rig, options, place)
+        return exit_status(record), place
+
     with _alone(), nullcontext(options.out) if options.out else made_directory(base) as directory:
         if several:
             return run_conditions(
                 plans,
                 directory,
-                lambda one, place: exit_status(_measure_again(one, rig, options, place)[0]),
+                measure_one,
                 seed=SEED if options.seed is None else options.seed,
                 json=options.json,
             )
@@ -142,7 +148,9 @@ def _tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> No
 
 
 def _check_simulated(plan: Plan, options: argparse.Namespace) -> None:
-    """Raises BadInput for an option that the simulated rig would pass over."""
+    """Raises BadInput for an option that a simulated rig would pass over."""
+    if not plan.simulated:
+        return
     own = {"--meter": options.meter}
     if plan.profile.name != "virtual":
         carrier = None if options.sync == "none" else options.sync

@@ -1,4 +1,4 @@
-"""The first lines of `host/measure.py` in .venv: from here on a Ctrl-C is one line, while the program still loads."""
+"""Where `host/measure.py` begins in .venv: a Ctrl-C is answered in one line even while the program still loads."""
 
 from __future__ import annotations
 

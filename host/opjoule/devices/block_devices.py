@@ -1,4 +1,4 @@
-"""The board's block devices: which one a name means, what stands on what, and why one must not be formatted."""
+"""The board's block devices: which one a name means, which lies on which, and why one must not be formatted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a measurement makes on a board bears its session's name; by that name, and no other way, it is removed."""
+"""The folders that a measurement makes on a board: they bear its session's name, and are removed by it alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Units that wake a Debian, Ubuntu, Raspberry Pi OS or Armbian system up on their own, by the package they are of."""
+"""Units that wake a Debian, Ubuntu, Raspberry Pi OS or Armbian system up on their own, by package."""
 
 from __future__ import annotations
 

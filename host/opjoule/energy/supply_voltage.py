@@ -1,4 +1,4 @@
-"""What is not known of the voltage between two of its readings, in joules of a window.
+"""The uncertainty of a window's energy that comes from the voltage between two of its readings.
 
 Three things: how far the readings stray from the load line (ripple, a current that changed while it was converted), the
 line's resistance, and current that moves within one conversion, which the line cannot follow: what is taken off for it

@@ -1,4 +1,4 @@
-"""Clock evidence from a meter that cannot be asked: what arrives tells when it was measured, at the latest."""
+"""Clock evidence from a meter that cannot be asked for its time: a sample was measured before it arrived."""
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.meters.interface import MeterEvent

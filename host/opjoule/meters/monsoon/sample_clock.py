@@ -1,4 +1,4 @@
-"""Which of the device's samples an observation is: its number since start, everything lost counted in.
+"""The number of each sample since the device's start, with everything lost counted in.
 
 The device converts once each 200 us whatever happens. A sample's number is therefore its time on the device's own
 crystal. Samples that the device's queue of 16 could not hold are in its drop count, packets that the host lost

@@ -1,4 +1,4 @@
-"""The real YCSB as the maker of operations: its core runs on this computer and prints what a database would be asked.
+"""Operations made by the real YCSB: its core runs on this computer and prints what it would ask of a database.
 
 Its BasicDB prints each operation in text (docs/reference/loader.md, Traces); the loader on the board replays the lines
 as they come. YCSB passes over properties it does not know, so what it would pass over is refused here.
