@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ import pytest
 from loopback_sshd import Link, Sshd
 from opjoule.devices.recovery import recover
 from opjoule.devices.ssh import SshConnection
+from rig_session import rig_sim
 
 pytestmark = pytest.mark.end_to_end
 
@@ -42,27 +44,10 @@ class LoopbackRig:
         self.sshd = Sshd(folder / "sshd")
         self.link = Link(self.sshd.port)
         self.storage = folder / 'sd card; $(touch injected) "x"'
-        meter = folder / "meter"
         (folder / "profile.csv").write_text("time_s,current_a,voltage_v\n0,0.6,5.0\n3600,0.6,5.0\n")
-        self._simulator = subprocess.Popen(
-            [
-                *(
-                    ROOT / "build/rig-sim/rig-sim",
-                    "--elf",
-                    ROOT / ".pio/build/uno/firmware.elf",
-                    "--pty",
-                    meter,
-                ),
-                *("--profile", folder / "profile.csv", "--pace", "1", "--truth", folder / "truth.json"),
-            ],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        deadline_s = time.monotonic() + 120
-        while not meter.exists():
-            assert time.monotonic() < deadline_s, "the simulated meter does not start"
-            time.sleep(0.02)
+        self._simulator = contextlib.ExitStack()
+        running = rig_sim(folder, "--profile", str(folder / "profile.csv"), pace="1")
+        meter = self._simulator.enter_context(running).port
         lines = [
             f'[meter]\nport = "serial:{meter}"',
             f'[device.rpi4]\nconnection = "{"local" if connection == "local" else f"ssh:{self.sshd.target}"}"',
@@ -134,8 +119,7 @@ class LoopbackRig:
         return sum(path.stat().st_size for path in folder.glob(pattern))
 
     def close(self) -> None:
-        self._simulator.kill()
-        self._simulator.wait(60)
+        self._simulator.close()
         self.link.close()
         self.sshd.close()
 

@@ -155,7 +155,7 @@ def test_a_record_is_never_overwritten(leveldb):
     ],
 )
 def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arguments):
-    ended = measure(tmp_path / name, *arguments, "--json")
+    ended = measure(tmp_path / name, *arguments, "--no-harness", "--json")
     assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
     assert result["simulated"] is True
