@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from opjoule.energy.budget import PARTS, Budget
-from opjoule.record.figures import Figure, by_repeat, mean_budget, over_repeats
+from opjoule.record.figures import Figure, RepeatValues, by_repeat, mean_budget, over_repeats
 from opjoule.units import Measured, Missing, Unstated
 
 
@@ -59,9 +59,7 @@ def test_a_lower_bound_in_one_repeat_leaves_a_lower_bound():
 
 def test_each_repeat_is_listed_with_n_and_standard_deviation():
     listed = by_repeat([{"power_w": Figure(1.0, "W", 0.1)}, {"power_w": Figure(3.0, "W", 0.1)}])
-    assert listed == {
-        "power_w": {"n": 2, "unit": "W", "values": [1.0, 3.0], "standard_deviation": pytest.approx(2**0.5)}
-    }
+    assert listed == {"power_w": RepeatValues(2, "W", (1.0, 3.0), pytest.approx(2**0.5))}
     assert by_repeat([{"power_w": Missing("lost", "W")}, {"power_w": Figure(3.0, "W", 0.1)}]) == {}
 
 

@@ -66,7 +66,7 @@ def test_the_small_record_is_sound(killed, finished):
     assert found["operations"] == OPERATIONS and found["power_w"] == pytest.approx(0.9 * 5.1, rel=0.01)
     answer = open_answer(record)
     assert answer.record.status == "complete" and answer.record.faults == [] and answer.record.verify() == []
-    assert answer.result["alignment"]["map"] == answer.run.clock_map_used
+    assert answer.concluded.alignment.map == answer.run.clock_map_used
     assert killed[1] == pytest.approx(found)
 
 
@@ -175,7 +175,7 @@ def test_a_cut_off_tail_of_a_killed_run_is_no_damage(tmp_path):
         with (record.directory / "raw" / name).open("ab") as file:
             file.write(b"written after the last seal")
     answer = reported(record.directory)
-    assert figures(answer)["operations"] == OPERATIONS and answer.result["repeats"] == REPEATS
+    assert figures(answer)["operations"] == OPERATIONS and answer.concluded.repeats == REPEATS
     assert any("the last 81 bytes" in fault for fault in answer.record.faults)
     assert (record.directory / "raw/unsealed/run-2.oplog").read_bytes() == b"written after the last seal"
     assert RunRecord.open(record.directory).verify() == []

@@ -97,7 +97,7 @@ def test_a_new_quantity_is_computed_for_each_repeat_and_over_all():
     found = WITH_NEW.over_repeats(figures)["marginal_power_w"]
     assert isinstance(found, Measured)
     assert found.value == pytest.approx(1.5 * (RUN_W - IDLE_W), rel=0.01)
-    assert by_repeat(figures)["marginal_power_w"]["values"] == pytest.approx([1.0, 2.0], rel=0.01)
+    assert by_repeat(figures)["marginal_power_w"].values == pytest.approx([1.0, 2.0], rel=0.01)
 
 
 def test_a_new_quantity_is_asked_of_every_result_in_its_unit():

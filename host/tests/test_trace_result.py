@@ -49,7 +49,7 @@ def recorded(directory, *, exchanges: bool, sensor: bool = True) -> RunRecord:
 def test_energy_power_and_voltage_are_given_with_their_interval(tmp_path):
     record = recorded(tmp_path / "bench", exchanges=False)
     assert conclude_trace(record)
-    result = read_result(record.directory)
+    result = read_result(record.directory).numbers
     assert result["energy_j"]["value"] == pytest.approx(25.0, rel=1e-3)
     assert result["energy_j"]["u"] > 0.01 * 25.0  # the shunt's 1 %, the chip's gain, the resonator
     assert result["power_w"]["value"] == pytest.approx(2.5, rel=1e-3) and result["power_w"]["unit"] == "W"
@@ -61,7 +61,7 @@ def test_energy_power_and_voltage_are_given_with_their_interval(tmp_path):
 def test_the_seconds_are_those_of_the_host_where_round_trips_tie_the_meter_to_it(tmp_path):
     record = recorded(tmp_path / "bench", exchanges=True)
     assert conclude_trace(record)
-    result = read_result(record.directory)
+    result = read_result(record.directory).numbers
     assert result["timebase"]["clock"] == "host"
     assert result["energy_j"]["value"] == pytest.approx(25.0 / SLOW, rel=1e-4)
     assert result["duration_s"]["value"] == pytest.approx(10.0 / SLOW, rel=1e-4)
@@ -94,7 +94,7 @@ def test_an_imported_trace_states_no_interval_that_it_cannot_have(tmp_path, caps
     file.write_text(CSV)
     options = Namespace(file=file, out=tmp_path / "bench", columns=[], voltage=5.0, sensor=sensor)
     assert run_import(options) == 0
-    result, said = read_result(options.out), capsys.readouterr().out
+    result, said = read_result(options.out).numbers, capsys.readouterr().out
     assert result["energy_j"]["value"] == pytest.approx(5.0, rel=1e-3) and result["energy_j"]["u"] is None
     assert (STATED_VOLTAGE in result["energy_j"]["reason"]) == (sensor is not None)
     assert "mean power" in said and "energy" in said

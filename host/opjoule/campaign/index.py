@@ -130,7 +130,7 @@ def look(directory: Path, run: ConditionRun) -> ConditionRun:
         return replace(run, why=str(error), status="unreadable")
     found = replace(run, status=record.status)
     try:
-        result = read_result(place)
+        result = read_result(place).numbers
         compared = wording_of(record.run).quantities_of(result).shown("compared")
         return replace(found, why="", result=result, compared=compared)
     except OpJouleError as error:

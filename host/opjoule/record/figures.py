@@ -11,7 +11,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
-from typing import Any
+
+from msgspec import Struct
 
 from opjoule.energy.budget import Budget
 from opjoule.energy.repeats import repeat_standard_u
@@ -69,16 +70,26 @@ def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
     return Measured.from_standard(fmean(values), standard_u, figures[0].unit)
 
 
-def by_repeat(repeats: Sequence[Figures]) -> dict[str, Any]:
+class RepeatValues(Struct, frozen=True):
+    """One figure repeat by repeat."""
+
+    n: int
+    unit: str
+    values: tuple[float, ...]
+    standard_deviation: float | None
+    """None for one repeat."""
+
+
+def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
     """Each figure's values repeat by repeat and their standard deviation, as it stands in result.json."""
-    listed: dict[str, Any] = {}
+    listed: dict[str, RepeatValues] = {}
     for path in repeats[0]:
         values = [figure.value for each in repeats if isinstance(figure := each[path], Figure)]
         if len(values) < len(repeats):
             continue
         unit = next(each[path].unit for each in repeats)
         spread = stdev(values) if len(values) > 1 else None
-        listed[path] = {"n": len(values), "unit": unit, "values": values, "standard_deviation": spread}
+        listed[path] = RepeatValues(len(values), unit, tuple(values), spread)
     return listed
 
 

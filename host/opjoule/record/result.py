@@ -9,10 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import Struct
+
+from opjoule.clocks.cross_check import Check
 from opjoule.energy.budget import Budget
 from opjoule.errors import RecordFault
 from opjoule.record.definition import Definition, Quantities
-from opjoule.record.json_file import Schema, plain, read_json, write_json
+from opjoule.record.figures import RepeatValues
+from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
 
 RESULT_SCHEMA: Final = Schema("result", 2)
 NUMBER_MAX: Final = 1e300
@@ -21,6 +25,39 @@ NUMBER_MAX: Final = 1e300
 _KIND_KEYS: Final = ("count", "identifiable")
 _ALIGNMENT_KEYS: Final = ("method", "checks")
 """What else stands beside the numbers there."""
+
+
+class StatedAlignment(Struct, frozen=True):
+    """`alignment`, its numbers apart."""
+
+    method: str | None = None
+    """Evidence that the map is made from."""
+    map: str = ""
+    """Its key among the clock maps of run.json; older results do not say."""
+    checks: tuple[Check, ...] = ()
+
+
+class StatedTimebase(Struct, frozen=True):
+    """`timebase`, its numbers apart."""
+
+    clock: str = "meter"
+    """Which one gave the seconds: board, host or meter."""
+
+
+class Conclusion(Struct, frozen=True):
+    """result.json of any version: its numbers by path, as the table of quantities names them; the rest as values."""
+
+    schema: Schema = RESULT_SCHEMA
+    simulated: bool = False
+    repeats: int | None = None
+    warnings: tuple[str, ...] = ()
+    """Lines that stand above the figures."""
+    alignment: StatedAlignment | None = None
+    timebase: StatedTimebase = StatedTimebase()
+    by_repeat: dict[str, RepeatValues] = {}
+    """Path of a quantity -> its values repeat by repeat."""
+    numbers: Mapping[str, Any] = {}
+    """The whole of the file; empty where there is none."""
 
 
 def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:
@@ -64,7 +101,7 @@ def write_result(
     write_json(directory / "result.json", contents)
 
 
-def read_result(directory: Path) -> dict[str, Any]:
+def read_result(directory: Path) -> Conclusion:
     """result.json of a run directory.
 
     Raises: RecordFault: absent or corrupt. NewerSchema: of a newer schema version.
@@ -78,7 +115,7 @@ def read_result(directory: Path) -> dict[str, Any]:
         ) from None
     if not _is_sound(contents):
         raise RecordFault(f"{path} is corrupt: a number of it is none")
-    return contents
+    return as_value(contents | {"numbers": contents}, Conclusion, path)
 
 
 def _is_sound(entry: object) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.record.definition import Quantities
-from opjoule.record.result import read_result
+from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.report.quantities import quantity, rounded_quantity
@@ -55,10 +55,15 @@ class Answer:
     """A record with its result; `result` is empty and `problem` says why where there is no result.json."""
 
     record: RunRecord
-    result: Mapping[str, Any]
+    concluded: Conclusion
     quantities: Quantities
     """What its study has, as its result.json means them."""
     problem: str = ""
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The numbers of result.json."""
+        return self.concluded.numbers
 
     @property
     def run(self) -> Run:
@@ -121,7 +126,7 @@ class Answer:
     @property
     def covers(self) -> str:
         """What the intervals hold, for beside them."""
-        runs = self.result.get("repeats")
+        runs = self.concluded.repeats
         if runs == 1:
             return "k = 2; one run: the spread between runs is not in this"
         return f"k = 2, {runs} runs" if runs else "k = 2"
@@ -144,7 +149,7 @@ class Answer:
             banners.append(Banner("faulty", "WITH FAULTS", faults))
         if altered := self.record.verify():
             banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
-        warnings = [*self.run.found.warnings, *(self.result.get("warnings") or [])]
+        warnings = [*self.run.found.warnings, *self.concluded.warnings]
         return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in warnings]
 
 
@@ -171,13 +176,13 @@ def open_answer(record_dir: Path) -> Answer:
     try:
         if record.intact("result.json").exists():
             result = read_result(record_dir)
-            return Answer(record, result, wording.quantities_of(result))
+            return Answer(record, result, wording.quantities_of(result.numbers))
     except NewerSchema:
         raise
     except RecordFault as fault:
-        return Answer(record, {}, wording.quantities, str(fault))
+        return Answer(record, Conclusion(), wording.quantities, str(fault))
     why = record.faults[0] if record.faults else "the run wrote no result.json"
-    return Answer(record, {}, wording.quantities, why)
+    return Answer(record, Conclusion(), wording.quantities, why)
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:

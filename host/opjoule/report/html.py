@@ -175,7 +175,7 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
     """All tables of numbers."""
     return [
         *phases_table(answer.result),
-        *repeats_table(answer.result, answer.quantities),
+        *repeats_table(answer.concluded.by_repeat, answer.quantities),
         *sections.latency(answer, timeline.latency),
         *latency_histogram(timeline.latency_counts),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),

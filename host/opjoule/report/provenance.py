@@ -10,7 +10,9 @@ import numpy as np
 from msgspec.structs import astuple
 
 from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.cross_check import Check
 from opjoule.energy.error_bounds import CURRENT, POWER, VOLTAGE, ErrorBounds
+from opjoule.record.result import StatedAlignment
 from opjoule.record.run import LoaderSummary, Run
 from opjoule.report.answer import Answer
 from opjoule.report.markup import Element, element, row, table
@@ -27,7 +29,7 @@ def provenance(answer: Answer) -> list[Element]:
         *command(answer.run),
         *faults(answer),
         essentials(answer.run),
-        *checks(answer.result),
+        *checks(answer.concluded.alignment),
         *clocks(answer.run),
         *record_tree(answer.record.document),
         *checksums(answer.run),
@@ -101,23 +103,21 @@ def faults(answer: Answer) -> list[Element]:
     return [element("h3", "Faults"), element("p", status), lines]
 
 
-def checks(result: Mapping[str, Any]) -> list[Element]:
+def checks(alignment: StatedAlignment | None) -> list[Element]:
     """Cross-checks of the clock evidence, passed or not."""
-    alignment = result.get("alignment")
-    found = alignment.get("checks") if isinstance(alignment, Mapping) else None
-    if not found:
+    if not alignment or not alignment.checks:
         return []
-    body = [_check_row(check) for check in found]
+    body = [_check_row(check) for check in alignment.checks]
     return [table(("check", "outcome", "detail"), body, "Checks of the alignment")]
 
 
-def _check_row(check: Mapping[str, Any]) -> Element:
+def _check_row(check: Check) -> Element:
     outcome = element(
         "span",
-        "passed" if check.get("passed") else "NOT PASSED",
-        class_="good" if check.get("passed") else "bad",
+        "passed" if check.passed else "NOT PASSED",
+        class_="good" if check.passed else "bad",
     )
-    return row(str(check.get("name", "")), outcome, str(check.get("detail", "")))
+    return row(check.name, outcome, check.detail)
 
 
 def clocks(run: Run) -> list[Element]:

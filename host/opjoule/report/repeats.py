@@ -4,31 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from statistics import fmean
-from typing import Any
 
 from opjoule.record.definition import Quantities
+from opjoule.record.figures import RepeatValues
 from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import rounded
 
 
-def repeats_table(result: Mapping[str, Any], quantities: Quantities) -> list[Element]:
+def repeats_table(listed: Mapping[str, RepeatValues], quantities: Quantities) -> list[Element]:
     """One row a repeat, then mean and standard deviation; nothing for one repeat, or none listed."""
-    listed = result.get("by_repeat") or {}
     columns = [each for each in quantities.shown("column") if each.key in listed]
     shown = [listed[each.key] for each in columns]
-    count = max((each["n"] for each in shown), default=0)
+    count = max((each.n for each in shown), default=0)
     if count < 2:
         return []
     body = [
-        row(str(number + 1), *(_figure(each, each["values"][number]) for each in shown))
+        row(str(number + 1), *(_figure(each, each.values[number]) for each in shown))
         for number in range(count)
     ]
-    body.append(row("mean", *(_figure(each, fmean(each["values"])) for each in shown)))
-    body.append(row("standard deviation", *(_figure(each, each["standard_deviation"], 2) for each in shown)))
+    body.append(row("mean", *(_figure(each, fmean(each.values)) for each in shown)))
+    body.append(row("standard deviation", *(_figure(each, each.standard_deviation, 2) for each in shown)))
     return [table(("repeat", *(each.column for each in columns)), body, f"Repeats (n = {count})")]
 
 
-def _figure(of: Mapping[str, Any], value: float | None, digits: int = 4) -> Element:
-    text = NONE if value is None else str(rounded(value, None, of["unit"], digits))
+def _figure(of: RepeatValues, value: float | None, digits: int = 4) -> Element:
+    text = NONE if value is None else str(rounded(value, None, of.unit, digits))
     return element("span", text, class_="figure")

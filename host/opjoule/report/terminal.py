@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from opjoule.record.definition import Definition, Topic
+from opjoule.record.result import StatedAlignment
 from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
@@ -92,7 +92,7 @@ def _note(answer: Answer, of: Definition, note: str) -> str:
     if isinstance(found, Missing) and of.topic in {Topic.ENERGY, Topic.LATENCY}:
         return found.reason if of.topic is Topic.ENERGY else ""
     if of.top == "alignment":
-        return _alignment(answer.result.get("alignment") or {})
+        return _alignment(answer.concluded.alignment or StatedAlignment())
     named = [part for part in note.split("; ") if all(map(answer.quantities.get, _NAMED.findall(part)))]
     return _NAMED.sub(lambda match: _shown(answer, match[1]), "; ".join(named))
 
@@ -100,13 +100,12 @@ def _note(answer: Answer, of: Definition, note: str) -> str:
 _NAMED = re.compile(r"{([^}]+)}")
 
 
-def _alignment(alignment: Mapping[str, Any]) -> str:
-    checks = alignment.get("checks") or []
-    failed = [check for check in checks if not check.get("passed")]
-    outcome = "cross-checked" if checks else "nothing to check it with"
+def _alignment(alignment: StatedAlignment) -> str:
+    failed = [check for check in alignment.checks if not check.passed]
+    outcome = "cross-checked" if alignment.checks else "nothing to check it with"
     if failed:
-        outcome = "; ".join(str(check.get("detail")) for check in failed)
-    return f"rms by {alignment.get('method', NONE)}; {outcome}"
+        outcome = "; ".join(check.detail for check in failed)
+    return f"rms by {alignment.method or NONE}; {outcome}"
 
 
 def _print_phases(answer: Answer, console: Console) -> None:

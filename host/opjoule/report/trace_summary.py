@@ -44,6 +44,6 @@ def lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
             continue
         note = found.reason if isinstance(found, Missing | Unstated) else "k = 2"
         if key == "duration_s" and isinstance(found, Measured):
-            clock = str((answer.result.get("timebase") or {}).get("clock", "meter"))
+            clock = answer.concluded.timebase.clock
             note = f"k = 2, by {CLOCKS.get(clock, clock)}"
         yield each.traced, quantity_text(found), note
