@@ -74,8 +74,8 @@ int32_t take_hex4(std::string_view* text) {
   return value;
 }
 
-// What follows \u, in UTF-8; a character beyond 16 bits is a pair of escapes. False where it is no
-// character, or NUL, which no path or name can hold.
+// The character after \u, in UTF-8; one beyond 16 bits is a pair of escapes. False if it is no
+// character, or NUL, which no path or name can contain.
 bool unescape_unicode(std::string_view* text, std::string* out) {
   const int32_t first = take_hex4(text);
   if (first <= 0) return false;
@@ -140,7 +140,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return cost[a.size()][b.size()];
 }
 
-// The rule with the most similar key; of an engine's key, among that engine's.
+// The rule with the most similar key; for an engine's key, among those of that engine.
 const PropertyRule* nearest_rule(const std::string& key, const std::vector<PropertyRule>& rules) {
   const std::string family = lower(key.substr(0, key.find('.') + 1));
   const auto is_kin = [&family](const PropertyRule& rule) { return rule.key.starts_with(family); };

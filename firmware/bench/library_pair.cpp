@@ -1,6 +1,6 @@
 // How many CPU cycles a pair of shunt and bus voltage takes through the Arduino framework: by the
-// framework's Wire alone and by the Adafruit library. Prints a line a path: its name, then the
-// cycles of each call, counted by Timer1 with the framework's interrupts as they come. Run by
+// framework's Wire alone and by the Adafruit library. Prints one line for each: its name, then the
+// cycles of each call, counted by Timer1 with the framework's interrupts running. Run by
 // host/bench/pair_cycles.py; for an AVR at 16 MHz.
 #include <Adafruit_INA219.h>
 #include <Arduino.h>
@@ -14,7 +14,7 @@ constexpr uint8_t kAddress = 0x40;
 
 Adafruit_INA219 chip(kAddress);
 uint16_t cycles[kCalls];
-volatile float keep;  // so that no call is left out
+volatile float keep;  // so that no call is optimised away
 
 uint16_t read_by_wire(uint8_t reg) {
   Wire.beginTransmission(kAddress);
@@ -41,7 +41,7 @@ void library_current_pair() {
 }
 
 void measure(const char* name, void (*pair)()) {
-  // A silence on the bus, by which the reader of its log tells the paths apart.
+  // A silence on the bus, by which the two are told apart in its log.
   Serial.flush();
   delay(50);
   for (uint8_t i = 0; i < kCalls; ++i) {

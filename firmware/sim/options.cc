@@ -36,8 +36,8 @@ constexpr auto kFooter =
   throw RigError(name + " " + value + ": expected " + want + "; see rig-sim --help");
 }
 
-/// An option whose value `take` keeps, or refuses: then the user is told what was wanted. Called
-/// for each time that it is given.
+/// An option whose value `take` keeps or refuses; after a refusal the user is told what was
+/// expected. Called each time the option is given.
 void option(CLI::App& app, const std::string& name, const std::string& placeholder,
             const std::string& help, const std::string& want,
             std::function<bool(const std::string& value)> take) {
@@ -60,7 +60,7 @@ struct Range {
   double lowest, highest;
 };
 
-/// A finite number; the target gets `scale` times as much.
+/// A finite number; the target gets `scale` times its value.
 template <typename Target>
 void number(CLI::App& app, const char* name, const char* placeholder, Range range, Target& target,
             const char* help, double scale = 1) {
@@ -76,7 +76,7 @@ void number(CLI::App& app, const char* name, const char* placeholder, Range rang
 }
 
 /// Two numbers with a comma between them, the first within +-`highest`, the second above 0; the
-/// first target gets `scale` times as much.
+/// first target gets `scale` times its value.
 void pair(CLI::App& app, const char* name, const std::string& placeholder, double highest,
           double& first_target, double& second_target, const char* help, double scale = 1) {
   const std::string want =
@@ -204,7 +204,7 @@ void add_outputs(CLI::App& app, Options& o) {
        "CSV start_cycle,end_cycle,action,byte: everything that the I2C bus did");
 }
 
-/// The clocks of microcontroller and sensor, which can go wrong in the same ways; and the supply.
+/// The clocks of microcontroller and sensor, which have the same kinds of error; and the supply.
 void add_clocks_and_supply(CLI::App& app, Options& o) {
   OscillatorErrors& sensor = o.imperfections.clock;
   number(app, "--clock-error-ppm", "PPM", {-1e5, 1e5}, o.clock.error_ppm,

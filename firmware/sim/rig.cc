@@ -12,18 +12,18 @@
 namespace opjoule::rig {
 namespace {
 
-/// Message end_of_input (messages.toml), after a delimiter that ends whatever frame is open. It
-/// tells the host an orderly end from a pulled cable.
+/// Message end_of_input (messages.toml), after a delimiter that ends whatever frame is open. By it
+/// the host distinguishes an orderly end from a pulled cable.
 const std::vector<std::uint8_t> kEndOfInput = {0x00, 0x08, 0x0b, 0xff, 0xff,
                                                0xff, 0xff, 0x3c, 0x64, 0x00};
 constexpr double kLongestFrame_s = 0.1;
-constexpr double kSlice_s = 1e-3;          // the host and the input are looked at so often
+constexpr double kSlice_s = 1e-3;          // how often the host and the input are looked at
 constexpr double kPromptSlice_s = 0.2e-3;  // while a command from the host is being answered
 constexpr double kPrompt_s = 20e-3;
 constexpr double kTick_s = 1e-6;                  // less than a byte takes on the line
 constexpr double kCommandGap_s = 20e-3;           // longer than any answer takes
 constexpr double kHistory_s = 2;                  // of a live input, longer than any conversion
-constexpr std::uint64_t kClockSeed = 0x636C6F63;  // so that no two sources of chance are the same
+constexpr std::uint64_t kClockSeed = 0x636C6F63;  // so that all random sources differ
 
 HostPort::Bunching bunching(const Options& options) {
   if (options.pace != Pace::kFree) return {512, 16e-3, true};
@@ -80,7 +80,8 @@ int Rig::run(const volatile std::sig_atomic_t& stop) {
   return stop ? 128 + stop : 0;
 }
 
-/// A line that closes in mid-frame would count as damaged. Frames last 9 ms in the default mode.
+/// A line that closes in the middle of a frame would count as damaged. Frames last 9 ms in the
+/// default mode.
 void Rig::finish_frame() {
   const double until_s = mcu_.now_s() + kLongestFrame_s;
   while (!live_ && !host_port_.at_frame_end() && mcu_.now_s() < until_s)
@@ -117,7 +118,7 @@ void Rig::boot() {
   }
 }
 
-/// What a boot loader, and a line in mid-reset, make of the serial port: any byte, zeros too.
+/// What a boot loader, or the line during a reset, may send: any bytes, zeros included.
 void Rig::send_garbage() {
   for (std::size_t i = 0; i < options_.reset_garbage; ++i)
     host_port_.push(static_cast<std::uint8_t>(garbage_()), mcu_.now_s());
@@ -198,7 +199,7 @@ void Rig::drain(const volatile std::sig_atomic_t& stop) {
 double Rig::allowed_s() const {
   if (live_) return live_allowed_s();
   if (grant_) return static_cast<double>(grant_->until_ns() - boot_host_ns_) * 1e-9;
-  // Until it samples, the meter waits for the host, so it is no use to run ahead.
+  // Before it samples, the meter waits for the host, so there is no use in running ahead.
   const bool free = options_.pace != Pace::kReal;
   if (free && bench_.board().started()) return mcu_.now_s() + kSlice_s;
   return static_cast<double>(monotonic_ns() - boot_host_ns_) * 1e-9;
@@ -222,7 +223,7 @@ void Rig::take_live() {
   if (boot_board_ns_ == 0) return;
   start_live();
   feed_live_edges();
-  if (!bench_.board().started()) return;  // what comes late from before start-up still counts
+  if (!bench_.board().started()) return;  // a late row from before start-up still counts
   feed_.simulated_until(boot_board_ns_ + std::llround(mcu_.now_s() * 1e9));
   feed_.profile().forget_before(bench_.board().profile_s(mcu_.now_s()) - kHistory_s);
 }
@@ -246,12 +247,12 @@ void Rig::edge_played(std::uint64_t cycle) {
   edge_times_s_.pop_front();
 }
 
-/// Takes in what the host sent, and hands the UART what has come to its time.
+/// Reads what the host has sent, and passes to the UART what is due.
 ///
-/// A rig that lags behind (a busy computer, a late input) holds a byte until it has reached the
+/// If the rig lags behind (a busy computer, a late input), it keeps a byte until it has reached the
 /// moment at which the byte arrived: a late answer makes a round trip longer, which the host sees,
-/// but never shifts its middle. Commands that piled up while the rig was kept from running come one
-/// after another, as the host meant them: all at once they would overrun the meter.
+/// but does not shift its middle. Commands that have piled up meanwhile are passed on one after
+/// another, as the host meant them: all at once they would overrun the meter.
 void Rig::listen() {
   const auto bytes = link_.receive();
   double rig_s = options_.pace == Pace::kReal ? arrival_s() : mcu_.now_s();
@@ -269,14 +270,15 @@ void Rig::listen() {
   }
 }
 
-/// Rig time that belongs to this moment.
+/// The rig time of this moment.
 double Rig::arrival_s() const {
   const std::int64_t delay_ns = live_ ? std::llround(options_.delay_s * 1e9) : 0;
   const std::int64_t boot_ns = live_ ? boot_board_ns_ : boot_host_ns_;
   return static_cast<double>(monotonic_ns() - delay_ns - boot_ns) * 1e-9;
 }
 
-/// Time that --reset-at and its like count in: of the profile, in live mode since start-up.
+/// The time by which --reset-at and similar options count: profile time, in live mode since
+/// start-up.
 double Rig::event_s() const {
   return live_ ? mcu_.now_s() : bench_.board().profile_s(mcu_.now_s());
 }
@@ -289,7 +291,7 @@ void Rig::play_faults(const volatile std::sig_atomic_t& stop) {
   if (options_.hold_sda && !hold_done_ && event_s() >= options_.hold_sda->at_s) hold_data();
   if (options_.unplug_at_s && !unplug_done_ && event_s() >= *options_.unplug_at_s) {
     unplug_done_ = true;
-    // The host may be behind the rig: it still gets what came over the cable while it was there.
+    // The host may lag behind the rig: it still gets what was sent while the cable was connected.
     drain(stop);
     link_.unplug();
   }

@@ -20,7 +20,7 @@ Sampler g_sampler(g_faults);
 
 namespace {
 
-class Atmega328p final : public Board {
+class Atmega328p final : public Controller {
  public:
   uint32_t now_ticks() override { return timer::now_ticks(); }
   uint8_t turn() override { return timer::turn(); }
@@ -44,12 +44,12 @@ class Atmega328p final : public Board {
   uint16_t stack_free_bytes() override { return reset::stack_free_bytes(); }
 };
 
-Atmega328p board;
-BoardFacts facts;
-Meter meter(board, facts, g_transmit_ring, g_sampler, g_edges, g_faults);
+Atmega328p controller;
+ControllerFacts facts;
+Meter meter(controller, facts, g_transmit_ring, g_sampler, g_edges, g_faults);
 
 void learn_facts() {
-  facts.kind = static_cast<uint8_t>(protocol::Board::atmega328p);
+  facts.kind = static_cast<uint8_t>(protocol::ControllerKind::atmega328p);
   facts.reset_cause = reset::cause();
   // Signature row 0x0E to 0x17: lot, wafer and place of the die. In the data sheet for the 328PB
   // (DS40001906, 31.5) and found in the 328P too.

@@ -4,7 +4,7 @@
 #include <avr/wdt.h>
 
 extern uint8_t __heap_start;  // first byte after the data, from avr-libc's linker script
-// End of what malloc has taken from there; avr-libc's, there only if something calls malloc.
+// End of the heap; part of avr-libc, present only if something calls malloc.
 extern uint8_t* __brkval __attribute__((weak));
 
 namespace {
@@ -12,8 +12,8 @@ constexpr uint8_t kPaint = 0xC5;
 uint8_t found_cause __attribute__((section(".noinit")));
 }  // namespace
 
-// Before the data is set up: the watchdog stays on after its own reset (10.8.2), and the stack is
-// painted while nothing lives on it.
+// Runs before the data is set up: the watchdog stays on after a reset of its own (10.8.2), and the
+// stack is painted while it is not in use.
 extern "C" void opjoule_early() __attribute__((naked, used, section(".init3")));
 void opjoule_early() {
   found_cause = MCUSR;

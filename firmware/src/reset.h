@@ -1,4 +1,4 @@
-// What the ATmega328P knows about its last reset, and how deep its stack has been.
+// Why the ATmega328P was reset last, and how much stack has never been used.
 #ifndef OPJOULE_SRC_RESET_H_
 #define OPJOULE_SRC_RESET_H_
 

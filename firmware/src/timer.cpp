@@ -47,8 +47,8 @@ uint32_t now_ticks() {
 
 uint8_t turn() { return clock.turn(); }
 
-// The counter's bytes are read one after the other: an interrupt between them can spoil one
-// reading, not two alike.
+// The counter's bytes are read one after the other: an interrupt in between can spoil one reading,
+// but not two in the same way.
 void wait_until(uint32_t ticks) {
   for (;;) {
     const uint16_t first = TCNT1;
@@ -82,7 +82,7 @@ void cancel_alarm() { TIMSK1 &= static_cast<uint8_t>(~_BV(OCIE1A)); }
 
 ISR(TIMER1_OVF_vect) { timer::clock.overflow(); }
 
-// The match comes once each turn of the counter; a far alarm waits for its own turn.
+// The match comes once in every turn of the counter; a distant alarm waits for its own turn.
 ISR(TIMER1_COMPA_vect) {
   if (ticks_between(timer::stamp(TCNT1), timer::alarm_ticks) > 0) return;
   timer::cancel_alarm();
@@ -99,7 +99,8 @@ ISR(TIMER1_CAPT_vect) {
   if (!g_edges.push(ticks, rising)) g_faults.count(protocol::Fault::edge_missed, kNoSensor, ticks);
   const bool high = PINB & _BV(PB0);
   if (high != rising && !(TIFR1 & _BV(ICF1))) {
-    // The line has gone back before the capture was turned round: that edge has no time of its own.
+    // The line went back before the capture was set to the other direction: the time of that edge
+    // is unknown.
     TCCR1B ^= _BV(ICES1);
     TIFR1 = _BV(ICF1);
     g_edges.skip();

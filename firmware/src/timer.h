@@ -19,11 +19,12 @@ uint32_t now_ticks();
 uint8_t turn();  // of the counter, 32.8 ms each
 uint32_t wraps();
 
-// Below half a turn of the counter away. Main loop; leaves interrupts alone.
+// Waits until `ticks`, less than half a turn of the counter away. Main loop; interrupts stay
+// enabled.
 void wait_until(uint32_t ticks);
 
-// Calls `alarm` (declared below, defined by the bus) from an interrupt at `ticks`; at once from
-// here if that is past or nearly so. Interrupts off, no alarm pending.
+// Calls `alarm` (declared below, defined by the bus) from an interrupt at `ticks`; directly, if
+// that is past or about to be. Interrupts off, no alarm pending.
 void set_alarm(uint32_t ticks);
 bool alarm_pending();
 void cancel_alarm();

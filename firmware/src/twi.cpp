@@ -51,8 +51,8 @@ bool working = false;             // the sampler is
 bool waiting = false;             // a transfer has ended meanwhile
 BusResult* result = &results[0];  // of the transfer under way
 
-// Not acknowledged, or worse. The bus carries on with a byte for nobody; after that it is stopped.
-// If it does not even do that, as a lost bus does not, watch() finds it.
+// Not acknowledged, or worse. The bus carries on with one byte for nobody, and is then stopped. A
+// bus that was lost does not get that far; watch() finds it.
 OPJOULE_INLINE void refuse(uint8_t status) {
   refused = true;
   failure = is_lost(status) ? Fault::i2c_bus_error : Fault::i2c_nack;
@@ -80,8 +80,8 @@ OPJOULE_INLINE void begin_byte() {
   answer_with(0, --bytes_left > 1 ? kGoAcknowledge : kGo);
 }
 
-// After a phase other than the last, which the interrupt has answered already. No calls in here, so
-// that the interrupt saves few registers.
+// After every phase but the last; the interrupt has already answered it. Makes no calls, so that
+// the interrupt saves few registers.
 OPJOULE_INLINE void follow(uint8_t status, uint8_t data) {
   switch (phase) {
     case Phase::address_to_read:
@@ -144,8 +144,8 @@ void launch_next() {
   launch(g_sampler.next_sets_pointer());
 }
 
-// The next transfer first, then what came of this one. Apart from finish(), which may come once
-// more from within it, so that its frame is on the stack but once.
+// Starts the next transfer first, then takes in the results of this one. A function apart from
+// finish(), which may be entered once more from here: so this frame is on the stack only once.
 OPJOULE_NOINLINE void work() {
   working = true;
   while (waiting) {
@@ -158,8 +158,8 @@ OPJOULE_NOINLINE void work() {
     } else {
       timer::set_alarm(g_sampler.next_start_ticks());
     }
-    // This is longer than a byte from the host takes: let other interrupts in, the next one of this
-    // kind too.
+    // This takes longer than a byte from the host: other interrupts are allowed, the next one of
+    // this kind included.
     sei();
     g_sampler.digest(ended);
     cli();
@@ -194,7 +194,7 @@ void end(uint8_t status, uint8_t data) {
   finish();
 }
 
-// Lets go of the lines, clocks a device that holds SDA free, and starts the TWI anew. Main loop, no
+// Releases the lines, frees SDA by clocks if a device holds it, and restarts the TWI. Main loop, no
 // transfer under way.
 void free_bus() {
   suspect = false;
@@ -206,7 +206,7 @@ void free_bus() {
 }  // namespace
 
 void begin() {
-  // The pull-ups on the sensor's board hold the lines; these help a little where they are missing.
+  // The pull-ups on the sensor's module hold the lines; these help a little where there are none.
   PORTC |= _BV(PC4) | _BV(PC5);
   TWSR = 0;
   TWBR = static_cast<uint8_t>((F_CPU / kBusHz - 16) / 2);  // 21.5.2, prescaler 1

@@ -18,11 +18,10 @@ void start_sampling();
 // Waits until the transfer under way has ended. Main loop, sampler stopped.
 void finish_sampling();
 
-// PD2 (INT0, Arduino D2) takes the sensors' ALERT line, open drain: an INA226
-// or INA228 pulls it low when a conversion has ended. Left open it changes
-// nothing.
+// PD2 (INT0, Arduino D2) takes the sensors' ALERT line, open drain: an INA226 or INA228 pulls it
+// low when a conversion has ended. It may be left open.
 
-// Frees a bus that hangs. Main loop, often.
+// Frees a bus that hangs. To be called often from the main loop.
 void watch();
 
 }  // namespace twi

@@ -1,5 +1,5 @@
-// What the TWI interrupt answers at the end of each phase of a transfer: made ready beforehand, as
-// the bus waits for it. Interrupt context, or interrupts off. Part of twi.cpp.
+// The answer of the TWI interrupt at the end of each phase of a transfer: prepared beforehand,
+// since the bus waits for it. Interrupt context, or interrupts off. Part of twi.cpp.
 #ifndef OPJOULE_SRC_TWI_ANSWERS_H_
 #define OPJOULE_SRC_TWI_ANSWERS_H_
 
@@ -37,11 +37,12 @@ OPJOULE_INLINE bool is_lost(uint8_t status) {
   return status == kBusError || status == kArbitrationLost;
 }
 
-// The interrupt gives TWDR and TWCR what was put here, before it does anything else: the bus waits
-// for nothing but the interrupt's entry. GPIOR0 says what follows:
+// The interrupt first of all copies this into TWDR and TWCR, so that the bus waits only for the
+// entry of the interrupt. GPIOR0 says what follows:
 constexpr uint8_t kLast = _BV(0);   // the transfer ends there
 constexpr uint8_t kAgain = _BV(1);  // a repeated START: waited for, then the address sent
-// An address to read from comes: after its refusal (0x48) the bus may only be stopped (table 21-4).
+// An address to read from follows: if it is refused (0x48), the bus may only be stopped (table
+// 21-4).
 constexpr uint8_t kMayRefuse = _BV(2);
 
 OPJOULE_INLINE void answer_with(uint8_t data, uint8_t control, uint8_t follows = 0) {

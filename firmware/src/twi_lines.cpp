@@ -10,8 +10,8 @@ namespace twi {
 
 namespace {
 
-// Released the pins have their pull-up; on the way to low they are let go of first, never driven
-// high (14.2.3).
+// A released pin has its pull-up. On the way to low it is made a plain input first, and so never
+// driven high (14.2.3).
 struct PortLines {
   bool data_is_high() { return PINC & _BV(PC4); }
   void pull_clock() {

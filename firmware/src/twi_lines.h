@@ -5,7 +5,7 @@
 namespace opjoule {
 namespace twi {
 
-// Clocks a device that holds SDA low free (bus_clear.h). True: SDA was held.
+// Frees SDA by clocks if a device holds it low (bus_clear.h). True: it did.
 bool clear_lines();
 
 }  // namespace twi

@@ -22,7 +22,7 @@ uint8_t received[kCapacity];
 volatile uint8_t received_head = 0;
 volatile uint8_t received_tail = 0;
 
-// When a 0x00 arrived, as extend_ticks() takes it: the interrupt has no time for more.
+// When a 0x00 arrived, in the form that extend_ticks() takes: the interrupt has no time for more.
 struct Arrival {
   uint16_t counter;
   uint16_t overflows;
@@ -45,8 +45,8 @@ void begin() {
   UBRR0 = static_cast<uint16_t>(F_CPU / 8 / protocol::kBaud - 1);
 }
 
-// Without a lock: should the interrupt switch itself off between the read and the write here, it
-// comes once more and finds the ring empty.
+// Needs no lock: if the interrupt disables itself between the read and the write here, it runs once
+// more and finds the ring empty.
 void start_transmit() { UCSR0B |= _BV(UDRIE0); }
 
 bool idle() {
@@ -83,7 +83,7 @@ ISR(USART_UDRE_vect) {
   uart::last_load = TCNT1;
 }
 
-// No calls and little to keep, so that it saves few registers: the bus waits for it.
+// Makes no calls and keeps little, so that it saves few registers: the bus waits for it.
 ISR(USART_RX_vect) {
   using namespace uart;
   uint8_t lost = UCSR0A & (_BV(DOR0) | _BV(FE0));

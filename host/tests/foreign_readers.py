@@ -38,7 +38,7 @@ def ycsb_key(number):
 
 
 def decode(stored):
-    """One record as loader-cpp/include/loader/record.h lays it out: {field number: value}."""
+    """One record as loader-cpp/include/loader/row.h lays it out: {field number: value}."""
     if stored[0] == 3:
         _, count, each = struct.unpack_from("<BBH", stored)
         assert len(stored) == 4 + count * each

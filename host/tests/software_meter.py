@@ -17,10 +17,17 @@ FULL_SCALE = 32_000
 """Shunt code at the end of 320 mV."""
 
 
-def identity(version: int = m.VERSION, model: m.SensorModel = m.SensorModel.INA219) -> m.Identity:
+def identity(version: int = m.VERSION, model: m.ChipKind = m.ChipKind.INA219) -> m.Identity:
     items = np.array([(0x40, model)], dtype=m.Identity.ITEM)
     return m.Identity(
-        version, (0, 1, 0), m.Board.ATMEGA328P, m.ResetCause.EXTERNAL, m.TICK_HZ, (0,) * 10, 16, items
+        version,
+        (0, 1, 0),
+        m.ControllerKind.ATMEGA328P,
+        m.ResetCause.EXTERNAL,
+        m.TICK_HZ,
+        (0,) * 10,
+        16,
+        items,
     )
 
 
@@ -94,7 +101,7 @@ class SoftwareMeter:
         self.source = PairsSource()
         self.commands: list[m.Message] = []
         self._seq = 0
-        self._state = m.State.IDLE
+        self._acquisition = m.Acquisition.IDLE
         self._wake_read, self._wake_write = os.pipe()
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
@@ -147,9 +154,9 @@ class SoftwareMeter:
     def _command(self, message: m.Message, seq: int) -> bool:
         result, detail = self.refuse.get(message.TYPE, (m.Result.OK, 0))
         started = isinstance(message, m.Start) and result == m.Result.OK
-        if started and self._state == m.State.SAMPLING:
+        if started and self._acquisition == m.Acquisition.SAMPLING:
             result = m.Result.WRONG_STATE
-        self._state = m.State.SAMPLING if started else m.State.IDLE
+        self._acquisition = m.Acquisition.SAMPLING if started else m.Acquisition.IDLE
         if self.lose_acks:
             self.lose_acks -= 1
         else:
@@ -167,4 +174,6 @@ class SoftwareMeter:
         source = self.source
         row = (source.index & wrap, source.shunt_sum & wrap, source.bus_sum & wrap, source.clipped & 0xFFFF)
         items = np.array([row], dtype=m.Status.ITEM)
-        return m.Status(self._state, 2, source.ticks & wrap, source.ticks >> 32, 0, 900, (0,) * 12, items)
+        return m.Status(
+            self._acquisition, 2, source.ticks & wrap, source.ticks >> 32, 0, 900, (0,) * 12, items
+        )

@@ -34,6 +34,12 @@ HOMES = {
     ],
 }
 """Word -> where public names of the host may bear it, in the glossary's meaning."""
+CPP_TYPE = re.compile(r"(?m)^ *(?:class|struct|enum class) (\w+)(?: final)? *[:{]")
+CPP_HOMES = {
+    "board": ["loader-cpp/board/", "loader-cpp/tests/"],
+    **dict.fromkeys(("session", "harness", "record", "journal", "state"), ()),
+}
+"""The same for types of loader, probe, firmware and simulator."""
 
 
 def rows(text):
@@ -74,6 +80,18 @@ def second_names():
     """(file, name) of the classes that the page lists with a second meaning."""
     _, _, second = PAGE.read_text().partition(SECOND)
     return {(file, name) for row in rows(second) for names, file in places(row[2]) for name in names}
+
+
+def cpp_types_against_the_glossary(file, source):
+    """Types of a C++ file that bear a word outside the places of its one meaning."""
+    inside = file.relative_to(ROOT).as_posix()
+    return [
+        f"{inside}: {name}: '{word}' means something else (docs/reference/glossary.md)"
+        for word, homes in CPP_HOMES.items()
+        if not inside.startswith(tuple(homes))
+        for name in CPP_TYPE.findall(source)
+        if word in words(name)
+    ]
 
 
 def against_the_glossary(file, source):
@@ -146,3 +164,16 @@ def test_a_name_that_does_is_found(file, source, name):
     [line] = against_the_glossary(PACKAGE / file, source)
     assert line.startswith(f"{file}: {name}: ")
     assert against_the_glossary(PACKAGE / file, "class _Session: pass") == ([line] if not source else [])
+
+
+def test_no_type_of_the_cpp_code_gives_a_word_another_meaning():
+    files = [
+        path
+        for top in ("loader-cpp", "firmware")
+        for suffix in ("cc", "cpp", "h")
+        for path in (ROOT / top).rglob(f"*.{suffix}")
+    ]
+    assert len(files) > 200
+    assert [line for path in files for line in cpp_types_against_the_glossary(path, path.read_text())] == []
+    source = "class PairSession : public Client {\n};\nenum class State : uint8_t {\n};\n"
+    assert len(cpp_types_against_the_glossary(ROOT / "loader-cpp/databases/some.h", source)) == 2

@@ -17,6 +17,9 @@
 
 namespace opjoule {
 
+// Ends the process with a line on stderr.
+[[noreturn]] void bare_failure(const std::string& what);
+
 enum class BarePhase {
   kLoad,
   kRead,
@@ -27,15 +30,15 @@ enum class BarePhase {
 struct BareRequest {
   std::string path;  // folder of the database; a load's is empty
   BarePhase phase = BarePhase::kLoad;
-  uint64_t records = 0;
+  uint64_t rows = 0;
   uint64_t operations = 0;           // of the other phases
-  uint32_t value_bytes = 1000;       // of a record, all fields together
+  uint32_t value_bytes = 1000;       // of a row, all fields together
   uint32_t fields = 1;               // columns, where the engine has columns
   std::unique_ptr<BareDraws> draws;  // null: keys and values are ready
   std::vector<std::string> keys;
   std::string pool;  // values are slices of it
 
-  [[nodiscard]] uint64_t count() const { return phase == BarePhase::kLoad ? records : operations; }
+  [[nodiscard]] uint64_t count() const { return phase == BarePhase::kLoad ? rows : operations; }
 };
 
 struct BareResult {
@@ -80,18 +83,18 @@ BareResult bare_loop(const BareRequest& request, Operation operation) {
   return timed_loop(request, [&](uint64_t i) { return operation(bare_key(request, i), i); });
 }
 
-// Overwrites the fields of a stored record, which stand at its end: the loader can read what the
+// Overwrites the fields of a stored row, which stand at its end: the loader can read what the
 // bare loop wrote.
-inline void bare_merge(std::string_view value, std::string& record) {
-  if (record.size() >= value.size())
-    std::memcpy(record.data() + record.size() - value.size(), value.data(), value.size());
+inline void bare_merge(std::string_view value, std::string& row) {
+  if (row.size() >= value.size())
+    std::memcpy(row.data() + row.size() - value.size(), value.data(), value.size());
 }
 
-// All phases of an engine that stores a record as one value: get(key, std::string*) and put(key,
+// All phases of an engine that stores a row as one value: get(key, std::string*) and put(key,
 // value) end the process where they fail.
 template <typename Get, typename Put>
 BareResult bare_pairs(const BareRequest& request, Get get, Put put) {
-  std::string record;
+  std::string row;
   switch (request.phase) {
     case BarePhase::kLoad:
       return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
@@ -100,25 +103,38 @@ BareResult bare_pairs(const BareRequest& request, Get get, Put put) {
       });
     case BarePhase::kRead:
       return bare_loop(request, [&](const std::string& key, uint64_t) {
-        get(key, &record);
-        return record.size();
+        get(key, &row);
+        return row.size();
       });
     case BarePhase::kBlind:
-      get("user6284781860667377211", &record);  // YCSB's first key, for the record's layout
+      get("user6284781860667377211", &row);  // YCSB's first key, for the row's layout
       return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
-        bare_merge(bare_value(request, i), record);
-        put(key, record);
+        bare_merge(bare_value(request, i), row);
+        put(key, row);
         return 0;
       });
     case BarePhase::kUpdate:
       break;
   }
   return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
-    get(key, &record);
-    bare_merge(bare_value(request, i), record);
-    put(key, record);
+    get(key, &row);
+    bare_merge(bare_value(request, i), row);
+    put(key, row);
     return 0;
   });
+}
+
+// The same on LevelDB's interface, which RocksDB has kept, with default options.
+template <typename Db>
+BareResult bare_database(const BareRequest& request, Db& db) {
+  return bare_pairs(
+      request,
+      [&](const std::string& key, std::string* value) {
+        if (!db.Get({}, key, value).ok()) bare_failure("get " + key);
+      },
+      [&](const std::string& key, std::string_view value) {
+        if (!db.Put({}, key, {value.data(), value.size()}).ok()) bare_failure("put " + key);
+      });
 }
 
 // Each gives the loop's result, or ends the process with a line on stderr.
@@ -128,7 +144,5 @@ BareResult bare_sqlite(const BareRequest& request);
 BareResult bare_rocksdb(const BareRequest& request);
 BareResult bare_lmdb(const BareRequest& request);
 BareResult bare_berkeleydb(const BareRequest& request);
-
-[[noreturn]] void bare_failure(const std::string& what);
 
 }  // namespace opjoule

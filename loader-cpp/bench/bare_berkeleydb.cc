@@ -34,22 +34,22 @@ BareResult bare_berkeleydb(const BareRequest& request) {
   check(db->open(db, nullptr, "usertable.db", nullptr, DB_BTREE, DB_CREATE, 0644));
   const BareResult result = bare_pairs(
       request,
-      [&](const std::string& name, std::string* record) {
+      [&](const std::string& name, std::string* row) {
         DBT key = dbt(name);
         DBT value;
         int got = 0;
-        do {  // once more where the record is longer than the one before
-          value = dbt(*record);
+        do {  // once more where the row is longer than the one before
+          value = dbt(*row);
           value.flags = DB_DBT_USERMEM;
           value.ulen = value.size;
           got = db->get(db, nullptr, &key, &value, 0);
-          record->resize(value.size);
+          row->resize(value.size);
         } while (got == DB_BUFFER_SMALL);
         check(got);
       },
-      [&](const std::string& name, std::string_view record) {
+      [&](const std::string& name, std::string_view row) {
         DBT key = dbt(name);
-        DBT value = dbt(record);
+        DBT value = dbt(row);
         check(db->put(db, nullptr, &key, &value, 0));
       });
   check(db->close(db, 0));

@@ -26,34 +26,34 @@ class BareLmdb {
   BareLmdb(const BareLmdb&) = delete;
   BareLmdb& operator=(const BareLmdb&) = delete;
 
-  void get(const std::string& name, std::string* record) {
+  void get(const std::string& name, std::string* row) {
     check(mdb_txn_renew(reader_));
-    take(reader_, name, record);
+    take(reader_, name, row);
     mdb_txn_reset(reader_);
   }
-  void put(const std::string& name, std::string_view record) {
+  void put(const std::string& name, std::string_view row) {
     MDB_txn* txn = nullptr;
     check(mdb_txn_begin(env_, nullptr, 0, &txn));
-    write(txn, name, record);
+    write(txn, name, row);
   }
-  void update(const std::string& name, std::string_view value, std::string& record) {
+  void update(const std::string& name, std::string_view value, std::string& row) {
     MDB_txn* txn = nullptr;
     check(mdb_txn_begin(env_, nullptr, 0, &txn));
-    take(txn, name, &record);
-    bare_merge(value, record);
-    write(txn, name, record);
+    take(txn, name, &row);
+    bare_merge(value, row);
+    write(txn, name, row);
   }
 
  private:
-  void take(MDB_txn* txn, const std::string& name, std::string* record) const {
+  void take(MDB_txn* txn, const std::string& name, std::string* row) const {
     MDB_val key = val(name);
     MDB_val value;
     check(mdb_get(txn, dbi_, &key, &value));
-    record->assign(static_cast<const char*>(value.mv_data), value.mv_size);
+    row->assign(static_cast<const char*>(value.mv_data), value.mv_size);
   }
-  void write(MDB_txn* txn, const std::string& name, std::string_view record) const {
+  void write(MDB_txn* txn, const std::string& name, std::string_view row) const {
     MDB_val key = val(name);
-    MDB_val value = val(record);
+    MDB_val value = val(row);
     check(mdb_put(txn, dbi_, &key, &value, 0));
     check(mdb_txn_commit(txn));
   }
@@ -64,10 +64,10 @@ class BareLmdb {
 };
 
 BareResult run(BareLmdb& engine, const BareRequest& request) {
-  std::string record;
+  std::string row;
   if (request.phase == BarePhase::kUpdate)
     return bare_loop(request, [&](const std::string& key, uint64_t i) -> uint64_t {
-      engine.update(key, bare_value(request, i), record);
+      engine.update(key, bare_value(request, i), row);
       return 0;
     });
   return bare_pairs(

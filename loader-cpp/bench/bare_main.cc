@@ -56,7 +56,7 @@ const std::map<std::string, BarePhase>& phases() {
 
 // Every key and the pool of values, before the clock starts.
 void prepare(BareRequest& request) {
-  BareDraws draws(request.records, request.operations, request.phase == BarePhase::kLoad,
+  BareDraws draws(request.rows, request.operations, request.phase == BarePhase::kLoad,
                   request.value_bytes);
   request.keys.resize(request.count());
   for (uint64_t i = 0; i < request.keys.size(); ++i) request.keys[i] = draws.key(i);
@@ -73,7 +73,7 @@ int run(int argc, char** argv) {
   BareRequest request;
   request.phase = phases().at(argv[2]);
   request.path = argv[3];
-  request.records = std::strtoull(argv[4], nullptr, 10);
+  request.rows = std::strtoull(argv[4], nullptr, 10);
   request.operations = std::strtoull(argv[5], nullptr, 10);
   request.value_bytes = static_cast<uint32_t>(std::strtoul(argv[6], nullptr, 10));
   request.fields = static_cast<uint32_t>(std::strtoul(argv[7], nullptr, 10));
@@ -82,8 +82,8 @@ int run(int argc, char** argv) {
   if (std::string(argv[8]) == "ready")
     prepare(request);
   else
-    request.draws = std::make_unique<BareDraws>(request.records, request.operations, loads,
-                                                request.value_bytes);
+    request.draws =
+        std::make_unique<BareDraws>(request.rows, request.operations, loads, request.value_bytes);
   const BareResult result = loops().at(argv[1])(request);
   const ProcessMemory memory = process_memory();
   std::printf(

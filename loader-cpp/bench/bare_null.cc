@@ -1,4 +1,4 @@
-// No database: what a plain loop pays for making YCSB's keys and a record's values, written the
+// No database: what a plain loop takes to make YCSB's keys and the values of a row, written the
 // obvious way with the standard library. Here the making is what is measured, so keys and values
 // are made inside the loop.
 #include <cmath>
@@ -56,7 +56,7 @@ BareResult bare_null(const BareRequest& request) {
       return 0;
     });
   return timed_loop(request, [&](uint64_t) -> uint64_t {
-    key = "user" + std::to_string(fnv(fnv(zipfian.draw(unit(random))) % request.records));
+    key = "user" + std::to_string(fnv(fnv(zipfian.draw(unit(random))) % request.rows));
     use(key.data());
     return 0;
   });

@@ -23,7 +23,7 @@ double busy_s(std::string_view stat) {
 std::string device_number(const std::string& path) {
   struct stat about {};
   if (path.empty()) return {};
-  // The path may not be there yet: then the folder it will be made in tells.
+  // If the path does not exist yet, its nearest folder that does is looked at.
   std::string existing = path;
   while (::stat(existing.c_str(), &about) != 0) {
     const size_t slash = existing.find_last_of('/');

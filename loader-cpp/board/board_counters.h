@@ -1,5 +1,5 @@
-// Counters of the whole board, read again and again: processors, a storage device, memory that is
-// still to be written.
+// Counters of the whole board: processors, a storage device, memory still to be written back. Made
+// to be read often.
 //
 // Thread safety: an object belongs to one thread; pending_write_bytes() may be called from any.
 #pragma once
@@ -21,7 +21,7 @@ struct BoardCounters {
 
 class BoardCounterFiles {
  public:
-  // path: any file or folder, which need not be there yet, on the device to watch; empty for none.
+  // path: any file or folder on the device to watch, which need not exist yet; empty for none.
   explicit BoardCounterFiles(const std::string& path);
   BoardCounters read();
 

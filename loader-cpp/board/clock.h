@@ -1,4 +1,4 @@
-// The board clock: CLOCK_MONOTONIC, the one clock of every time stamp the loader writes.
+// The board clock, waiting by it, and the processor time of this process.
 //
 // Thread safety: any thread.
 #pragma once
@@ -7,16 +7,9 @@
 
 #include <cstdint>
 
+#include "loader/board_clock.h"
+
 namespace opjoule {
-
-inline constexpr int64_t kNsPerSecond = 1'000'000'000;
-
-// CLOCK_MONOTONIC [ns].
-inline int64_t board_ns() {
-  timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(now.tv_sec) * kNsPerSecond + now.tv_nsec;
-}
 
 // Processor time this process has used since its start [s], all threads.
 inline double process_cpu_s() {

@@ -106,7 +106,8 @@ void report_crashes() {
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they have their own words
+#if !defined(__SANITIZE_ADDRESS__) && \
+    !defined(__SANITIZE_THREAD__)  // they have reports of their own
   for (const int number : {SIGABRT, SIGSEGV, SIGFPE}) signal(number, on_crash);
 #endif
   std::set_new_handler(on_out_of_memory);

@@ -1,7 +1,8 @@
-// One line on stderr where an engine's code ends the process, instead of no word at all.
+// One line on stderr when an engine's code crashes the process, which would otherwise end without a
+// message.
 //
 // Engines read their files through memory maps (LMDB, LevelDB; SQLite with sqlite.mmap_bytes): what
-// an ordinary read would report as an error is there a SIGBUS, for which no engine has an answer.
+// an ordinary read would report as an error is a SIGBUS there, which no engine handles.
 #pragma once
 
 namespace opjoule {

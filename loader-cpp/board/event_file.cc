@@ -76,8 +76,8 @@ EventFile::~EventFile() {
   ::close(fd_);
 }
 
-void EventFile::record(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
-                       std::string_view detail) {
+void EventFile::add(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
+                    std::string_view detail) {
   push(activity_line(event_name(kind), start_board_ns, end_board_ns, detail));
 }
 

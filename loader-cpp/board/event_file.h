@@ -26,22 +26,22 @@ class EventFile : public EventSink {
   static Status create(const std::string& path, std::unique_ptr<EventFile>* out);
   ~EventFile() override;
 
-  void record(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
-              std::string_view detail) override;
+  void add(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
+           std::string_view detail) override;
   // u_ns: standard uncertainty of board_ns.
   void sync_edge(int64_t edge_board_ns, double u_ns, int level);
   // A change of the load signature: level 1 from idle to busy.
   void load_change(int64_t change_board_ns, double u_ns, int level);
-  // Activity and moments by any name of [A-Za-z0-9_.-]; they wait for room in the queue instead of
-  // being lost.
+  // Activities and moments with any name of [A-Za-z0-9_.-]. The calls wait for room in the queue,
+  // so that nothing is lost.
   void activity(std::string_view name, int64_t start_board_ns, int64_t end_board_ns,
                 std::string_view detail);
   void moment(std::string_view name, int64_t at_board_ns, std::string_view detail);
 
-  // The first failure to write so far, which raises the stop flag; what comes after it is lost, and
-  // whole lines stand before it.
+  // The first failure to write, which also raises the stop flag. The file has whole lines up to
+  // there; what came later is lost.
   [[nodiscard]] Status status() const;
-  // Writes what is queued and stops; gives the first failure to write. Called once.
+  // Writes what is queued, and closes the file; gives the first failure to write. Called once.
   Status close();
   // Events lost because the queue was full.
   [[nodiscard]] uint64_t dropped() const;

@@ -13,7 +13,7 @@
 #include <set>
 
 #include "board/gpio_kernel.h"
-#include "board/system_error.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {
@@ -41,8 +41,8 @@ bool read_line(const GpioKernel& kernel, int fd, unsigned offset, GpioLine* line
   return true;
 }
 
-// Device files of the chips in order of their numbers, each chip once: /dev/gpiochip4 is a link to
-// gpiochip0 on a Raspberry Pi 5.
+// Device files of the chips in the order of their numbers, each chip once: on a Raspberry Pi 5
+// /dev/gpiochip4 is a link to gpiochip0.
 std::vector<std::string> chip_files(const GpioKernel& kernel) {
   std::vector<std::pair<unsigned, std::string>> numbered;
   if (DIR* folder = ::opendir(kernel.devices.c_str())) {

@@ -1,9 +1,10 @@
 // GPIO lines of this kernel: found by name or number, shown, requested.
 //
 // Source: Linux user-space API, linux/gpio.h: version 2 (since 5.10), version 1 (since 4.8; a
-// kernel may be built without it). An older kernel has neither, and numbers in /sys/class/gpio
-// alone. A held line changes its direction without a glitch (docs.kernel.org, userspace-api/gpio:
-// GPIO_V2_LINE_SET_CONFIG_IOCTL; GPIOHANDLE_SET_CONFIG_IOCTL since 5.5). Thread safety: none.
+// kernel may be built without it). An older kernel has neither, only the numbers in
+// /sys/class/gpio. The direction of a held line changes without a glitch (docs.kernel.org,
+// userspace-api/gpio: GPIO_V2_LINE_SET_CONFIG_IOCTL; GPIOHANDLE_SET_CONFIG_IOCTL since 5.5). Thread
+// safety: none.
 #pragma once
 
 #include <memory>
@@ -36,18 +37,18 @@ struct GpioLine {
 // reason.
 std::vector<GpioLine> gpio_lines(const GpioKernel& kernel, std::vector<std::string>* denied);
 
-// True for a name that a board's maker gives to a pin of the header: GPIO17, PIN_27, J2 Header
-// Pin29. A line without a name may be one; "Eth MDIO" or "UART TX" is none.
+// True for a name of a pin of the header, such as GPIO17, PIN_27 or J2 Header Pin29. A line without
+// a name may be such a pin; "Eth MDIO" or "UART TX" is none.
 bool is_header_name(const std::string& name);
 
-// What a --sync text after "gpio:" names: "/dev/gpiochip0:17" or a line's name.
-// kBadInput: no such line, several of that name, or a number whose name is no header pin's: to take
-// that one all the same, it has to be named.
+// What a --sync text after "gpio:" names: "/dev/gpiochip0:17" or a line's name. kBadInput: no such
+// line, several of that name, or a number whose line has another use by its name: such a line can
+// be taken only by its name.
 Status find_gpio_line(const GpioKernel& kernel, const std::string& text, GpioLine* out);
 
 enum class GpioUse {
   kOutput,  // driven, at the level at which it is found (low where that cannot be read)
-  kAsItIs,  // only held, to see that it can be had
+  kAsItIs,  // only held, to see whether it is free
 };
 
 // `interface` says how: "v2" or "v1".

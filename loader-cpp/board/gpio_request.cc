@@ -4,16 +4,16 @@
 #include <cstring>
 
 #include "board/gpio_kernel.h"
-#include "board/system_error.h"
 #include "board/timed_edge.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {
 
 constexpr const char* kConsumer = "opjoule-sync";
 
-// What a kernel says to a request that it does not know: EINVAL before 5.11 or so, ENOTTY since,
-// and ENOSYS or EPERM from a system-call filter.
+// How a kernel answers a request that it does not know: EINVAL before 5.11 or so, ENOTTY since, and
+// ENOSYS or EPERM from a system-call filter.
 bool is_unknown_request(int error_number) {
   return error_number == EINVAL || error_number == ENOTTY || error_number == ENOSYS ||
          error_number == EPERM;
@@ -41,7 +41,7 @@ std::string read_file(const std::string& path) {
   return got <= 0 ? std::string() : std::string(text, static_cast<size_t>(got));
 }
 
-// One line of a chip, held. Version 1 and 2 of the interface say the same with other structures.
+// One line of a chip, held. Versions 1 and 2 of the interface differ only in their structures.
 class HeldLine {
  public:
   HeldLine(const GpioKernel& kernel, int fd, bool version_2)
@@ -67,7 +67,7 @@ class HeldLine {
                       : ask(kernel_, line_.fd(), GPIOHANDLE_SET_LINE_VALUES_IOCTL, &data) == 0;
   }
 
-  // Makes it an output of this level, without a moment of the other one.
+  // Makes it an output of this level, without a glitch.
   [[nodiscard]] bool drive(int level) const {
     gpio_v2_line_config now{};
     now.flags = GPIO_V2_LINE_FLAG_OUTPUT;
@@ -139,8 +139,9 @@ class SysfsCarrier : public SyncCarrier {
   std::optional<int> found_;
 };
 
-// Asks for a line in version 2 of the interface, or 1 where the kernel does not know that. `flags`
-// and `level` are of version 1: an output's first level; as it is without flags.
+// Requests a line by version 2 of the interface, or by version 1 if the kernel does not know that.
+// `flags` and `level` are those of version 1: an output and its first level; without flags the line
+// stays as it is.
 Status hold(const GpioKernel& kernel, const GpioLine& line, __u32 flags, int level,
             std::unique_ptr<HeldLine>* out, std::string* interface) {
   const GpioFile chip(::open(line.chip.c_str(), O_RDWR | O_CLOEXEC));
@@ -180,7 +181,7 @@ Status request_gpio_line(const GpioKernel& kernel, const GpioLine& line, GpioUse
   if (use == GpioUse::kOutput && !held->drive(level)) {
     const int why = errno;
     if (*interface == "v2" || !is_unknown_request(why)) return not_to_be_had(line, why);
-    // Linux before 5.5 cannot change a line that is held: it is given back and taken anew.
+    // Linux before 5.5 cannot change a line that is held: it is released and requested again.
     held.reset();
     if (Status status = hold(kernel, line, GPIOHANDLE_REQUEST_OUTPUT, level, &held, interface);
         !status.is_ok())
@@ -204,8 +205,7 @@ Status open_sysfs_gpio(const GpioKernel& kernel, const std::string& number,
   const std::string value = read_file(line + "/value");
   const std::optional<int> found =
       value.empty() ? std::optional<int>() : (value.front() == '1' ? 1 : 0);
-  // "low" and "high" make it an output without a moment of the other level (Documentation,
-  // gpio/sysfs).
+  // "low" and "high" make it an output without a glitch (Documentation, gpio/sysfs).
   if (!write_file(line + "/direction", found.value_or(0) == 1 ? "high" : "low"))
     return system_error(what + ": not to be had as an output");
   const int fd = ::open((line + "/value").c_str(), O_WRONLY | O_CLOEXEC);

@@ -3,7 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "board/system_error.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 

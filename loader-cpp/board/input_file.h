@@ -1,4 +1,4 @@
-// Reading a small file that a user or another program wrote: a property file, a histogram.
+// Reads a small file that a user or another program wrote: a property file, a histogram.
 //
 // Thread safety: any thread.
 #pragma once

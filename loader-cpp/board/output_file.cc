@@ -9,7 +9,7 @@
 
 #include "board/clock.h"
 #include "board/stop_signal.h"
-#include "board/system_error.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {
@@ -34,7 +34,7 @@ Status open_output(const std::string& what, const std::string& path, int flags, 
                    double reader_limit_s) {
   const int64_t give_up_ns = board_ns() + static_cast<int64_t>(reader_limit_s * 1e9);
   while (true) {
-    // A blocking open of a FIFO would wait for its reader without end.
+    // A blocking open of a FIFO would wait for a reader for ever.
     *fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK | flags, 0644);
     if (*fd >= 0) break;
     if (errno != ENXIO || !is_fifo(path))

@@ -9,7 +9,7 @@
 
 namespace opjoule {
 
-// A file below /proc that is read again and again through one descriptor.
+// A file below /proc that is read repeatedly through one descriptor.
 class ProcFile {
  public:
   explicit ProcFile(const char* path);

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "board/stop_signal.h"
-#include "board/system_error.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {
@@ -31,8 +31,7 @@ Status write_back(const std::string& path, double limit_s, bool* settled) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return system_error(path + ": cannot be opened to write it back");
   const auto shared = std::make_shared<WriteBack>();
-  // syncfs() cannot be given up, only no longer waited for: the thread outlives the wait if need
-  // be.
+  // syncfs() cannot be cancelled: the thread may outlive the wait.
   std::thread([shared, fd] {
     const int error_number = ::syncfs(fd) == 0 ? 0 : errno;
     ::close(fd);

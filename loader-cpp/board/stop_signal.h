@@ -1,4 +1,4 @@
-// SIGINT and SIGTERM as a flag that everything which waits or loops looks at.
+// SIGINT and SIGTERM as a flag, which all loops and waits look at.
 //
 // Thread safety: any thread.
 #pragma once
@@ -8,10 +8,10 @@
 namespace opjoule {
 
 // From now on SIGINT and SIGTERM raise the flag; a second one ends the process at once. SIGPIPE is
-// ignored: writes tell.
+// ignored: the write fails instead.
 void catch_stop_signals();
 bool stop_requested();
-// Raises the flag as a signal does; the first signal after it is not taken for a second one.
+// Raises the flag as a signal does; a signal after it still counts as the first.
 void request_stop();
 // Raised once; workers watch this.
 std::atomic<bool>& stop_flag();

@@ -7,8 +7,8 @@
 #include "board/clock.h"
 #include "board/gpio_chip.h"
 #include "board/output_file.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {
@@ -22,7 +22,7 @@ class VirtualCarrier : public SyncCarrier {
   [[nodiscard]] std::optional<int> found_level() const override { return found_; }
 
   Status set(int level, SyncEdge* edge) override {
-    // The line below is the edge: its time is exact by definition.
+    // Writing this line is the edge, so that its time is exact by definition.
     edge->board_ns = board_ns();
     edge->level = level;
     const std::string line = std::to_string(edge->board_ns) + " " + std::to_string(level) + "\n";
@@ -36,7 +36,7 @@ class VirtualCarrier : public SyncCarrier {
   std::optional<int> found_;
 };
 
-// The level that a file's last line leaves the line at, 0 in an empty one; a FIFO cannot tell.
+// The level after the file's last line, 0 for an empty file; unknown for a FIFO.
 std::optional<int> last_level(const std::string& path) {
   struct stat about {};
   if (::stat(path.c_str(), &about) != 0) return 0;

@@ -21,8 +21,8 @@ struct SyncEdge {
 class SyncCarrier {
  public:
   virtual ~SyncCarrier() = default;
-  // The level at which the line was found; it still has it until set() is called. Empty where the
-  // carrier cannot tell: then a GPIO line was driven low.
+  // The level at which the line was found, and which it keeps until set() is called. Empty if the
+  // carrier cannot tell; a GPIO line is then driven low.
   [[nodiscard]] virtual std::optional<int> found_level() const { return std::nullopt; }
   // Sets the line; `edge` says when it changed.
   virtual Status set(int level, SyncEdge* edge) = 0;

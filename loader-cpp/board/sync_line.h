@@ -1,4 +1,4 @@
-// The sync line: the wire to the meter by which both clocks see the same instants.
+// The sync line: the wire to the meter on which both clocks see the same edges.
 #pragma once
 
 #include <chrono>
@@ -16,9 +16,9 @@
 
 namespace opjoule {
 
-// Pauses between toggles: pseudo-random, 0.5 to 1.5 s, so that a stretch of edges fits only one
-// place of what the meter saw. They depend on the start too: the loaders of one run share a seed,
-// and equal pauses would make the edges of one look like those of another.
+// Pauses between toggles: pseudo-random, 0.5 to 1.5 s, so that a series of edges matches what the
+// meter saw in one place only. They also depend on the start: programs of one measurement share a
+// seed, and with equal pauses the edges of one could be taken for those of another.
 class ToggleSchedule {
  public:
   ToggleSchedule(uint64_t seed, int64_t start_board_ns);
@@ -29,8 +29,8 @@ class ToggleSchedule {
 };
 
 // Toggles the line when asked to, and by a schedule in between. Starts from the level at which the
-// line was found, so that every change on the wire is an edge that is told. Thread safety:
-// toggle() and edges() from any thread.
+// line was found, so that every change on the wire is reported as an edge. Thread safety: toggle()
+// and edges() from any thread.
 class SyncLine {
  public:
   // on_edge is called for each edge, on_failure for the carrier's first failure; one at a time.

@@ -1,9 +1,9 @@
 // Processor time of this process up to the very moment.
 //
-// Linux brings the account of a thread that runs on another processor up to date at each tick of
-// its scheduler alone (4 ms at 250 Hz), and CLOCK_PROCESS_CPUTIME_ID adds up the accounts as they
-// are: a thread that starts to work is seen up to a tick late. Asking for a thread's own clock
-// brings its account up to date (Linux 6.1, kernel/sched/core.c, task_sched_runtime).
+// For a thread that runs on another processor, Linux updates the time used only at each tick of its
+// scheduler (4 ms at 250 Hz), and CLOCK_PROCESS_CPUTIME_ID adds up these values: a thread that
+// starts to work is seen up to one tick late. Reading the clock of a thread updates its value
+// (Linux 6.1, kernel/sched/core.c, task_sched_runtime).
 //
 // Thread safety: none; one object a thread.
 #pragma once

@@ -1,4 +1,4 @@
-// An edge whose moment is known from the clock before and after the call that makes it.
+// An edge whose time is known from the clock before and after the call that makes it.
 #pragma once
 
 #include <cmath>
@@ -8,9 +8,9 @@
 
 namespace opjoule {
 
-// Calls `set_level`, which returns false on failure. The pin changes somewhere in between: a
-// rectangular distribution. How wide it is differs from way to way (a character device takes about
-// a microsecond, sysfs several), so every edge brings its own.
+// Calls `set_level`, which returns false on failure. The pin changes at some moment in between
+// (rectangular distribution). How long the call takes differs (about a microsecond for a character
+// device, several for sysfs), so every edge has an uncertainty of its own.
 template <typename SetLevel>
 bool timed_edge(int level, SyncEdge* edge, SetLevel set_level) {
   const int64_t before_ns = board_ns();

@@ -21,8 +21,8 @@ inline bool write_all(int fd, std::string_view bytes) {
   return true;
 }
 
-// Whole lines at the end of a file: where that fails (a full disk), a line that was begun is cut
-// off again. False with errno where it fails.
+// Appends whole lines to a file: if that fails (a full disk), a line that was begun is cut off
+// again. False with errno where it fails.
 inline bool write_lines(int fd, std::string_view lines) {
   const off_t start = ::lseek(fd, 0, SEEK_CUR);  // -1: a FIFO, of which nothing can be cut off
   if (write_all(fd, lines)) return true;

@@ -49,7 +49,7 @@ class PhaseCommand {
   // No operation of the phase can write.
   [[nodiscard]] bool only_reads() const;
   Status open();
-  std::unique_ptr<OperationSource> make_source(uint32_t thread, Session* session);
+  std::unique_ptr<OperationSource> make_source(uint32_t thread, Client* client);
   [[nodiscard]] uint64_t amount() const;
   Status look_inside();
   void verify_count();
@@ -63,7 +63,7 @@ class PhaseCommand {
   void keep(Status status) {
     if (failure_.is_ok()) failure_ = std::move(status);
   }
-  // The first failure to write the events: the stop flag is up then.
+  // The first failure to write the events, which raises the stop flag.
   [[nodiscard]] Status events_status() const {
     return events_ == nullptr ? Status::ok() : events_->status();
   }
@@ -85,14 +85,14 @@ class PhaseCommand {
   std::unique_ptr<EventFile> events_;  // outlives the engine
   std::unique_ptr<OperationLog> log_;
   std::unique_ptr<Database> database_;
-  std::unique_ptr<WorkloadState> state_;
+  std::unique_ptr<KeySpace> key_space_;
   std::unique_ptr<TraceFile> trace_;
   std::unique_ptr<PhaseRunner> runner_owner_;
   std::atomic<const PhaseRunner*> runner_{nullptr};  // the progress thread looks through it
   Summary summary_;
   Status failure_;
   bool operations_failed_ =
-      false;  // failure_ is that of operations, for a reason that has no exit code of its own
+      false;  // operations failed for a reason that has no exit code of its own
 };
 
 Status PhaseCommand::prepare() {
@@ -147,10 +147,10 @@ Status PhaseCommand::open() {
   return status;
 }
 
-std::unique_ptr<OperationSource> PhaseCommand::make_source(uint32_t thread, Session* session) {
+std::unique_ptr<OperationSource> PhaseCommand::make_source(uint32_t thread, Client* client) {
   if (trace_ != nullptr) return std::make_unique<TraceSource>(*trace_);
-  if (phase_ == Phase::kLoad) return std::make_unique<LoadGenerator>(*state_, thread, session);
-  return std::make_unique<RunGenerator>(*state_, thread);
+  if (phase_ == Phase::kLoad) return std::make_unique<LoadGenerator>(*key_space_, thread, client);
+  return std::make_unique<RunGenerator>(*key_space_, thread);
 }
 
 // Operations to do; 0 where the trace or the time ends the phase.
@@ -159,40 +159,39 @@ uint64_t PhaseCommand::amount() const {
   return phase_ == Phase::kLoad ? settings_.insert_count : settings_.operation_count;
 }
 
-// Is this the database the workload was loaded into, where does an interrupted load go on, and has
-// a trace begun.
+// Checks that this is the database into which the workload was loaded, finds where an interrupted
+// load goes on, and waits for the first operation of a trace.
 Status PhaseCommand::look_inside() {
-  state_ = std::make_unique<WorkloadState>(settings_);
+  key_space_ = std::make_unique<KeySpace>(settings_);
   if (trace_ != nullptr) return trace_->await_operation();
   if (phase_ == Phase::kLoad && !options_.resume) return Status::ok();
   Status status;
-  const std::unique_ptr<Session> session = database_->session(status);
-  if (session == nullptr) return status;
-  if (phase_ == Phase::kRun) return check_loaded(*session, settings_);
+  const std::unique_ptr<Client> client = database_->client(status);
+  if (client == nullptr) return status;
+  if (phase_ == Phase::kRun) return check_loaded(*client, settings_);
   ResumePoint point;
-  status = database_->count(&summary_.records_before);
-  if (status.is_ok())
-    status = find_resume_point(*session, settings_, summary_.records_before, &point);
-  state_->next_load_number = point.first_number;
-  state_->check_end = point.check_end;
+  status = database_->count(&summary_.rows_before);
+  if (status.is_ok()) status = find_resume_point(*client, settings_, summary_.rows_before, &point);
+  key_space_->next_load_number = point.first_number;
+  key_space_->check_end = point.check_end;
   return status;
 }
 
-// After a resumed load: the records counted are those there were and those inserted, and all the
-// load makes.
+// After a resumed load there must be as many rows as before and inserted together; all rows of the
+// workload, if the load makes all.
 void PhaseCommand::verify_count() {
   if (!options_.resume || stop_requested() || !failure_.is_ok()) return;
-  keep(database_->count(&summary_.records_after));
+  keep(database_->count(&summary_.rows_after));
   const uint64_t inserted =
       summary_.results.by_kind[static_cast<int>(OperationKind::kInsert)].succeeded;
   const bool loads_everything =
-      settings_.insert_start == 0 && settings_.insert_count == settings_.record_count;
+      settings_.insert_start == 0 && settings_.insert_count == settings_.row_count;
   const uint64_t expected =
-      loads_everything ? settings_.record_count : summary_.records_before + inserted;
-  if (failure_.is_ok() && engine_->name != "null" && summary_.records_after != expected)
+      loads_everything ? settings_.row_count : summary_.rows_before + inserted;
+  if (failure_.is_ok() && engine_->name != "null" && summary_.rows_after != expected)
     failure_ = {StatusCode::kCorrupt, "the resumed load ended with " +
-                                          std::to_string(summary_.records_after) +
-                                          " records where " + std::to_string(expected) +
+                                          std::to_string(summary_.rows_after) + " records where " +
+                                          std::to_string(expected) +
                                           " were expected; load anew, without --resume"};
 }
 
@@ -203,9 +202,7 @@ void PhaseCommand::run() {
   request.database = database_.get();
   request.log = log_.get();
   request.operations = amount();
-  request.source = [this](uint32_t thread, Session* session) {
-    return make_source(thread, session);
-  };
+  request.source = [this](uint32_t thread, Client* client) { return make_source(thread, client); };
   double cpu_start_s = 0;
   request.on_start = [this, &cpu_start_s] {
     cpu_start_s = process_cpu_s();
@@ -226,7 +223,7 @@ void PhaseCommand::run() {
   summary_.results = outcome.results;
   if (trace_ != nullptr) summary_.results.skipped_lines = trace_->skipped_lines();
   const bool all_loaded = phase_ == Phase::kLoad && trace_ == nullptr &&
-                          state_->next_load_number.load() >= state_->load_end;
+                          key_space_->next_load_number.load() >= key_space_->load_end;
   summary_.out_of_time = outcome.out_of_time && !all_loaded;
   summary_.duration_s = static_cast<double>(outcome.end_board_ns - outcome.start_board_ns) * 1e-9;
   summary_.memory_at_end = process_memory();
@@ -244,7 +241,7 @@ void PhaseCommand::settle() {
   const int64_t start_ns = board_ns();
   bool engine_settled = false;
   bool written_back = true;
-  // In slices, so that a signal or a full disk under the events ends the wait.
+  // In slices, so that a signal or a failure to write the events ends the wait.
   for (double left = settle_limit_s_; !engine_settled && left > 0 && !stop_requested() &&
                                       events_status().is_ok() && database_->can_settle();) {
     if (Status status = database_->settle(std::min(left, kSettleSliceS), &engine_settled);
@@ -262,18 +259,18 @@ void PhaseCommand::settle() {
                    std::string(",\"settled\":") + (summary_.settled ? "true" : "false"));
 }
 
-// syncfs() of the file system that the database is on, if it is on one of this board's.
+// syncfs() of the file system that the database is on, unless it is on a server.
 Status PhaseCommand::write_back_rest(double limit_s, const std::string& what, bool* written_back) {
   const bool is_server = options_.path.find("://") != std::string::npos;
   if (options_.path.empty() || is_server || engine_->name == "null") return Status::ok();
   const int64_t start_ns = board_ns();
   Status status = write_back(options_.path, std::max(limit_s, 0.0), written_back);
-  if (events_ != nullptr) events_->record(EventKind::kSync, start_ns, board_ns(), what);
+  if (events_ != nullptr) events_->add(EventKind::kSync, start_ns, board_ns(), what);
   return status;
 }
 
-// What an engine writes while it closes belongs to its work, and is brought to the medium before
-// `closed`: after that mark the loader writes nothing but its last lines.
+// What an engine writes while it closes is part of its work, and is brought to the medium before
+// `closed`: after that the loader writes only its last lines.
 void PhaseCommand::close() {
   summary_.engine_settings = database_->settings();
   summary_.engine_settings.try_emplace("updates",
@@ -290,7 +287,7 @@ void PhaseCommand::close() {
   if (events_ != nullptr) keep(events_->close());
 }
 
-// A load is whole, or it has failed: a run on what there is of it would be another workload.
+// A load that is not complete has failed: a run on part of the rows would be another workload.
 void PhaseCommand::judge_end() {
   if (phase_ != Phase::kLoad || !summary_.out_of_time || !failure_.is_ok() || stop_requested())
     return;
@@ -303,8 +300,8 @@ void PhaseCommand::judge_end() {
           "; finish it with load --resume, or raise maxexecutiontime"};
 }
 
-// Turns operations that did not end as the workload expects into the command's failure.
-// What closing the database then says again comes second.
+// Operations that did not end as the workload expects make the command fail. A failure at closing,
+// which often repeats theirs, does not replace this one.
 void PhaseCommand::judge_operations() {
   const bool removes =
       summary_.results.by_kind[static_cast<int>(OperationKind::kRemove)].succeeded > 0;

@@ -13,7 +13,7 @@ class PhaseLines {
  public:
   // operations: done so far.
   explicit PhaseLines(std::function<uint64_t()> operations) : operations_(std::move(operations)) {}
-  // `more` are further JSON members, each with a comma before.
+  // `more`: further JSON members, each preceded by a comma.
   void print(const std::string& phase, int64_t phase_board_ns, const std::string& more = "") const;
   // A part that begins now.
   void print_now(const std::string& phase, const std::string& more = "") const;

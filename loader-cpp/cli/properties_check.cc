@@ -53,8 +53,8 @@ Status check_workload_properties(const Properties& properties) {
 
 Status check_memory(const WorkloadSettings& settings) {
   constexpr uint64_t kCopies = 4;
-  const uint64_t record_bytes = uint64_t{settings.field_lengths.maximum()} * settings.field_count;
-  const uint64_t needed = kCopies * record_bytes * settings.threads;
+  const uint64_t row_bytes = uint64_t{settings.field_lengths.maximum()} * settings.field_count;
+  const uint64_t needed = kCopies * row_bytes * settings.threads;
   ProcFile memory("/proc/meminfo");
   const uint64_t available = number_after(memory.read(), "MemAvailable:") * 1024;
   if (available == 0 || needed <= available) return Status::ok();

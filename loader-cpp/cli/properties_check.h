@@ -22,8 +22,8 @@ Status check_properties(const Properties& properties, const Engine& engine);
 // The same without an engine: every engine's keys pass.
 Status check_workload_properties(const Properties& properties);
 
-// Refuses records that do not fit into the board's memory, which would end with the kernel killing
-// something: each thread holds its batch's record, what it has read, and what it merges and writes.
+// Refuses rows that do not fit into the board's memory, where the kernel would kill some process:
+// each thread holds the row of its batch, the one it has read, and the one it merges and writes.
 Status check_memory(const WorkloadSettings& settings);
 
 }  // namespace opjoule

@@ -120,8 +120,8 @@ std::string summary_json(const Summary& summary) {
   json["anonymous_memory_bytes"] = summary.memory_at_end.anonymous_bytes;
   json["database_bytes"] = summary.database_bytes;
   if (summary.resumed)
-    json["resumed"] = {{"records_before", summary.records_before},
-                       {"records_after", summary.records_after}};
+    json["resumed"] = {{"records_before", summary.rows_before},
+                       {"records_after", summary.rows_after}};
   if (results.skipped_lines > 0) json["skipped_trace_lines"] = results.skipped_lines;
   json["dropped_events"] = summary.dropped_events;
   return Json{{"summary", json}}.dump(-1, ' ', false, Json::error_handler_t::replace);

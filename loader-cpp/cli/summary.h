@@ -34,8 +34,8 @@ struct Summary {
   uint64_t peak_memory_bytes = 0;
   uint64_t database_bytes = 0;
   bool resumed = false;
-  uint64_t records_before = 0;  // of a resumed load
-  uint64_t records_after = 0;
+  uint64_t rows_before = 0;  // of a resumed load
+  uint64_t rows_after = 0;
   uint64_t dropped_events = 0;
 };
 

@@ -6,10 +6,10 @@
 #include "board/output.h"
 #include "board/output_file.h"
 #include "board/stop_signal.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
 #include "cli/commands.h"
 #include "cli/properties_check.h"
+#include "loader/system_error.h"
 #include "workload/generator.h"
 #include "workload/trace.h"
 
@@ -63,7 +63,7 @@ int trace_command(const CommandOptions& options) {
     if (Status opened = open_output("trace", options.out, O_TRUNC, &fd); !opened.is_ok())
       return report_failure(opened);
   }
-  WorkloadState state(settings);
+  KeySpace state(settings);
   Status status;
   if (phase == Phase::kLoad) {
     LoadGenerator generator(state, 0);

@@ -1,12 +1,12 @@
-// Berkeley DB: one key-value pair a record in the B-tree of usertable.db, the value as
-// loader/record.h lays it out.
+// Berkeley DB: one key-value pair a row in the B-tree of usertable.db, the value as
+// loader/row.h lays it out.
 //
 // Habits: insert replaces an existing key; update is a get, merge and put, or with updates=blind a
-// put alone, which cannot tell a missing key (two threads changing one record at once: the later
-// put wins). A deadlock (mode transactional) is tried again up to 100 times, each counted
-// as busy; a scan only where it has visited nothing yet. Without a log (modes store and concurrent)
-// a crash before settle or close may leave the database unusable. In mode store sessions take
-// turns, but where no operation writes: each then has the database open for itself, with a cache of
+// put alone, which cannot tell a missing key (two threads changing one row at once: the later put
+// wins). After a deadlock (mode transactional) the operation is tried again, up to 100 times, each
+// counted as busy; a scan only if it has visited nothing yet. Without a log (modes store and
+// concurrent) a crash before settle or close may leave the database unusable. In mode store clients
+// take turns; if no operation writes, each opens the database for itself instead, with a cache of
 // its own.
 #include <unistd.h>
 
@@ -50,7 +50,7 @@ DBT dbt(std::string_view bytes) {
 
 std::string_view view(const DBT& dbt) { return {static_cast<const char*>(dbt.data), dbt.size}; }
 
-// Memory that Berkeley DB grows as it needs and that stays for the next record.
+// Memory that Berkeley DB enlarges as needed and that is kept for the next row.
 class GrowingDbt {
  public:
   GrowingDbt() {
@@ -72,16 +72,16 @@ class GrowingDbt {
   DBT dbt_;
 };
 
-class BerkeleySession : public Session {
+class BerkeleyClient : public Client {
  public:
-  explicit BerkeleySession(BerkeleyEnvironment& environment)
+  explicit BerkeleyClient(BerkeleyEnvironment& environment)
       : environment_(environment), db_(environment.db()) {}
   // With an environment of its own.
-  explicit BerkeleySession(std::unique_ptr<BerkeleyEnvironment> own) : BerkeleySession(*own) {
+  explicit BerkeleyClient(std::unique_ptr<BerkeleyEnvironment> own) : BerkeleyClient(*own) {
     own_ = std::move(own);
   }
 
-  Status read(std::string_view key, FieldChoice, Record& out) override {
+  Status read(std::string_view key, FieldChoice, Row& out) override {
     int result = 0;
     {
       const Gate::Inside inside = environment_.reading();
@@ -90,8 +90,8 @@ class BerkeleySession : public Session {
     return result == 0 ? out.parse() : berkeley_status(result);
   }
 
-  Status insert(std::string_view key, const Record& record) override {
-    const std::string_view stored = record.stored();
+  Status insert(std::string_view key, const Row& row) override {
+    const std::string_view stored = row.stored();
     if (Status status = environment_.keep_room(stored.size(), &since_check_); !status.is_ok())
       return status;
     DBT at = dbt(key);
@@ -101,7 +101,7 @@ class BerkeleySession : public Session {
     return result == 0 ? environment_.wrote(stored.size()) : berkeley_status(result);
   }
 
-  Status update(std::string_view key, const Record& changed, bool blind) override {
+  Status update(std::string_view key, const Row& changed, bool blind) override {
     if (blind) return insert(key, changed);
     if (Status status = read(key, {}, merged_); !status.is_ok()) return status;
     merged_.merge(changed);
@@ -120,8 +120,8 @@ class BerkeleySession : public Session {
   [[nodiscard]] RetryCounts retries() const override { return retries_; }
 
  private:
-  // Straight into the buffer, which has the last record's size: mostly the right one. Another
-  // thread may have made the record longer each time it is asked for.
+  // Reads straight into the buffer, which has the last row's size: mostly the right one. Another
+  // thread may have made the row longer, even again and again.
   int get(std::string_view key, std::string& buffer) {
     DBT at = dbt(key);
     for (;;) {
@@ -155,12 +155,12 @@ class BerkeleySession : public Session {
   RetryCounts retries_;
   GrowingDbt key_;
   GrowingDbt value_;
-  Record merged_;
-  Record scanned_;
+  Row merged_;
+  Row scanned_;
 };
 
-Status BerkeleySession::scan(std::string_view start, uint64_t limit, FieldChoice,
-                             const Visitor& visit) {
+Status BerkeleyClient::scan(std::string_view start, uint64_t limit, FieldChoice,
+                            const Visitor& visit) {
   uint64_t visited = 0;
   Status status;
   const Gate::Inside inside = environment_.reading();
@@ -182,8 +182,8 @@ Status BerkeleySession::scan(std::string_view start, uint64_t limit, FieldChoice
   return result == 0 ? status : berkeley_status(result);
 }
 
-int BerkeleySession::visit_from(DBC* cursor, uint64_t limit, const Visitor& visit,
-                                uint64_t* visited, Status* status) {
+int BerkeleyClient::visit_from(DBC* cursor, uint64_t limit, const Visitor& visit, uint64_t* visited,
+                               Status* status) {
   for (uint32_t move = DB_SET_RANGE; *visited < limit; move = DB_NEXT) {
     if (const int result = cursor->get(cursor, key_.get(), value_.get(), move); result != 0)
       return result;
@@ -199,22 +199,22 @@ class BerkeleyDatabase : public Database {
  public:
   Status open(const OpenRequest& request, std::string_view version);
 
-  std::unique_ptr<Session> session(Status& status) override {
-    if (!own_environments_) return std::make_unique<BerkeleySession>(environment_);
+  std::unique_ptr<Client> client(Status& status) override {
+    if (!own_environments_) return std::make_unique<BerkeleyClient>(environment_);
     BerkeleyOptions options = options_;
-    options.sessions = 1;
+    options.clients = 1;
     auto own = std::make_unique<BerkeleyEnvironment>();
     status = own->open(directory_.path(), options, nullptr);
     if (!status.is_ok()) return nullptr;
-    return std::make_unique<BerkeleySession>(std::move(own));
+    return std::make_unique<BerkeleyClient>(std::move(own));
   }
-  // Berkeley DB works in the caller's thread alone: what is left is in its cache.
+  // Berkeley DB has no threads of its own: what is left to do is to write its cache.
   Status settle(double, bool* settled) override {
     const Status status = environment_.write_back();
     *settled = status.is_ok();
     return status;
   }
-  Status count(uint64_t* records) override;
+  Status count(uint64_t* rows) override;
   [[nodiscard]] uint64_t size_on_disk() const override { return directory_.bytes(); }
   [[nodiscard]] std::map<std::string, std::string> settings() const override { return settings_; }
   Status close() override { return environment_.close(); }
@@ -227,7 +227,7 @@ class BerkeleyDatabase : public Database {
   DatabaseDirectory directory_;
   BerkeleyOptions options_;
   BerkeleyEnvironment environment_;
-  bool own_environments_ = false;  // of sessions that need not see each other's writes
+  bool own_environments_ = false;  // of clients that need not see each other's writes
   std::map<std::string, std::string> settings_;
 };
 
@@ -235,7 +235,7 @@ Status BerkeleyDatabase::read_options(Options& options, int threads) {
   std::string mode =
       options.choice("berkeleydb.mode", {"by-durability", "store", "concurrent", "transactional"});
   options_.sync = options.sync();
-  options_.sessions = threads;
+  options_.clients = threads;
   options_.cache_bytes = options.integer("berkeleydb.cache_bytes", 20480, 1LL << 40);
   options_.page_bytes = options.integer("berkeleydb.page_bytes", 512, 65536);
   options_.checkpoint_bytes = options.integer("berkeleydb.checkpoint_bytes", 1 << 16, 1LL << 40);
@@ -272,8 +272,8 @@ Status BerkeleyDatabase::open(const OpenRequest& request, std::string_view versi
   return Status::ok();
 }
 
-// What a loader without a log left when it died cannot be trusted: a resumed load starts over,
-// anything else is refused.
+// After a crash without a log the database cannot be trusted: a resumed load starts over,
+// everything else is refused.
 Status BerkeleyDatabase::drop_unclean(const OpenRequest& request) {
   const std::string unclean = directory_.file(kUncleanName);
   if (::access(unclean.c_str(), F_OK) != 0) return Status::ok();
@@ -296,11 +296,12 @@ void BerkeleyDatabase::read_back() {
   settings_["berkeleydb.page_bytes"] = std::to_string(page_bytes);
 }
 
-Status BerkeleyDatabase::count(uint64_t* records) {
+Status BerkeleyDatabase::count(uint64_t* rows) {
   DB_BTREE_STAT* stat = nullptr;
   DB* db = environment_.db();
-  const int result = db->stat(db, nullptr, &stat, 0);  // a walk: the fast figure may be old
-  if (result == 0) *records = stat->bt_nkeys;
+  const int result = db->stat(db, nullptr, &stat,
+                              0);  // walks through the tree: the fast figure may be out of date
+  if (result == 0) *rows = stat->bt_nkeys;
   std::free(stat);
   return berkeley_status(result);
 }

@@ -4,25 +4,26 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "databases/shared/board_clock.h"
 #include "databases/shared/errno_status.h"
+#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
 
-// Berkeley DB takes its fsync for the whole process: the database opened last gets the events.
+// Berkeley DB has one fsync function for the whole process: the database opened last gets the
+// events.
 std::atomic<EventSink*> sync_events{nullptr};
 
 int timed_fsync(int fd) {
   EventSink* events = sync_events;
-  const int64_t start = board_clock_ns();
+  const int64_t start = board_ns();
   const int result = fdatasync(fd);
-  if (events != nullptr) events->record(EventKind::kSync, start, board_clock_ns(), "");
+  if (events != nullptr) events->add(EventKind::kSync, start, board_ns(), "");
   return result;
 }
 
-// What Berkeley DB says of an error before it returns a code, often EIO alone: its first line names
-// the cause.
+// The messages that Berkeley DB gives before it returns a code, which is often just EIO: the first
+// one names the cause.
 thread_local std::string first_words;
 
 void remember(const DB_ENV*, const char*, const char* words) {
@@ -58,7 +59,7 @@ Status BerkeleyEnvironment::open(const std::string& directory, const BerkeleyOpt
   directory_ = directory;
   options_ = options;
   events_ = events;
-  gate_.use(options.sessions > 1 && options.mode != BerkeleyMode::kTransactional);
+  gate_.use(options.clients > 1 && options.mode != BerkeleyMode::kTransactional);
   noted_write_ = options.mode == BerkeleyMode::kTransactional;
   db_env_set_func_fsync(&timed_fsync);
   sync_events = events;
@@ -88,7 +89,7 @@ Status BerkeleyEnvironment::open_database() {
   if (options_.mode == BerkeleyMode::kTransactional) flags |= DB_AUTO_COMMIT;
   const int result = db_->open(db_, nullptr, "usertable.db", nullptr, DB_BTREE, flags, 0644);
   Status status = berkeley_status(result);
-  // The options are in order: what Berkeley DB calls invalid is the file.
+  // The options have been checked, so what Berkeley DB calls invalid is the file.
   return result == EINVAL ? Status(StatusCode::kCorrupt, status.message()) : status;
 }
 
@@ -120,7 +121,7 @@ Status BerkeleyEnvironment::check_room(uint64_t* since_check) {
   if (statvfs(directory_.c_str(), &room) != 0) return errno_status("look at", directory_);
   const uint64_t free_bytes = static_cast<uint64_t>(room.f_bavail) * room.f_frsize;
   const uint64_t kept = static_cast<uint64_t>(options_.cache_bytes) * 5 / 4 + *since_check +
-                        static_cast<uint64_t>(options_.sessions) * 2 * kCheckEveryBytes +
+                        static_cast<uint64_t>(options_.clients) * 2 * kCheckEveryBytes +
                         static_cast<uint64_t>(options_.checkpoint_bytes) * 2;
   if (free_bytes < kept)  // since_check stays, so that the next write is checked too
     return {StatusCode::kNoSpace, "berkeleydb: " + std::to_string(free_bytes) +
@@ -135,24 +136,23 @@ Status BerkeleyEnvironment::wrote(uint64_t bytes) {
   const auto limit = static_cast<uint64_t>(options_.checkpoint_bytes);
   const uint64_t before = logged_bytes_.fetch_add(bytes);
   if (before + bytes < limit || before >= limit)
-    return Status::ok();  // one session passes the limit
+    return Status::ok();  // another client is already making one
   logged_bytes_ = 0;
   return checkpoint();
 }
 
 Status BerkeleyEnvironment::checkpoint() {
-  const int64_t start = board_clock_ns();
+  const int64_t start = board_ns();
   const Status status = berkeley_status(env_->txn_checkpoint(env_, 0, 0, DB_FORCE));
-  if (events_ != nullptr) events_->record(EventKind::kCheckpoint, start, board_clock_ns(), "");
+  if (events_ != nullptr) events_->add(EventKind::kCheckpoint, start, board_ns(), "");
   return status;
 }
 
 Status BerkeleyEnvironment::write_back() {
   if (options_.mode == BerkeleyMode::kTransactional) return checkpoint();
-  const int64_t start = board_clock_ns();
+  const int64_t start = board_ns();
   const Status status = berkeley_status(db_->sync(db_, 0));
-  if (events_ != nullptr)
-    events_->record(EventKind::kFlush, start, board_clock_ns(), "cache written back");
+  if (events_ != nullptr) events_->add(EventKind::kFlush, start, board_ns(), "cache written back");
   return status;
 }
 

@@ -1,12 +1,12 @@
 // Berkeley DB's environment and the one database in it, as the loader uses them.
 //
 // The environment is private to this process. Its mode:
-//   store          neither locks nor a log: what a program gets that opens a database and no more;
-//                  sessions take turns
+//   store          neither locks nor a log, as in a program that just opens a database;
+//                  clients take turns
 //   concurrent     many readers or one writer at a time (Concurrent Data Store), no log
 //   transactional  locks and a log, each write a transaction of its own
 //
-// Thread safety: the handles are shared by the sessions, inside reading() and writing().
+// Thread safety: the handles are shared by the clients, inside reading() and writing().
 #pragma once
 
 #include <db.h>
@@ -29,15 +29,15 @@ struct BerkeleyOptions {
   int64_t cache_bytes = 0;
   int64_t page_bytes = 0;
   int64_t checkpoint_bytes = 0;
-  int sessions = 1;  // that share the environment
+  int clients = 1;  // that share the environment
   bool read_only = false;
 };
 
-// Turns a Berkeley DB code, and the first words it had on this thread since the last call, into a
+// Turns a Berkeley DB code, and its first message on this thread since the last call, into a
 // Status.
 Status berkeley_status(int result);
 
-// The file that is there while a database without a log has been written to and not closed: its
+// Exists from the first write to a database without a log until it is closed: after a crash its
 // pages may contradict each other.
 inline constexpr const char* kUncleanName = "usertable.unclean";
 
@@ -51,8 +51,8 @@ class BerkeleyEnvironment {
   Status open(const std::string& directory, const BerkeleyOptions& options, EventSink* events);
   Status close();
 
-  // Held by a session while it reads or writes. Mode store takes one session at a time; of mode
-  // concurrent, waiting for Berkeley DB's own locks costs more than most operations.
+  // Held by a client while it reads or writes. Mode store takes one client at a time; in mode
+  // concurrent, waiting for Berkeley DB's own locks would cost more than most operations.
   [[nodiscard]] Gate::Inside reading() {
     return options_.mode == BerkeleyMode::kStore ? gate_.alone() : gate_.together();
   }
@@ -60,9 +60,9 @@ class BerkeleyEnvironment {
   [[nodiscard]] DB* db() const { return db_; }
   [[nodiscard]] DB_ENV* env() const { return env_; }
 
-  // Called before a write of `bytes`. kNoSpace where the file system has no more room than what the
-  // cache may still have to write: without a log a page that cannot be written could cost the tree,
-  // with one it would end the environment.
+  // Called before a write of `bytes`. kNoSpace where the file system has only enough room for what
+  // the cache may still have to write: a page that cannot be written could destroy the tree without
+  // a log, and would end the environment with one.
   Status keep_room(uint64_t bytes, uint64_t* since_check) {
     if (!noted_write_)
       if (Status status = note_write(); !status.is_ok()) return status;

@@ -1,10 +1,10 @@
-// The file system as a database, all records in one folder (study S2's flat folder):
+// The file system as a database, all rows in one folder (study S2's flat folder):
 // DIR/records/KEY.
 //
-// The file's name is the key; bytes other than A-Z a-z 0-9 _ - . (and a leading dot) are written
-// %XX, in capitals.
+// The file's name is the key; a leading dot, and every byte other than A-Z a-z 0-9 _ - . is written
+// as %XX, in capitals.
 #include "databases/shared/options.h"
-#include "databases/shared/record_folder.h"
+#include "databases/shared/row_folder.h"
 
 namespace opjoule {
 
@@ -37,7 +37,7 @@ Status append_name(std::string_view key, std::string& path) {
 
 std::unique_ptr<Database> open_flatfolder(const OpenRequest& request, Status& status) {
   static const FolderLayout layout{"flatfolder", &append_name, "the key, percent-encoded"};
-  return open_record_folder(layout, flatfolder_engine().version, request, status);
+  return open_row_folder(layout, flatfolder_engine().version, request, status);
 }
 
 }  // namespace

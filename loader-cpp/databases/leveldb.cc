@@ -1,8 +1,8 @@
-// LevelDB: one key-value pair a record, the value as loader/record.h lays it out.
+// LevelDB: one key-value pair a row, the value as loader/row.h lays it out.
 //
 // Habits: insert replaces an existing key; update is a get, merge and put, or with updates=blind a
-// put alone, which cannot tell a missing key (two threads changing one record at once: the later
-// put wins); remove gets first, to tell a missing key. Any number of sessions share the database.
+// put alone, which cannot tell a missing key (two threads changing one row at once: the later
+// put wins); remove gets first, to tell a missing key. Any number of clients share the database.
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
 #include <leveldb/filter_policy.h>
@@ -14,7 +14,7 @@
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
-#include "databases/shared/pair_session.h"
+#include "databases/shared/pair_client.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -23,7 +23,7 @@ const Engine& leveldb_engine();
 
 namespace {
 
-// The bounds are those LevelDB clips to without a word (db/db_impl.cc, SanitizeOptions): within
+// The bounds are those to which LevelDB silently clips (db/db_impl.cc, SanitizeOptions): within
 // them it takes the value as given.
 const std::vector<PropertyRule>& rules() {
   static const std::vector<PropertyRule> all = {
@@ -43,9 +43,9 @@ const std::vector<PropertyRule>& rules() {
   return all;
 }
 
-// LevelDB has a code for few failures: its words tell the rest (util/env_posix.cc). NotFound
-// without words is a missing key, with words a missing file; EINVAL is a mapped table that ends
-// before what is to be read from it.
+// LevelDB has few codes; its messages tell the rest (util/env_posix.cc). NotFound without a message
+// is a missing key, with one a missing file; EINVAL is a mapped table that ends before the place to
+// be read.
 Status leveldb_status(const leveldb::Status& status) {
   if (status.ok()) return Status::ok();
   const std::string words = status.ToString();
@@ -85,17 +85,17 @@ class LeveldbDatabase : public Database {
 
   Status open(const OpenRequest& request, std::string_view version);
 
-  std::unique_ptr<Session> session(Status&) override {
-    return std::make_unique<PairSession<LeveldbApi>>(api_);
+  std::unique_ptr<Client> client(Status&) override {
+    return std::make_unique<PairClient<LeveldbApi>>(api_);
   }
 
-  // What is in the memtable stays there: it is in the log, which the caller syncs.
+  // The memtable is not flushed: its rows are in the log, which the caller syncs.
   Status settle(double limit_s, bool* settled) override {
     *settled = env_.wait_idle(limit_s);
     return Status::ok();
   }
 
-  Status count(uint64_t* records) override { return count_pairs(api_, records); }
+  Status count(uint64_t* rows) override { return count_pairs(api_, rows); }
   [[nodiscard]] uint64_t size_on_disk() const override { return directory_.bytes(); }
   [[nodiscard]] std::map<std::string, std::string> settings() const override { return settings_; }
 
@@ -153,7 +153,7 @@ Status LeveldbDatabase::open(const OpenRequest& request, std::string_view versio
   db_.reset(db);
   api_.db = db;
   api_.env = &env_;
-  // A load that is resumed looks for its records anyway.
+  // A resumed load looks for its rows anyway.
   if (const std::string lost = env_.lost_in_recovery(); !lost.empty() && !request.resume)
     return {StatusCode::kCorrupt, "leveldb: the log is damaged: " + lost +
                                       "; load the database anew, or finish it with load --resume"};

@@ -7,13 +7,13 @@
 #include <memory>
 #include <string>
 
-#include "databases/shared/board_clock.h"
+#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
 
-// LevelDB's log lines of one thread, in order, tell what it is at (db/db_impl.cc): they come from
-// the thread that works.
+// What LevelDB's log lines tell of the work in progress (db/db_impl.cc): they are written by the
+// thread that does the work, in order.
 struct ThreadActivity {
   int64_t flush_start_board_ns = 0;
   int64_t compaction_start_board_ns = 0;
@@ -31,9 +31,9 @@ class ObservedFile : public leveldb::WritableFile {
   leveldb::Status Close() override { return file_->Close(); }
   leveldb::Status Flush() override { return file_->Flush(); }
   leveldb::Status Sync() override {
-    const int64_t start = board_clock_ns();
+    const int64_t start = board_ns();
     leveldb::Status status = file_->Sync();
-    events_->record(EventKind::kSync, start, board_clock_ns(), name_);
+    events_->add(EventKind::kSync, start, board_ns(), name_);
     return status;
   }
 
@@ -45,7 +45,7 @@ class ObservedFile : public leveldb::WritableFile {
 
 }  // namespace
 
-// Writes LevelDB's LOG file as LevelDB would, and reads along.
+// Writes LevelDB's LOG file as LevelDB would, and reads every line.
 class LeveldbLog : public leveldb::Logger {
  public:
   LeveldbLog(leveldb::Logger* file, LeveldbEnv* env) : file_(file), env_(env) {}
@@ -64,15 +64,15 @@ class LeveldbLog : public leveldb::Logger {
       return std::strncmp(format, start, std::strlen(start)) == 0;
     };
     if (is("Level-0 table #%llu: started")) {
-      activity.flush_start_board_ns = board_clock_ns();
+      activity.flush_start_board_ns = board_ns();
     } else if (is("Level-0 table #%llu: %lld bytes")) {
       char line[96];
       std::vsnprintf(line, sizeof line, format, arguments);
-      env_->record(EventKind::kFlush, activity.flush_start_board_ns, line);
+      env_->add(EventKind::kFlush, activity.flush_start_board_ns, line);
     } else if (is("Compacting ")) {
-      activity.compaction_start_board_ns = board_clock_ns();
+      activity.compaction_start_board_ns = board_ns();
       std::vsnprintf(activity.compaction, sizeof activity.compaction, format, arguments);
-    } else if (is("Compacted ")) {  // the same with the bytes written; the event ends with the
+    } else if (is("Compacted ")) {  // now with the bytes written; the event ends with the
                                     // background call
       std::vsnprintf(activity.compaction, sizeof activity.compaction, format, arguments);
     } else if (is("%s%s: dropping %d bytes")) {  // DBImpl::RecoverLogFile, its reporter
@@ -107,7 +107,7 @@ void LeveldbEnv::run(void* work_pointer) {
   LeveldbEnv* env = work->env;
   work->function(work->argument);
   if (activity.compaction_start_board_ns != 0)
-    env->record(EventKind::kCompaction, activity.compaction_start_board_ns, activity.compaction);
+    env->add(EventKind::kCompaction, activity.compaction_start_board_ns, activity.compaction);
   activity.compaction_start_board_ns = 0;
   const std::lock_guard lock(env->mutex_);
   --env->scheduled_;
@@ -120,8 +120,8 @@ bool LeveldbEnv::wait_idle(double limit_s) {
                         [this] { return scheduled_ == 0; });
 }
 
-void LeveldbEnv::record(EventKind kind, int64_t start_board_ns, std::string_view detail) {
-  if (events_ != nullptr) events_->record(kind, start_board_ns, board_clock_ns(), detail);
+void LeveldbEnv::add(EventKind kind, int64_t start_board_ns, std::string_view detail) {
+  if (events_ != nullptr) events_->add(kind, start_board_ns, board_ns(), detail);
 }
 
 leveldb::Status LeveldbEnv::observe(const std::string& name, leveldb::Status status,
@@ -146,12 +146,12 @@ leveldb::Status LeveldbEnv::NewLogger(const std::string& name, leveldb::Logger**
   return status;
 }
 
-// LevelDB sleeps only to slow a writer down while level 0 fills (DBImpl::MakeRoomForWrite).
+// LevelDB sleeps only to slow down a writer while level 0 fills (DBImpl::MakeRoomForWrite).
 void LeveldbEnv::SleepForMicroseconds(int micros) {
-  const int64_t start = board_clock_ns();
+  const int64_t start = board_ns();
   target()->SleepForMicroseconds(micros);
   ++stalls_;
-  record(EventKind::kStall, start, "slowed down, level 0 fills");
+  add(EventKind::kStall, start, "slowed down, level 0 fills");
 }
 
 void LeveldbEnv::keep_lost(const char* words) {
@@ -159,15 +159,15 @@ void LeveldbEnv::keep_lost(const char* words) {
   if (lost_.empty()) lost_ = words;
 }
 
-// A writer that waits for the last memtable to be flushed goes on by opening a new log file.
+// A writer waits here for the last memtable to be flushed; it goes on by opening a new log file.
 void LeveldbEnv::begin_wait() {
   ++stalls_;
-  if (activity.wait_start_board_ns == 0) activity.wait_start_board_ns = board_clock_ns();
+  if (activity.wait_start_board_ns == 0) activity.wait_start_board_ns = board_ns();
 }
 
 void LeveldbEnv::end_wait() {
   if (activity.wait_start_board_ns == 0) return;
-  record(EventKind::kStall, activity.wait_start_board_ns, "waited for a flush");
+  add(EventKind::kStall, activity.wait_start_board_ns, "waited for a flush");
   activity.wait_start_board_ns = 0;
 }
 

@@ -1,6 +1,6 @@
-// What LevelDB does in the background, seen through its own environment interface: syncs of its
-// files, flushes and compactions from its log lines, write stalls from its sleeps, and whether
-// background work is pending.
+// Watches LevelDB's background work through its environment interface: syncs of its files, flushes
+// and compactions (from its log lines), write stalls (from its sleeps), and whether work is
+// pending.
 //
 // Thread safety: as leveldb::Env, any thread.
 #pragma once
@@ -21,13 +21,13 @@ class LeveldbEnv : public leveldb::EnvWrapper {
  public:
   // `events` may be null and must outlive this object.
   explicit LeveldbEnv(EventSink* events) : EnvWrapper(Env::Default()), events_(events) {}
-  // A background call may still be on its way out when LevelDB has closed.
+  // Waits: a background call may still be returning after LevelDB has closed.
   ~LeveldbEnv() override { wait_idle(60); }
 
   // Waits until no background call is scheduled or running. False after `limit_s`.
   bool wait_idle(double limit_s);
-  // What opening the database dropped from a damaged log, in LevelDB's words; empty where nothing.
-  // (A record cut off at the log's very end is what a killed writer leaves: no damage.)
+  // What was dropped from a damaged log at opening, in LevelDB's words; empty if nothing was. (A
+  // log that ends in the middle of an entry was left by a killed writer: that is no damage.)
   [[nodiscard]] std::string lost_in_recovery() const {
     const std::lock_guard lock(mutex_);
     return lost_;
@@ -45,7 +45,7 @@ class LeveldbEnv : public leveldb::EnvWrapper {
   friend class LeveldbLog;
   struct Work;
   static void run(void* work);
-  void record(EventKind kind, int64_t start_board_ns, std::string_view detail);
+  void add(EventKind kind, int64_t start_board_ns, std::string_view detail);
   leveldb::Status observe(const std::string& name, leveldb::Status status,
                           leveldb::WritableFile** file);
   void keep_lost(const char* words);

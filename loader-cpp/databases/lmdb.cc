@@ -1,17 +1,17 @@
-// LMDB: one key-value pair a record in the unnamed database, the value as loader/record.h lays it
+// LMDB: one key-value pair a row in the unnamed database, the value as loader/row.h lays it
 // out. Keys: 1 to 511 bytes.
 //
 // Habits: insert replaces an existing key; update is a get, merge and put in one write transaction,
-// or with updates=blind a put alone, which cannot tell a missing key. Every write commits by
-// itself. Each session keeps one read transaction and one cursor, renewed for each read. Any number
-// of sessions; LMDB lets one write at a time. The map is never written through (MDB_WRITEMAP): a
-// full disk would then be a SIGBUS instead of an error.
+// or with updates=blind a put alone, which cannot tell a missing key. Every write is a transaction.
+// Each client keeps one read transaction and one cursor, renewed for each read. There may be any
+// number of clients; LMDB lets one write at a time. MDB_WRITEMAP is not used: a full disk would
+// then be a SIGBUS instead of an error.
 #include <lmdb.h>
 
-#include "databases/shared/board_clock.h"
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
+#include "loader/board_clock.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -20,8 +20,8 @@ const Engine& lmdb_engine();
 
 namespace {
 
-// Address space, not memory: a 64-bit Raspberry Pi OS gives a process 512 GiB, a 32-bit one at most
-// 3 GiB.
+// The map takes address space, not memory: a process has 512 GiB of it on a 64-bit Raspberry Pi OS,
+// at most 3 GiB on a 32-bit one.
 constexpr const char* kDefaultMapBytes = sizeof(void*) == 8 ? "68719476736" : "1073741824";
 constexpr size_t kSmallMapBytes = 1 << 28;
 constexpr int64_t kMaxMapBytes = sizeof(void*) == 8 ? 1LL << 46 : 2LL << 30;
@@ -31,7 +31,7 @@ const std::vector<PropertyRule>& rules() {
       durability_rule(),
       {"lmdb.map_bytes", kDefaultMapBytes,
        "address space set aside: the most the database can grow to"},
-      {"lmdb.max_readers", "126", "sessions that can read at once"},
+      {"lmdb.max_readers", "126", "clients that can read at once"},
       {"lmdb.read_ahead", "true", "let the kernel read ahead in the map"},
   };
   return all;
@@ -68,7 +68,7 @@ struct Shared {
   bool sync = false;
 };
 
-// A transaction that ends with its scope, unless committed.
+// A transaction that is aborted at the end of its scope, unless committed.
 class WriteTransaction {
  public:
   explicit WriteTransaction(const Shared& shared)
@@ -81,15 +81,15 @@ class WriteTransaction {
 
   [[nodiscard]] int begun() const { return result_; }
   [[nodiscard]] MDB_txn* get() const { return txn_; }
-  // LMDB writes and syncs inside its commit: under durability=sync the whole commit is the sync
-  // event.
+  // LMDB writes and syncs during the commit: with durability=sync the whole commit counts as the
+  // sync.
   int commit() {
     MDB_txn* txn = txn_;
     txn_ = nullptr;
     if (!shared_.sync || shared_.events == nullptr) return mdb_txn_commit(txn);
-    const int64_t start = board_clock_ns();
+    const int64_t start = board_ns();
     const int result = mdb_txn_commit(txn);
-    shared_.events->record(EventKind::kSync, start, board_clock_ns(), "commit");
+    shared_.events->add(EventKind::kSync, start, board_ns(), "commit");
     return result;
   }
 
@@ -99,10 +99,10 @@ class WriteTransaction {
   int result_;
 };
 
-class LmdbSession : public Session {
+class LmdbClient : public Client {
  public:
-  explicit LmdbSession(const Shared& shared) : shared_(shared) {}
-  ~LmdbSession() override {
+  explicit LmdbClient(const Shared& shared) : shared_(shared) {}
+  ~LmdbClient() override {
     if (cursor_ != nullptr) mdb_cursor_close(cursor_);
     if (reader_ != nullptr) mdb_txn_abort(reader_);
   }
@@ -111,12 +111,12 @@ class LmdbSession : public Session {
     int result = mdb_txn_begin(shared_.env, nullptr, MDB_RDONLY, &reader_);
     if (result == 0) result = mdb_cursor_open(reader_, shared_.dbi, &cursor_);
     if (result == MDB_READERS_FULL)
-      return {StatusCode::kBadInput, "lmdb: more sessions than lmdb.max_readers"};
+      return {StatusCode::kBadInput, "lmdb: more clients than lmdb.max_readers"};
     if (reader_ != nullptr) mdb_txn_reset(reader_);
     return to_status(result);
   }
 
-  Status read(std::string_view key, FieldChoice, Record& out) override {
+  Status read(std::string_view key, FieldChoice, Row& out) override {
     MDB_val wanted = val(key);
     MDB_val found;
     int result = mdb_txn_renew(reader_);
@@ -127,13 +127,13 @@ class LmdbSession : public Session {
     return status;
   }
 
-  Status insert(std::string_view key, const Record& record) override {
+  Status insert(std::string_view key, const Row& row) override {
     WriteTransaction write(shared_);
     if (write.begun() != 0) return to_status(write.begun());
-    return put(write, key, record);
+    return put(write, key, row);
   }
 
-  Status update(std::string_view key, const Record& changed, bool blind) override {
+  Status update(std::string_view key, const Row& changed, bool blind) override {
     if (blind) return insert(key, changed);
     WriteTransaction write(shared_);
     if (write.begun() != 0) return to_status(write.begun());
@@ -163,9 +163,9 @@ class LmdbSession : public Session {
   }
 
  private:
-  Status put(WriteTransaction& write, std::string_view key, const Record& record) {
+  Status put(WriteTransaction& write, std::string_view key, const Row& row) {
     MDB_val at = val(key);
-    MDB_val value = val(record.stored());
+    MDB_val value = val(row.stored());
     const int result = mdb_put(write.get(), shared_.dbi, &at, &value, 0);
     return to_status(result == 0 ? write.commit() : result);
   }
@@ -186,8 +186,8 @@ class LmdbSession : public Session {
   const Shared& shared_;
   MDB_txn* reader_ = nullptr;
   MDB_cursor* cursor_ = nullptr;
-  Record merged_;
-  Record scanned_;
+  Row merged_;
+  Row scanned_;
 };
 
 class LmdbDatabase : public Database {
@@ -196,28 +196,27 @@ class LmdbDatabase : public Database {
 
   Status open(const OpenRequest& request, std::string_view version);
 
-  std::unique_ptr<Session> session(Status& status) override {
-    auto session = std::make_unique<LmdbSession>(shared_);
-    status = session->open();
+  std::unique_ptr<Client> client(Status& status) override {
+    auto client = std::make_unique<LmdbClient>(shared_);
+    status = client->open();
     if (!status.is_ok()) return nullptr;
-    return session;
+    return client;
   }
 
-  // LMDB works in the caller's thread alone: what is left is to bring the written pages to the
-  // medium.
+  // LMDB has no threads of its own: what is left to do is to bring the written pages to the medium.
   Status settle(double, bool* settled) override {
-    const int64_t start = board_clock_ns();
+    const int64_t start = board_ns();
     const int result = mdb_env_sync(shared_.env, 1);
     if (shared_.events != nullptr)
-      shared_.events->record(EventKind::kSync, start, board_clock_ns(), "settle");
+      shared_.events->add(EventKind::kSync, start, board_ns(), "settle");
     *settled = result == 0;
     return to_status(result);
   }
 
-  Status count(uint64_t* records) override {
+  Status count(uint64_t* rows) override {
     MDB_stat stat;
     const int result = mdb_env_stat(shared_.env, &stat);
-    if (result == 0) *records = stat.ms_entries;
+    if (result == 0) *rows = stat.ms_entries;
     return to_status(result);
   }
 
@@ -243,7 +242,7 @@ Status LmdbDatabase::open(const OpenRequest& request, std::string_view version) 
   Options options("lmdb", *request.properties, rules());
   auto map_bytes = static_cast<size_t>(options.integer("lmdb.map_bytes", 1 << 20, kMaxMapBytes));
   const auto max_readers = static_cast<unsigned>(options.integer("lmdb.max_readers", 1, 100000));
-  unsigned flags = MDB_NOTLS;  // a session's read transaction is its own, whatever thread runs it
+  unsigned flags = MDB_NOTLS;  // a read transaction belongs to its client, not to a thread
   if (!options.boolean("lmdb.read_ahead")) flags |= MDB_NORDAHEAD;
   shared_.sync = options.sync();
   if (!shared_.sync) flags |= MDB_NOSYNC;
@@ -251,7 +250,8 @@ Status LmdbDatabase::open(const OpenRequest& request, std::string_view version) 
   if (Status status = directory_.open(request, "lmdb", version); !status.is_ok()) return status;
   shared_.events = request.events;
   int result = open_environment(map_bytes, max_readers, flags);
-  // A default that the system cannot give is halved until it can; the settings say what it came to.
+  // If the system cannot provide the default size, it is halved until it can; the settings show the
+  // result.
   while (result == ENOMEM && !request.properties->has("lmdb.map_bytes") &&
          map_bytes > kSmallMapBytes) {
     map_bytes /= 2;

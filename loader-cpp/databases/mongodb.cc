@@ -1,18 +1,18 @@
-// MongoDB: one document a record, as YCSB's own binding stores it, in collection `usertable` of
+// MongoDB: one document a row, as YCSB's own binding stores it, in collection `usertable` of
 // database `ycsb`:
 //
 //   {_id: "user6284781860667377211", field0: BinData(0, ...), field1: BinData(0, ...), ...}
 //
 // --path is the server's address (mongodb://localhost:27017). A document in collection `opjoule` of
-// the same database says what wrote the records; a `usertable` without it is never dropped. Habits:
+// the same database says what wrote the rows; a `usertable` without it is never dropped. Habits:
 // insert of an existing key is kExists; an update sets the changed fields and can tell a missing
-// key. Reads and writes wait for the server's answer (w=1), with durability=sync for its synced
-// journal (j=true). No operation is tried again: a time-out is counted, and fails it. What the
-// server does in the background is not seen; settle asks it to fsync, where it can.
-#include "databases/mongodb_client.h"
-#include "databases/shared/board_clock.h"
+// key. Writes wait until the server has taken them (w=1), with durability=sync until they are in
+// its synced journal (j=true). No operation is tried again: after a time-out, which is counted, it
+// has failed. The server's background work is not seen; settle asks the server to fsync, if it can.
+#include "databases/mongodb_connection.h"
 #include "databases/shared/marker.h"
 #include "databases/shared/options.h"
+#include "loader/board_clock.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -53,41 +53,41 @@ std::string text_in(const bson_t* document, const char* dotted_name) {
   return bson_iter_utf8(&found, nullptr);
 }
 
-class MongoSession : public Session {
+class MongoClient : public Client {
  public:
   Status open(const MongoOptions& options) {
-    if (Status status = client_.open(options); !status.is_ok()) return status;
+    if (Status status = connection_.open(options); !status.is_ok()) return status;
     BSON_APPEND_INT64(one_.empty(), "limit", 1);
     return Status::ok();
   }
 
-  Status read(std::string_view key, FieldChoice fields, Record& out) override {
+  Status read(std::string_view key, FieldChoice fields, Row& out) override {
     const bson_t* options = fields.all ? one_.get() : only(fields.number, 1);
     const MongoOwned<mongoc_cursor_t> cursor(mongoc_collection_find_with_opts(
-        client_.records(), with_key(filter_, key), options, nullptr));
+        connection_.rows(), with_key(filter_, key), options, nullptr));
     const bson_t* found = nullptr;
     if (mongoc_cursor_next(cursor.get(), &found)) return take_fields(found, out);
     bson_error_t error;
     return mongoc_cursor_error(cursor.get(), &error) ? failed(error) : Status::not_found();
   }
 
-  Status insert(std::string_view key, const Record& record) override {
+  Status insert(std::string_view key, const Row& row) override {
     bson_t* document = with_key(filter_, key);
-    append_fields(document, record);
+    append_fields(document, row);
     bson_error_t error;
-    return mongoc_collection_insert_one(client_.records(), document, nullptr, nullptr, &error)
+    return mongoc_collection_insert_one(connection_.rows(), document, nullptr, nullptr, &error)
                ? Status::ok()
                : failed(error);
   }
 
-  Status update(std::string_view key, const Record& changed, bool) override {
+  Status update(std::string_view key, const Row& changed, bool) override {
     bson_t* change = change_.empty();
     bson_t set;
     BSON_APPEND_DOCUMENT_BEGIN(change, "$set", &set);
     append_fields(&set, changed);
     bson_append_document_end(change, &set);
     bson_error_t error;
-    if (!mongoc_collection_update_one(client_.records(), with_key(filter_, key), change, nullptr,
+    if (!mongoc_collection_update_one(connection_.rows(), with_key(filter_, key), change, nullptr,
                                       reply_.to_be_initialised(), &error))
       return failed(error);
     return integer_in(reply_.get(), "matchedCount") == 0 ? Status::not_found() : Status::ok();
@@ -107,13 +107,13 @@ class MongoSession : public Session {
     BSON_APPEND_INT32(&sort, "_id", 1);
     bson_append_document_end(options, &sort);
     const MongoOwned<mongoc_cursor_t> cursor(
-        mongoc_collection_find_with_opts(client_.records(), filter, options, nullptr));
+        mongoc_collection_find_with_opts(connection_.rows(), filter, options, nullptr));
     return visit_all(cursor.get(), visit);
   }
 
   Status remove(std::string_view key) override {
     bson_error_t error;
-    if (!mongoc_collection_delete_one(client_.records(), with_key(filter_, key), nullptr,
+    if (!mongoc_collection_delete_one(connection_.rows(), with_key(filter_, key), nullptr,
                                       reply_.to_be_initialised(), &error))
       return failed(error);
     return integer_in(reply_.get(), "deletedCount") == 0 ? Status::not_found() : Status::ok();
@@ -157,9 +157,9 @@ class MongoSession : public Session {
     return mongoc_cursor_error(cursor, &error) ? failed(error) : Status::ok();
   }
 
-  MongoClient client_;
+  MongoConnection connection_;
   Bson filter_, change_, options_, one_, reply_;
-  Record scanned_;
+  Row scanned_;
   RetryCounts retries_;
 };
 
@@ -167,15 +167,15 @@ class MongoDatabase : public Database {
  public:
   Status open(const OpenRequest& request, std::string_view version);
 
-  std::unique_ptr<Session> session(Status& status) override {
-    auto session = std::make_unique<MongoSession>();
-    status = session->open(options_);
+  std::unique_ptr<Client> client(Status& status) override {
+    auto client = std::make_unique<MongoClient>();
+    status = client->open(options_);
     if (!status.is_ok()) return nullptr;
-    return session;
+    return client;
   }
   Status settle(double limit_s, bool* settled) override;
   [[nodiscard]] bool can_settle() const override { return can_settle_; }
-  Status count(uint64_t* records) override;
+  Status count(uint64_t* rows) override;
   [[nodiscard]] uint64_t size_on_disk() const override;
   [[nodiscard]] std::map<std::string, std::string> settings() const override { return settings_; }
   Status close() override { return Status::ok(); }
@@ -186,7 +186,7 @@ class MongoDatabase : public Database {
   Status read_server();
 
   MongoOptions options_;
-  MongoClient client_;
+  MongoConnection connection_;
   EventSink* events_ = nullptr;
   std::map<std::string, std::string> settings_;
   bool can_settle_ = true;
@@ -216,10 +216,10 @@ Status MongoDatabase::open(const OpenRequest& request, std::string_view version)
   settings_ = std::move(options.settings());
   settings_["updates"] = "in place";
   settings_["mongodb.database"] = options_.database;
-  if (Status status = client_.open(options_); !status.is_ok()) return status;
+  if (Status status = connection_.open(options_); !status.is_ok()) return status;
   if (Status status = read_server(); !status.is_ok()) return status;
 
-  const Marker asked{"mongodb", std::string(version), kRecordLayout, request.field_count};
+  const Marker asked{"mongodb", std::string(version), kRowLayout, request.field_count};
   Marker found;
   const Status marked = find_marker(&found);
   if (!marked.is_ok() && !marked.is_not_found()) return marked;
@@ -235,12 +235,12 @@ Status MongoDatabase::find_marker(Marker* found) {
   Bson filter;
   BSON_APPEND_UTF8(filter.empty(), "_id", "usertable");
   const MongoOwned<mongoc_cursor_t> cursor(
-      mongoc_collection_find_with_opts(client_.marker(), filter.get(), nullptr, nullptr));
+      mongoc_collection_find_with_opts(connection_.marker(), filter.get(), nullptr, nullptr));
   const bson_t* document = nullptr;
   if (mongoc_cursor_next(cursor.get(), &document)) {
     found->engine = text_in(document, "engine");
     found->engine_version = text_in(document, "engine_version");
-    found->record_layout = integer_in(document, "record_layout");
+    found->row_layout = integer_in(document, "record_layout");
     found->field_count = integer_in(document, "field_count");
     return Status::ok();
   }
@@ -257,7 +257,7 @@ Status MongoDatabase::make_new(const OpenRequest& request, const Marker& asked, 
                 " has a collection usertable that no load of this loader wrote: "
                 "nothing was dropped; choose another mongodb.database"};
   bson_error_t error;
-  if (marked && !mongoc_collection_drop(client_.records(), &error) && there > 0)
+  if (marked && !mongoc_collection_drop(connection_.rows(), &error) && there > 0)
     return mongo_status(error);
   Bson filter;
   Bson marker;
@@ -266,29 +266,29 @@ Status MongoDatabase::make_new(const OpenRequest& request, const Marker& asked, 
   BSON_APPEND_UTF8(document, "_id", "usertable");
   BSON_APPEND_UTF8(document, "engine", asked.engine.c_str());
   BSON_APPEND_UTF8(document, "engine_version", asked.engine_version.c_str());
-  BSON_APPEND_INT64(document, "record_layout", asked.record_layout);
+  BSON_APPEND_INT64(document, "record_layout", asked.row_layout);
   BSON_APPEND_INT64(document, "field_count", asked.field_count);
   Bson upsert;
   BSON_APPEND_BOOL(upsert.empty(), "upsert", true);
-  return mongoc_collection_replace_one(client_.marker(), filter.get(), document, upsert.get(),
+  return mongoc_collection_replace_one(connection_.marker(), filter.get(), document, upsert.get(),
                                        nullptr, &error)
              ? Status::ok()
              : mongo_status(error);
 }
 
-// What the server says of itself; one that does not know a command leaves the setting out.
+// The server's own settings; where it does not know the command, the setting is left out.
 Status MongoDatabase::read_server() {
   Bson command;
   Bson reply;
   BSON_APPEND_INT32(command.empty(), "buildInfo", 1);
-  if (Status status = client_.command("admin", command.get(), &reply); !status.is_ok())
+  if (Status status = connection_.command("admin", command.get(), &reply); !status.is_ok())
     return status;
   settings_["mongodb.server_version"] = text_in(reply.get(), "version");
   const std::string build = text_in(reply.get(), "gitVersion");
   settings_["mongodb.server"] =
       build.empty() ? "not mongod: a stand-in that speaks its protocol" : "mongod " + build;
   BSON_APPEND_INT32(command.empty(), "serverStatus", 1);
-  if (client_.command("admin", command.get(), &reply).is_ok())
+  if (connection_.command("admin", command.get(), &reply).is_ok())
     if (const std::string name = text_in(reply.get(), "storageEngine.name"); !name.empty())
       settings_["mongodb.storage_engine"] = name;
   settings_["mongodb.write_concern"] = options_.journaled ? "w=1, j=true" : "w=1";
@@ -299,10 +299,9 @@ Status MongoDatabase::settle(double, bool* settled) {
   Bson command;
   Bson reply;
   BSON_APPEND_INT32(command.empty(), "fsync", 1);
-  const int64_t start = board_clock_ns();
-  const Status status = client_.command("admin", command.get(), &reply);
-  if (events_ != nullptr)
-    events_->record(EventKind::kCheckpoint, start, board_clock_ns(), "fsync command");
+  const int64_t start = board_ns();
+  const Status status = connection_.command("admin", command.get(), &reply);
+  if (events_ != nullptr) events_->add(EventKind::kCheckpoint, start, board_ns(), "fsync command");
   *settled = status.is_ok();
   if (integer_in(reply.get(), "code") != kCommandNotFound) return status;
   can_settle_ = false;
@@ -310,20 +309,20 @@ Status MongoDatabase::settle(double, bool* settled) {
   return Status::ok();
 }
 
-Status MongoDatabase::count(uint64_t* records) {
+Status MongoDatabase::count(uint64_t* rows) {
   Bson all;
   bson_error_t error;
-  const int64_t found = mongoc_collection_count_documents(client_.records(), all.empty(), nullptr,
+  const int64_t found = mongoc_collection_count_documents(connection_.rows(), all.empty(), nullptr,
                                                           nullptr, nullptr, &error);
   if (found < 0) return mongo_status(error);
-  *records = static_cast<uint64_t>(found);
+  *rows = static_cast<uint64_t>(found);
   return Status::ok();
 }
 
-// Storage and indexes of the collection, by the server's own figures; 0 where it has none. On a
-// connection of its own, since it may be asked from another thread.
+// Storage and indexes of the collection, as the server tells; 0 where it does not. Uses a
+// connection of its own, since it may be called from another thread.
 uint64_t MongoDatabase::size_on_disk() const {
-  MongoClient client;
+  MongoConnection client;
   if (!client.open(options_).is_ok()) return 0;
   Bson command;
   Bson reply;

@@ -1,12 +1,12 @@
-// The file system as a database, records spread over folders (study S2's nested folder):
+// The file system as a database, rows spread over folders (study S2's nested folder):
 // DIR/records/AB/CD/EF/ABCDEF...
 //
-// The file's name is a key of 32 hexadecimal characters, below three levels of folders named by its
-// first six. A key that has that form (lower case) is taken as it is; of any other its MD5: printf
-// %s KEY | md5sum.
+// The file's name has 32 hexadecimal characters; the first six name the three levels of folders
+// above it. A key of that form (in lower case) is used as it is, of any other its MD5: printf %s
+// KEY | md5sum.
 #include "databases/nestedfolder_md5.h"
 #include "databases/shared/options.h"
-#include "databases/shared/record_folder.h"
+#include "databases/shared/row_folder.h"
 
 namespace opjoule {
 
@@ -39,7 +39,7 @@ std::unique_ptr<Database> open_nestedfolder(const OpenRequest& request, Status& 
   static const FolderLayout layout{
       "nestedfolder", &append_path,
       "3 levels of 2 hex characters, then the 32-hex key: the key itself or its MD5"};
-  return open_record_folder(layout, nestedfolder_engine().version, request, status);
+  return open_row_folder(layout, nestedfolder_engine().version, request, status);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // MD5 (RFC 1321) in hexadecimal: spreads keys over folders so that `printf %s KEY | md5sum` finds a
-// record's file. Not used for security.
+// row's file. Not used for security.
 //
 // Thread safety: any thread.
 #pragma once

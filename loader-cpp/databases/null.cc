@@ -1,5 +1,5 @@
-// No database: what the loader itself costs. Writes are counted and dropped; a read finds its
-// record and leaves `out` as it is; a scan visits nothing.
+// No database: shows what the loader itself costs. Writes are counted and dropped; a read finds its
+// row and leaves `out` as it is; a scan visits nothing.
 #include <atomic>
 
 #include "databases/shared/options.h"
@@ -8,17 +8,17 @@
 namespace opjoule {
 namespace {
 
-class NullSession : public Session {
+class NullClient : public Client {
  public:
-  explicit NullSession(std::atomic<int64_t>& records) : records_(records) {}
-  ~NullSession() override { records_ += written_; }
+  explicit NullClient(std::atomic<int64_t>& rows) : rows_(rows) {}
+  ~NullClient() override { rows_ += written_; }
 
-  Status read(std::string_view, FieldChoice, Record&) override { return Status::ok(); }
-  Status insert(std::string_view, const Record&) override {
+  Status read(std::string_view, FieldChoice, Row&) override { return Status::ok(); }
+  Status insert(std::string_view, const Row&) override {
     ++written_;
     return Status::ok();
   }
-  Status update(std::string_view, const Record&, bool) override { return Status::ok(); }
+  Status update(std::string_view, const Row&, bool) override { return Status::ok(); }
   Status scan(std::string_view, uint64_t, FieldChoice, const Visitor&) override {
     return Status::ok();
   }
@@ -27,27 +27,25 @@ class NullSession : public Session {
     return Status::ok();
   }
   Status flush() override {
-    records_ += written_;
+    rows_ += written_;
     written_ = 0;
     return Status::ok();
   }
 
  private:
-  std::atomic<int64_t>& records_;  // shared, so touched only at flush
+  std::atomic<int64_t>& rows_;  // shared by the clients, so changed only at flush
   int64_t written_ = 0;
 };
 
 class NullDatabase : public Database {
  public:
-  std::unique_ptr<Session> session(Status&) override {
-    return std::make_unique<NullSession>(records_);
-  }
+  std::unique_ptr<Client> client(Status&) override { return std::make_unique<NullClient>(rows_); }
   Status settle(double, bool* settled) override {
     *settled = true;
     return Status::ok();
   }
-  Status count(uint64_t* records) override {
-    *records = static_cast<uint64_t>(records_.load());
+  Status count(uint64_t* rows) override {
+    *rows = static_cast<uint64_t>(rows_.load());
     return Status::ok();
   }
   [[nodiscard]] uint64_t size_on_disk() const override { return 0; }
@@ -57,7 +55,7 @@ class NullDatabase : public Database {
   Status close() override { return Status::ok(); }
 
  private:
-  std::atomic<int64_t> records_{0};
+  std::atomic<int64_t> rows_{0};
 };
 
 std::unique_ptr<Database> open_null(const OpenRequest& request, Status& status) {

@@ -1,9 +1,9 @@
-// RocksDB: one key-value pair a record, the value as loader/record.h lays it out, in the default
+// RocksDB: one key-value pair a row, the value as loader/row.h lays it out, in the default
 // column family.
 //
 // Habits: insert replaces an existing key; update is a get, merge and put, or with updates=blind a
-// put alone, which cannot tell a missing key (two threads changing one record at once: the later
-// put wins); remove gets first, to tell a missing key. Any number of sessions share the database.
+// put alone, which cannot tell a missing key (two threads changing one row at once: the later
+// put wins); remove gets first, to tell a missing key. Any number of clients share the database.
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>
@@ -19,7 +19,7 @@
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
-#include "databases/shared/pair_session.h"
+#include "databases/shared/pair_client.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -97,11 +97,11 @@ class RocksdbDatabase : public Database {
 
   Status open(const OpenRequest& request, std::string_view version);
 
-  std::unique_ptr<Session> session(Status&) override {
-    return std::make_unique<PairSession<RocksdbApi>>(api_);
+  std::unique_ptr<Client> client(Status&) override {
+    return std::make_unique<PairClient<RocksdbApi>>(api_);
   }
   Status settle(double limit_s, bool* settled) override;
-  Status count(uint64_t* records) override { return count_pairs(api_, records); }
+  Status count(uint64_t* rows) override { return count_pairs(api_, rows); }
   [[nodiscard]] uint64_t size_on_disk() const override { return directory_.bytes(); }
   [[nodiscard]] std::map<std::string, std::string> settings() const override { return settings_; }
   Status close() override {
@@ -159,9 +159,9 @@ Status RocksdbDatabase::open(const OpenRequest& request, std::string_view versio
     return {StatusCode::kBadInput, "durability=sync contradicts rocksdb.log=false"};
   if (Status status = directory_.open(request, "rocksdb", version); !status.is_ok()) return status;
   engine_options.info_log = rocksdb_log(directory_.file("LOG"));
-  // RocksDB's default stops at damage in its log without a word and drops what follows: the records
-  // lost would be looked for in vain. What a killed writer leaves at the log's end is no damage. A
-  // load that is resumed looks for its records anyway.
+  // By default RocksDB stops silently at damage in its log and drops the rest, whose rows would
+  // then be missing. What a killed writer leaves at the end of the log is no damage. A resumed load
+  // looks for its rows anyway.
   if (!request.resume)
     engine_options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
   rocksdb::DB* db = nullptr;
@@ -177,7 +177,7 @@ Status RocksdbDatabase::open(const OpenRequest& request, std::string_view versio
   return Status::ok();
 }
 
-// RocksDB adjusts some options at opening without a word: what it then holds is what counts.
+// RocksDB silently adjusts some options when it opens: the settings show what it then uses.
 void RocksdbDatabase::read_back() {
   const rocksdb::Options held = db_->GetOptions();
   settings_["rocksdb.write_buffer_bytes"] = std::to_string(held.write_buffer_size);
@@ -194,8 +194,8 @@ void RocksdbDatabase::read_back() {
   }
 }
 
-// RocksDB 7 cannot be waited for: its own figures are asked every 5 ms. What is in the memtables
-// stays there: it is in the log, which the caller syncs.
+// RocksDB 7 has no call that waits for background work: its own figures are read every 5 ms.
+// Memtables are not flushed: their rows are in the log, which the caller syncs.
 Status RocksdbDatabase::settle(double limit_s, bool* settled) {
   const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(limit_s);
   static const char* const figures[] = {

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "databases/shared/board_clock.h"
+#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
@@ -16,12 +16,12 @@ using rocksdb::IOStatus;
 
 std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// Runs `sync` and records how long it took.
+// Runs `sync` and adds how long it took to the events.
 template <typename Sync>
 IOStatus timed(EventSink* events, const std::string& name, Sync sync) {
-  const int64_t start = board_clock_ns();
+  const int64_t start = board_ns();
   IOStatus status = sync();
-  events->record(EventKind::kSync, start, board_clock_ns(), name);
+  events->add(EventKind::kSync, start, board_ns(), name);
   return status;
 }
 
@@ -93,13 +93,13 @@ std::unique_ptr<rocksdb::Env> rocksdb_timed_env(EventSink* events) {
 
 void RocksdbListener::begin(int job) {
   const std::lock_guard lock(mutex_);
-  job_start_board_ns_[job] = board_clock_ns();
+  job_start_board_ns_[job] = board_ns();
 }
 
 int64_t RocksdbListener::take_start(int job) {
   const std::lock_guard lock(mutex_);
   const auto found = job_start_board_ns_.find(job);
-  if (found == job_start_board_ns_.end()) return board_clock_ns();
+  if (found == job_start_board_ns_.end()) return board_ns();
   const int64_t start = found->second;
   job_start_board_ns_.erase(found);
   return start;
@@ -112,9 +112,9 @@ void RocksdbListener::OnFlushBegin(rocksdb::DB*, const rocksdb::FlushJobInfo& jo
 void RocksdbListener::OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo& job) {
   const int64_t start = take_start(job.job_id);
   if (events_ != nullptr)
-    events_->record(EventKind::kFlush, start, board_clock_ns(),
-                    "file=" + std::to_string(job.file_number) +
-                        " bytes=" + std::to_string(job.table_properties.data_size));
+    events_->add(EventKind::kFlush, start, board_ns(),
+                 "file=" + std::to_string(job.file_number) +
+                     " bytes=" + std::to_string(job.table_properties.data_size));
 }
 
 void RocksdbListener::OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo& job) {
@@ -124,22 +124,22 @@ void RocksdbListener::OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJ
 void RocksdbListener::OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& job) {
   const int64_t start = take_start(job.job_id);
   if (events_ != nullptr)
-    events_->record(EventKind::kCompaction, start, board_clock_ns(),
-                    "level=" + std::to_string(job.base_input_level) + "->" +
-                        std::to_string(job.output_level) +
-                        " read=" + std::to_string(job.stats.total_input_bytes) +
-                        " written=" + std::to_string(job.stats.total_output_bytes));
+    events_->add(EventKind::kCompaction, start, board_ns(),
+                 "level=" + std::to_string(job.base_input_level) + "->" +
+                     std::to_string(job.output_level) +
+                     " read=" + std::to_string(job.stats.total_input_bytes) +
+                     " written=" + std::to_string(job.stats.total_output_bytes));
 }
 
 void RocksdbListener::OnStallConditionsChanged(const rocksdb::WriteStallInfo& stall) {
-  const int64_t now = board_clock_ns();
+  const int64_t now = board_ns();
   const bool held_up = stall.condition.cur != rocksdb::WriteStallCondition::kNormal;
   if (held_up) ++stalls_;
   const std::lock_guard lock(mutex_);
   if (held_up && stall_start_board_ns_ == 0) stall_start_board_ns_ = now;
   if (held_up || stall_start_board_ns_ == 0) return;
   if (events_ != nullptr)
-    events_->record(EventKind::kStall, stall_start_board_ns_, now, "writes slowed down or stopped");
+    events_->add(EventKind::kStall, stall_start_board_ns_, now, "writes slowed down or stopped");
   stall_start_board_ns_ = 0;
 }
 

@@ -1,5 +1,5 @@
-// What RocksDB does in the background: flushes, compactions and stalls from its listener, syncs
-// from its file system layer.
+// Watches RocksDB's background work: flushes, compactions and stalls by a listener, syncs in its
+// file system layer.
 //
 // Thread safety: called by RocksDB from any of its threads.
 #pragma once
@@ -22,7 +22,7 @@ class RocksdbListener : public rocksdb::EventListener {
   // `events` may be null and must outlive this object.
   explicit RocksdbListener(EventSink* events) : events_(events) {}
 
-  // Times that writes were slowed down or stopped since the last call.
+  // How often writes were slowed down or stopped since the last call.
   uint64_t take_stalls() { return stalls_.exchange(0); }
 
   void OnFlushBegin(rocksdb::DB*, const rocksdb::FlushJobInfo& job) override;
@@ -42,7 +42,7 @@ class RocksdbListener : public rocksdb::EventListener {
   std::atomic<uint64_t> stalls_{0};
 };
 
-// RocksDB's own environment, its files' syncs recorded in `events`, which must outlive it.
+// RocksDB's own environment, with the syncs of its files added to `events`, which must outlive it.
 std::unique_ptr<rocksdb::Env> rocksdb_timed_env(EventSink* events);
 
 }  // namespace opjoule

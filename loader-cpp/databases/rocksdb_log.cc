@@ -7,7 +7,7 @@
 #include <cstdarg>
 #include <cstdio>
 
-#include "databases/shared/board_clock.h"
+#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
@@ -24,8 +24,7 @@ class RocksdbLog : public rocksdb::Logger {
   using rocksdb::Logger::Logv;
   void Logv(const char* format, va_list arguments) override {
     char line[kLongestLine];
-    const int head =
-        std::snprintf(line, sizeof line, "%lld ", static_cast<long long>(board_clock_ns()));
+    const int head = std::snprintf(line, sizeof line, "%lld ", static_cast<long long>(board_ns()));
     const int size = head + std::vsnprintf(line + head, sizeof line - static_cast<size_t>(head) - 1,
                                            format, arguments);
     const size_t end = std::min(static_cast<size_t>(std::max(size, head)), sizeof line - 2);

@@ -1,5 +1,5 @@
-// RocksDB's own words, into its usual file LOG. RocksDB's logger ends the process where the disk is
-// full (an assertion of Debian's build); this one leaves out what cannot be written.
+// Writes RocksDB's messages to its usual file LOG. RocksDB's own logger ends the process when the
+// disk is full (an assertion in Debian's build); this one leaves out what cannot be written.
 //
 // Thread safety: called by RocksDB from any of its threads.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace opjoule {
 
-// Replaces `path`; lines go nowhere where it cannot be opened.
+// Replaces `path`; if it cannot be opened, the messages are dropped.
 std::shared_ptr<rocksdb::Logger> rocksdb_log(const std::string& path);
 
 }  // namespace opjoule

@@ -1,15 +1,15 @@
-// SQLite: one row a record, in the table of YCSB's JDBC binding:
+// SQLite: one row of the table a row, in the table of YCSB's JDBC binding:
 //
 //   CREATE TABLE usertable (YCSB_KEY VARCHAR(255) PRIMARY KEY, FIELD0 BLOB, FIELD1 BLOB, ...)
 //
 // Values are bound as blobs, so that they may hold any byte. Habits: insert of an existing key is
-// kExists and changes nothing; update writes the changed columns alone. Each session has a
-// connection of its own, with statements prepared once. With sqlite.batch above 1 a session commits
-// after so many writes; a full disk may take back the writes since the last commit, which the
-// message then says.
+// kExists and changes nothing; update writes the changed columns alone. Each client has a
+// connection of its own, with statements prepared once. With sqlite.batch above 1 a client commits
+// after that many writes; a full disk may undo the writes since the last commit, and the message
+// then says so.
 #include "databases/shared/directory.h"
 #include "databases/shared/options.h"
-#include "databases/sqlite_session.h"
+#include "databases/sqlite_client.h"
 #include "databases/sqlite_vfs.h"
 #include "loader/database.h"
 
@@ -43,9 +43,9 @@ class SqliteDatabase : public Database {
   }
 
   Status open(const OpenRequest& request, std::string_view version);
-  std::unique_ptr<Session> session(Status& status) override;
+  std::unique_ptr<Client> client(Status& status) override;
   Status settle(double limit_s, bool* settled) override;
-  Status count(uint64_t* records) override;
+  Status count(uint64_t* rows) override;
   [[nodiscard]] uint64_t size_on_disk() const override { return directory_.bytes(); }
   [[nodiscard]] std::map<std::string, std::string> settings() const override { return settings_; }
   Status close() override {
@@ -62,9 +62,9 @@ class SqliteDatabase : public Database {
   std::unique_ptr<SqliteVfs> vfs_;
   DatabaseDirectory directory_;
   SqliteOptions options_;
-  // With a rollback journal SQLite lets one connection write at a time, none read beside it, and
-  // has the others sleep and try again. The write-ahead log, and transactions of several
-  // operations, are left to SQLite.
+  // With a rollback journal SQLite lets one connection write while none reads, and the others sleep
+  // and try again. With the write-ahead log, or transactions of several operations, waiting is left
+  // to SQLite.
   Gate gate_;
   uint16_t field_count_ = 0;
   std::unique_ptr<SqliteConnection> connection_;
@@ -134,14 +134,15 @@ Status SqliteDatabase::read_back() {
   return Status::ok();
 }
 
-std::unique_ptr<Session> SqliteDatabase::session(Status& status) {
-  auto session = std::make_unique<SqliteSession>(options_, field_count_, events_, gate_);
-  status = session->open(directory_.file("usertable.sqlite"), vfs_name());
+std::unique_ptr<Client> SqliteDatabase::client(Status& status) {
+  auto client = std::make_unique<SqliteClient>(options_, field_count_, events_, gate_);
+  status = client->open(directory_.file("usertable.sqlite"), vfs_name());
   if (!status.is_ok()) return nullptr;
-  return session;
+  return client;
 }
 
-// SQLite works in the caller's thread alone: what may be left is the write-ahead log.
+// SQLite has no threads of its own: what may be left to do is to move the write-ahead log into the
+// database.
 Status SqliteDatabase::settle(double, bool* settled) {
   *settled = true;
   if (options_.journal_mode != "wal") return Status::ok();
@@ -150,10 +151,10 @@ Status SqliteDatabase::settle(double, bool* settled) {
   return (result & 0xff) == SQLITE_BUSY ? Status::ok() : connection_->status(result);
 }
 
-Status SqliteDatabase::count(uint64_t* records) {
+Status SqliteDatabase::count(uint64_t* rows) {
   std::string answer;
   Status status = connection_->ask("SELECT COUNT(*) FROM usertable", &answer);
-  if (status.is_ok()) *records = std::stoull(answer);
+  if (status.is_ok()) *rows = std::stoull(answer);
   return status;
 }
 

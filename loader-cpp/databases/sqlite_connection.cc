@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <iterator>
 
-#include "databases/shared/board_clock.h"
+#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
 
 constexpr int64_t kWaitsUs[] = {100, 200, 500, 1000, 2000, 5000, 10000, 20000};
 
-// Once in the process, before SQLite starts: its memory statistics take a lock that all connections
+// To be done once, before SQLite starts: its memory statistics take a lock that all connections
 // share.
 void configure_library() {
   static const int once = sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
@@ -94,18 +94,17 @@ Status SqliteConnection::failure(int result) const {
 }
 
 int SqliteConnection::checkpoint(int mode) {
-  const int64_t start = board_clock_ns();
+  const int64_t start = board_ns();
   int log_pages = 0;
   int moved_pages = 0;
   const int result = sqlite3_wal_checkpoint_v2(handle_, "main", mode, &log_pages, &moved_pages);
   if (events_ != nullptr && log_pages >= 0)
-    events_->record(EventKind::kCheckpoint, start, board_clock_ns(),
-                    "pages=" + std::to_string(moved_pages));
+    events_->add(EventKind::kCheckpoint, start, board_ns(), "pages=" + std::to_string(moved_pages));
   return result;
 }
 
-// As SQLite's own hook: a checkpoint that is kept from finishing is no failure, the next commit
-// tries again.
+// Like SQLite's own hook: if a checkpoint cannot finish, that is no failure; the next commit tries
+// again.
 int SqliteConnection::on_commit_to_wal(void* self, sqlite3*, const char*, int pages) {
   auto* connection = static_cast<SqliteConnection*>(self);
   const int64_t limit = connection->options_.wal_autocheckpoint_pages;
@@ -118,7 +117,7 @@ int SqliteConnection::on_busy(void* self, int tries) {
 }
 
 bool SqliteConnection::wait(int tries) {
-  const int64_t now = board_clock_ns();
+  const int64_t now = board_ns();
   if (give_up_board_ns_ == 0) give_up_board_ns_ = now + options_.busy_timeout_ms * 1'000'000;
   if (now >= give_up_board_ns_) {
     ++retries_.timeout;
@@ -131,13 +130,13 @@ bool SqliteConnection::wait(int tries) {
   return true;
 }
 
-// SQLite does not ask the busy handler where waiting could never end (a reader that wants to write
-// beside a waiting writer): the statement is then reset, which gives up its locks, and tried again
+// SQLite does not call the busy handler where waiting would never end (a reader wants to write
+// while a writer waits): the statement is then reset, which releases its locks, and tried again
 // within the same limit.
 int SqliteConnection::step_again(sqlite3_stmt* statement) {
   int result = SQLITE_BUSY;
   for (int tries = 0; (result & 0xff) == SQLITE_BUSY; ++tries) {
-    const bool handler_gave_up = give_up_board_ns_ != 0 && board_clock_ns() >= give_up_board_ns_;
+    const bool handler_gave_up = give_up_board_ns_ != 0 && board_ns() >= give_up_board_ns_;
     if (handler_gave_up) break;
     sqlite3_reset(statement);
     if (!wait(tries)) break;

@@ -1,9 +1,9 @@
-// One SQLite connection with the loader's settings, and its waiting when another connection holds
-// the database.
+// One SQLite connection with the loader's settings, which waits while another connection holds the
+// database.
 //
 // Waiting: a step that meets a lock is tried again after 0.1, 0.2, 0.5, 1, 2, 5, 10 and then every
-// 20 ms, until sqlite.busy_timeout_ms have passed since it first waited; each wait is counted as
-// busy, each expiry as a time-out. Thread safety: none; a connection belongs to one thread.
+// 20 ms, until sqlite.busy_timeout_ms have passed since the first try; each wait counts as busy,
+// reaching the limit as a time-out. Thread safety: none; a connection belongs to one thread.
 #pragma once
 
 #include <sqlite3.h>
@@ -43,7 +43,7 @@ class SqliteConnection {
 
   Status open(const std::string& file, const char* vfs);
   Status prepare(const std::string& sql, SqliteStatement* statement);
-  // Runs statements that return nothing of interest.
+  // Runs statements without results.
   Status run(const std::string& sql);
   // The first column of the first row.
   Status ask(const std::string& sql, std::string* answer);
@@ -54,14 +54,14 @@ class SqliteConnection {
     give_up_board_ns_ = 0;
     return result;
   }
-  // Turns SQLite's code, and its words for the last error, into a Status.
+  // Turns SQLite's code and its message for the last error into a Status.
   Status status(int result) const {
     const int primary = result & 0xff;
     if (primary == SQLITE_ROW || primary == SQLITE_DONE || primary == SQLITE_OK) [[likely]]
       return Status::ok();
     return failure(result);
   }
-  // Moves the write-ahead log into the database, and says so as an event.
+  // Moves the write-ahead log into the database, and adds an event.
   int checkpoint(int mode);
 
   [[nodiscard]] sqlite3* handle() const { return handle_; }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "databases/shared/board_clock.h"
+#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
@@ -39,9 +39,9 @@ int SqliteVfs::open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int 
 
 int SqliteVfs::sync(sqlite3_file* file, int flags) {
   const auto* table = reinterpret_cast<const TimedMethods*>(file->pMethods);
-  const int64_t start = board_clock_ns();
+  const int64_t start = board_ns();
   const int result = table->below->xSync(file, flags);
-  table->events->record(EventKind::kSync, start, board_clock_ns(), table->kind);
+  table->events->add(EventKind::kSync, start, board_ns(), table->kind);
   return result;
 }
 

@@ -1,6 +1,6 @@
-// A SQLite file system layer that times xSync and is otherwise the system's own: each opened file
-// gets the method table of the layer below with xSync exchanged, so that reads and writes cost
-// nothing more.
+// A SQLite file system layer that times xSync and leaves everything else to the system's own: each
+// opened file gets the method table of the layer below, with only xSync replaced, so that reads and
+// writes cost nothing extra.
 //
 // Thread safety: as sqlite3_vfs, any thread.
 #pragma once
@@ -17,7 +17,7 @@ namespace opjoule {
 
 class SqliteVfs {
  public:
-  // Registers the layer under a name of its own until destruction. `events` must outlive it.
+  // Registers the layer under a name of its own, until it is destroyed. `events` must outlive it.
   explicit SqliteVfs(EventSink* events);
   ~SqliteVfs();
   SqliteVfs(const SqliteVfs&) = delete;

@@ -59,7 +59,7 @@ Status OperationLog::append(const Block& block, std::vector<char>& bytes) {
   char* at = put(bytes.data(), kBlockMagic);
   at = put(at, block.thread);
   at = put(at, uint16_t{0});
-  at = put(at, block.record_count);
+  at = put(at, block.triple_count);
   at = put(at, static_cast<uint32_t>(payload_bytes));
   at = put(at, static_cast<uint64_t>(block.base_board_ns));
   at = put(at, checksum(bytes.data() + kHeaderBytes, payload_bytes));
@@ -84,7 +84,7 @@ void OperationLogWriter::start_block() {
   at_ = block_.data() + OperationLog::kHeaderBytes;
   limit_ = block_.data() + block_.size() - kLongestPair;
   header_.base_board_ns = previous_end_ns_;
-  record_count_ = 0;
+  triple_count_ = 0;
   for (uint64_t& size : sizes_) size = kUnknownSize;
 }
 
@@ -93,12 +93,12 @@ void OperationLogWriter::add_size(int kind, uint64_t bytes) {
   put(0x10u | static_cast<uint64_t>(kind));
   put(bytes);
   put(0);
-  ++record_count_;
+  ++triple_count_;
 }
 
 void OperationLogWriter::write_block() {
-  if (record_count_ > 0) {
-    header_.record_count = record_count_;
+  if (triple_count_ > 0) {
+    header_.triple_count = triple_count_;
     block_.resize(static_cast<size_t>(at_ - block_.data()));
     Status status = log_.append(header_, block_);
     if (status_.is_ok()) status_ = std::move(status);

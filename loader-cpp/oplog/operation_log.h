@@ -1,4 +1,4 @@
-// The operation log: start, duration, kind, outcome and bytes of every operation, in constant
+// The operation log: start, duration, kind, outcome and bytes of every operation. Takes constant
 // memory.
 //
 // File: 32 byte header, then blocks of at most 64 KiB payload, each written with one write() by the
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "loader/status.h"
-#include "workload/operation.h"
+#include "oplog/operation_kind.h"
 
 namespace opjoule {
 
@@ -30,7 +30,7 @@ class OperationLog {
 
   struct Block {
     uint16_t thread = 0;
-    uint32_t record_count = 0;
+    uint32_t triple_count = 0;
     int64_t base_board_ns = 0;  // end of the operation before the block's first
   };
   // `bytes` has room for the block's header before the payload. After a failed write nothing more
@@ -48,7 +48,7 @@ class OperationLog {
   Status status_;
 };
 
-// One thread's end of it. Thread safety: none.
+// Writes the operations of one thread. Thread safety: none.
 class OperationLogWriter {
  public:
   // start_board_ns: the first operation starts no earlier.
@@ -67,18 +67,17 @@ class OperationLogWriter {
     put(static_cast<uint64_t>(start_board_ns - previous_end_ns_));
     put(static_cast<uint64_t>(end_board_ns - start_board_ns));
     previous_end_ns_ = end_board_ns;
-    ++record_count_;
+    ++triple_count_;
   }
   // Writes what is buffered; gives the log's first failure.
   Status flush();
-  // The log's first failure, as far as this thread has met it: asked for between operations, since
+  // The log's first failure that this thread has met. To be asked for between operations, since
   // add() writes a block now and then.
   [[nodiscard]] const Status& status() const { return status_; }
 
  private:
   static constexpr uint64_t kUnknownSize = UINT64_MAX;
-  static constexpr size_t kLongestPair =
-      6 * 10;  // a size record and an operation, ten bytes a number
+  static constexpr size_t kLongestPair = 6 * 10;  // a size and an operation, ten bytes a number
 
   // LEB128.
   void put(uint64_t value) {
@@ -99,7 +98,7 @@ class OperationLogWriter {
   int64_t previous_end_ns_;
   uint64_t sizes_[kOperationKinds] = {};
   OperationLog::Block header_;
-  uint32_t record_count_ = 0;
+  uint32_t triple_count_ = 0;
   Status status_;
 };
 

@@ -7,7 +7,7 @@
 
 namespace opjoule {
 
-// A reader that went away is no failure here: the end of stdin tells that the host is gone.
+// If the reader has gone, that is no failure here: the end of stdin tells that the host is gone.
 
 void Answers::say(const Json& line) {
   const std::string text = line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -19,7 +19,7 @@ using Json = nlohmann::ordered_json;
 class Answers {
  public:
   void say(const Json& line);
-  // The answer to `clock`; its second time is taken right before it is written.
+  // The answer to `clock`; the second time in it is taken just before it is written.
   void say_clock(int64_t received_board_ns);
   void say_error(std::string_view request, const std::string& why);
   // {"fault":...}, once for each kind of fault.

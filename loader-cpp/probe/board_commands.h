@@ -1,5 +1,5 @@
-// What is asked of the board without a database: its clock's steering, its GPIO lines. Each prints
-// JSON lines and gives an exit code; failures begin with the program's name.
+// Commands about the board itself: how its clock is steered, its GPIO lines. Each prints JSON lines
+// and gives an exit code; messages begin with the program's name.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace opjoule {
 // us, or in ns with STA_NANO.
 Status clock_steering(std::string* json);
 
-// Lists the GPIO lines; with `sync` (gpio:NAME, ...) requests that one and drives it for `pulses`
+// Lists the GPIO lines; with `sync` (gpio:NAME, ...) requests that one and drives it with `pulses`
 // pulses of half a second.
 int gpio_command(const std::string& sync, uint32_t pulses, std::string_view program);
 

@@ -1,6 +1,6 @@
 #include <sys/timex.h>
 
-#include "board/system_error.h"
+#include "loader/system_error.h"
 #include "probe/board_commands.h"
 
 namespace opjoule {

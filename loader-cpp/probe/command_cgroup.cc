@@ -11,6 +11,7 @@
 #include "board/clock.h"
 #include "board/input_file.h"
 #include "board/write_all.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {

@@ -1,6 +1,6 @@
-// A control group (cgroup v2) for the command of `probe run`: what leaves the command's process
-// group, as a daemon does, is still in it, and ends with it. No controller is switched on: it
-// groups and does nothing else.
+// A control group (cgroup v2) for the command of `probe run`: a process that leaves the command's
+// process group, as a daemon does, is still in the control group, and ends with it. It only groups:
+// no controller is enabled.
 //
 // Source: docs.kernel.org, admin-guide/cgroup-v2. Thread safety: none.
 #pragma once
@@ -14,7 +14,7 @@ namespace opjoule {
 class CommandCgroup {
  public:
   CommandCgroup() = default;
-  // Kills what is left in it, and removes it.
+  // Kills all processes left in it, and removes it.
   ~CommandCgroup();
   CommandCgroup(const CommandCgroup&) = delete;
   CommandCgroup& operator=(const CommandCgroup&) = delete;
@@ -22,7 +22,7 @@ class CommandCgroup {
   // Makes it below this process's own and puts `pid` into it; nothing is done without cgroup v2,
   // or where this user may not (most may not but root).
   void make(pid_t pid);
-  // SIGKILL to every process in it; nothing where it was not made.
+  // SIGKILL to every process in it; does nothing if there is no group.
   void kill() const;
 
  private:

@@ -11,8 +11,8 @@
 #include <cstring>
 
 #include "board/output.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
+#include "loader/system_error.h"
 #include "probe/commands.h"
 
 namespace opjoule {
@@ -97,7 +97,7 @@ Status CommandProcess::start(const CommandSettings& settings) {
   }
   ::close(gate[0]);
   gate_ = gate[1];
-  ::setpgid(pid_, pid_);  // whichever of the two is first
+  ::setpgid(pid_, pid_);  // parent and child both do this, whichever comes first
   return Status::ok();
 }
 

@@ -1,4 +1,5 @@
-// The command of `probe run`: started in a process group of its own, waiting until it may begin.
+// The command of `probe run`: started in a process group of its own, and held back until it may
+// begin.
 //
 // Thread safety: none; the process that starts it must have one thread.
 #pragma once
@@ -27,18 +28,18 @@ Status parse_processors(const std::string& text, cpu_set_t* out);
 
 class CommandProcess {
  public:
-  // stdin is /dev/null, stdout and stderr are this process's, signals are as by default. It gets
-  // SIGTERM where this process ends before it.
+  // stdin is /dev/null, stdout and stderr are this process's, signals have their defaults. It gets
+  // SIGTERM if this process ends before it.
   Status start(const CommandSettings& settings);
   ~CommandProcess();
 
-  // Lets it begin. Where it cannot be started it says so on stderr and ends with status 127 (there
-  // is no such command) or 126, as in a shell.
+  // Lets it begin. If the command cannot be started, the process says so on stderr and ends with
+  // status 127 (no such command) or 126, as in a shell.
   void begin();
   [[nodiscard]] pid_t pid() const { return pid_; }
   // Whether it has ended; it can still be watched until reap().
   [[nodiscard]] bool ended() const;
-  // Its exit status, 128 + N after signal N. Called once, when it has ended.
+  // Its exit status, 128 + N after signal N. To be called once, after it has ended.
   int reap();
   void terminate() const;
   // SIGKILL to its group.

@@ -43,7 +43,7 @@ Status show_one(const std::string& sync, uint32_t pulses) {
   const std::string text = sync.starts_with("gpio:") ? sync.substr(5) : "";
   std::unique_ptr<SyncCarrier> carrier;
   if (text.empty() || text.starts_with("sysfs:")) {
-    // There is nothing to see but that it can be had.
+    // Shows only whether the line can be requested.
     if (text.empty() || pulses == 0) return Status::ok();
     if (Status status = SyncCarrier::open(sync, &carrier); !status.is_ok()) return status;
     return play(carrier.get(), pulses);

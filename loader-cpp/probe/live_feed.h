@@ -1,7 +1,8 @@
-// A FIFO that a rig follows the board's activity by: sample rows, and sync edges as "e NS LEVEL".
+// A FIFO through which a rig follows the board's activity: sample rows, and sync edges as "e NS
+// LEVEL".
 //
-// Lines wait in memory while the reader is slow; nobody waits for it. Where it lags by more than a
-// mebibyte, whole lines are left out. Thread safety: write() from any thread.
+// Lines wait in memory while the reader is slow; the caller never waits. If the reader lags by more
+// than a mebibyte, whole lines are left out. Thread safety: write() from any thread.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ class LiveFeed {
   LiveFeed(const LiveFeed&) = delete;
   LiveFeed& operator=(const LiveFeed&) = delete;
 
-  // A line with its end. A reader that went away is no failure: nothing is written any more.
+  // A line with its newline. If the reader has gone, that is no failure: nothing is written any
+  // more.
   void write(std::string_view line);
   // Lines left out since the start.
   [[nodiscard]] uint64_t left_out() const;

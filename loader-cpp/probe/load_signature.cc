@@ -12,13 +12,13 @@
 namespace opjoule {
 namespace {
 
-// Idle before the first bit and after the last one: the pattern's surroundings are part of the fit.
+// Idle time before the first bit and after the last one, which is part of the fit.
 constexpr int64_t kMarginNs = 250'000'000;
 
 // One change of the load on one processor.
 struct Change {
   int64_t at_ns = 0;       // board_ns
-  int64_t missing_ns = 0;  // of the busy stretch that it ends or begins: time given to others
+  int64_t missing_ns = 0;  // of the busy stretch next to it: time that other programs had
 };
 
 int64_t thread_cpu_ns() {
@@ -55,8 +55,9 @@ std::vector<Change> play(const std::string& bits, int64_t start_ns, int64_t bit_
   return changes;
 }
 
-// Each change where half of the processors have made it. u_ns: from where the others were, and from
-// the time that other programs took of the busy stretch, which may all lie at this end of it.
+// Each change is at the moment when half of the processors had made it. u_ns comes from when the
+// others made theirs, and from the time that other programs took of the busy stretch, all of which
+// may lie at this end.
 std::vector<LoadChange> changes_of_all(const std::vector<std::vector<Change>>& played) {
   size_t count = played.front().size();
   for (const std::vector<Change>& changes : played) count = std::min(count, changes.size());

@@ -1,7 +1,7 @@
 // The load signature: a busy and idle pattern on all processors that is found again in the power
 // trace.
 //
-// Thread safety: any thread; one at a time makes sense.
+// Thread safety: any thread; but only one at a time makes sense.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct LoadSignature {
 
 inline constexpr size_t kSignatureBitsMax = 65535;
 
-// Whether `bits` is a pattern: 1 to kSignatureBitsMax zeros and ones.
+// Whether `bits` is a pattern: zeros and ones, 1 to kSignatureBitsMax of them.
 bool is_signature(const std::string& bits);
 
 // Plays `bits`, each of bit_ms, between two idle margins; ends after the second. A stop request

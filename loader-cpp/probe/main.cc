@@ -123,7 +123,7 @@ int execute(int argc, char** argv) {
     return usage_failure(error);
   }
   const std::string command = app.get_subcommands().front()->get_name();
-  if (command == "run") return run_command(options.run);  // has its own way with signals
+  if (command == "run") return run_command(options.run);  // handles signals itself
   catch_stop_signals();
   if (command == "serve") return serve_command(options.serve);
   if (command == "mark") return mark_command(options.mark);

@@ -9,7 +9,7 @@ namespace {
 
 Status bad(std::string why) { return {StatusCode::kBadInput, std::move(why)}; }
 
-// The next word of `line`, which loses it; empty at the end.
+// Takes the next word off `line`; empty at the end.
 std::string_view take_word(std::string_view* line) {
   const size_t start = std::min(line->find_first_not_of(' '), line->size());
   line->remove_prefix(start);

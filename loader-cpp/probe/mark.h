@@ -1,4 +1,4 @@
-// One line of what a workload tells the probe: docs/reference/probe.md, Marks.
+// One line that a workload sends to the probe: docs/reference/probe.md, Marks.
 //
 // Thread safety: any thread.
 #pragma once
@@ -27,8 +27,8 @@ struct Mark {
 inline constexpr size_t kMarkBytesMax = 4096;
 inline constexpr size_t kMarkNameMax = 63;
 
-// Phases without a time get arrival_board_ns; no time may lie after it. kBadInput says what is
-// wrong, in words that do not hold the line itself.
+// Phases without a time get arrival_board_ns; no time may be later than that. kBadInput says what
+// is wrong, without repeating the line.
 Status parse_mark(std::string_view line, int64_t arrival_board_ns, Mark* out);
 
 }  // namespace opjoule

@@ -6,7 +6,7 @@
 
 #include <cstring>
 
-#include "board/system_error.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 

@@ -1,4 +1,4 @@
-// The address of the marks' socket, however long its path is.
+// The address of the marks socket, for a path of any length.
 //
 // Thread safety: none.
 #pragma once

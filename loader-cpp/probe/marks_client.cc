@@ -8,7 +8,7 @@
 
 #include "board/clock.h"
 #include "board/proc_file.h"
-#include "board/system_error.h"
+#include "loader/system_error.h"
 #include "probe/marks_address.h"
 
 namespace opjoule {

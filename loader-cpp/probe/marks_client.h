@@ -14,13 +14,13 @@ namespace opjoule {
 
 class MarksClient {
  public:
-  // kBadInput, kIo with the path where nobody serves it.
+  // kBadInput; kIo with the path if no probe serves it.
   static Status connect(const std::string& path, std::unique_ptr<MarksClient>* out);
   ~MarksClient();
   MarksClient(const MarksClient&) = delete;
   MarksClient& operator=(const MarksClient&) = delete;
 
-  // Whole lines, each with its end.
+  // Whole lines, each with its newline.
   Status send(std::string_view lines);
   // Waits until every line sent was taken or refused; `taken` is their number on this connection.
   // kIo where the probe does not answer within limit_s.

@@ -12,8 +12,8 @@
 
 #include "board/clock.h"
 #include "board/output.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
+#include "loader/system_error.h"
 #include "probe/mark.h"
 #include "probe/marks_address.h"
 
@@ -161,7 +161,7 @@ void MarksServer::stop() {
   ::close(listening_);
   ::unlink(path_.c_str());
   for (Connection& connection : connections_) {
-    // What it had sent; one that goes on sending is not waited for.
+    // Takes what each workload has sent, but does not wait for one that goes on sending.
     for (int part = 0; part < kLastParts && read_some(connection) == Arrived::kSome; ++part) {
     }
     end(connection);

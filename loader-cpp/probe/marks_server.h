@@ -1,7 +1,7 @@
-// The unix stream socket on which workloads tell `probe serve` their marks, a line each.
+// The unix stream socket on which workloads send their marks to `probe serve`, one line each.
 //
-// Thread safety: started and stopped from one thread; lines are taken on a thread of its own, which
-// waits for the events file where that is slow, and so do the workloads then.
+// Thread safety: started and stopped from one thread; lines are taken on a thread of its own. If
+// the events file is slow, that thread waits, and so do the workloads.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ class MarksServer {
   enum class Arrived { kSome, kNothing, kEnd };
   struct Connection {
     int fd = -1;
-    std::string begun;      // of a line whose end has not come
+    std::string begun;      // a line whose end has not come yet
     uint64_t taken = 0;     // lines
     bool skipping = false;  // the rest of a line that is too long
   };

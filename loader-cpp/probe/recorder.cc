@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-#include "board/system_error.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {

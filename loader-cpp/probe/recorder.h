@@ -1,7 +1,7 @@
-// What `probe serve` records: events and samples into the files of the present name, phase marks to
-// stdout, samples and edges to the live feed.
+// Records for `probe serve`: events and samples in the current files, phase marks to stdout,
+// samples and edges to the live feed.
 //
-// Thread safety: any thread. A failure to write is said once, and the rest goes on.
+// Thread safety: any thread. A failure to write is reported once, and the rest goes on.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ class Recorder {
   Recorder(std::string folder, SamplerSettings settings, Answers& answers);
   ~Recorder();
 
-  // From now on into NAME.events.jsonl and NAME.system.csv, neither of which may be there yet; the
-  // former ones are complete. On a failure they go on.
+  // From now on writes NAME.events.jsonl and NAME.system.csv, neither of which may exist yet; the
+  // former files are then complete. On a failure it goes on with the former ones.
   Status files(const std::string& name);
   void sync_edge(const SyncEdge& edge);
-  // Samples count the probe itself from the one call to the other.
+  // Between these two calls samples include the probe itself.
   void signature_begins();
   void signature_ends(const LoadSignature& played);
   // Any mark but sync. kBadInput where it cannot be done.

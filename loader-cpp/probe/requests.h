@@ -1,5 +1,5 @@
-// What the host asks `probe serve` for, but for the clock: done one after the other on a thread of
-// its own, long ones on threads of theirs, so that the clock is answered meanwhile.
+// The requests of the host to `probe serve`, except the clock: carried out one after the other on a
+// thread, long ones on threads of their own, so that the clock is answered meanwhile.
 //
 // Thread safety: any thread.
 #pragma once
@@ -24,13 +24,13 @@ class Requests {
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
 
-  // A line without its end; returns at once.
+  // A line without its newline; returns at once.
   void take(std::string line);
-  // Does what was taken; what is long is given up once a stop is requested. Called once.
+  // Carries out what was taken; long requests are given up once a stop is requested. Called once.
   void stop();
 
  private:
-  // A request that takes its time; one of a kind at once.
+  // A long request; one of each kind at a time.
   class Background {
    public:
     template <typename Work>

@@ -1,4 +1,4 @@
-// `probe run`: one command on the board, which ends with its lifeline.
+// `probe run`: one command on the board, which is ended when its lifeline ends.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 #include "board/exit_code.h"
 #include "board/input_file.h"
 #include "board/output.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
+#include "loader/system_error.h"
 #include "probe/command_cgroup.h"
 #include "probe/command_process.h"
 #include "probe/commands.h"
@@ -132,7 +132,7 @@ Status Run::start() {
   std::error_code error;
   settings.environment.emplace_back("OPJOULE_PROBE",
                                     std::filesystem::read_symlink("/proc/self/exe", error));
-  // A terminal's Ctrl-C, a closed connection: the lifeline tells.
+  // Ctrl-C in a terminal or a closed connection: the lifeline shows it.
   for (const int number : {SIGHUP, SIGINT, SIGPIPE}) ::signal(number, SIG_IGN);
   sigset_t heard;
   sigemptyset(&heard);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr double kAfterKillS = 1;
 
-// Field 22 of /proc/PID/stat, by which a number that was given to another process is known; 0 where
-// there is none.
+// Field 22 of /proc/PID/stat, which shows whether the number now belongs to another process; 0 if
+// there is no such process.
 uint64_t start_ticks(pid_t pid) {
   ProcFile file(("/proc/" + std::to_string(pid) + "/stat").c_str());
   const std::string_view stat = file.read();

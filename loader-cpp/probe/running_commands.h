@@ -1,4 +1,4 @@
-// The commands that `probe run` has started and that end with `probe serve`.
+// The commands that `probe run` has started, which end with `probe serve`.
 //
 // Thread safety: any thread.
 #pragma once
@@ -17,7 +17,7 @@ class RunningCommands {
   // pid: also its process group's number.
   void add(pid_t pid);
   void remove(pid_t pid);
-  // SIGTERM to each; to the groups of those that have not been removed `limit_s` later, SIGKILL.
+  // SIGTERM to each; after `limit_s`, SIGKILL to the groups of those that are still there.
   void stop(double limit_s);
 
  private:

@@ -10,8 +10,8 @@
 
 #include "board/clock.h"
 #include "board/output_file.h"
-#include "board/system_error.h"
 #include "board/write_all.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {
@@ -35,7 +35,7 @@ Sampler::~Sampler() {
   if (thread_.joinable()) stop();
 }
 
-// Reads a row into row_; its size.
+// Reads a row into row_; gives its size.
 size_t Sampler::read_row() {
   BoardCounters board = board_.read();
   const WatchedSums watched = watched_.read(board.forks);
@@ -116,7 +116,7 @@ void Sampler::sample_loop() {
       if (live_due) settings_.live->write({row_, size});
       if (row_due) write_row(size);
     }
-    // A board too busy to sample in time loses rows; it does not send them in a burst afterwards.
+    // If the board is too busy to sample in time, rows are left out, not made up for in a burst.
     if (row_due) next_row_ns_ = std::max(next_row_ns_ + settings_.period_ns, now_ns);
     if (live_due)
       next_live_ns_ = std::max(

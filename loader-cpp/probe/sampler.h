@@ -1,7 +1,7 @@
-// System samples while `probe serve` runs: CSV rows into the present file and the live feed.
+// System samples while `probe serve` runs: CSV rows for the current file and the live feed.
 //
-// Thread safety: any thread; samples are taken on a thread of its own, which sleeps while nobody
-// wants them.
+// Thread safety: any thread; samples are taken on a thread of its own, which sleeps while no
+// samples are wanted.
 #pragma once
 
 #include <condition_variable>
@@ -24,7 +24,7 @@ inline constexpr const char* kSampleColumns =
 
 struct SamplerSettings {
   std::string storage;  // a folder on the device to watch; empty for none
-  // The board is what is watched and nothing else: its counters are theirs.
+  // The whole board is watched: its counters serve instead of those of processes.
   bool processes_alone = false;
   int64_t period_ns = 100'000'000;
   LiveFeed* live = nullptr;  // outlives the sampler; may be null
@@ -40,18 +40,18 @@ class Sampler {
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  // Rows go to `path`, which must not be there yet, from now on. One row is the last of the former
-  // file, which is closed, and the first of this one. On a failure the former goes on.
+  // From now on rows go to `path`, which must not exist yet. The row taken now is the last of the
+  // former file and the first of this one. On a failure the former file goes on.
   Status new_file(const std::string& path);
   Status watch(pid_t pid);
   void unwatch(pid_t pid);
-  // While the load signature is played this process counts as watched, and the live feed has a row
-  // every 2 ms.
+  // While the load signature is played, this process counts as watched, and the live feed gets a
+  // row every 2 ms.
   void signature(bool playing);
   // Writes the last row and closes the file. Called once.
   void stop();
 
-  // The first failure to write the present file; nothing is written to it any more.
+  // The first failure to write the current file, to which nothing is written any more.
   [[nodiscard]] Status status() const;
   [[nodiscard]] bool bytes_denied() const;
 

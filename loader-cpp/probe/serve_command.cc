@@ -14,7 +14,7 @@
 #include "board/output.h"
 #include "board/stop_signal.h"
 #include "board/sync_line.h"
-#include "board/system_error.h"
+#include "loader/system_error.h"
 #include "probe/answers.h"
 #include "probe/commands.h"
 #include "probe/live_feed.h"
@@ -39,7 +39,7 @@ class Serve {
   Serve& operator=(const Serve&) = delete;
 
   Status open();
-  // Until stdin ends, is silent for too long, or a stop is requested.
+  // Runs until stdin ends, is silent for too long, or a stop is requested.
   void answer();
   void close();
 
@@ -78,7 +78,7 @@ Status Serve::open() {
   std::unique_ptr<SyncCarrier> carrier;
   if (!options_.sync.empty())
     if (Status status = SyncCarrier::open(options_.sync, &carrier); !status.is_ok()) return status;
-  // Signals interrupt the waiting for requests, and no other thread.
+  // Signals interrupt only the thread that waits for requests.
   sigset_t stops;
   sigemptyset(&stops);
   for (const int number : {SIGINT, SIGTERM}) sigaddset(&stops, number);
@@ -117,7 +117,7 @@ void Serve::take_lines(std::string_view arrived, int64_t received_ns) {
     begun_.append(arrived.substr(0, end));
     if (begun_ == "clock")
       answers_.say_clock(received_ns);
-    else if (!begun_.empty())  // an empty line is a beat
+    else if (!begun_.empty())  // an empty line is a heartbeat
       requests_->take(begun_);
     begun_.clear();
   }
@@ -157,7 +157,7 @@ void Serve::close() {
 }  // namespace
 
 int serve_command(const ServeOptions& options) {
-  ::signal(SIGHUP, SIG_IGN);  // the end of stdin tells
+  ::signal(SIGHUP, SIG_IGN);  // the end of stdin counts instead
   Serve serve(options);
   if (Status status = serve.open(); !status.is_ok()) return report_failure(status, kProbe);
   serve.answer();

@@ -1,5 +1,5 @@
-// One process that WatchedProcesses follows, through files of /proc that stay open: they belong to
-// this process whatever its number is used for later.
+// One process that WatchedProcesses follows, through files of /proc that stay open: they refer to
+// this process even if its number is given to another one later.
 //
 // Thread safety: none.
 #pragma once
@@ -19,16 +19,16 @@ class WatchedProcesses::Process {
  public:
   Process(pid_t pid, pid_t root);
 
-  // Reads the clock alone; false where the process is gone, whose last values stay.
+  // Reads only the clock; false if the process has gone, whose last values stay.
   bool read_clock();
-  // Reads the rest; the same.
+  // Reads the rest; false as above.
   bool read_files();
-  // Reads bytes and memory, but not whom it has waited for.
+  // Reads bytes and memory, but not the children that it has waited for.
   void read_amounts();
   // Numbers of its children, through /proc/PID/task/TID/children.
   void append_children(std::vector<pid_t>* out);
 
-  // What it has used, with those of its children that it has waited for.
+  // What it has used, including the children that it has waited for.
   [[nodiscard]] ProcessUsage used() const;
 
   const pid_t pid;
@@ -43,10 +43,10 @@ class WatchedProcesses::Process {
   uint64_t rss_bytes = 0;
   uint64_t rss_anon_bytes = 0;
 
-  // For the settling of descendants that have ended.
+  // For accounting for descendants that have ended.
   ProcessUsage before;  // waited_ns and bytes at the last sample
-  ProcessUsage spare;   // what it waited for since then, and no ended descendant accounted for
-  ProcessUsage lost;    // last seen of ended descendants, not settled yet
+  ProcessUsage spare;   // waited for since then, but not yet matched with an ended descendant
+  ProcessUsage lost;    // last values of ended descendants that it has not waited for yet
 
  private:
   struct CloseFolder {

@@ -12,7 +12,7 @@
 namespace opjoule {
 namespace {
 
-// cutime and cstime are cut to ticks of 10 ms each: less than two of them tell nothing.
+// cutime and cstime are each rounded down to ticks of 10 ms: less than two ticks mean nothing.
 constexpr int64_t kTicksNs = 20'000'000;
 
 bool has_children_file() {
@@ -26,8 +26,8 @@ void add_to(ProcessUsage* sum, const ProcessUsage& more) {
   sum->written_bytes += more.written_bytes;
 }
 
-// How much of `lost` what was waited for in the meantime does not hold; `spare` becomes what is
-// left of it for the next time.
+// How much of `lost` is not contained in what was waited for in the meantime; what is left over of
+// the latter is kept in `spare`.
 int64_t missing(int64_t lost, int64_t waited, int64_t* spare) {
   const int64_t had = waited + *spare;
   *spare = std::clamp<int64_t>(had - lost, 0, std::max<int64_t>(waited, 0));
@@ -117,8 +117,8 @@ void WatchedProcesses::find_through_every_stat() {
       if (parent == processes_[i]->pid && find(child) == nullptr) add(child, processes_[i]->root);
 }
 
-// What ended processes have used goes to the nearest ancestor that is alive, which may have waited
-// for them, or else into the base.
+// What ended processes have used is added to the nearest living ancestor, which may have waited for
+// them, or else to the base.
 void WatchedProcesses::hand_over_ended() {
   for (const auto& process : processes_) {
     if (process->alive) continue;
@@ -136,7 +136,7 @@ void WatchedProcesses::hand_over_ended() {
 }
 
 void WatchedProcesses::settle(Process& process) {
-  // It may have waited for them since it was read.
+  // The ancestor may have waited for them since it was read.
   const ProcessUsage& lost = process.lost;
   if (lost.cpu_ns + lost.read_bytes + lost.written_bytes > 0 && !process.read_files()) return;
   const int64_t cpu_ns =
@@ -165,8 +165,8 @@ void WatchedProcesses::read_all() {
 }
 
 WatchedSums WatchedProcesses::read(uint64_t forks) {
-  // A list of children may leave some out while others of them end (proc_tid_children(5)): after a
-  // fork it is read twice.
+  // A list of children may leave some out while others end (proc_tid_children(5)): after a fork it
+  // is read twice.
   const bool look = forks != forks_ || look_again_;
   if (look) {
     look_again_ = forks != forks_;
@@ -177,7 +177,7 @@ WatchedSums WatchedProcesses::read(uint64_t forks) {
   const int64_t self = count_self_ ? self_ns() - self_from_ns_ : 0;
   const bool all_there = read_clocks();
   sums.board_ns = board_ns();
-  // Where nothing was forked and nothing has ended, nothing was waited for.
+  // If nothing was forked and nothing has ended, nothing was waited for.
   if (look || !all_there)
     read_all();
   else

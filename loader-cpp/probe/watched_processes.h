@@ -1,13 +1,13 @@
 // What some processes and all their descendants use: processor time, bytes read and written,
 // memory.
 //
-// A process's own processor time is its clock (clock_getcpuclockid(3)); what it has waited for of
-// its children is in the cutime and cstime of its /proc/PID/stat, and in its /proc/PID/io (Linux,
-// kernel/exit.c, wait_task_zombie). What a process that has ended is not waited for stays at what
-// was last seen of it. Descendants are found through /proc/PID/task/TID/children, or, where the
-// kernel has no such file (CONFIG_PROC_CHILDREN), through every /proc/PID/stat. A descendant that
-// was seen once is followed when its parent has ended, too; one whose parent ends before it was
-// seen is lost. Thread safety: none.
+// The processor time of a process is read from its clock (clock_getcpuclockid(3)); that of children
+// it has waited for is in cutime and cstime of its /proc/PID/stat, their bytes in its /proc/PID/io
+// (Linux, kernel/exit.c, wait_task_zombie). A process that has ended and was not waited for keeps
+// its last values. Descendants are found through /proc/PID/task/TID/children, or, where the kernel
+// has no such file (CONFIG_PROC_CHILDREN), through every /proc/PID/stat. A descendant that was seen
+// once is followed even after its parent has ended; one whose parent ends before it was seen is
+// missed. Thread safety: none.
 #pragma once
 
 #include <sys/types.h>
@@ -30,7 +30,7 @@ struct ProcessUsage {
 
 struct WatchedSums {
   int64_t board_ns = 0;    // when the processors' clocks were read
-  ProcessUsage used;       // of each since it was watched; never goes back
+  ProcessUsage used;       // by each since it is watched; never decreases
   uint64_t rss_bytes = 0;  // of those alive
   uint64_t rss_anon_bytes = 0;
 };
@@ -45,7 +45,7 @@ class WatchedProcesses {
 
   // Counts `pid` and its descendants from now on. kBadInput where there is no such process.
   Status watch(pid_t pid);
-  // Counts it no longer, nor its descendants; what they have used stays. One that has ended but was
+  // No longer counts it and its descendants; what they have used stays. One that has ended but was
   // not waited for yet is counted to its end.
   void unwatch(pid_t pid);
   // Counts this process's own processor time while `counted`.
@@ -53,7 +53,7 @@ class WatchedProcesses {
 
   // forks: BoardCounters::forks read just before; new descendants are looked for when it grows.
   WatchedSums read(uint64_t forks);
-  // Whether the bytes of a process could not be read: it belongs to another user.
+  // Whether the bytes of some process could not be read, since it belongs to another user.
   [[nodiscard]] bool bytes_denied() const { return bytes_denied_; }
 
  private:
@@ -71,7 +71,7 @@ class WatchedProcesses {
 
   const bool through_every_stat_;
   std::vector<std::unique_ptr<Process>> processes_;  // parents mostly before their children
-  ProcessUsage base_;  // of those not followed any more, less what was used before watching
+  ProcessUsage base_;  // of those no longer followed, less what was used before they were watched
   ProcessUsage shown_;
   ThreadClocks own_clocks_;
   bool count_self_ = false;

@@ -32,13 +32,13 @@ TEST_CASE("berkeleydb: concurrent and transactional keep what they are given, to
     place.properties.set("berkeleydb.mode", mode);
     for (How how : {How::kCreate, How::kOpen}) {
       Opened opened = place.open(berkeleydb(), how);
-      auto session = opened.session();
+      auto client = opened.client();
       for (size_t i = 0; how == How::kCreate && i < 2000; ++i)
-        CHECK_OK(session->insert(key_of(i), record_of(i)));
-      Record found;
+        CHECK_OK(client->insert(key_of(i), row_of(i)));
+      Row found;
       for (size_t i = 0; i < 2000; ++i) {
-        CHECK_OK(session->read(key_of(i), {}, found));
-        CHECK(same(found, record_of(i)));
+        CHECK_OK(client->read(key_of(i), {}, found));
+        CHECK(same(found, row_of(i)));
       }
       CHECK(opened.count() == 2000);
     }
@@ -51,28 +51,28 @@ TEST_CASE("berkeleydb: where nothing writes, each thread has the database for it
   {
     Opened opened = place.open(berkeleydb(), How::kCreate);
     CHECK(opened.database->settings().at("berkeleydb.caches") == "1");
-    auto session = opened.session();
-    for (size_t i = 0; i < 2000; ++i) REQUIRE(session->insert(key_of(i), record_of(i)).is_ok());
-    session.reset();
+    auto client = opened.client();
+    for (size_t i = 0; i < 2000; ++i) REQUIRE(client->insert(key_of(i), row_of(i)).is_ok());
+    client.reset();
     CHECK_OK(opened.database->close());
   }
   place.read_only = true;
   Opened opened = place.open(berkeleydb(), How::kOpen);
   CHECK(opened.database->settings().at("berkeleydb.caches") == "2");
-  const std::unique_ptr<Session> sessions[] = {opened.session(), opened.session()};
-  size_t same_records[2] = {0, 0};
+  const std::unique_ptr<Client> clients[] = {opened.client(), opened.client()};
+  size_t same_rows[2] = {0, 0};
   const auto work = [&](size_t thread) {
-    Record found;
+    Row found;
     for (size_t i = 0; i < 2000; ++i)
-      if (sessions[thread]->read(key_of(i), {}, found).is_ok() && same(found, record_of(i)))
-        ++same_records[thread];
+      if (clients[thread]->read(key_of(i), {}, found).is_ok() && same(found, row_of(i)))
+        ++same_rows[thread];
   };
   std::thread other([&] { work(1); });
   work(0);
   other.join();
-  CHECK(same_records[0] == 2000);
-  CHECK(same_records[1] == 2000);
-  CHECK_FALSE(sessions[0]->insert("user-new", record_of(1)).is_ok());
+  CHECK(same_rows[0] == 2000);
+  CHECK(same_rows[1] == 2000);
+  CHECK_FALSE(clients[0]->insert("user-new", row_of(1)).is_ok());
 }
 
 TEST_CASE(
@@ -82,14 +82,14 @@ TEST_CASE(
   Place place{directory.path(), {}, {}};
   place.properties.set("berkeleydb.mode", "transactional");
   Opened opened = place.open(berkeleydb(), How::kCreate);
-  auto one = opened.session();
-  auto two = opened.session();
-  for (size_t i = 0; i < 10; ++i) CHECK_OK(one->insert(key_of(i), record_of(i)));
+  auto one = opened.client();
+  auto two = opened.client();
+  for (size_t i = 0; i < 10; ++i) CHECK_OK(one->insert(key_of(i), row_of(i)));
   std::string failures[2];
-  auto work = [&](Session& session, int thread) {
+  auto work = [&](Client& client, int thread) {
     for (size_t i = 0; i < 2000; ++i) {
-      const Record changed = make_record({{0, std::string(i, 'x')}});  // longer each time
-      const Status status = session.update(key_of(i * 7 % 10), changed, false);
+      const Row changed = make_row({{0, std::string(i, 'x')}});  // longer each time
+      const Status status = client.update(key_of(i * 7 % 10), changed, false);
       if (!status.is_ok()) failures[thread] += status.message() + "; ";
     }
   };
@@ -106,9 +106,9 @@ TEST_CASE("berkeleydb: the log is checkpointed as it grows, and does not pile up
   place.properties.set("berkeleydb.mode", "transactional");
   place.properties.set("berkeleydb.checkpoint_bytes", "1000000");
   Opened opened = place.open(berkeleydb(), How::kCreate);
-  auto session = opened.session();
-  const Record record = make_record({{0, std::string(10000, 'x')}, {1, ""}, {2, ""}});
-  for (size_t i = 0; i < 5000; ++i) REQUIRE(session->insert(key_of(i % 100), record).is_ok());
+  auto client = opened.client();
+  const Row row = make_row({{0, std::string(10000, 'x')}, {1, ""}, {2, ""}});
+  for (size_t i = 0; i < 5000; ++i) REQUIRE(client->insert(key_of(i % 100), row).is_ok());
   CHECK(place.events.of(EventKind::kCheckpoint).size() >= 40);
   CHECK(opened.database->size_on_disk() < 30'000'000);  // 50 MB were logged, in files of 10 MB
 }

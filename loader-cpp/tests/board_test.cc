@@ -47,7 +47,7 @@ TEST_CASE("events become JSON lines, hostile details included") {
   const Scratch scratch;
   std::unique_ptr<EventFile> events;
   REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
-  events->record(EventKind::kCompaction, 10, 20, "level \"1\"\n\\");
+  events->add(EventKind::kCompaction, 10, 20, "level \"1\"\n\\");
   events->sync_edge(30, 4.2, 1);
   REQUIRE(events->close().is_ok());
   const auto lines = scratch.lines("events");
@@ -84,7 +84,7 @@ TEST_CASE("a full queue drops and counts, it does not grow") {
   const Scratch scratch;
   std::unique_ptr<EventFile> events;
   REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
-  for (int i = 0; i < 100'000; ++i) events->record(EventKind::kFlush, i, i, std::string(200, 'x'));
+  for (int i = 0; i < 100'000; ++i) events->add(EventKind::kFlush, i, i, std::string(200, 'x'));
   REQUIRE(events->close().is_ok());
   CHECK(events->dropped() + scratch.lines("events").size() == 100'000);
   CHECK(events->dropped() > 0);

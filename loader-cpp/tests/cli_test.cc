@@ -138,7 +138,7 @@ TEST_CASE("operations that fail give exit code 1 and say how many") {
     load.insert(load.begin(), "load");
     load.insert(load.end(), {"-p", "recordcount=100"});
     CHECK(Loader(load).exit_code() == 0);
-    // Asks for twice the records that were loaded.
+    // Asks for twice the rows that were loaded.
     const std::string trace =
         folder.write("trace",
                      "READ usertable user6284781860667377211 [ <all fields>]\n"

@@ -1,4 +1,4 @@
-// What the tests of the engines share: a fresh directory, records that can be told apart, and an
+// What the tests of the engines share: a fresh directory, rows that can be told apart, and an
 // event sink that remembers.
 #pragma once
 
@@ -45,7 +45,7 @@ struct SeenEvent {
 
 class RememberingSink : public EventSink {
  public:
-  void record(EventKind kind, int64_t start, int64_t end, std::string_view detail) override {
+  void add(EventKind kind, int64_t start, int64_t end, std::string_view detail) override {
     const std::lock_guard lock(mutex_);
     seen_.push_back({kind, start, end, std::string(detail)});
   }
@@ -67,17 +67,17 @@ struct Opened {
   std::unique_ptr<Database> database;
   Status status;
 
-  std::unique_ptr<Session> session() {
+  std::unique_ptr<Client> client() {
     REQUIRE_MESSAGE(status.is_ok(), status.message());
-    std::unique_ptr<Session> made = database->session(status);
+    std::unique_ptr<Client> made = database->client(status);
     REQUIRE_MESSAGE(status.is_ok(), status.message());
     return made;
   }
   uint64_t count() {
-    uint64_t records = 0;
-    const Status counted = database->count(&records);
+    uint64_t rows = 0;
+    const Status counted = database->count(&rows);
     REQUIRE_MESSAGE(counted.is_ok(), counted.message());
-    return records;
+    return rows;
   }
 };
 
@@ -128,7 +128,7 @@ inline std::string key_of(size_t number) {
   return "user" + std::string(8 - digits.size(), '0') + digits;
 }
 
-inline Record make_record(const std::vector<std::pair<uint16_t, std::string>>& fields) {
+inline Row make_row(const std::vector<std::pair<uint16_t, std::string>>& fields) {
   std::vector<uint16_t> numbers;
   std::vector<uint32_t> lengths;
   std::string values;
@@ -137,21 +137,21 @@ inline Record make_record(const std::vector<std::pair<uint16_t, std::string>>& f
     lengths.push_back(static_cast<uint32_t>(value.size()));
     values += value;
   }
-  Record record;
-  record.reset(numbers, lengths);
-  std::memcpy(record.mutable_values().data(), values.data(), values.size());
-  return record;
+  Row row;
+  row.reset(numbers, lengths);
+  std::memcpy(row.mutable_values().data(), values.data(), values.size());
+  return row;
 }
 
-// Three fields that name their record; the middle one holds a NUL byte, a quote and a byte that is
+// Three fields that name their row; the middle one holds a NUL byte, a quote and a byte that is
 // not UTF-8.
-inline Record record_of(size_t number) {
+inline Row row_of(size_t number) {
   const std::string text = std::to_string(number);
-  return make_record(
+  return make_row(
       {{0, "first " + text}, {1, std::string("a\0'\xff", 4) + text}, {2, std::string(100, 'x')}});
 }
 
-inline bool same(const Record& a, const Record& b, uint16_t field_count = 3) {
+inline bool same(const Row& a, const Row& b, uint16_t field_count = 3) {
   for (uint16_t i = 0; i < field_count; ++i)
     if (a.find(i) != b.find(i) || (a.find(i).data() == nullptr) != (b.find(i).data() == nullptr))
       return false;

@@ -35,12 +35,12 @@ void for_each_engine(const Check& check) {
   check(*mongodb, place);
 }
 
-void load(Session& session, size_t first, size_t last) {
+void load(Client& client, size_t first, size_t last) {
   for (size_t i = first; i < last; ++i) {
-    const Status status = session.insert(key_of(i), record_of(i));
+    const Status status = client.insert(key_of(i), row_of(i));
     REQUIRE_MESSAGE(status.is_ok(), status.message());
   }
-  const Status flushed = session.flush();
+  const Status flushed = client.flush();
   REQUIRE_MESSAGE(flushed.is_ok(), flushed.message());
 }
 
@@ -56,29 +56,29 @@ TEST_CASE("engines are listed by name, with a version, and found by it") {
 TEST_CASE("a record is read back as it was written, NUL and other bytes included") {
   for_each_engine([](const Engine& engine, Place& place) {
     Opened opened = place.open(engine, How::kCreate);
-    auto session = opened.session();
-    load(*session, 0, 10);
-    Record found;
-    CHECK_OK(session->read(key_of(7), {}, found));
-    CHECK(same(found, record_of(7)));
-    CHECK_OK(session->read(key_of(8), {false, 1}, found));
-    CHECK(found.find(1) == record_of(8).find(1));
-    CHECK_OK(session->insert("user-empty", make_record({{0, ""}, {1, "b"}, {2, ""}})));
-    CHECK_OK(session->read("user-empty", {}, found));
-    CHECK(same(found, make_record({{0, ""}, {1, "b"}, {2, ""}})));
+    auto client = opened.client();
+    load(*client, 0, 10);
+    Row found;
+    CHECK_OK(client->read(key_of(7), {}, found));
+    CHECK(same(found, row_of(7)));
+    CHECK_OK(client->read(key_of(8), {false, 1}, found));
+    CHECK(found.find(1) == row_of(8).find(1));
+    CHECK_OK(client->insert("user-empty", make_row({{0, ""}, {1, "b"}, {2, ""}})));
+    CHECK_OK(client->read("user-empty", {}, found));
+    CHECK(same(found, make_row({{0, ""}, {1, "b"}, {2, ""}})));
   });
 }
 
 TEST_CASE("a missing key is not found, by read, one-field update and remove") {
   for_each_engine([](const Engine& engine, Place& place) {
     Opened opened = place.open(engine, How::kCreate);
-    auto session = opened.session();
-    load(*session, 0, 3);
-    Record found;
-    CHECK(session->read("user9", {}, found).is_not_found());
-    CHECK(session->update("user9", make_record({{1, "new"}}), false).is_not_found());
-    CHECK(session->remove("user9").is_not_found());
-    CHECK_OK(session->flush());
+    auto client = opened.client();
+    load(*client, 0, 3);
+    Row found;
+    CHECK(client->read("user9", {}, found).is_not_found());
+    CHECK(client->update("user9", make_row({{1, "new"}}), false).is_not_found());
+    CHECK(client->remove("user9").is_not_found());
+    CHECK_OK(client->flush());
     CHECK(opened.count() == 3);
   });
 }
@@ -87,25 +87,24 @@ TEST_CASE(
     "an update of one field leaves the others, one of all replaces them, lengths may change") {
   for_each_engine([](const Engine& engine, Place& place) {
     Opened opened = place.open(engine, How::kCreate);
-    auto session = opened.session();
-    load(*session, 0, 3);
-    Record found;
-    CHECK_OK(
-        session->update(key_of(1), make_record({{1, "a much longer value than before"}}), false));
-    CHECK_OK(session->read(key_of(1), {}, found));
-    CHECK(found.find(0) == record_of(1).find(0));
+    auto client = opened.client();
+    load(*client, 0, 3);
+    Row found;
+    CHECK_OK(client->update(key_of(1), make_row({{1, "a much longer value than before"}}), false));
+    CHECK_OK(client->read(key_of(1), {}, found));
+    CHECK(found.find(0) == row_of(1).find(0));
     CHECK(found.find(1) == "a much longer value than before");
-    CHECK(found.find(2) == record_of(1).find(2));
-    CHECK_OK(session->update(key_of(1), make_record({{2, "two"}, {0, "zero"}}), false));
-    CHECK_OK(session->read(key_of(1), {}, found));
+    CHECK(found.find(2) == row_of(1).find(2));
+    CHECK_OK(client->update(key_of(1), make_row({{2, "two"}, {0, "zero"}}), false));
+    CHECK_OK(client->read(key_of(1), {}, found));
     CHECK(found.find(0) == "zero");
     CHECK(found.find(2) == "two");
-    const Record whole = make_record({{0, "0"}, {1, "1"}, {2, "2"}});
-    CHECK_OK(session->update(key_of(1), whole, true));
-    CHECK(session->update("user8", whole, false).is_not_found());
-    CHECK_OK(session->read(key_of(1), {}, found));
+    const Row whole = make_row({{0, "0"}, {1, "1"}, {2, "2"}});
+    CHECK_OK(client->update(key_of(1), whole, true));
+    CHECK(client->update("user8", whole, false).is_not_found());
+    CHECK_OK(client->read(key_of(1), {}, found));
     CHECK(same(found, whole));
-    CHECK_OK(session->flush());
+    CHECK_OK(client->flush());
     CHECK(opened.count() == 3);
   });
 }
@@ -113,18 +112,18 @@ TEST_CASE(
 TEST_CASE("an insert of an existing key replaces it or is refused, and the count stays") {
   for_each_engine([](const Engine& engine, Place& place) {
     Opened opened = place.open(engine, How::kCreate);
-    auto session = opened.session();
-    load(*session, 0, 3);
-    const Status again = session->insert(key_of(1), record_of(9));
-    Record found;
-    CHECK_OK(session->read(key_of(1), {}, found));
+    auto client = opened.client();
+    load(*client, 0, 3);
+    const Status again = client->insert(key_of(1), row_of(9));
+    Row found;
+    CHECK_OK(client->read(key_of(1), {}, found));
     if (again.is_ok()) {
-      CHECK(same(found, record_of(9)));
+      CHECK(same(found, row_of(9)));
     } else {
       CHECK(again.code() == StatusCode::kExists);
-      CHECK(same(found, record_of(1)));
+      CHECK(same(found, row_of(1)));
     }
-    CHECK_OK(session->flush());
+    CHECK_OK(client->flush());
     CHECK(opened.count() == 3);
   });
 }
@@ -132,15 +131,15 @@ TEST_CASE("an insert of an existing key replaces it or is refused, and the count
 TEST_CASE("a scan visits records in key order from its start, or is unsupported") {
   for_each_engine([](const Engine& engine, Place& place) {
     Opened opened = place.open(engine, How::kCreate);
-    auto session = opened.session();
-    load(*session, 0, 50);
+    auto client = opened.client();
+    load(*client, 0, 50);
     std::vector<std::string> keys;
     bool whole = true;
-    const auto visit = [&](std::string_view key, const Record& record) {
-      whole = whole && same(record, record_of(std::stoul(std::string(key.substr(4)))));
+    const auto visit = [&](std::string_view key, const Row& row) {
+      whole = whole && same(row, row_of(std::stoul(std::string(key.substr(4)))));
       keys.emplace_back(key);
     };
-    const Status status = session->scan("user0000002", 5, {}, visit);
+    const Status status = client->scan("user0000002", 5, {}, visit);
     if (engine.name == "flatfolder" || engine.name == "nestedfolder") {
       CHECK(status.code() == StatusCode::kUnsupported);
       return;
@@ -150,25 +149,24 @@ TEST_CASE("a scan visits records in key order from its start, or is unsupported"
           std::vector<std::string>{key_of(20), key_of(21), key_of(22), key_of(23), key_of(24)});
     CHECK(whole);
     keys.clear();
-    CHECK_OK(
-        session->scan(key_of(48), 10, {false, 0}, [&](std::string_view key, const Record& record) {
-          CHECK(record.find(0) == record_of(std::stoul(std::string(key.substr(4)))).find(0));
-          keys.emplace_back(key);
-        }));
+    CHECK_OK(client->scan(key_of(48), 10, {false, 0}, [&](std::string_view key, const Row& row) {
+      CHECK(row.find(0) == row_of(std::stoul(std::string(key.substr(4)))).find(0));
+      keys.emplace_back(key);
+    }));
     CHECK(keys == std::vector<std::string>{key_of(48), key_of(49)});
-    CHECK_OK(session->update(key_of(1), make_record({{0, "writable after a scan"}}), false));
+    CHECK_OK(client->update(key_of(1), make_row({{0, "writable after a scan"}}), false));
   });
 }
 
 TEST_CASE("a removed record is gone and no longer counted") {
   for_each_engine([](const Engine& engine, Place& place) {
     Opened opened = place.open(engine, How::kCreate);
-    auto session = opened.session();
-    load(*session, 0, 10);
-    CHECK_OK(session->remove(key_of(4)));
-    Record found;
-    CHECK(session->read(key_of(4), {}, found).is_not_found());
-    CHECK_OK(session->flush());
+    auto client = opened.client();
+    load(*client, 0, 10);
+    CHECK_OK(client->remove(key_of(4)));
+    Row found;
+    CHECK(client->read(key_of(4), {}, found).is_not_found());
+    CHECK_OK(client->flush());
     CHECK(opened.count() == 9);
   });
 }
@@ -177,23 +175,23 @@ TEST_CASE("ten thousand records are loaded, counted, and found again after reope
   for_each_engine([](const Engine& engine, Place& place) {
     {
       Opened opened = place.open(engine, How::kCreate);
-      auto session = opened.session();
-      load(*session, 0, 10000);
+      auto client = opened.client();
+      load(*client, 0, 10000);
       CHECK(opened.count() == 10000);
       bool settled = false;
       CHECK_OK(opened.database->settle(3600, &settled));
       CHECK((settled || engine.name == "mongodb"));  // not every server has a command for it
-      session.reset();
+      client.reset();
       CHECK_OK(opened.database->close());
       if (keeps_files(engine)) CHECK(opened.database->size_on_disk() > 10000);
     }
     Opened opened = place.open(engine, How::kOpen);
-    auto session = opened.session();
+    auto client = opened.client();
     CHECK(opened.count() == 10000);
-    Record found;
+    Row found;
     for (size_t i = 0; i < 10000; i += 97) {
-      CHECK_OK(session->read(key_of(i), {}, found));
-      CHECK(same(found, record_of(i)));
+      CHECK_OK(client->read(key_of(i), {}, found));
+      CHECK(same(found, row_of(i)));
     }
   });
 }
@@ -202,19 +200,19 @@ TEST_CASE("two threads at once lose no record") {
   for_each_engine([](const Engine& engine, Place& place) {
     Opened opened = place.open(engine, How::kCreate);
     REQUIRE_MESSAGE(opened.status.is_ok(), opened.status.message());
-    std::vector<std::unique_ptr<Session>> sessions;
-    for (int i = 0; i < 2; ++i) sessions.push_back(opened.session());
+    std::vector<std::unique_ptr<Client>> clients;
+    for (int i = 0; i < 2; ++i) clients.push_back(opened.client());
     std::vector<Status> outcomes(2);
     auto work = [&](size_t thread) {
-      Record found;
+      Row found;
       for (size_t i = thread; i < 1000 && outcomes[thread].is_ok(); i += 2) {
-        outcomes[thread] = sessions[thread]->insert(key_of(i), record_of(i));
+        outcomes[thread] = clients[thread]->insert(key_of(i), row_of(i));
         if (outcomes[thread].is_ok())
-          outcomes[thread] = sessions[thread]->read(key_of(i), {}, found);
-        if (outcomes[thread].is_ok() && !same(found, record_of(i)))
+          outcomes[thread] = clients[thread]->read(key_of(i), {}, found);
+        if (outcomes[thread].is_ok() && !same(found, row_of(i)))
           outcomes[thread] = {StatusCode::kCorrupt, "another record came back"};
       }
-      const Status flushed = sessions[thread]->flush();
+      const Status flushed = clients[thread]->flush();
       if (outcomes[thread].is_ok()) outcomes[thread] = flushed;
     };
     std::thread other(work, 1);
@@ -230,13 +228,13 @@ TEST_CASE("creating replaces the old database, of any engine; resuming keeps it"
   for_each_file_engine([](const Engine& engine, Place& place) {
     {
       Opened opened = place.open(engine, How::kCreate);
-      load(*opened.session(), 0, 100);
+      load(*opened.client(), 0, 100);
     }
     {
       Opened opened = place.open(engine, How::kResume);
       CHECK(opened.status.message() == "");
       CHECK(opened.count() == 100);
-      load(*opened.session(), 100, 110);
+      load(*opened.client(), 100, 110);
       CHECK(opened.count() == 110);
     }
     for (const Engine& other : engines()) {
@@ -253,7 +251,7 @@ TEST_CASE("a directory with anyone else's file is refused and left as it was") {
   for_each_file_engine([](const Engine& engine, Place& place) {
     {
       Opened opened = place.open(engine, How::kCreate);
-      load(*opened.session(), 0, 10);
+      load(*opened.client(), 0, 10);
     }
     std::ofstream(place.path + "/thesis.txt") << "mine";
     const Opened refused = place.open(engine, How::kCreate);
@@ -347,10 +345,10 @@ TEST_CASE("durable writes are synced one by one, and seen as events on the board
   for_each_file_engine([](const Engine& engine, Place& place) {
     place.properties.set("durability", "sync");
     Opened opened = place.open(engine, How::kCreate);
-    auto session = opened.session();
+    auto client = opened.client();
     CHECK(opened.database->settings().at("durability") == "sync");
     const size_t before = place.events.of(EventKind::kSync).size();
-    load(*session, 0, 20);
+    load(*client, 0, 20);
     const auto syncs = place.events.of(EventKind::kSync);
     CHECK(syncs.size() >= before + 20);
     for (size_t i = 1; i < syncs.size(); ++i) {

@@ -20,13 +20,13 @@ TEST_CASE("flatfolder: a file is named by its key and holds the stored record al
   TemporaryDirectory directory;
   Place place{directory.path(), {}, {}};
   Opened opened = place.open(*find_engine("flatfolder"), How::kCreate);
-  auto session = opened.session();
-  CHECK_OK(session->insert("user-1.a_B", record_of(1)));
-  CHECK_OK(session->insert(".a/b %", record_of(2)));
-  CHECK(content(place.path + "/records/user-1.a_B") == record_of(1).stored());
-  CHECK(content(place.path + "/records/%2Ea%2Fb%20%25") == record_of(2).stored());
-  CHECK(session->insert(std::string(256, 'k'), record_of(3)).code() == StatusCode::kBadInput);
-  CHECK(session->insert("", record_of(3)).code() == StatusCode::kBadInput);
+  auto client = opened.client();
+  CHECK_OK(client->insert("user-1.a_B", row_of(1)));
+  CHECK_OK(client->insert(".a/b %", row_of(2)));
+  CHECK(content(place.path + "/records/user-1.a_B") == row_of(1).stored());
+  CHECK(content(place.path + "/records/%2Ea%2Fb%20%25") == row_of(2).stored());
+  CHECK(client->insert(std::string(256, 'k'), row_of(3)).code() == StatusCode::kBadInput);
+  CHECK(client->insert("", row_of(3)).code() == StatusCode::kBadInput);
   CHECK(opened.count() == 2);
 }
 
@@ -50,22 +50,22 @@ TEST_CASE("nestedfolder: three levels from the 32-hex key, which is the MD5 of a
   TemporaryDirectory directory;
   Place place{directory.path(), {}, {}};
   Opened opened = place.open(*find_engine("nestedfolder"), How::kCreate);
-  auto session = opened.session();
-  CHECK_OK(session->insert("0123456789abcdef0123456789abcdef", record_of(1)));
-  CHECK_OK(session->insert("a", record_of(2)));
-  CHECK_OK(session->insert("user6284781860667377211", record_of(3)));
-  const std::string records = place.path + "/records/";
-  CHECK(content(records + "01/23/45/0123456789abcdef0123456789abcdef") == record_of(1).stored());
-  CHECK(content(records + "0c/c1/75/0cc175b9c0f1b6a831c399e269772661") == record_of(2).stored());
-  CHECK(content(records + "a7/d1/09/a7d109f6ffa2299481efa30f2d8e6da1") == record_of(3).stored());
+  auto client = opened.client();
+  CHECK_OK(client->insert("0123456789abcdef0123456789abcdef", row_of(1)));
+  CHECK_OK(client->insert("a", row_of(2)));
+  CHECK_OK(client->insert("user6284781860667377211", row_of(3)));
+  const std::string rows = place.path + "/records/";
+  CHECK(content(rows + "01/23/45/0123456789abcdef0123456789abcdef") == row_of(1).stored());
+  CHECK(content(rows + "0c/c1/75/0cc175b9c0f1b6a831c399e269772661") == row_of(2).stored());
+  CHECK(content(rows + "a7/d1/09/a7d109f6ffa2299481efa30f2d8e6da1") == row_of(3).stored());
 }
 
 TEST_CASE("nestedfolder: keys of one form spread evenly over the first level") {
   TemporaryDirectory directory;
   Place place{directory.path(), {}, {}};
   Opened opened = place.open(*find_engine("nestedfolder"), How::kCreate);
-  auto session = opened.session();
-  for (size_t i = 0; i < 5120; ++i) CHECK_OK(session->insert(key_of(i), record_of(i)));
+  auto client = opened.client();
+  for (size_t i = 0; i < 5120; ++i) CHECK_OK(client->insert(key_of(i), row_of(i)));
   std::map<std::string, size_t> held;
   for (const auto& entry : fs::recursive_directory_iterator(place.path + "/records"))
     if (entry.is_regular_file()) ++held[entry.path().filename().string().substr(0, 2)];
@@ -80,7 +80,7 @@ TEST_CASE("folders: what an interrupted update left is dropped at the next openi
     Place place{directory.path(), {}, {}};
     {
       Opened opened = place.open(*find_engine(name), How::kCreate);
-      CHECK_OK(opened.session()->insert("a", record_of(1)));
+      CHECK_OK(opened.client()->insert("a", row_of(1)));
     }
     std::ofstream(place.path + "/writing/1") << "half a rec";
     Opened opened = place.open(*find_engine(name), How::kOpen);
@@ -95,8 +95,8 @@ TEST_CASE("folders: a resumed load drops files without their whole record, and n
     Place place{directory.path(), {}, {}};
     {
       Opened opened = place.open(*find_engine(name), How::kCreate);
-      auto session = opened.session();
-      for (size_t i = 0; i < 10; ++i) CHECK_OK(session->insert(key_of(i), record_of(i)));
+      auto client = opened.client();
+      for (size_t i = 0; i < 10; ++i) CHECK_OK(client->insert(key_of(i), row_of(i)));
     }
     size_t torn = 0;
     for (const auto& entry : fs::recursive_directory_iterator(place.path + "/records"))

@@ -33,29 +33,29 @@ class SmallDisk {
 };
 
 // Incompressible, and known again by its number.
-Record noise(size_t number) {
+Row noise(size_t number) {
   std::string value(4000, '\0');
   uint64_t state = number * 0x9e3779b97f4a7c15u + 1;
   for (char& byte : value) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     byte = static_cast<char>(state >> 56);
   }
-  return make_record({{0, value}, {1, std::to_string(number)}, {2, ""}});
+  return make_row({{0, value}, {1, std::to_string(number)}, {2, ""}});
 }
 
-size_t fill(Session& session, Status* last) {
+size_t fill(Client& client, Status* last) {
   for (size_t written = 0; written < 100000; ++written) {
-    *last = session.insert(key_of(written), noise(written));
+    *last = client.insert(key_of(written), noise(written));
     if (!last->is_ok()) return written;
   }
   return 0;
 }
 
-size_t readable(Session& session, size_t written) {
-  Record found;
+size_t readable(Client& client, size_t written) {
+  Row found;
   size_t good = 0;
   for (size_t i = 0; i < written; ++i)
-    if (session.read(key_of(i), {}, found).is_ok() && same(found, noise(i))) ++good;
+    if (client.read(key_of(i), {}, found).is_ok() && same(found, noise(i))) ++good;
   return good;
 }
 
@@ -73,22 +73,22 @@ TEST_CASE("a full disk is kNoSpace, and everything acknowledged before stays rea
     size_t written = 0;
     {
       Opened opened = place.open(engine, How::kCreate);
-      auto session = opened.session();
+      auto client = opened.client();
       Status last;
-      written = fill(*session, &last);
+      written = fill(*client, &last);
       CHECK_MESSAGE(last.code() == StatusCode::kNoSpace, last.message());
       CHECK(last.message().find('\n') == std::string::npos);
       CHECK(written > 1000);
-      CHECK(readable(*session, written) == written);
-      session.reset();
+      CHECK(readable(*client, written) == written);
+      client.reset();
       disk.resize(64);
       (void)opened.database->close();  // may say again what the writer was told
     }
     Opened opened = place.open(engine, How::kOpen);
-    auto session = opened.session();
-    CHECK(readable(*session, written) == written);
+    auto client = opened.client();
+    CHECK(readable(*client, written) == written);
     CHECK(opened.count() >= written);
-    CHECK_OK(session->insert("user-after", record_of(1)));
+    CHECK_OK(client->insert("user-after", row_of(1)));
   }
 }
 
@@ -102,12 +102,12 @@ TEST_CASE("a full disk stays full, and the database is closed with a word at mos
     place.path = disk.path();
     Opened opened = place.open(engine, How::kCreate);
     if (!opened.status.is_ok()) continue;  // too small for an empty database of this engine
-    auto session = opened.session();
+    auto client = opened.client();
     Status last;
-    fill(*session, &last);
+    fill(*client, &last);
     CHECK_MESSAGE(last.code() == StatusCode::kNoSpace, last.message());
-    for (size_t i = 0; i < 20; ++i) last = session->insert(key_of(1'000'000 + i), noise(i));
-    session.reset();
+    for (size_t i = 0; i < 20; ++i) last = client->insert(key_of(1'000'000 + i), noise(i));
+    client.reset();
     bool settled = false;
     const Status after[] = {opened.database->settle(1, &settled), opened.database->close()};
     for (const Status& status : after) CHECK(status.message().find('\n') == std::string::npos);

@@ -29,7 +29,7 @@ struct Draws {
 };
 
 Draws draw(const WorkloadSettings& workload, int count) {
-  WorkloadState state(workload);
+  KeySpace state(workload);
   Random random(workload.seed, 0);
   KeyChooser keys(state, random);
   Draws draws;
@@ -61,7 +61,7 @@ std::vector<Operation> generate(RunGenerator& generator, size_t count) {
 }
 
 TEST_CASE("YCSB's scrambled Zipfian has the shares measured from YCSB") {
-  // With 1,000 records the hottest key gets 3.9 %, with 500,000 the hottest 1 % of keys get 36.9 %.
+  // With 1,000 rows the hottest key gets 3.9 %, with 500,000 the hottest 1 % of keys get 36.9 %.
   const int count = 500'000;
   CHECK(hot_share(draw(settings({"recordcount=1000", "requestdistribution=zipfian"}), count), 1,
                   count) == doctest::Approx(0.039).epsilon(0.03));
@@ -128,7 +128,7 @@ TEST_CASE("exponential sends its percentile to its newest fraction") {
 TEST_CASE("sequential goes through the records again and again, all threads together") {
   const WorkloadSettings workload =
       settings({"recordcount=10", "requestdistribution=sequential", "threadcount=2"});
-  WorkloadState state(workload);
+  KeySpace state(workload);
   Random random(1, 0);
   KeyChooser a(state, random);
   KeyChooser b(state, random);
@@ -139,7 +139,7 @@ TEST_CASE("operations come in the proportions asked for") {
   const WorkloadSettings workload = settings(
       {"recordcount=1000", "readproportion=0.3", "updateproportion=0.2", "insertproportion=0.1",
        "scanproportion=0.1", "readmodifywriteproportion=0.2", "removeproportion=0.1"});
-  WorkloadState state(workload);
+  KeySpace state(workload);
   RunGenerator generator(state, 0);
   std::map<OperationKind, int> seen;
   const std::vector<Operation> operations = generate(generator, 100'000);
@@ -157,7 +157,7 @@ TEST_CASE("inserts take the next key numbers, end their batch, and can be read a
   const WorkloadSettings workload =
       settings({"recordcount=100", "readproportion=0.5", "updateproportion=0",
                 "insertproportion=0.5", "requestdistribution=latest"});
-  WorkloadState state(workload);
+  KeySpace state(workload);
   RunGenerator generator(state, 0);
   std::vector<Operation> batch(16);
   Status status;
@@ -181,7 +181,7 @@ TEST_CASE("inserts take the next key numbers, end their batch, and can be read a
 TEST_CASE("a seed repeats its operations, another does not") {
   const auto keys = [](const char* seed) {
     const WorkloadSettings workload = settings({"recordcount=100000", seed});
-    WorkloadState state(workload);
+    KeySpace state(workload);
     RunGenerator generator(state, 0);
     std::vector<std::string> all;
     for (const Operation& operation : generate(generator, 100)) all.push_back(operation.key);
@@ -194,7 +194,7 @@ TEST_CASE("a seed repeats its operations, another does not") {
 TEST_CASE("updates write one field or all, reads ask for one field or all") {
   const auto first = [](std::initializer_list<const char*> assignments) {
     const WorkloadSettings workload = settings(assignments);
-    WorkloadState state(workload);
+    KeySpace state(workload);
     RunGenerator generator(state, 0);
     return generate(generator, 1)[0];
   };
@@ -217,7 +217,7 @@ TEST_CASE("scan lengths fill their range") {
     const WorkloadSettings workload =
         settings({"recordcount=10", "readproportion=0", "updateproportion=0", "scanproportion=1",
                   "minscanlength=3", "maxscanlength=6", distribution});
-    WorkloadState state(workload);
+    KeySpace state(workload);
     RunGenerator generator(state, 0);
     std::map<uint64_t, int> seen;
     for (const Operation& operation : generate(generator, 4000)) ++seen[operation.scan_length];
@@ -230,7 +230,7 @@ TEST_CASE("scan lengths fill their range") {
 TEST_CASE("a load inserts each key number once, whatever the threads") {
   const WorkloadSettings workload = settings(
       {"recordcount=1000", "insertstart=100", "insertcount=320", "threadcount=2"}, Phase::kLoad);
-  WorkloadState state(workload);
+  KeySpace state(workload);
   LoadGenerator a(state, 0);
   LoadGenerator b(state, 1);
   std::vector<Operation> batch(16);
@@ -248,7 +248,7 @@ TEST_CASE("a load inserts each key number once, whatever the threads") {
 TEST_CASE("values of dataintegrity verify, altered ones do not") {
   const WorkloadSettings workload =
       settings({"recordcount=10", "dataintegrity=true", "fieldlength=40"}, Phase::kLoad);
-  WorkloadState state(workload);
+  KeySpace state(workload);
   LoadGenerator load(state, 0);
   std::vector<Operation> batch(1);
   Status status;

@@ -8,8 +8,8 @@ namespace {
 TEST_CASE("quantiles are within 0.4 % of the values recorded") {
   for (int64_t value = 1; value < int64_t{1} << 43; value = value * 5 / 4 + 1) {
     LatencyHistogram latency;
-    latency.record(value);
-    latency.record(int64_t{1} << 43);  // so that the maximum does not cut the estimate
+    latency.add(value);
+    latency.add(int64_t{1} << 43);  // so that the maximum does not cut the estimate
     CHECK(latency.quantile_ns(0.5) == doctest::Approx(static_cast<double>(value)).epsilon(0.004));
   }
 }
@@ -17,7 +17,7 @@ TEST_CASE("quantiles are within 0.4 % of the values recorded") {
 TEST_CASE("mean and maximum are exact, merging adds") {
   LatencyHistogram a;
   LatencyHistogram b;
-  for (int i = 1; i <= 100; ++i) (i % 2 == 0 ? a : b).record(i * 1000);
+  for (int i = 1; i <= 100; ++i) (i % 2 == 0 ? a : b).add(i * 1000);
   a.merge(b);
   CHECK(a.count() == 100);
   CHECK(a.mean_ns() == 50'500);
@@ -31,8 +31,8 @@ TEST_CASE("nothing recorded gives zeros; absurd values stay inside") {
   LatencyHistogram latency;
   CHECK(latency.quantile_ns(0.5) == 0);
   CHECK(latency.mean_ns() == 0);
-  latency.record(INT64_MAX);
-  latency.record(-1);
+  latency.add(INT64_MAX);
+  latency.add(-1);
   CHECK(latency.count() == 2);
   CHECK(latency.maximum_ns() == INT64_MAX);
 }

@@ -8,10 +8,10 @@ namespace {
 
 const Engine& leveldb() { return *find_engine("leveldb"); }
 
-Record incompressible(size_t bytes) {
+Row incompressible(size_t bytes) {
   std::string value(bytes, '\0');
   for (char& byte : value) byte = static_cast<char>(std::rand());
-  return make_record({{0, value}, {1, ""}, {2, ""}});
+  return make_row({{0, value}, {1, ""}, {2, ""}});
 }
 
 TEST_CASE("leveldb: flushes, compactions and their syncs are events; settling waits for the last") {
@@ -19,10 +19,9 @@ TEST_CASE("leveldb: flushes, compactions and their syncs are events; settling wa
   Place place{directory.path(), {}, {}};
   place.properties.set("leveldb.write_buffer_bytes", "65536");
   Opened opened = place.open(leveldb(), How::kCreate);
-  auto session = opened.session();
-  const Record record = incompressible(1000);
-  for (size_t i = 0; i < 4000; ++i)
-    REQUIRE(session->insert(key_of(i * 7919 % 4000), record).is_ok());
+  auto client = opened.client();
+  const Row row = incompressible(1000);
+  for (size_t i = 0; i < 4000; ++i) REQUIRE(client->insert(key_of(i * 7919 % 4000), row).is_ok());
   bool settled = false;
   CHECK_OK(opened.database->settle(3600, &settled));
   CHECK(settled);
@@ -50,14 +49,12 @@ TEST_CASE("leveldb: a writer held up by a flush is a stall, counted and timed") 
   Place place{directory.path(), {}, {}};
   place.properties.set("leveldb.write_buffer_bytes", "65536");
   Opened opened = place.open(leveldb(), How::kCreate);
-  auto session = opened.session();
-  const Record record =
-      incompressible(30000);  // a few records fill a buffer faster than it is flushed
-  for (size_t i = 0; i < 2000; ++i)
-    REQUIRE(session->insert(key_of(i * 7919 % 2000), record).is_ok());
+  auto client = opened.client();
+  const Row row = incompressible(30000);  // a few rows fill a buffer faster than it is flushed
+  for (size_t i = 0; i < 2000; ++i) REQUIRE(client->insert(key_of(i * 7919 % 2000), row).is_ok());
   const auto stalls = place.events.of(EventKind::kStall);
   CHECK(stalls.size() > 0);
-  CHECK(session->retries().stall >= stalls.size());
+  CHECK(client->retries().stall >= stalls.size());
   for (const SeenEvent& event : stalls) CHECK(event.end_board_ns >= event.start_board_ns);
 }
 

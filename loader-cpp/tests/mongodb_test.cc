@@ -29,8 +29,8 @@ TEST_CASE("mongodb: creating replaces, resuming keeps, another field count is a 
   CHECK(place.open(*mongodb(), How::kOpen).status.code() == StatusCode::kBadInput);
   {
     Opened opened = place.open(*mongodb(), How::kCreate);
-    auto session = opened.session();
-    for (size_t i = 0; i < 10; ++i) CHECK_OK(session->insert(key_of(i), record_of(i)));
+    auto client = opened.client();
+    for (size_t i = 0; i < 10; ++i) CHECK_OK(client->insert(key_of(i), row_of(i)));
   }
   CHECK(place.open(*mongodb(), How::kResume).count() == 10);
   CHECK(place.open(*mongodb(), How::kOpen).count() == 10);

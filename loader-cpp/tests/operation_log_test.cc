@@ -14,14 +14,14 @@
 namespace opjoule {
 namespace {
 
-struct Row {
+struct Entry {
   int thread;
   int kind;
   bool ok;
   int64_t start_ns;
   int64_t end_ns;
   uint64_t bytes;
-  bool operator==(const Row&) const = default;
+  bool operator==(const Entry&) const = default;
 };
 
 template <typename Int>
@@ -43,7 +43,7 @@ uint64_t take_varint(std::string_view& in) {
 }
 
 void decode_block(int thread, uint64_t base_ns, uint32_t records, std::string_view payload,
-                  std::vector<Row>& rows) {
+                  std::vector<Entry>& rows) {
   uint64_t sizes[8] = {};
   bool known[8] = {};
   int64_t at = static_cast<int64_t>(base_ns);
@@ -77,7 +77,7 @@ void check_header(std::string_view in, size_t bytes) {
         crc32(0, reinterpret_cast<const Bytef*>(header.data()), static_cast<uInt>(header.size())));
 }
 
-std::vector<Row> decode(std::string_view in) {
+std::vector<Entry> decode(std::string_view in) {
   check_header(in, 32);
   CHECK(in.substr(0, 8) == "OPJLOG1\n");
   in.remove_prefix(8);
@@ -86,7 +86,7 @@ std::vector<Row> decode(std::string_view in) {
   CHECK(take<uint64_t>(in) > 0);
   CHECK(take<uint32_t>(in) == 0);
   take<uint32_t>(in);
-  std::vector<Row> rows;
+  std::vector<Entry> rows;
   uint64_t next_sequence = 0;
   while (!in.empty()) {
     check_header(in, 40);
@@ -131,12 +131,12 @@ class LogFile {
 TEST_CASE("operations read back as they were added, over many blocks") {
   LogFile file;
   OperationLogWriter writer(file.log(), 3, 1000);
-  std::vector<Row> expected;
+  std::vector<Entry> expected;
   int64_t at = 1000;
   for (int i = 0; i < 100'000; ++i) {
     const int64_t start = at + (i % 7 == 0 ? i * 1000 : i % 200);
     at = start + (i % 11 == 0 ? int64_t{i} * i : i % 300);
-    const Row row{3, i % 6, i % 5 != 0, start, at, static_cast<uint64_t>(i % 97 == 0 ? i : 100)};
+    const Entry row{3, i % 6, i % 5 != 0, start, at, static_cast<uint64_t>(i % 97 == 0 ? i : 100)};
     writer.add(static_cast<OperationKind>(row.kind), row.ok, row.start_ns, row.end_ns, row.bytes);
     expected.push_back(row);
   }
@@ -182,10 +182,11 @@ TEST_CASE("threads write whole blocks beside one another") {
       CHECK(writer.flush().is_ok());
     });
   for (std::thread& thread : threads) thread.join();
-  const std::vector<Row> rows = decode(file.bytes());
+  const std::vector<Entry> rows = decode(file.bytes());
   CHECK(rows.size() == 200'000);
-  CHECK(std::all_of(rows.begin(), rows.end(),
-                    [](const Row& row) { return row.bytes == static_cast<uint64_t>(row.thread); }));
+  CHECK(std::all_of(rows.begin(), rows.end(), [](const Entry& row) {
+    return row.bytes == static_cast<uint64_t>(row.thread);
+  }));
 }
 
 TEST_CASE("a folder that is not there is named; a full device is told") {

@@ -10,19 +10,19 @@ namespace opjoule {
 namespace {
 
 // A database that is a set of key names.
-class SetSession : public Session {
+class SetClient : public Client {
  public:
-  Status read(std::string_view key, FieldChoice, Record& out) override {
+  Status read(std::string_view key, FieldChoice, Row& out) override {
     ++reads;
     if (broken) return {StatusCode::kIo, "the device is gone"};
     out.reset({}, {});
     return keys.contains(std::string(key)) ? Status::ok() : Status::not_found();
   }
-  Status insert(std::string_view key, const Record&) override {
+  Status insert(std::string_view key, const Row&) override {
     return keys.insert(std::string(key)).second ? Status::ok()
                                                 : Status{StatusCode::kExists, "there already"};
   }
-  Status update(std::string_view, const Record&, bool) override { return Status::ok(); }
+  Status update(std::string_view, const Row&, bool) override { return Status::ok(); }
   Status scan(std::string_view, uint64_t, FieldChoice, const Visitor&) override {
     return Status::ok();
   }
@@ -44,29 +44,29 @@ WorkloadSettings settings(std::initializer_list<const char*> assignments = {}) {
   return out;
 }
 
-void put(SetSession& session, const WorkloadSettings& workload, uint64_t begin, uint64_t end) {
+void put(SetClient& client, const WorkloadSettings& workload, uint64_t begin, uint64_t end) {
   std::string key;
   for (uint64_t number = begin; number < end; ++number) {
     format_key(number, workload.key_format, key);
-    session.keys.insert(key);
+    client.keys.insert(key);
   }
 }
 
 // Goes on from what is there; false if an insert met a key that is.
-bool resume(SetSession& session, const WorkloadSettings& workload) {
+bool resume(SetClient& client, const WorkloadSettings& workload) {
   ResumePoint point;
-  const Status status = find_resume_point(session, workload, session.keys.size(), &point);
+  const Status status = find_resume_point(client, workload, client.keys.size(), &point);
   REQUIRE_MESSAGE(status.is_ok(), status.message());
-  WorkloadState state(workload);
+  KeySpace state(workload);
   state.next_load_number = point.first_number;
   state.check_end = point.check_end;
-  LoadGenerator source(state, 0, &session);
+  LoadGenerator source(state, 0, &client);
   std::vector<Operation> batch(16);
   Status failure;
   bool all_new = true;
   while (const size_t count = source.next(batch, failure))
     for (size_t i = 0; i < count; ++i)
-      all_new = session.insert(batch[i].key, batch[i].values).is_ok() && all_new;
+      all_new = client.insert(batch[i].key, batch[i].values).is_ok() && all_new;
   CHECK(failure.is_ok());
   return all_new;
 }
@@ -85,64 +85,64 @@ TEST_CASE("a load resumes after what is there, whatever threads and kills left")
       {{0, 10'000}, {45'000, 50'000}},
   };
   for (const auto& ranges : left_overs) {
-    SetSession session;
-    for (const auto& [begin, end] : ranges) put(session, workload, begin, end);
-    CHECK(resume(session, workload));
-    CHECK(session.keys.size() == 50'000);
+    SetClient client;
+    for (const auto& [begin, end] : ranges) put(client, workload, begin, end);
+    CHECK(resume(client, workload));
+    CHECK(client.keys.size() == 50'000);
   }
 }
 
 TEST_CASE("resuming a long load looks at few keys") {
-  SetSession session;
+  SetClient client;
   const WorkloadSettings workload = settings();
-  put(session, workload, 0, 40'000);
-  resume(session, workload);
-  CHECK(session.reads < 20'000);
+  put(client, workload, 0, 40'000);
+  resume(client, workload);
+  CHECK(client.reads < 20'000);
 }
 
 TEST_CASE("a part of a load resumes beside other loaders' parts") {
   const WorkloadSettings workload = settings({"insertstart=10000", "insertcount=20000"});
-  SetSession session;
-  put(session, workload, 0, 15'000);
-  put(session, workload, 30'000, 50'000);
-  CHECK(resume(session, workload));
-  CHECK(session.keys.size() == 50'000);
+  SetClient client;
+  put(client, workload, 0, 15'000);
+  put(client, workload, 30'000, 50'000);
+  CHECK(resume(client, workload));
+  CHECK(client.keys.size() == 50'000);
 }
 
 TEST_CASE("another workload's keys are told, before a run and before a resumed load") {
-  SetSession session;
+  SetClient client;
   const WorkloadSettings ordered = settings({"insertorder=ordered"});
-  put(session, ordered, 0, 50'000);
+  put(client, ordered, 0, 50'000);
   ResumePoint point;
-  CHECK(find_resume_point(session, settings(), 50'000, &point).code() == StatusCode::kMismatch);
-  CHECK(check_loaded(session, settings()).code() == StatusCode::kMismatch);
-  CHECK(check_loaded(session, ordered).is_ok());
+  CHECK(find_resume_point(client, settings(), 50'000, &point).code() == StatusCode::kMismatch);
+  CHECK(check_loaded(client, settings()).code() == StatusCode::kMismatch);
+  CHECK(check_loaded(client, ordered).is_ok());
 }
 
 TEST_CASE(
     "a run's check tells a database of fewer records, and accepts one whose last record is gone") {
-  SetSession session;
-  put(session, settings(), 0, 40'000);
-  const Status status = check_loaded(session, settings());
+  SetClient client;
+  put(client, settings(), 0, 40'000);
+  const Status status = check_loaded(client, settings());
   CHECK(status.code() == StatusCode::kMismatch);
   CHECK(status.message().find("(number 49999): it was loaded with a smaller recordcount") !=
         std::string::npos);
-  put(session, settings(), 40'000, 49'990);
-  CHECK(check_loaded(session, settings()).is_ok());
+  put(client, settings(), 40'000, 49'990);
+  CHECK(check_loaded(client, settings()).is_ok());
 }
 
 TEST_CASE("a run's check accepts a database that earlier removals thinned out") {
-  SetSession session;
-  put(session, settings(), 30'000, 50'000);
-  CHECK(check_loaded(session, settings()).is_ok());
+  SetClient client;
+  put(client, settings(), 30'000, 50'000);
+  CHECK(check_loaded(client, settings()).is_ok());
 }
 
 TEST_CASE("a failing device is told as such") {
-  SetSession session;
-  session.broken = true;
+  SetClient client;
+  client.broken = true;
   ResumePoint point;
-  CHECK(check_loaded(session, settings()).code() == StatusCode::kIo);
-  CHECK(find_resume_point(session, settings(), 1, &point).code() == StatusCode::kIo);
+  CHECK(check_loaded(client, settings()).code() == StatusCode::kIo);
+  CHECK(find_resume_point(client, settings(), 1, &point).code() == StatusCode::kIo);
 }
 
 }  // namespace

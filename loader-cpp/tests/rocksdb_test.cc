@@ -13,12 +13,11 @@ TEST_CASE("rocksdb: flushes, compactions and syncs are events; settling waits fo
   Place place{directory.path(), {}, {}};
   place.properties.set("rocksdb.write_buffer_bytes", "65536");
   Opened opened = place.open(rocksdb_by_name(), How::kCreate);
-  auto session = opened.session();
+  auto client = opened.client();
   std::string value(1000, '\0');
   for (char& byte : value) byte = static_cast<char>(std::rand());
-  const Record record = make_record({{0, value}, {1, ""}, {2, ""}});
-  for (size_t i = 0; i < 4000; ++i)
-    REQUIRE(session->insert(key_of(i * 7919 % 4000), record).is_ok());
+  const Row row = make_row({{0, value}, {1, ""}, {2, ""}});
+  for (size_t i = 0; i < 4000; ++i) REQUIRE(client->insert(key_of(i * 7919 % 4000), row).is_ok());
   bool settled = false;
   CHECK_OK(opened.database->settle(3600, &settled));
   CHECK(settled);

@@ -34,14 +34,14 @@ TEST_CASE("sqlite: a field without a column is refused, also once all fields hav
   TemporaryDirectory directory;
   Place place{directory.path(), {}, {}};
   Opened opened = place.open(sqlite(), How::kCreate);
-  auto session = opened.session();
-  CHECK_OK(session->insert(key_of(1), record_of(1)));
-  const auto columns = static_cast<uint16_t>(record_of(1).field_count());
-  Record found;
+  auto client = opened.client();
+  CHECK_OK(client->insert(key_of(1), row_of(1)));
+  const auto columns = static_cast<uint16_t>(row_of(1).field_count());
+  Row found;
   for (int twice = 0; twice < 2; ++twice) {
-    CHECK_OK(session->read(key_of(1), {}, found));
-    CHECK_OK(session->read(key_of(1), {false, static_cast<uint16_t>(columns - 1)}, found));
-    CHECK(session->read(key_of(1), {false, columns}, found).code() == StatusCode::kBadInput);
+    CHECK_OK(client->read(key_of(1), {}, found));
+    CHECK_OK(client->read(key_of(1), {false, static_cast<uint16_t>(columns - 1)}, found));
+    CHECK(client->read(key_of(1), {false, columns}, found).code() == StatusCode::kBadInput);
   }
 }
 
@@ -51,8 +51,8 @@ TEST_CASE(
   Place place{directory.path(), {}, {}};
   place.properties.set("sqlite.journal_mode", "wal");
   Opened opened = place.open(sqlite(), How::kCreate);
-  auto session = opened.session();
-  for (size_t i = 0; i < 3000; ++i) REQUIRE(session->insert(key_of(i), record_of(i)).is_ok());
+  auto client = opened.client();
+  for (size_t i = 0; i < 3000; ++i) REQUIRE(client->insert(key_of(i), row_of(i)).is_ok());
   CHECK(opened.database->settings().at("sqlite.journal_mode") == "wal");
   const size_t automatic = place.events.of(EventKind::kCheckpoint).size();
   CHECK(automatic >= 1);
@@ -69,10 +69,10 @@ TEST_CASE("sqlite: a batch is committed at its size, the rest by flush") {
   Place place{directory.path(), {}, {}};
   place.properties.set("sqlite.batch", "10");
   Opened opened = place.open(sqlite(), How::kCreate);
-  auto session = opened.session();
-  for (size_t i = 0; i < 25; ++i) REQUIRE(session->insert(key_of(i), record_of(i)).is_ok());
+  auto client = opened.client();
+  for (size_t i = 0; i < 25; ++i) REQUIRE(client->insert(key_of(i), row_of(i)).is_ok());
   CHECK(opened.count() == 20);
-  CHECK_OK(session->flush());
+  CHECK_OK(client->flush());
   CHECK(opened.count() == 25);
 }
 
@@ -86,14 +86,14 @@ TEST_CASE(
     place.properties.set("sqlite.busy_timeout_ms", limit_ms);
     place.properties.set("sqlite.batch", "10");
     Opened opened = place.open(sqlite(), How::kCreate);
-    auto holder = opened.session();
-    auto waiter = opened.session();
-    CHECK_OK(holder->insert(key_of(1), record_of(1)));  // its transaction stays open
-    CHECK(waiter->insert(key_of(2), record_of(2)).code() == StatusCode::kBusy);
+    auto holder = opened.client();
+    auto waiter = opened.client();
+    CHECK_OK(holder->insert(key_of(1), row_of(1)));  // its transaction stays open
+    CHECK(waiter->insert(key_of(2), row_of(2)).code() == StatusCode::kBusy);
     waits = waiter->retries().busy;
     CHECK(waiter->retries().timeout == 1);
     CHECK_OK(holder->flush());
-    CHECK_OK(waiter->insert(key_of(2), record_of(2)));
+    CHECK_OK(waiter->insert(key_of(2), row_of(2)));
     CHECK_OK(waiter->flush());
     CHECK(opened.count() == 2);
     if (waits > 3) break;
@@ -105,7 +105,7 @@ TEST_CASE("sqlite: the table is the one of YCSB's JDBC binding, values are blobs
   TemporaryDirectory directory;
   Place place{directory.path(), {}, {}};
   Opened opened = place.open(sqlite(), How::kCreate);
-  CHECK_OK(opened.session()->insert("user1", record_of(1)));
+  CHECK_OK(opened.client()->insert("user1", row_of(1)));
   sqlite3* raw = nullptr;
   REQUIRE(sqlite3_open((place.path + "/usertable.sqlite").c_str(), &raw) == SQLITE_OK);
   std::string found;

@@ -91,7 +91,7 @@ TEST_CASE("every operation a workload makes reads back from its trace") {
       settings({"readproportion=0.2", "updateproportion=0.2", "insertproportion=0.2",
                 "scanproportion=0.2", "removeproportion=0.2", "readallfields=false",
                 "fieldlengthdistribution=uniform", "minfieldlength=0", "fieldlength=40"});
-  WorkloadState state(workload);
+  KeySpace state(workload);
   RunGenerator generator(state, 0);
   std::vector<Operation> written;
   std::vector<Operation> batch(16);

@@ -9,15 +9,15 @@ namespace opjoule {
 namespace {
 
 // Answers as it is told to, and counts.
-class FakeSession : public Session {
+class FakeClient : public Client {
  public:
-  Status read(std::string_view, FieldChoice, Record& out) override {
+  Status read(std::string_view, FieldChoice, Row& out) override {
     ++reads;
     if (!answer.is_ok()) return answer;
     out.reset(std::array<uint16_t, 1>{0}, std::array<uint32_t, 1>{50});
     return Status::ok();
   }
-  Status insert(std::string_view, const Record&) override {
+  Status insert(std::string_view, const Row&) override {
     ++inserts;
     if (failing_inserts > 0) {
       --failing_inserts;
@@ -25,15 +25,15 @@ class FakeSession : public Session {
     }
     return answer;
   }
-  Status update(std::string_view, const Record&, bool blind) override {
+  Status update(std::string_view, const Row&, bool blind) override {
     ++updates;
     blind_updates += blind ? 1 : 0;
     return answer;
   }
   Status scan(std::string_view, uint64_t limit, FieldChoice, const Visitor& visit) override {
-    Record record;
-    record.reset(std::array<uint16_t, 1>{0}, std::array<uint32_t, 1>{50});
-    for (uint64_t i = 0; i < limit; ++i) visit("key", record);
+    Row row;
+    row.reset(std::array<uint16_t, 1>{0}, std::array<uint32_t, 1>{50});
+    for (uint64_t i = 0; i < limit; ++i) visit("key", row);
     return answer;
   }
   Status remove(std::string_view) override { return answer; }
@@ -60,7 +60,7 @@ class Bench {
     for (const char* assignment : assignments) REQUIRE(properties.set(assignment).is_ok());
     const Status status = WorkloadSettings::from(properties, phase, 0, &settings_);
     REQUIRE_MESSAGE(status.is_ok(), status.message());
-    state_ = std::make_unique<WorkloadState>(settings_);
+    state_ = std::make_unique<KeySpace>(settings_);
     if (phase == Phase::kLoad)
       source_ = std::make_unique<LoadGenerator>(*state_, 0);
     else
@@ -73,7 +73,7 @@ class Bench {
     task.phase = phase_;
     task.budget = budget;
     task.source = source_.get();
-    task.session = &session;
+    task.client = &client;
     task.progress = &progress;
     task.stop = &stop;
     task.start_board_ns = board_ns();
@@ -85,7 +85,7 @@ class Bench {
     return worker.results();
   }
 
-  FakeSession session;
+  FakeClient client;
   Progress progress;
   std::atomic<bool> stop{false};
   double duration_s = 0;
@@ -93,7 +93,7 @@ class Bench {
  private:
   Phase phase_;
   WorkloadSettings settings_;
-  std::unique_ptr<WorkloadState> state_;
+  std::unique_ptr<KeySpace> state_;
   std::unique_ptr<OperationSource> source_;
 };
 
@@ -124,20 +124,20 @@ class LateStream : public OperationSource {
 TEST_CASE("a stream's phase ends with its last operation, not with the stream") {
   WorkloadSettings settings;
   LateStream stream;
-  FakeSession session;
+  FakeClient client;
   Progress progress;
   std::atomic<bool> stop{false};
   WorkerTask task;
   task.settings = &settings;
   task.budget = UINT64_MAX;
   task.source = &stream;
-  task.session = &session;
+  task.client = &client;
   task.progress = &progress;
   task.stop = &stop;
   task.start_board_ns = board_ns();
   Worker worker(task);
   worker.run();
-  CHECK(session.reads == 3);
+  CHECK(client.reads == 3);
   CHECK(worker.end_board_ns() > task.start_board_ns);
   CHECK(worker.end_board_ns() <= stream.asked_board_ns);
 }
@@ -145,8 +145,8 @@ TEST_CASE("a stream's phase ends with its last operation, not with the stream") 
 TEST_CASE("a worker does its budget, counts it and flushes") {
   Bench bench({"readproportion=1", "updateproportion=0"}, Phase::kRun);
   const PhaseResults results = bench.run(1000);
-  CHECK(bench.session.reads == 1000);
-  CHECK(bench.session.flushes == 1);
+  CHECK(bench.client.reads == 1000);
+  CHECK(bench.client.flushes == 1);
   CHECK(bench.progress.operations == 1000);
   CHECK(of(results, OperationKind::kRead).succeeded == 1000);
   CHECK(of(results, OperationKind::kRead).bytes == 50'000);
@@ -161,8 +161,8 @@ TEST_CASE("an update reads its record first, but for a blind one of all fields")
       Bench bench({"readproportion=0", "updateproportion=0", "fieldcount=1", updates, kind},
                   Phase::kRun);
       bench.run(10);
-      CHECK(bench.session.updates == 10);
-      CHECK(bench.session.blind_updates == blind);
+      CHECK(bench.client.updates == 10);
+      CHECK(bench.client.blind_updates == blind);
     }
   }
 }
@@ -171,14 +171,14 @@ TEST_CASE("a read-modify-write reads, then updates, and moves the bytes of both"
   Bench bench({"readproportion=0", "updateproportion=0", "readmodifywriteproportion=1"},
               Phase::kRun);
   const PhaseResults results = bench.run(100);
-  CHECK(bench.session.reads == 100);
-  CHECK(bench.session.updates == 100);
+  CHECK(bench.client.reads == 100);
+  CHECK(bench.client.updates == 100);
   CHECK(of(results, OperationKind::kReadModifyWrite).bytes == 100 * 150);
 }
 
 TEST_CASE("missing keys are errors unless removals make them normal") {
   Bench bench({"readproportion=1", "updateproportion=0"}, Phase::kRun);
-  bench.session.answer = Status::not_found();
+  bench.client.answer = Status::not_found();
   const PhaseResults results = bench.run(100);
   CHECK(results.errors(false) == 100);
   CHECK(results.errors(true) == 0);
@@ -188,33 +188,33 @@ TEST_CASE("missing keys are errors unless removals make them normal") {
 
 TEST_CASE("a full disk ends the phase, a busy engine does not") {
   Bench full({"readproportion=0", "updateproportion=1"}, Phase::kRun);
-  full.session.answer = {StatusCode::kNoSpace, "no space left"};
+  full.client.answer = {StatusCode::kNoSpace, "no space left"};
   CHECK(full.run(1000).errors(false) < 20);
   CHECK(full.stop);
   Bench busy({"readproportion=0", "updateproportion=1"}, Phase::kRun);
-  busy.session.answer = {StatusCode::kBusy, "locked"};
+  busy.client.answer = {StatusCode::kBusy, "locked"};
   CHECK(busy.run(1000).errors(false) == 1000);
 }
 
 TEST_CASE("a load ends at a failed insert, unless it is to keep going") {
   Bench ends({}, Phase::kLoad);
-  ends.session.failing_inserts = 1;
+  ends.client.failing_inserts = 1;
   CHECK(ends.run(1000).errors(false) == 1);
-  CHECK(ends.session.inserts < 20);
+  CHECK(ends.client.inserts < 20);
   Bench goes_on({"core_workload_insertion_keep_going_on_error=true"}, Phase::kLoad);
-  goes_on.session.failing_inserts = 1;
+  goes_on.client.failing_inserts = 1;
   CHECK(goes_on.run(1000).errors(false) == 1);
-  CHECK(goes_on.session.inserts == 1000);
+  CHECK(goes_on.client.inserts == 1000);
 }
 
 TEST_CASE("a failed insert is tried again as often as the limit says") {
   Bench bench({"core_workload_insertion_retry_limit=3", "core_workload_insertion_retry_interval=0"},
               Phase::kLoad);
-  bench.session.failing_inserts = 3;
+  bench.client.failing_inserts = 3;
   const PhaseResults results = bench.run(100);
   CHECK(results.errors(false) == 0);
   CHECK(results.insert_retries == 3);
-  CHECK(bench.session.inserts == 103);
+  CHECK(bench.client.inserts == 103);
 }
 
 TEST_CASE("a target rate is kept, and latency counts from the intended start too") {
@@ -237,7 +237,7 @@ TEST_CASE("a stop before the start does nothing but flush") {
   Bench bench({}, Phase::kRun);
   bench.stop = true;
   CHECK(bench.run(1000).operations() == 0);
-  CHECK(bench.session.flushes == 1);
+  CHECK(bench.client.flushes == 1);
 }
 
 }  // namespace

@@ -90,8 +90,9 @@ Status FieldLengths::load_histogram(const std::string& path) {
   return Status::ok();
 }
 
-// As YCSB's HistogramGenerator draws: bucket i gives (i + 1) blocks, a draw on a bucket's upper
-// bound still belongs to it, and the last bucket gives one block less than its number says.
+// Draws as YCSB's HistogramGenerator does: bucket i gives (i + 1) blocks, a draw on the upper bound
+// of a bucket still belongs to it, and the last bucket gives one block fewer than its number
+// implies.
 uint32_t FieldLengths::draw_histogram(Random& random) const {
   int64_t number = static_cast<int64_t>(random.below(static_cast<uint64_t>(total_count_)));
   size_t bucket = 0;

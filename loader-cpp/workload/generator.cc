@@ -4,19 +4,19 @@
 
 namespace opjoule {
 
-RunGenerator::RunGenerator(WorkloadState& state, uint32_t thread)
-    : state_(state),
-      settings_(state.settings),
+RunGenerator::RunGenerator(KeySpace& space, uint32_t thread)
+    : space_(space),
+      settings_(space.settings),
       thread_(thread),
-      random_(state.settings.seed, thread),
-      keys_(state, random_),
-      values_(state.settings, thread, random_) {
+      random_(space.settings.seed, thread),
+      keys_(space, random_),
+      values_(space.settings, thread, random_) {
   double sum = 0;
   for (const double share : settings_.proportion) sum += share;
   double bound = 0;
   for (int kind = 0; kind < kOperationKinds; ++kind)
     kind_bounds_[kind] = (bound += settings_.proportion[kind] / sum);
-  // Rounding must not leave a draw without an operation, nor give it to a kind nobody asked for.
+  // After rounding every draw must still give an operation, and none of a kind whose share is 0.
   for (int kind = kOperationKinds - 1; kind >= 0; --kind) {
     kind_bounds_[kind] = 2;
     if (settings_.proportion[kind] > 0) break;
@@ -47,7 +47,7 @@ inline void RunGenerator::prepare(Operation& operation) {
       operation.fields = draw_fields();
       [[fallthrough]];
     case OperationKind::kUpdate:
-      operation.whole = settings_.updates_whole_records();
+      operation.whole = settings_.updates_whole_rows();
       if (operation.whole)
         values_.whole(operation.key, operation.values);
       else
@@ -69,16 +69,16 @@ inline void RunGenerator::prepare(Operation& operation) {
 }
 
 size_t RunGenerator::next(std::span<Operation> out, Status&) {
-  const uint64_t last = state_.inserts.acknowledged_end() - 1;
+  const uint64_t last = space_.inserts.acknowledged_end() - 1;
   if (numbers_.size() < out.size()) numbers_.resize(out.size());
-  // Kinds and key numbers first, then keys and values: each loop's steps do not wait for one
-  // another.
+  // Kinds and key numbers first, then keys and values: the steps of each loop are independent of
+  // one another.
   size_t count = 0;
   while (count < out.size()) {
     const OperationKind kind = draw_kind();
     out[count].kind = kind;
     if (kind == OperationKind::kInsert) {
-      numbers_[count++] = state_.inserts.take(thread_);
+      numbers_[count++] = space_.inserts.take(thread_);
       break;
     }
     numbers_[count++] = keys_.draw(last);
@@ -89,25 +89,25 @@ size_t RunGenerator::next(std::span<Operation> out, Status&) {
 }
 
 void RunGenerator::done(const Operation& operation) {
-  if (operation.kind == OperationKind::kInsert) state_.inserts.acknowledge(thread_);
+  if (operation.kind == OperationKind::kInsert) space_.inserts.acknowledge(thread_);
 }
 
-LoadGenerator::LoadGenerator(WorkloadState& state, uint32_t thread, Session* session)
-    : state_(state),
-      session_(session),
-      random_(state.settings.seed, thread),
-      values_(state.settings, thread, random_) {}
+LoadGenerator::LoadGenerator(KeySpace& space, uint32_t thread, Client* client)
+    : space_(space),
+      client_(client),
+      random_(space.settings.seed, thread),
+      values_(space.settings, thread, random_) {}
 
 size_t LoadGenerator::next(std::span<Operation> out, Status& status) {
   while (true) {
-    const uint64_t first = state_.next_load_number.fetch_add(out.size(), std::memory_order_relaxed);
-    if (first >= state_.load_end) return 0;
-    const uint64_t end = std::min(first + out.size(), state_.load_end);
+    const uint64_t first = space_.next_load_number.fetch_add(out.size(), std::memory_order_relaxed);
+    if (first >= space_.load_end) return 0;
+    const uint64_t end = std::min(first + out.size(), space_.load_end);
     size_t count = 0;
     for (uint64_t number = first; number < end; ++number) {
       Operation& operation = out[count];
-      format_key(number, state_.settings.key_format, operation.key);
-      if (number < state_.check_end && is_there(operation.key, status)) continue;
+      format_key(number, space_.settings.key_format, operation.key);
+      if (number < space_.check_end && is_there(operation.key, status)) continue;
       if (!status.is_ok()) return 0;
       operation.kind = OperationKind::kInsert;
       ++count;
@@ -118,8 +118,8 @@ size_t LoadGenerator::next(std::span<Operation> out, Status& status) {
 }
 
 bool LoadGenerator::is_there(const std::string& key, Status& status) {
-  const Status read = session_->read(key, {}, found_);
-  // A record that cannot be read whole (cut off by a power failure) is written again.
+  const Status read = client_->read(key, {}, found_);
+  // A row that cannot be read whole (cut off by a power failure) is written again.
   const bool missing = read.is_not_found() || read.code() == StatusCode::kCorrupt;
   if (!read.is_ok() && !missing) status = read;
   return read.is_ok();

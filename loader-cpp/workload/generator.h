@@ -1,6 +1,6 @@
 // YCSB's CoreWorkload: the operations of the run phase and the inserts of the load phase.
 //
-// Thread safety: WorkloadState is shared; each thread has its own generator.
+// Thread safety: KeySpace is shared; each thread has its own generator.
 #pragma once
 
 #include <atomic>
@@ -18,10 +18,10 @@
 namespace opjoule {
 
 // What the threads of one phase share. The settings outlive it.
-struct WorkloadState {
-  explicit WorkloadState(const WorkloadSettings& workload_settings)
+struct KeySpace {
+  explicit KeySpace(const WorkloadSettings& workload_settings)
       : settings(workload_settings),
-        inserts(workload_settings.record_count, workload_settings.threads),
+        inserts(workload_settings.row_count, workload_settings.threads),
         next_load_number(workload_settings.insert_start),
         load_end(workload_settings.insert_start + workload_settings.insert_count) {}
 
@@ -37,7 +37,7 @@ struct WorkloadState {
 // and nextKeynum.
 class KeyChooser {
  public:
-  KeyChooser(WorkloadState& state, Random& random);
+  KeyChooser(KeySpace& space, Random& random);
   // A key number that is at most `last`, the last acknowledged one.
   uint64_t draw(uint64_t last);
 
@@ -46,7 +46,7 @@ class KeyChooser {
   uint64_t draw_latest(uint64_t last);
   uint64_t draw_exponential(uint64_t last);
 
-  WorkloadState& state_;
+  KeySpace& space_;
   Random& random_;
   RequestDistribution distribution_;
   uint64_t start_;
@@ -60,17 +60,17 @@ class KeyChooser {
   double exponential_mean_ = 0;
 };
 
-// Fills the values of records and of updates.
+// Fills the values of rows and of updates.
 class ValueMaker {
  public:
   ValueMaker(const WorkloadSettings& settings, uint32_t thread, Random& random);
-  // All fields of the record `key`.
-  void whole(const std::string& key, Record& out);
+  // All fields of the row `key`.
+  void whole(const std::string& key, Row& out);
   // One field, drawn uniformly.
-  void single(const std::string& key, Record& out);
+  void single(const std::string& key, Row& out);
 
  private:
-  void fill(const std::string& key, Record& out);
+  void fill(const std::string& key, Row& out);
 
   const WorkloadSettings& settings_;
   Random& random_;
@@ -83,7 +83,7 @@ class ValueMaker {
 // The run phase.
 class RunGenerator : public OperationSource {
  public:
-  RunGenerator(WorkloadState& state, uint32_t thread);
+  RunGenerator(KeySpace& space, uint32_t thread);
   size_t next(std::span<Operation> out, Status& status) override;
   void done(const Operation& operation) override;
 
@@ -92,7 +92,7 @@ class RunGenerator : public OperationSource {
   [[gnu::always_inline]] FieldChoice draw_fields();
   [[gnu::always_inline]] void prepare(Operation& operation);
 
-  WorkloadState& state_;
+  KeySpace& space_;
   const WorkloadSettings& settings_;
   uint32_t thread_;
   Random random_;
@@ -103,26 +103,26 @@ class RunGenerator : public OperationSource {
   std::vector<uint64_t> numbers_;
 };
 
-// The load phase: inserts of consecutive key numbers, handed out to the threads in short runs.
+// The load phase: inserts of consecutive key numbers, handed out to the threads in short sequences.
 class LoadGenerator : public OperationSource {
  public:
-  // session: where a resumed load looks for keys; the thread's own.
-  LoadGenerator(WorkloadState& state, uint32_t thread, Session* session = nullptr);
+  // client: the thread's own, with which a resumed load looks for keys.
+  LoadGenerator(KeySpace& space, uint32_t thread, Client* client = nullptr);
   size_t next(std::span<Operation> out, Status& status) override;
 
  private:
   bool is_there(const std::string& key, Status& status);
 
-  WorkloadState& state_;
-  Session* session_;
+  KeySpace& space_;
+  Client* client_;
   Random random_;
   ValueMaker values_;
-  Record found_;
+  Row found_;
 };
 
 // kCorrupt, naming the key and field, where `found` is not what dataintegrity=true wrote under
 // `key`.
 Status verify_values(const WorkloadSettings& settings, const std::string& key, FieldChoice fields,
-                     const Record& found);
+                     const Row& found);
 
 }  // namespace opjoule

@@ -1,8 +1,8 @@
 // The key numbers of a run's inserts: handed out once each, and visible to reads once acknowledged.
 //
-// Wait-free and of constant memory: each thread shows a lower bound of the key number it is
-// inserting; every number below all bounds and below the next one is acknowledged. YCSB's
-// AcknowledgedCounterGenerator means the same by a window of 2^20 flags behind a lock, and fails
+// Wait-free and of constant memory: each thread publishes a lower bound of the key number that it
+// is inserting; every number below all bounds and below the next one is acknowledged. YCSB's
+// AcknowledgedCounterGenerator does the same with a window of 2^20 flags behind a lock, and fails
 // when it overflows. Thread safety: any thread, each with its own thread number.
 #pragma once
 
@@ -20,7 +20,7 @@ class InsertCounter {
 
   // The next key number for this thread, which has none in flight.
   uint64_t take(uint32_t thread) {
-    // The bound is shown before the number is taken, so that nobody can miss both.
+    // The bound is published before the number is taken, so that no reader can miss both.
     in_flight_[thread].bound.store(next_.load());
     return next_.fetch_add(1);
   }

@@ -46,8 +46,8 @@ constexpr auto kPowers = [] {
   return powers;
 }();
 
-// Decimal digits of `value`: log10(2) is 1233 / 4096 nearly enough for 64 bits, one comparison
-// mends the rest.
+// Decimal digits of `value`: log10(2) is close enough to 1233 / 4096 for 64 bits; one comparison
+// corrects the rest.
 size_t count_digits(uint64_t value) {
   const size_t guess = static_cast<size_t>(std::bit_width(value | 1)) * 1233 >> 12;
   return guess + (value >= kPowers[guess] ? 1 : 0);

@@ -7,8 +7,8 @@
 namespace opjoule {
 namespace {
 
-// A step near the golden section of n that has no divisor in common with it: rank * step mod n
-// visits every key once and spreads the hot ones evenly.
+// A step near the golden section of n with no common divisor: rank * step mod n visits every key
+// once and spreads the hot ones evenly.
 uint64_t coprime_step(uint64_t n) {
   uint64_t step = static_cast<uint64_t>(static_cast<double>(n) * 0.6180339887498949) | 1;
   while (std::gcd(step, n) != 1) ++step;
@@ -17,13 +17,13 @@ uint64_t coprime_step(uint64_t n) {
 
 }  // namespace
 
-KeyChooser::KeyChooser(WorkloadState& state, Random& random)
-    : state_(state),
+KeyChooser::KeyChooser(KeySpace& space, Random& random)
+    : space_(space),
       random_(random),
-      distribution_(state.settings.distribution),
-      start_(state.settings.insert_start),
-      count_(state.settings.insert_count) {
-  const WorkloadSettings& settings = state.settings;
+      distribution_(space.settings.distribution),
+      start_(space.settings.insert_start),
+      count_(space.settings.insert_count) {
+  const WorkloadSettings& settings = space.settings;
   const double insert_share = settings.proportion[static_cast<int>(OperationKind::kInsert)];
   const uint64_t new_keys = static_cast<uint64_t>(static_cast<double>(settings.operation_count) *
                                                   insert_share * 2);  // 2 is YCSB's margin
@@ -33,14 +33,14 @@ KeyChooser::KeyChooser(WorkloadState& state, Random& random)
     true_zipfian_.emplace(modulus_, settings.zipfian_theta);
     scatter_ = coprime_step(modulus_);
   }
-  if (distribution_ == RequestDistribution::kLatest) latest_.emplace(settings.record_count - 1);
+  if (distribution_ == RequestDistribution::kLatest) latest_.emplace(settings.row_count - 1);
   hot_ = static_cast<uint64_t>(static_cast<double>(count_) * settings.hotspot_data_fraction);
-  exponential_mean_ = static_cast<double>(settings.record_count) * settings.exponential_fraction /
+  exponential_mean_ = static_cast<double>(settings.row_count) * settings.exponential_fraction /
                       -std::log(1 - settings.exponential_percentile / 100);
 }
 
 uint64_t KeyChooser::draw_hotspot() {
-  if (random_.unit() < state_.settings.hotspot_operation_fraction)
+  if (random_.unit() < space_.settings.hotspot_operation_fraction)
     return start_ + random_.below(hot_);
   return start_ + hot_ + random_.below(count_ - hot_);
 }
@@ -78,7 +78,7 @@ uint64_t KeyChooser::draw(uint64_t last) {
       case RequestDistribution::kExponential:
         return draw_exponential(last);
       case RequestDistribution::kSequential:
-        number = start_ + state_.sequential.fetch_add(1, std::memory_order_relaxed) % count_;
+        number = start_ + space_.sequential.fetch_add(1, std::memory_order_relaxed) % count_;
         break;
     }
     if (number <= last) return number;  // else it is not inserted yet: YCSB draws again

@@ -1,8 +1,8 @@
 // Latencies in constant memory: a histogram whose buckets grow with the value, 128 to each power of
-// two, so that a percentile is within 0.4 % of the true one. (The idea of HdrHistogram, which
-// Debian has only for Java.)
+// two, so that a percentile is within 0.4 % of the true one. (As in HdrHistogram, which Debian has
+// only for Java.)
 //
-// Thread safety: none; each thread records into its own, merged afterwards.
+// Thread safety: none; each thread fills its own, merged afterwards.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class LatencyHistogram {
   LatencyHistogram& operator=(const LatencyHistogram& other);
   ~LatencyHistogram() = default;
 
-  void record(int64_t latency_ns) {
+  void add(int64_t latency_ns) {
     if (counts_ == nullptr) [[unlikely]]
       make_counts();
     const uint64_t value = latency_ns > 0 ? static_cast<uint64_t>(latency_ns) : 0;

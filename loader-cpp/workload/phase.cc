@@ -49,16 +49,16 @@ void PhaseRunner::work(uint32_t thread, PhaseOutcome& outcome,
   task.progress = &progress_[thread];
   task.stop = &stop_flag();
   Status status;
-  const std::unique_ptr<Session> session = request_.database->session(status);
-  const std::unique_ptr<OperationSource> source = request_.source(thread, session.get());
+  const std::unique_ptr<Client> client = request_.database->client(status);
+  const std::unique_ptr<OperationSource> source = request_.source(thread, client.get());
   const int64_t start_board_ns = begin();
   outcome.end_board_ns = start_board_ns;
-  if (session == nullptr) {
+  if (client == nullptr) {
     outcome.results.fatal = status;
     stop_flag().store(true);
     return;
   }
-  task.session = session.get();
+  task.client = client.get();
   task.source = source.get();
   task.start_board_ns = start_board_ns;
   if (request_.settings->max_execution_s > 0)
@@ -76,8 +76,8 @@ void PhaseRunner::work(uint32_t thread, PhaseOutcome& outcome,
   outcome.out_of_time = worker.out_of_time();
 }
 
-// Without a second thread the process stays single-threaded, if nothing else has started one: the C
-// library then takes no locks, and does not ask at each system call whether its thread is to end.
+// A phase with one thread starts no other, so that the process can stay single-threaded: the C
+// library then takes no locks, and does not check at each system call whether the thread is to end.
 PhaseOutcome PhaseRunner::run_alone() {
   PhaseOutcome outcome;
   work(0, outcome, [this, &outcome] {

@@ -1,4 +1,4 @@
-// A load or run phase: its threads, from their start together to their last end.
+// A load or run phase: its threads, which start together, until the last one has ended.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct PhaseRequest {
   Database* database = nullptr;
   OperationLog* log = nullptr;  // may be null
   uint64_t operations = 0;      // all threads together; 0: no limit
-  // Makes the source of one thread; called on that thread, with its session.
-  std::function<std::unique_ptr<OperationSource>(uint32_t thread, Session* session)> source;
-  // Called once, with every thread ready, at the start; gives the start's board_ns.
+  // Makes the source of one thread; called on that thread, with its client.
+  std::function<std::unique_ptr<OperationSource>(uint32_t thread, Client* client)> source;
+  // Called once, at the start, when every thread is ready; gives the start's board_ns.
   std::function<int64_t()> on_start;
-  // Called right after the start; where there are several threads, while they work.
+  // Called right after the start; with several threads, while they work.
   std::function<void(int64_t start_board_ns)> on_started;
 };
 
 struct PhaseOutcome {
   PhaseResults results;
   int64_t start_board_ns = 0;
-  int64_t end_board_ns = 0;  // the last session's flush included
+  int64_t end_board_ns = 0;  // the last client's flush included
   bool out_of_time = false;  // maxexecutiontime ended it, before its operations did
 };
 

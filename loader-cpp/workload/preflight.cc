@@ -7,20 +7,20 @@
 namespace opjoule {
 namespace {
 
-// Keys around the end of an interrupted load that are looked for one by one: more than all threads'
-// unfinished batches.
+// Number of keys around the end of an interrupted load that are looked for one by one: more than
+// the unfinished batches of all threads hold.
 constexpr uint64_t kWindow = 4096;
-// Of a loaded database's last records at least one is there.
+// Number of a database's last rows of which at least one must be there.
 constexpr uint64_t kLastKeys = 16;
 
 class KeyProbe {
  public:
-  KeyProbe(Session& session, const KeyFormat& format) : session_(session), format_(format) {}
+  KeyProbe(Client& client, const KeyFormat& format) : client_(client), format_(format) {}
 
-  // Whether the key is there; a failure other than a missing key is kept in status().
+  // Whether the key is there; failures other than a missing key are kept in status().
   bool has(uint64_t number) {
     format_key(number, format_, key_);
-    Status status = session_.read(key_, {}, found_);
+    Status status = client_.read(key_, {}, found_);
     if (status.is_ok()) return true;
     if (!status.is_not_found() && status_.is_ok()) status_ = std::move(status);
     return false;
@@ -29,10 +29,10 @@ class KeyProbe {
   [[nodiscard]] const std::string& key() const { return key_; }
 
  private:
-  Session& session_;
+  Client& client_;
   const KeyFormat& format_;
   std::string key_;
-  Record found_;
+  Row found_;
   Status status_;
 };
 
@@ -43,7 +43,7 @@ Status other_workload(const std::string& key) {
               "insertstart; load it with this workload"};
 }
 
-Status fewer_records(uint64_t number) {
+Status fewer_rows(uint64_t number) {
   return {StatusCode::kMismatch,
           "the database does not hold the last of this workload's records (number " +
               std::to_string(number) +
@@ -54,25 +54,25 @@ Status fewer_records(uint64_t number) {
 
 }  // namespace
 
-Status check_loaded(Session& session, const WorkloadSettings& settings) {
-  KeyProbe probe(session, settings.key_format);
+Status check_loaded(Client& client, const WorkloadSettings& settings) {
+  KeyProbe probe(client, settings.key_format);
   const uint64_t start = settings.insert_start;
   const uint64_t count = settings.insert_count;
-  // Mostly one read. Removals of an earlier run may have taken some of the last records, too.
+  // Usually takes one read. An earlier run may have removed some of the last rows.
   for (uint64_t back = 1; back <= std::min(kLastKeys, count); ++back) {
     if (probe.has(start + count - back)) return Status::ok();
     if (!probe.status().is_ok()) return probe.status();
   }
   for (const uint64_t offset : {count / 2, count / 3, uint64_t{0}}) {
-    if (probe.has(start + offset)) return fewer_records(start + count - 1);
+    if (probe.has(start + offset)) return fewer_rows(start + count - 1);
     if (!probe.status().is_ok()) return probe.status();
   }
   return other_workload(probe.key());
 }
 
-Status find_resume_point(Session& session, const WorkloadSettings& settings, uint64_t found,
+Status find_resume_point(Client& client, const WorkloadSettings& settings, uint64_t found,
                          ResumePoint* out) {
-  KeyProbe probe(session, settings.key_format);
+  KeyProbe probe(client, settings.key_format);
   const uint64_t start = settings.insert_start;
   const uint64_t end = start + settings.insert_count;
   uint64_t low = start;  // all below is taken to be there
@@ -87,7 +87,7 @@ Status find_resume_point(Session& session, const WorkloadSettings& settings, uin
   }
   out->first_number = low - std::min(low - start, kWindow);
   out->check_end = std::min(end, low + kWindow);
-  const bool loads_everything = start == 0 && settings.insert_count == settings.record_count;
+  const bool loads_everything = start == 0 && settings.insert_count == settings.row_count;
   if (!loads_everything) return Status::ok();  // the count includes what other loaders inserted
   uint64_t present = 0;
   for (uint64_t number = out->first_number; number < out->check_end && probe.status().is_ok();
@@ -95,7 +95,8 @@ Status find_resume_point(Session& session, const WorkloadSettings& settings, uin
     present += probe.has(number) ? 1 : 0;
   if (!probe.status().is_ok()) return probe.status();
   if (found > 0 && out->first_number == start && present == 0) return other_workload(probe.key());
-  // Holes further back: one thread may have waited long for a lock, with its keys taken.
+  // There may be gaps further back: a thread may have waited long for a lock after it took its
+  // keys.
   if (out->first_number - start + present != found) *out = {start, end};
   return Status::ok();
 }

@@ -1,5 +1,5 @@
-// What is looked at in a database before a phase starts: is it the one the workload was loaded
-// into, and where did an interrupted load stop.
+// Checks before a phase starts: is this the database into which the workload was loaded, and where
+// did an interrupted load stop?
 //
 // Thread safety: none; before the phase's threads start.
 #pragma once
@@ -13,7 +13,7 @@
 namespace opjoule {
 
 // Reads a key or a few: kMismatch where none of them is there.
-Status check_loaded(Session& session, const WorkloadSettings& settings);
+Status check_loaded(Client& client, const WorkloadSettings& settings);
 
 // Where a load goes on.
 struct ResumePoint {
@@ -22,9 +22,9 @@ struct ResumePoint {
 };
 
 // Finds the end of what is there by bisection. The keys around it are to be checked one by one,
-// because threads do not end at the same number; all keys are, where the `found` records are not
-// just those. kMismatch where the database holds records, but not this workload's.
-Status find_resume_point(Session& session, const WorkloadSettings& settings, uint64_t found,
+// because threads do not end at the same number; all keys are, where the `found` rows are not
+// just those. kMismatch where the database holds rows, but not this workload's.
+Status find_resume_point(Client& client, const WorkloadSettings& settings, uint64_t found,
                          ResumePoint* out);
 
 }  // namespace opjoule

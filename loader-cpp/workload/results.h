@@ -28,7 +28,7 @@ struct PhaseResults {
   std::array<KindResults, kOperationKinds> by_kind;
   std::map<StatusCode, uint64_t> failures;
   Status first_failure;  // of an operation, with its kind and key
-  Status fatal;          // why the phase was given up: log, session or source failed
+  Status fatal;          // why the phase was given up: log, client or source failed
   RetryCounts retries;
   uint64_t insert_retries = 0;
   uint64_t skipped_lines = 0;  // of a trace

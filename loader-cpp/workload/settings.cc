@@ -47,19 +47,18 @@ class Reader {
 };
 
 void read_amounts(Reader& in, Phase phase, uint32_t threads, WorkloadSettings* out) {
-  in.integer("recordcount", 0, kMostKeys, &out->record_count);
+  in.integer("recordcount", 0, kMostKeys, &out->row_count);
   in.integer("insertstart", 0, kMostKeys, &out->insert_start);
-  if (phase == Phase::kReplay && out->record_count == 0) out->record_count = 1;
-  in.fail_if(out->record_count == 0,
+  if (phase == Phase::kReplay && out->row_count == 0) out->row_count = 1;
+  in.fail_if(out->row_count == 0,
              "property recordcount: not given, or 0; set it to the number of records, as in -p "
              "recordcount=1000000");
-  out->insert_count =
-      out->record_count > out->insert_start ? out->record_count - out->insert_start : 0;
+  out->insert_count = out->row_count > out->insert_start ? out->row_count - out->insert_start : 0;
   in.integer("insertcount", 0, kMostKeys, &out->insert_count);
-  in.fail_if(out->insert_start + out->insert_count > out->record_count,
+  in.fail_if(out->insert_start + out->insert_count > out->row_count,
              "insertstart=" + std::to_string(out->insert_start) +
                  " + insertcount=" + std::to_string(out->insert_count) +
-                 ": expected at most recordcount, which is " + std::to_string(out->record_count));
+                 ": expected at most recordcount, which is " + std::to_string(out->row_count));
   in.fail_if(out->insert_count == 0, "insertcount: 0 records are left from insertstart=" +
                                          std::to_string(out->insert_start) + " on; lower it");
   in.integer("operationcount", 0, kMostKeys, &out->operation_count);
@@ -77,7 +76,7 @@ void read_amounts(Reader& in, Phase phase, uint32_t threads, WorkloadSettings* o
              &out->seed);
 }
 
-void read_records(Reader& in, WorkloadSettings* out) {
+void read_rows(Reader& in, WorkloadSettings* out) {
   out->table = in.properties().text("table", "usertable");
   out->field_prefix = in.properties().text("fieldnameprefix", "field");
   in.fail_if(out->table.empty() || out->table.find(' ') != std::string::npos,
@@ -97,11 +96,11 @@ void read_records(Reader& in, WorkloadSettings* out) {
   in.fail_if(out->data_integrity && !out->field_lengths.is_constant(),
              "dataintegrity=true needs fieldlengthdistribution=constant: a read must know each "
              "value's length");
-  const uint64_t record_bytes = uint64_t{out->field_lengths.maximum()} * out->field_count;
-  in.fail_if(record_bytes > uint64_t{1} << 30, "fieldcount=" + std::to_string(out->field_count) +
-                                                   " fields of up to " +
-                                                   std::to_string(out->field_lengths.maximum()) +
-                                                   " bytes: expected records of at most 1 GiB");
+  const uint64_t row_bytes = uint64_t{out->field_lengths.maximum()} * out->field_count;
+  in.fail_if(row_bytes > uint64_t{1} << 30, "fieldcount=" + std::to_string(out->field_count) +
+                                                " fields of up to " +
+                                                std::to_string(out->field_lengths.maximum()) +
+                                                " bytes: expected records of at most 1 GiB");
 }
 
 void read_operations(Reader& in, WorkloadSettings* out) {
@@ -134,7 +133,7 @@ void read_operations(Reader& in, WorkloadSettings* out) {
                  ": expected at most maxscanlength, which is " + std::to_string(out->scan_maximum));
 }
 
-// A trace's own lines say what each update holds.
+// In a trace each line says what its update holds.
 void check_updates(Reader& in, Phase phase, const WorkloadSettings& settings) {
   const auto share = [&](OperationKind kind) {
     return settings.proportion[static_cast<int>(kind)];
@@ -142,7 +141,7 @@ void check_updates(Reader& in, Phase phase, const WorkloadSettings& settings) {
   const bool updates = phase == Phase::kRun && (share(OperationKind::kUpdate) > 0 ||
                                                 share(OperationKind::kReadModifyWrite) > 0);
   in.fail_if(
-      updates && settings.blind_updates && !settings.updates_whole_records(),
+      updates && settings.blind_updates && !settings.updates_whole_rows(),
       "property updates=blind: an update of one of " + std::to_string(settings.field_count) +
           " fields has to read the others; set fieldcount=1 or writeallfields=true, or leave "
           "updates out");
@@ -174,7 +173,7 @@ Status WorkloadSettings::from(const Properties& properties, Phase phase, uint32_
   in.fail_if(workload != "CoreWorkload" && !workload.ends_with(".CoreWorkload"),
              "property workload=" + workload + ": expected site.ycsb.workloads.CoreWorkload");
   read_amounts(in, phase, threads, out);
-  read_records(in, out);
+  read_rows(in, out);
   read_operations(in, out);
   read_load(in, out);
   check_hotspot(in, *out);

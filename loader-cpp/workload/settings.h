@@ -35,7 +35,7 @@ enum class RequestDistribution {
 
 struct WorkloadSettings {
   // Key space and amounts.
-  uint64_t record_count = 0;
+  uint64_t row_count = 0;
   uint64_t insert_start = 0;
   uint64_t insert_count = 0;
   uint64_t operation_count = 0;  // 0: until max_execution_s
@@ -46,7 +46,7 @@ struct WorkloadSettings {
   bool intended_latency = true;
   uint64_t seed = 1;
 
-  // Records.
+  // Rows.
   KeyFormat key_format;
   uint16_t field_count = 10;
   std::string field_prefix = "field";
@@ -66,7 +66,7 @@ struct WorkloadSettings {
   double exponential_fraction = 0.8571428571;
   bool read_all_fields = true;
   bool write_all_fields = false;
-  bool blind_updates = false;  // an update of all fields is put without reading the record first
+  bool blind_updates = false;  // an update of all fields is put without reading the row first
   uint64_t scan_minimum = 1;
   uint64_t scan_maximum = 1000;
   bool scan_zipfian = false;
@@ -76,8 +76,8 @@ struct WorkloadSettings {
   double retry_interval_s = 3;
   bool keep_going = false;
 
-  // Every update writes all fields of its record.
-  [[nodiscard]] bool updates_whole_records() const { return write_all_fields || field_count == 1; }
+  // Every update writes all fields of its row.
+  [[nodiscard]] bool updates_whole_rows() const { return write_all_fields || field_count == 1; }
 
   // kBadInput for the first value that is out of range or contradicts another. `threads` 0 takes
   // threadcount.

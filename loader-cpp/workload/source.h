@@ -14,11 +14,12 @@ namespace opjoule {
 class OperationSource {
  public:
   virtual ~OperationSource() = default;
-  // Fills operations from the front of `out`; gives how many, 0 at the end or on an error, which
-  // `status` tells. Operations come in batches so that drawing them stays out of their latencies:
-  // an insert is always the last of its batch, so that every later operation may see it.
+  // Fills `out` from its front; gives the number of operations, 0 at the end or on an error, which
+  // is then in `status`. Operations come in batches, so that drawing them is no part of their
+  // latencies. An insert is always the last of its batch, so that every later operation may see it.
   virtual size_t next(std::span<Operation> out, Status& status) = 0;
-  // Whether another program makes the operations, so that their end may come later than the last.
+  // Whether another program makes the operations: their end may then come some time after the last
+  // one.
   [[nodiscard]] virtual bool is_stream() const { return false; }
   // The operation has been done, or has failed for good.
   virtual void done(const Operation& operation) { static_cast<void>(operation); }

@@ -8,8 +8,8 @@
 //   DELETE usertable user6284781860667377211
 //
 // Lines that begin with '*', '"', '[' or '#' (what YCSB prints around its operations) and empty
-// lines are skipped and counted. Values hold no newline; a field's value ends where the next
-// field's name and '=' begins.
+// lines are skipped and counted. Values hold no newline; a field's value ends where the name of the
+// next field and '=' follow.
 #pragma once
 
 #include <cstdint>
@@ -62,20 +62,20 @@ class TraceParser {
 };
 
 // A trace shared by the threads of a phase: each takes the next few operations. Memory is that of
-// the longest line; one that never ends is an error at 64 MiB and a record. Thread safety: next()
+// the longest line; one that never ends is an error at 64 MiB and a row. Thread safety: next()
 // from any thread.
 class TraceFile {
  public:
-  // path "-" is stdin; a FIFO need not have a writer yet. load_only: every operation has to be an
-  // insert. kBadInput with the path.
+  // path "-" is stdin; a FIFO may be without a writer still. load_only: every operation has to be
+  // an insert. kBadInput with the path.
   static Status open(const std::string& path, const WorkloadSettings& settings, bool load_only,
                      std::unique_ptr<TraceFile>* out);
   ~TraceFile();
   // Up to out.size() operations; fewer rather than wait for more input once there is one; 0 at the
   // end. kBadInput with line number, byte offset and what was expected.
   size_t next(std::span<Operation> out, Status& status);
-  // Waits until the first operation's line, or the end, has come: the making of a stream (a JVM
-  // that starts) is then no part of the phase. Called before the threads start.
+  // Waits for the line of the first operation, or the end, so that the start of the writer (a JVM)
+  // is no part of the phase. Called before the threads start.
   Status await_operation();
   [[nodiscard]] uint64_t skipped_lines() const { return skipped_; }
 

@@ -5,14 +5,14 @@
 #include <cstring>
 
 #include "board/stop_signal.h"
-#include "board/system_error.h"
+#include "loader/system_error.h"
 #include "workload/trace.h"
 
 namespace opjoule {
 namespace {
 
 constexpr size_t kReadBytes = 64 * 1024;
-// A line may be longer than the properties' record by this much: a trace brings its own lengths.
+// A line may be longer by this than a row of the properties: the lengths in a trace are its own.
 constexpr uint64_t kLongestLine = 64 << 20;
 constexpr size_t kLongestVerb = 6;
 constexpr uint64_t kLargestBatch = 1 << 20;  // bytes of lines taken at once by one thread
@@ -24,8 +24,8 @@ bool is_skipped(std::string_view line) {
   return line.empty() || kMarks.find(line[0]) != std::string_view::npos;
 }
 
-// Whether a line that begins like this may be one of a trace at all: what never ends and never was
-// one (a device, a database file) is known by its first bytes.
+// Whether this can be the beginning of a line of a trace: by its first bytes input is recognised
+// that is no trace and may never end (a device, a database file).
 bool may_begin_line(std::string_view start) {
   for (const std::string_view verb : {"READ ", "UPDATE ", "INSERT ", "SCAN ", "DELETE "})
     if (verb.starts_with(start.substr(0, verb.size()))) return true;
@@ -37,7 +37,7 @@ bool input_is_ready(int fd, int timeout_ms) {
   return ::poll(&input, 1, timeout_ms) > 0;
 }
 
-// A FIFO without a writer does not hold this up: read_more() waits, and a signal ends that.
+// Does not wait for the writer of a FIFO: read_more() does, which a signal can end.
 int open_input(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd >= 0) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
@@ -176,12 +176,12 @@ size_t TraceFile::next(std::span<Operation> out, Status& status) {
       }
       fault = {0, "INSERT, as every operation of a load"};
     }
-    // Stopped inside a line of a stream is no fault of the stream.
+    // A stop in the middle of a line is no error of the stream.
     if (unfinished_ && stop_flag().load(std::memory_order_relaxed)) break;
     fault_ = bad_line(fault, unfinished_ && at_end_);
     break;
   }
-  // What stands before the fault is done first.
+  // Operations before the bad line are done first.
   if (count == 0 && status.is_ok()) status = fault_;
   return count;
 }

@@ -13,21 +13,21 @@ ValueMaker::ValueMaker(const WorkloadSettings& settings, uint32_t thread, Random
   std::iota(numbers_.begin(), numbers_.end(), uint16_t{0});
 }
 
-void ValueMaker::whole(const std::string& key, Record& out) {
+void ValueMaker::whole(const std::string& key, Row& out) {
   if (!settings_.field_lengths.is_constant())
     for (uint32_t& length : lengths_) length = settings_.field_lengths.draw(random_);
   out.reset(numbers_, lengths_);
   fill(key, out);
 }
 
-void ValueMaker::single(const std::string& key, Record& out) {
+void ValueMaker::single(const std::string& key, Row& out) {
   const uint16_t number = static_cast<uint16_t>(random_.below(settings_.field_count));
   const uint32_t length = settings_.field_lengths.draw(random_);
   out.reset({&number, 1}, {&length, 1});
   fill(key, out);
 }
 
-void ValueMaker::fill(const std::string& key, Record& out) {
+void ValueMaker::fill(const std::string& key, Row& out) {
   if (!settings_.data_integrity && !bytes_.compressible()) {
     bytes_.fill_random(out.mutable_values());
     return;
@@ -43,7 +43,7 @@ void ValueMaker::fill(const std::string& key, Record& out) {
 }
 
 Status verify_values(const WorkloadSettings& settings, const std::string& key, FieldChoice fields,
-                     const Record& found) {
+                     const Row& found) {
   std::string expected(settings.field_lengths.maximum(), '\0');
   const uint16_t first = fields.all ? 0 : fields.number;
   const uint16_t end = fields.all ? settings.field_count : static_cast<uint16_t>(first + 1);

@@ -32,8 +32,8 @@ ValueBytes::ValueBytes(uint64_t seed, uint32_t stream, ValueCharacters character
 }
 
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__SANITIZE_THREAD__)
-// The processor decides: with 32 byte registers it takes half the time. (On aarch64 the compiler's
-// default has all there is. The thread sanitizer is not up yet when it would decide.)
+// Chosen at run time: with registers of 32 bytes it takes half the time. (On aarch64 the default is
+// as good as any. The thread sanitizer is not ready when the choice is made.)
 __attribute__((target_clones("avx2", "default")))
 #endif
 void ValueBytes::fill_random(std::span<char> out) {
@@ -85,8 +85,8 @@ void ValueBytes::fill(std::span<char> out) {
 void deterministic_value(std::string_view key, std::string_view field, std::span<char> out) {
   size_t length = 0;
   uint32_t hash = 0;
-  // Java hashes the whole string each time; its hash grows by one character at a time, so that one
-  // pass does.
+  // Java hashes the whole string each time; but its hash extends by one character at a time, so
+  // that one pass is enough.
   const auto append = [&](std::string_view text) {
     for (const char c : text) {
       hash = hash * 31 + static_cast<unsigned char>(c);

@@ -14,9 +14,9 @@ constexpr uint64_t kBatchBytes =
 constexpr int64_t kLongestSleepNs = 100'000'000;  // a signal ends a wait after this at most
 
 size_t batch_size(const WorkloadSettings& settings) {
-  const uint64_t record_bytes =
+  const uint64_t row_bytes =
       uint64_t{settings.field_lengths.maximum()} * settings.field_count + 100;
-  return std::clamp<uint64_t>(kBatchBytes / record_bytes, 1, kLargestBatch);
+  return std::clamp<uint64_t>(kBatchBytes / row_bytes, 1, kLargestBatch);
 }
 
 // A failure after which every further operation would fail as well.
@@ -51,19 +51,19 @@ void Worker::run() {
     if (!status.is_ok()) give_up(status);
     if (count == 0) break;
     run_batch(room.first(count));
-    // A run whose log has a hole is worth nothing: it ends here.
+    // A log with a gap would make the run worthless: it ends here.
     if (task_.log != nullptr && !task_.log->status().is_ok()) give_up(task_.log->status());
   }
-  if (Status status = task_.session->flush(); !status.is_ok()) give_up(status);
-  // Waiting for the end of a stream (a JVM that shuts down) is no part of the phase.
+  if (Status status = task_.client->flush(); !status.is_ok()) give_up(status);
+  // Waiting for the end of a stream, while a JVM shuts down, is no part of the phase.
   if (!task_.source->is_stream()) now_ = board_ns();
   if (task_.log != nullptr)
     if (Status status = task_.log->flush(); !status.is_ok()) give_up(status);
-  results_.retries = task_.session->retries();
+  results_.retries = task_.client->retries();
 }
 
 inline Status Worker::read(const Operation& operation) {
-  Status status = task_.session->read(operation.key, operation.fields, found_);
+  Status status = task_.client->read(operation.key, operation.fields, found_);
   if (status.is_ok()) [[likely]]
     bytes_ =
         operation.fields.all ? found_.value_bytes() : found_.find(operation.fields.number).size();
@@ -73,7 +73,7 @@ inline Status Worker::read(const Operation& operation) {
 inline Status Worker::perform(const Operation& operation) {
   if (operation.kind == OperationKind::kRead) [[likely]]
     return read(operation);
-  Session& session = *task_.session;
+  Client& client = *task_.client;
   switch (operation.kind) {
     case OperationKind::kRead:
       break;  // above: most workloads read most
@@ -82,7 +82,7 @@ inline Status Worker::perform(const Operation& operation) {
       return update(operation);
     case OperationKind::kInsert:
       bytes_ = operation.values.value_bytes();
-      return session.insert(operation.key, operation.values);
+      return client.insert(operation.key, operation.values);
     case OperationKind::kReadModifyWrite: {
       Status status = read(operation);
       if (!status.is_ok()) return status;
@@ -93,7 +93,7 @@ inline Status Worker::perform(const Operation& operation) {
       return scan(operation);
     case OperationKind::kRemove:
       bytes_ = 0;
-      return session.remove(operation.key);
+      return client.remove(operation.key);
   }
   return {};
 }
@@ -104,9 +104,9 @@ inline void Worker::account(const Operation& operation, int64_t start_ns, const 
     KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
     ++kind.succeeded;
     kind.bytes += bytes_;
-    kind.latency.record(now_ - start_ns);
+    kind.latency.add(now_ - start_ns);
     if (has_target_ && settings_.intended_latency) [[unlikely]]
-      kind.intended_latency.record(now_ - intended_ns_);
+      kind.intended_latency.add(now_ - intended_ns_);
   } else {
     count_failure(operation, status);
   }
@@ -116,15 +116,15 @@ inline void Worker::account(const Operation& operation, int64_t start_ns, const 
 void Worker::run_batch(std::span<Operation> batch) {
   clock_is_fresh_ = false;
   for (Operation& operation : batch) {
-    // A load finishes its batch, so that the key numbers in the database have no holes.
+    // A load finishes its batch, so that no key numbers are missing in the database.
     if (stopped() && task_.phase == Phase::kRun) {
       task_.source->done(operation);
       continue;
     }
     if (has_target_) [[unlikely]]
       wait_for_tick();
-    // Between two operations of a batch there is only book-keeping: one clock reading ends the one
-    // and starts the other.
+    // Between two operations of a batch there is only book-keeping: one reading of the clock is the
+    // end of one and the start of the next.
     const int64_t start_ns = clock_is_fresh_ ? now_ : board_ns();
     Status status = perform(operation);
     if (!status.is_ok() && task_.phase == Phase::kLoad) [[unlikely]]
@@ -144,18 +144,18 @@ void Worker::run_batch(std::span<Operation> batch) {
 }
 
 Status Worker::update(const Operation& operation) {
-  return task_.session->update(operation.key, operation.values,
-                               operation.whole && settings_.blind_updates);
+  return task_.client->update(operation.key, operation.values,
+                              operation.whole && settings_.blind_updates);
 }
 
 Status Worker::scan(const Operation& operation) {
   bytes_ = 0;
-  return task_.session->scan(operation.key, operation.scan_length, operation.fields,
-                             [&](std::string_view, const Record& record) {
-                               bytes_ += operation.fields.all
-                                             ? record.value_bytes()
-                                             : record.find(operation.fields.number).size();
-                             });
+  return task_.client->scan(operation.key, operation.scan_length, operation.fields,
+                            [&](std::string_view, const Row& row) {
+                              bytes_ += operation.fields.all
+                                            ? row.value_bytes()
+                                            : row.find(operation.fields.number).size();
+                            });
 }
 
 void Worker::retry_insert(const Operation& operation, Status& status) {
@@ -165,7 +165,7 @@ void Worker::retry_insert(const Operation& operation, Status& status) {
     while (board_ns() < until_ns && !stopped())
       sleep_until(std::min(until_ns, board_ns() + kLongestSleepNs));
     ++results_.insert_retries;
-    status = task_.session->insert(operation.key, operation.values);
+    status = task_.client->insert(operation.key, operation.values);
     if (status.is_ok()) return;
   }
 }

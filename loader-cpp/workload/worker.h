@@ -1,4 +1,4 @@
-// One thread of a phase: takes operations from its source, does them on its session, times, counts
+// One thread of a phase: takes operations from its source, does them on its client, times, counts
 // and logs them.
 #pragma once
 
@@ -26,7 +26,7 @@ struct WorkerTask {
   uint32_t thread = 0;
   uint64_t budget = 0;  // operations; UINT64_MAX for no limit
   OperationSource* source = nullptr;
-  Session* session = nullptr;
+  Client* client = nullptr;
   OperationLogWriter* log = nullptr;  // may be null
   Progress* progress = nullptr;
   std::atomic<bool>* stop = nullptr;  // set by a signal, by a fatal failure, or by time
@@ -38,19 +38,19 @@ struct WorkerTask {
 class Worker {
  public:
   explicit Worker(const WorkerTask& task);
-  // Works until the budget is used up, the source ends, or it is stopped. Ends with the session's
+  // Works until the budget is used up, the source ends, or it is stopped. Ends with the client's
   // flush.
   void run();
   [[nodiscard]] PhaseResults& results() { return results_; }
-  // End of the last operation and of the session's flush; of a stream, of the last operation.
+  // End of the client's flush; for a stream, end of the last operation.
   [[nodiscard]] int64_t end_board_ns() const { return now_; }
   // The deadline came while it had operations left to do.
   [[nodiscard]] bool out_of_time() const { return out_of_time_; }
 
  private:
   void run_batch(std::span<Operation> batch);
-  // In line, since every operation comes through here. Each leaves the bytes of values read and
-  // written in bytes_ where it succeeds.
+  // Inline, since every operation comes through here. After a success bytes_ is the bytes of the
+  // values read and written.
   [[gnu::always_inline]] Status perform(const Operation& operation);
   Status update(const Operation& operation);
   [[gnu::always_inline]] Status read(const Operation& operation);
@@ -74,12 +74,12 @@ class Worker {
   int64_t intended_ns_ = 0;
   int64_t now_;
   bool out_of_time_ = false;
-  bool clock_is_fresh_ = false;  // now_ is this moment: nothing but book-keeping since
+  bool clock_is_fresh_ = false;  // now_ is still current: only book-keeping was done since
   uint64_t operations_ = 0;
   uint64_t bytes_ = 0;  // of the present operation
   Random random_;       // for waits alone
   std::vector<Operation> batch_;
-  Record found_;
+  Row found_;
   PhaseResults results_;
 };
 

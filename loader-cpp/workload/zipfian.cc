@@ -6,8 +6,8 @@
 namespace opjoule {
 namespace {
 
-// x^100. YCSB's alpha is 1 / (1 - 0.99) = 100 - 9e-14; the difference moves a result by at most
-// 3e-14 of itself, like the rounding of x before it is raised. pow() would take twice as long.
+// x^100. YCSB's alpha is 1 / (1 - 0.99) = 100 - 9e-14; the difference changes a result by at most
+// 3e-14 of its value, as much as the rounding of x does. pow() would take twice as long.
 double power_100(double x) {
   const double x4 = (x * x) * (x * x);
   const double x16 = (x4 * x4) * (x4 * x4);

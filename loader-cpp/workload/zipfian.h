@@ -28,7 +28,7 @@ class YcsbZipfian {
   uint64_t draw(Random& random) const { return draw(random.unit()); }
   // The item for u in [0, 1).
   [[nodiscard]] uint64_t draw(double u) const;
-  // Raises the number of items as YCSB does while records are inserted: the sum grows, and eta with
+  // Raises the number of items as YCSB does while rows are inserted: the sum grows, and eta with
   // it, but eta keeps the first number of items in its numerator.
   void grow(uint64_t items);
 

@@ -1,5 +1,5 @@
-// Between the microcontroller's UART and the host's serial port: bytes lost on the way, and how
-// many at a time.
+// The way from the microcontroller's UART to the host's serial port: bytes may be lost, the others
+// are passed on in bunches.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,12 @@
 
 namespace opjoule::rig {
 
-/// Collects sent bytes and hands them on in bunches, as a USB serial adapter does: at the end of a
+/// Collects sent bytes and passes them on in bunches, as a USB serial adapter does: at the end of a
 /// frame (a zero byte), when many are waiting, or when the first has waited its latency.
 class HostPort {
  public:
   struct Bunching {
-    std::size_t bytes;  ///< hand on when so many wait
+    std::size_t bytes;  ///< pass on when so many wait
     double latency_s;   ///< or when the first has waited so long, in rig time
     bool at_frame_end;  ///< or when the last byte is zero
   };

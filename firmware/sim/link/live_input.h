@@ -1,4 +1,4 @@
-// The FIFO that the live input comes through.
+// The FIFO of the live input.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class LiveInput {
   LiveInput(const LiveInput&) = delete;
   LiveInput& operator=(const LiveInput&) = delete;
 
-  /// Takes what there is. Returns false once the writer has closed its end.
+  /// Reads what there is. Returns false once the writer has closed its end.
   bool read_into(LiveFeed& feed);
 
   /// Readable when there is input; -1 after the end.

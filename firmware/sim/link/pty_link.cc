@@ -77,7 +77,7 @@ std::vector<std::uint8_t> PtyLink::receive() {
 }
 
 void PtyLink::send(const std::vector<std::uint8_t>& bytes, const volatile int& stop) {
-  // In slices: a signal that comes just before a wait does not end it.
+  // In slices, since a signal just before a wait does not end it.
   constexpr double kSlice_s = 0.1;
   std::size_t done = 0;
   double waited_s = 0;
@@ -112,8 +112,9 @@ void PtyLink::settle(const volatile int& stop) {
 
 std::size_t PtyLink::unread_bytes() const {
   int count = 0;
-  if (slave_ < 0) return 1;  // cannot be told: the host may have locked the port
-  // The count misses bytes that a thread of the kernel is yet to carry over; poll() waits for it.
+  if (slave_ < 0) return 1;  // unknown: the host may have locked the port
+  // The count does not include bytes that a thread of the kernel has yet to move; poll() waits for
+  // it.
   pollfd input{slave_, POLLIN, 0};
   poll(&input, 1, 0);
   if (ioctl(slave_, FIONREAD, &count) != 0) return 0;
@@ -133,7 +134,7 @@ bool PtyLink::host_has_port() {
 
 bool PtyLink::drain(const volatile int& stop) {
   constexpr double kStep_s = 0.005;
-  // A kernel whose poll() does not wait for those bytes needs a while at zero instead.
+  // On a kernel whose poll() does not wait for those bytes, the count has to stay 0 for a while.
   constexpr double kSettled_s = 0.2;
   if (master_ < 0 || !host_has_port()) return false;
   double since_change_s = 0;

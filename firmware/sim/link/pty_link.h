@@ -9,12 +9,12 @@
 namespace opjoule::rig {
 
 /// The host opens `link` (or slave_path()) as it would a USB serial port. Bytes are never dropped
-/// for want of room: writing waits for the host. Not copyable; one thread.
+/// for lack of room: writing waits for the host. Not copyable; one thread.
 class PtyLink {
  public:
-  /// Makes the pty and, unless `link` is empty, the symlink to it, in place of a symlink left over.
-  /// `patience_s`: a host that takes nothing for so long is taken to be gone; from then on output
-  /// is discarded and counted until the host sends again. Throws RigError.
+  /// Makes the pty and, unless `link` is empty, the symlink to it, replacing an old symlink.
+  /// `patience_s`: a host that reads nothing for so long counts as gone; from then on output is
+  /// discarded and counted, until the host sends again. Throws RigError.
   PtyLink(const std::string& link, double patience_s);
   ~PtyLink();
   PtyLink(const PtyLink&) = delete;
@@ -28,7 +28,7 @@ class PtyLink {
   /// What the host has sent; never waits.
   std::vector<std::uint8_t> receive();
 
-  /// Hands bytes to the host; waits for room, but at most until `stop` becomes true by a signal.
+  /// Sends bytes to the host; waits for room, at most until a signal sets `stop`.
   void send(const std::vector<std::uint8_t>& bytes, const volatile int& stop);
 
   /// Waits until what was sent can be read, which takes the kernel a moment; the host must not read

@@ -89,7 +89,7 @@ void Mcu::watch_resets() {
 void Mcu::reset_trampoline(avr_io_t* io) {
   Mcu& mcu = *reinterpret_cast<ResetWatch*>(io)->mcu;
   ++mcu.resets_;
-  // Lets simavr run between two timers without a look at them after every instruction.
+  // Lets simavr run from one timer to the next without checking them after every instruction.
   mcu.avr_->run_cycle_limit = static_cast<avr_cycle_count_t>(kNominal_hz);
   for (const auto& call : mcu.on_reset_) call();
 }

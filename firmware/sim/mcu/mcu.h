@@ -50,7 +50,7 @@ class Mcu {
   /// The program's view of an I/O register, by data address.
   std::uint8_t& reg(std::uint16_t address) { return avr_->data[address]; }
 
-  /// Takes over what the program's writes to (reads from) a register do. A write hook stores the
+  /// Replaces what the program's writes to (reads from) a register do. A write hook must store the
   /// value itself; a read hook returns what the program sees.
   using WriteHook = std::function<void(std::uint8_t value)>;
   using ReadHook = std::function<std::uint8_t()>;
@@ -82,7 +82,7 @@ class Mcu {
 /// A call at a cycle. A reset of the microcontroller drops it; re-arm from Mcu::on_reset.
 class CycleTimer {
  public:
-  /// The call gets the cycle it was due at; it may arm the timer anew.
+  /// The call gets the cycle at which it was due; it may arm the timer again.
   CycleTimer(Mcu& mcu, std::function<void(std::uint64_t due)> call)
       : mcu_(mcu), call_(std::move(call)) {}
   CycleTimer(const CycleTimer&) = delete;
@@ -99,13 +99,13 @@ class CycleTimer {
   bool armed_ = false;
 };
 
-/// An interrupt whose flag stays up until its cause is gone (TWINT, RXC, UDRE): asks again after a
-/// handler that left the flag up, as the hardware does.
+/// An interrupt whose flag stays set until its cause is gone (TWINT, RXC, UDRE): as in hardware, it
+/// is raised again if the handler leaves the flag set.
 class LevelInterrupt {
  public:
   LevelInterrupt(Mcu& mcu, unsigned vector_number);
   void set(bool flag);
-  /// After the enable bit may have changed.
+  /// To be called when the enable bit may have changed.
   void refresh();
 
  private:

@@ -1,4 +1,4 @@
-// simavr's headers, wrapped once: they are C and not free of warnings.
+// simavr's headers, included in one place: they are C, and cause warnings.
 #pragma once
 
 #pragma GCC diagnostic push

@@ -65,8 +65,8 @@ void SyncInput::play(std::uint64_t due) {
   arm();
 }
 
-/// simavr copies the counter as of the present cycle, which is up to four past the edge's: an
-/// instruction is never interrupted. So the edge is shown to it at its own cycle.
+/// simavr copies the counter at the present cycle, which may be up to four cycles after the edge,
+/// since instructions are not interrupted. So it is made to see the edge at its own cycle.
 void SyncInput::capture(std::uint64_t cycle, bool level) {
   avr_t* avr = mcu_.avr();
   const avr_cycle_count_t now = std::exchange(avr->cycle, cycle);

@@ -3,8 +3,7 @@
 namespace opjoule::rig {
 namespace {
 
-/// SBI on the ATmega328P changes the one bit it names, though simavr carries it out as a read and a
-/// write.
+/// On the ATmega328P SBI changes only its one bit; simavr carries it out as a read and a write.
 std::uint8_t meant(Mcu& mcu, std::uint8_t value) {
   const avr_t* avr = mcu.avr();
   const unsigned opcode = avr->flash[avr->pc] | avr->flash[avr->pc + 1] << 8;

@@ -5,8 +5,8 @@
 
 namespace opjoule::rig {
 
-/// Writing a one to a flag of TIFR0 to TIFR2 clears that flag; simavr 1.6 clears all of the
-/// register, so that acknowledging a capture would lose an overflow at the same time.
+/// Writing a one to a flag of TIFR0 to TIFR2 clears that flag; simavr 1.6 clears the whole
+/// register, so that acknowledging a capture would also clear an overflow.
 void clear_timer_flags_singly(Mcu& mcu);
 
 }  // namespace opjoule::rig

@@ -118,7 +118,8 @@ void Twi::write_control(std::uint8_t value) {
   }
 }
 
-/// The next action on the bus, as the control bits and the last one ask (data sheet 22.6).
+/// The next action on the bus, as it follows from the control bits and the last action (data sheet
+/// 22.6).
 void Twi::begin(std::uint8_t control) {
   if (phase_ == Phase::kStop) {
     start_after_stop_ = control & kTwsta;
@@ -189,7 +190,7 @@ void Twi::read_ended(double now_s) {
   finish(acknowledges ? kReadAck : kReadNack);
 }
 
-/// A 1 was sent and a 0 seen: the interface takes it for another controller.
+/// A 1 was sent but a 0 seen: to the interface that is another controller.
 void Twi::lose_bus() {
   clocked(1);
   bus_ = Bus::kFree;
@@ -205,8 +206,8 @@ void Twi::address_ended(double now_s) {
   const auto found = devices_.find(byte >> 1);
   device_ = found == devices_.end() ? nullptr : found->second;
   if (device_ && !device_->select(read, now_s)) device_ = nullptr;
-  // After a refused address to read from the only way on is START or STOP (data sheet, table 22-3:
-  // 0x48).
+  // If an address to read from was not acknowledged, only START or STOP can follow (data sheet,
+  // table 22-3: 0x48).
   bus_ = !read ? Bus::kTransmitting : device_ ? Bus::kReceiving : Bus::kRefused;
   if (read)
     finish(device_ ? kReadAddressAck : kReadAddressNack);

@@ -29,14 +29,15 @@ class Twi {
   /// Puts a device on the bus; it must outlive this object.
   void attach(std::uint8_t address, I2cDevice& device) { devices_[address] = &device; }
 
-  /// Takes the device at an address off the bus: it refuses the next address to read from.
+  /// Takes the device at an address off the bus: it no longer acknowledges, from the next address
+  /// to read from.
   void detach(std::uint8_t address) { detached_ = address; }
 
-  /// A device has lost step: it holds SDA low from now on, until it has seen so many clocks. START
-  /// and STOP do not come about, and what has a 1 in it loses the bus.
+  /// A device has lost step: it holds SDA low from now on, until it has seen so many clocks. No
+  /// START or STOP is possible meanwhile, and a byte with a 1 in it loses the bus.
   void hold_data(std::uint64_t clocks) { held_clocks_ = clocks; }
 
-  /// Called at the end of each byte: a device may have changed by it.
+  /// Called at the end of each byte, which may have changed a device.
   std::function<void(std::uint64_t cycle)> on_byte;
 
   /// Called after each action, in order.

@@ -82,7 +82,8 @@ void Uart::write_data(std::uint8_t value) {
 
 void Uart::shift_out(std::uint8_t byte, std::uint64_t start) {
   shift_ = byte;
-  // A handler that filled the register expects to be called again when it is empty: at once.
+  // A handler that has filled the register is to be called again when it is empty, which is at
+  // once.
   buffer_empty_.refresh();
   sender_.arm(start + byte_cycles());
 }

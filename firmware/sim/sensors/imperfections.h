@@ -8,15 +8,15 @@
 
 namespace opjoule::rig {
 
-/// How a code is made from a value between two codes. The data sheet does not say which of the two
-/// the INA219 does; the difference is half a step.
+/// How a code is made from a value between two codes. The data sheet does not say which of them the
+/// INA219 does; the difference is half a step.
 enum class Quantisation { kRound, kTruncate };
 
-/// How the INA219's conversion-ready flag behaves: as the data sheet says, or as a clone's may.
+/// How the INA219's conversion-ready flag behaves: as in the data sheet, or as it may in a clone.
 enum class ReadyFlag {
   kAsStated,
   kNeverSet,
-  kKeptByRead,    ///< reading the power register does not clear it, a written mode does
+  kKeptByRead,    ///< reading the power register does not clear it, writing a mode does
   kNeverCleared,  ///< nothing does
 };
 
@@ -32,19 +32,19 @@ struct Imperfections {
   ReadyFlag ready_flag = ReadyFlag::kAsStated;
 };
 
-/// What the converter sees of a mean bus voltage [V].
+/// The voltage at the converter for a mean bus voltage [V].
 inline double bus_converter_v(const Imperfections& imperfections, double mean_voltage_v) {
   return mean_voltage_v * (1 + imperfections.bus_gain_error) + imperfections.bus_offset_v;
 }
 
-/// The shunt path before the converter: true mean current to what the converter sees.
+/// The shunt path before the converter: from the true mean current to the voltage at the converter.
 class ShuntPath {
  public:
   ShuntPath(const Imperfections& imperfections, std::uint64_t seed)
       : imperfections_(imperfections), random_(seed) {}
 
   /// Voltage at the converter [V] for one conversion of `duration_s` at this mean current [A].
-  /// White noise falls with the square root of the time integrated.
+  /// White noise decreases with the square root of that time.
   double converter_v(double mean_current_a, double duration_s);
 
  private:
@@ -53,7 +53,7 @@ class ShuntPath {
   std::normal_distribution<double> normal_;
 };
 
-/// The whole number that a value between two becomes.
+/// The whole number to which a value is converted.
 double whole(double value, Quantisation how);
 
 /// `value_v` in steps of `step_v`, as a whole number of steps, limited to [lowest, highest] steps.

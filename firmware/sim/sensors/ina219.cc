@@ -68,7 +68,7 @@ void Ina219::configure(std::uint16_t value, double now_s) {
 }
 
 long Ina219::code_of(Channel channel, double from_s, double to_s, int bits) {
-  const long coarse = 1L << (12 - bits);  // codes a step of the lower resolutions spans
+  const long coarse = 1L << (12 - bits);  // codes that one step of a lower resolution spans
   if (channel == Channel::kBus) {
     const long full_scale = configuration_ & 0x2000 ? 8000 : 4000;
     const double volts = bus_converter_v(imperfections_, supply_.mean_voltage_v(from_s, to_s));
@@ -117,8 +117,8 @@ void Ina219::multiply() {
   power_code_ = static_cast<std::uint16_t>(std::min(power, 65535L));
 }
 
-/// A read takes a result only if the ready bit is set and the bus is being converted; otherwise it
-/// is a poll of the bit.
+/// A read counts as one of a result only if the ready bit is set and the bus is being converted;
+/// otherwise it is a poll of the bit.
 std::uint16_t Ina219::bus_register() {
   if (!conversion_ready_)
     ++polls_not_ready_;

@@ -54,7 +54,7 @@ std::uint64_t in_40_bits(double sum) {
 Ina228::Ina228(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed)
     : channels_(supply, imperfections, seed) {
   // 8.1.2: charge after each shunt conversion, energy after each bus conversion with the last
-  // current; both over the time of a round as the chip's own clock tells it.
+  // current; both over the time of a round by the chip's own clock.
   channels_.on_shunt = [this](long code) {
     last_current_ = current_of(static_cast<double>(code));
     charge_ += last_current_ * channels_.plan().round_s();
@@ -90,8 +90,8 @@ void Ina228::restart(double now_s) {
 }
 
 /// Current in current codes: SHUNT_CAL = 13107.2e6 CURRENT_LSB R (8.1.2, equation 2) turned round.
-/// In the smaller range SHUNT_CAL is to be four times as large, as the shunt codes are: the
-/// quotient stays.
+/// In the smaller range SHUNT_CAL has to be four times as large, as are the shunt codes: the
+/// quotient stays the same.
 double Ina228::current_of(double shunt_code) const {
   return shunt_cal_ == 0 ? 0 : shunt_code * 4096 / shunt_cal_;
 }

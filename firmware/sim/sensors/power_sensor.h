@@ -1,4 +1,4 @@
-// What the rig asks of any power monitor chip it carries.
+// What the rig needs of each power monitor chip.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,7 @@ class PowerSensor : public RegisterDevice {
   virtual bool has_alert() const { return false; }
   /// Whether the ALERT output (open drain) pulls its line low at `now_s`.
   virtual bool alert_low(double now_s) { return static_cast<void>(now_s), false; }
-  /// Time after which alert_low may give another answer without anything on the bus [s].
+  /// Time after which the answer of alert_low may change without a transfer on the bus [s].
   virtual double next_alert_change_s() const { return std::numeric_limits<double>::infinity(); }
 
  protected:

@@ -8,9 +8,9 @@
 
 namespace opjoule::rig {
 
-/// Write: pointer byte, then the register's bytes, most significant first. Read: the register the
-/// pointer stands on, taken as a whole when the address is acknowledged, so that a conversion that
-/// ends in mid-read cannot tear it (SBOS448G 8.5.6; that the chip latches is an assumption).
+/// Write: pointer byte, then the register's bytes, most significant first. Read: the register at
+/// the pointer, taken as a whole when the address is acknowledged, so that a conversion that ends
+/// during the read cannot mix two values (SBOS448G 8.5.6; that the chip latches is an assumption).
 class RegisterDevice : public I2cDevice {
  public:
   bool select(bool read, double now_s) final;

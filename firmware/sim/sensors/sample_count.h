@@ -7,7 +7,7 @@
 namespace opjoule::rig {
 
 /// Counts for one result register, from the first read on. Conversions that end after the last read
-/// are not missed: sampling may just have stopped.
+/// do not count as missed: sampling may have stopped.
 class SampleCount {
  public:
   /// A new result replaced the old one.
@@ -29,8 +29,8 @@ class SampleCount {
     ++reads_;
   }
 
-  /// The converter was set up anew. Whoever had stopped reading by then misses nothing; a single
-  /// result still unread counts as discarded, not as missed.
+  /// The converter was configured again. If reading had stopped before, nothing counts as missed; a
+  /// single unread result counts as discarded.
   void restarted() {
     if (missed_since_read_ > 0) sampling_ = unread_ = false;
     missed_since_read_ = 0;

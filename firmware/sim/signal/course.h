@@ -1,4 +1,5 @@
-// The true energy over time, row by row, for whoever asks later what flowed between two moments.
+// The true energy over time, row by row, from which the energy between two moments can be read
+// later.
 #pragma once
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Reading numeric CSV files and lines, with errors that name file and line.
+// Reads numeric CSV files and lines, with errors that name file and line.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Current, voltage and sync edges that arrive while the rig runs, with the time they belong to.
+// Current, voltage and sync edges that arrive while the rig runs, each with its time.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class LiveFeed {
   /// Throws RigError on a malformed line.
   void take(std::string_view text);
 
-  /// Everything up to this board time is simulated: rows before it come too late.
+  /// Everything up to this board time has been simulated: earlier rows come too late.
   void simulated_until(std::int64_t board_ns) { simulated_ns_ = board_ns; }
 
   const Profile& profile() const { return profile_; }

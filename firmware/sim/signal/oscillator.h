@@ -6,7 +6,7 @@
 
 namespace opjoule::rig {
 
-/// How an oscillator departs from its nominal rate; positive runs fast.
+/// How the rate of an oscillator deviates from its nominal value; positive is fast.
 struct OscillatorErrors {
   double error_ppm = 0;     ///< when it starts
   double warmup_ppm = 0;    ///< by how much it has moved when warm
@@ -14,8 +14,8 @@ struct OscillatorErrors {
   double wander_ppm = 0;  ///< greatest further deviation: three sines with periods of 10 min to 1 h
 };
 
-/// Counts of an oscillator that runs from time 0 on, and back. Counts grow with time: errors must
-/// add up to less than one million ppm. Exact integrals of the rate, no steps.
+/// Converts times to the counts of an oscillator that runs from time 0, and back. Counts grow with
+/// time: errors must add up to less than one million ppm. Exact integrals of the rate, no steps.
 class Oscillator {
  public:
   /// `seed` chooses periods and phases of the wander.

@@ -36,8 +36,8 @@ class Profile {
   /// file is unreadable, has fewer than two rows, or its times do not increase from >= 0.
   static Profile read(const std::string& path, const Feeder& feeder = {});
 
-  /// Adds a row; a time before the last row's is put in its place, at cost of the rows behind it.
-  /// A second row of the same time replaces the first.
+  /// Adds a row; a row with a time before the last one is inserted in its place, which takes time
+  /// for each row after it. A second row of the same time replaces the first.
   void add(double time_s, double current_a, double voltage_v);
 
   /// Ends the profile: rows from `time_s` on are dropped and no current flows from there.

@@ -1,4 +1,4 @@
-// What a sensor sees: the profile, placed on the time axis of the simulated rig.
+// What a sensor measures: the profile on the time axis of the simulated rig.
 #pragma once
 
 #include <optional>

@@ -1,4 +1,4 @@
-// The answer a measurement is judged by: exact energy over the profile and between sync edges.
+// The truth by which a measurement is judged: exact energy over the profile and between sync edges.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,9 +10,8 @@
 
 namespace opjoule::rig {
 
-/// Collects the energies that truth.json tells. Times are seconds of the profile (in live mode:
-/// since start-up of the simulated microcontroller); joules are exact integrals of voltage times
-/// current.
+/// Collects the energies for truth.json. Times are seconds of the profile (in live mode: since
+/// start-up of the simulated microcontroller); joules are exact integrals of voltage times current.
 class Truth {
  public:
   /// `offset_s`: profile time at which the reported time axis starts.

@@ -24,8 +24,8 @@ struct Report {
   std::uint64_t cycle;  // at which its last byte had been sent
 };
 
-struct Board {
-  Board() {
+struct Bench {
+  Bench() {
     clear_timer_flags_singly(mcu);
     profile.add(0, 0.5, 5);
     supply.start_at(0);
@@ -63,43 +63,43 @@ struct Board {
 };
 
 TEST_CASE("the program samples the sensor without missing a conversion") {
-  Board board;
-  board.start();
-  board.run(0.2);
-  const auto samples = board.reports('S');
+  Bench bench;
+  bench.start();
+  bench.run(0.2);
+  const auto samples = bench.reports('S');
   REQUIRE(samples.size() > 180);
   for (const auto& sample : samples) {
     CHECK((sample.value >> 16) == 5000);
     CHECK(((sample.value & 0xFFFF) >> 3) == 1250);
   }
-  CHECK(board.sensor.shunt_count().missed() == 0);
-  CHECK(board.sensor.shunt_count().read_twice() == 0);
+  CHECK(bench.sensor.shunt_count().missed() == 0);
+  CHECK(bench.sensor.shunt_count().read_twice() == 0);
 }
 
 TEST_CASE("bytes follow each other at ten bits each, through two buffers") {
-  Board board;
-  board.start();
-  board.run(0.05);
-  REQUIRE(board.bytes.size() > 60);
+  Bench bench;
+  bench.start();
+  bench.run(0.05);
+  REQUIRE(bench.bytes.size() > 60);
   // A program that polls and writes at once keeps the line busy: within a report no bit is idle.
   // The sent call comes up to four cycles late, at the end of an instruction.
   for (std::size_t i = 1; i < 60; ++i) {
     if (i % 6 == 0) continue;
-    const std::uint64_t gap = board.cycles[i] - board.cycles[i - 1];
+    const std::uint64_t gap = bench.cycles[i] - bench.cycles[i - 1];
     CHECK(gap >= kByte_cycles - 4);
     CHECK(gap <= kByte_cycles + 4);
   }
-  CHECK(board.cycles[5] - board.cycles[0] <= 5 * kByte_cycles + 4);
+  CHECK(bench.cycles[5] - bench.cycles[0] <= 5 * kByte_cycles + 4);
 }
 
 TEST_CASE("bytes from the host arrive at the line rate and in order") {
-  Board board;
-  board.start();
-  board.run(0.01);
+  Bench bench;
+  bench.start();
+  bench.run(0.01);
   const std::uint8_t text[] = {'a', 'b'};
-  board.uart.feed(text, 2);
-  board.run(0.01);
-  const auto echoes = board.reports('B');
+  bench.uart.feed(text, 2);
+  bench.run(0.01);
+  const auto echoes = bench.reports('B');
   REQUIRE(echoes.size() >= 3);
   CHECK(echoes[0].value == 0x78787878);  // the byte that started it
   CHECK(echoes[1].value == 0x61616161);
@@ -107,14 +107,14 @@ TEST_CASE("bytes from the host arrive at the line rate and in order") {
 }
 
 TEST_CASE("bytes that the program does not read in time are lost and counted") {
-  Board board;
-  board.start();
-  board.run(0.01);
+  Bench bench;
+  bench.start();
+  bench.run(0.01);
   const std::vector<std::uint8_t> burst(40, 'z');
-  board.uart.feed(burst.data(), burst.size());
-  board.run(0.05);
-  CHECK(board.uart.overruns() > 0);
-  const std::size_t accounted = board.reports('B').size() + board.uart.overruns();
+  bench.uart.feed(burst.data(), burst.size());
+  bench.run(0.05);
+  CHECK(bench.uart.overruns() > 0);
+  const std::size_t accounted = bench.reports('B').size() + bench.uart.overruns();
   CHECK(accounted == 1 + burst.size());
 }
 
@@ -131,11 +131,11 @@ struct Recorder final : I2cDevice {
 };
 
 TEST_CASE("bits on the bus take the time that TWBR asks for") {
-  Board board;
+  Bench bench;
   Recorder recorder;
-  board.twi.attach(0x40, recorder);
-  board.start();
-  board.run(1e-3);
+  bench.twi.attach(0x40, recorder);
+  bench.start();
+  bench.run(1e-3);
   // First the write of the configuration: address, pointer and two bytes. Between the bytes the
   // program needs some instructions, but far less than a bit.
   REQUIRE(recorder.ends.size() > 4);
@@ -145,27 +145,27 @@ TEST_CASE("bits on the bus take the time that TWBR asks for") {
     CHECK(gap < 10 * kBit_cycles);
   }
   // A read of a register: START, 2 bytes, repeated START, 3 bytes, STOP.
-  const std::uint64_t before = board.twi.bus_cycles();
+  const std::uint64_t before = bench.twi.bus_cycles();
   const std::size_t bytes = recorder.ends.size();
-  while ((recorder.ends.size() - bytes) < 50) board.run(10e-6);
+  while ((recorder.ends.size() - bytes) < 50) bench.run(10e-6);
   const double reads = 10,
-               bits = static_cast<double>(board.twi.bus_cycles() - before) / kBit_cycles;
+               bits = static_cast<double>(bench.twi.bus_cycles() - before) / kBit_cycles;
   CHECK(bits == doctest::Approx(reads * (1 + 18 + 1 + 27 + 1)).epsilon(0.05));
 }
 
 TEST_CASE("an address without a device is not acknowledged and the bus goes on") {
-  Board board;
-  Twi empty(board.mcu);  // takes the registers over
-  board.start();
-  board.run(0.01);
+  Bench bench;
+  Twi empty(bench.mcu);  // takes the registers over
+  bench.start();
+  bench.run(0.01);
   CHECK(empty.bus_cycles() > 100 * kBit_cycles);
-  CHECK(board.sensor.shunt_count().reads() == 0);
+  CHECK(bench.sensor.shunt_count().reads() == 0);
 }
 
 TEST_CASE("edges are captured to the tick, across counter overflows") {
-  Board board;
-  board.start();
-  board.run(1e-3);
+  Bench bench;
+  bench.start();
+  bench.run(1e-3);
   // Timer 1 started within the first hundred cycles; edges close to its overflows each 65536 * 8
   // cycles are those that a lost overflow flag would put 32.8 ms off.
   std::vector<std::uint64_t> edges;
@@ -173,11 +173,11 @@ TEST_CASE("edges are captured to the tick, across counter overflows") {
   for (std::uint64_t turn = 1; turn <= 30; ++turn)
     for (const int offset : {-80000, -40000, static_cast<int>(turn) * 5 - 20, 40000, 80000})
       edges.push_back(turn * 524288 + static_cast<std::uint64_t>(offset + 90));
-  for (const auto cycle : edges) board.sync.add(cycle, level = !level);
-  board.run(1.1);
-  const auto captured = board.reports('E');
+  for (const auto cycle : edges) bench.sync.add(cycle, level = !level);
+  bench.run(1.1);
+  const auto captured = bench.reports('E');
   REQUIRE(captured.size() == edges.size());
-  CHECK(board.played == edges);
+  CHECK(bench.played == edges);
   std::vector<std::int64_t> offsets;
   for (std::size_t i = 0; i < edges.size(); ++i) {
     CHECK((captured[i].value >> 24) == (i % 2 == 0 ? 1 : 0));
@@ -189,20 +189,20 @@ TEST_CASE("edges are captured to the tick, across counter overflows") {
 }
 
 TEST_CASE("a brown-out starts the program anew, says so, and loses no edge behind it") {
-  Board board;
-  board.start();
-  board.run(0.02);
-  board.sync.add(board.mcu.cycle() + 16'000, true);
-  board.mcu.reset_brown_out();
-  CHECK(board.mcu.resets() == 1);
-  CHECK((board.mcu.reg(0x54) & 4) != 0);
-  const std::size_t before = board.bytes.size();
-  board.run(0.02);
-  CHECK(board.bytes.size() == before);  // waits for a byte from the host again
-  CHECK(board.played.size() == 1);
-  board.start();
-  board.run(0.02);
-  CHECK(board.bytes.size() > before + 60);
+  Bench bench;
+  bench.start();
+  bench.run(0.02);
+  bench.sync.add(bench.mcu.cycle() + 16'000, true);
+  bench.mcu.reset_brown_out();
+  CHECK(bench.mcu.resets() == 1);
+  CHECK((bench.mcu.reg(0x54) & 4) != 0);
+  const std::size_t before = bench.bytes.size();
+  bench.run(0.02);
+  CHECK(bench.bytes.size() == before);  // waits for a byte from the host again
+  CHECK(bench.played.size() == 1);
+  bench.start();
+  bench.run(0.02);
+  CHECK(bench.bytes.size() > before + 60);
 }
 
 TEST_CASE("the crystal's error stretches time, not cycles") {

@@ -11,11 +11,11 @@
 
 namespace opjoule {
 
+using protocol::ChipKind;
 using protocol::Fault;
 using protocol::Flag;
 using protocol::Mode;
 using protocol::Result;
-using protocol::SensorModel;
 
 namespace {
 
@@ -39,7 +39,7 @@ uint16_t bus_code(float bus_v) { return static_cast<uint16_t>(lroundf(bus_v * 25
 Result plan_by_library(const FoundSensor& sensor, const protocol::Configure& wanted,
                        SensorPlan* plan, uint16_t* detail) {
   *detail = 0;
-  if (sensor.model != SensorModel::ina219) return Result::no_sensor;
+  if (sensor.chip != ChipKind::ina219) return Result::no_sensor;
   const Result result = ina219::plan(wanted, sensor.address, plan, detail);
   if (result != Result::ok) return result;
   *detail = configure_field::kMode;
@@ -59,7 +59,7 @@ uint8_t LibrarySampler::find_sensors(FoundSensor* found, uint8_t capacity) {
   if (begin_wire(kBusHz)) faults_.count(Fault::i2c_held, kNoSensor, arduino_now_ticks());
   const uint8_t count = scan_sensors(wire_transfer, found, capacity);
   for (uint8_t sensor = 0; sensor < count && sensor < kMaxSensors; ++sensor) {
-    if (found[sensor].model != SensorModel::ina219) continue;
+    if (found[sensor].chip != ChipKind::ina219) continue;
     chips_[sensor] = new Adafruit_INA219(found[sensor].address);
     chips_[sensor]->begin();
   }
@@ -74,10 +74,10 @@ bool LibrarySampler::start() {
   sensor_ = 0;
   while (plans_[sensor_].mode == Mode::off) ++sensor_;
   set_range();
-  // What was converted before this moment is nobody's.
+  // What was converted before this moment does not count.
   shunt_ticks_ = bus_ticks_ = arduino_now_ticks();
   shunt_is_read_ = false;
-  flags_ = static_cast<uint8_t>(Flag::gap_before);
+  flags_ = flag_bit(Flag::gap_before);
   running_ = true;
   return true;
 }
@@ -107,9 +107,9 @@ bool LibrarySampler::read_shunt() {
   const int16_t code = shunt_code(chips_[sensor_]->getShuntVoltage_mV());
   shunt_ticks_ = arduino_now_ticks();
   if (!answered()) return false;
-  // The chip looked at its register about in the middle of the call. At that moment the shunt's
-  // conversion had ended for anything up to a pair's time; its bus conversion, with which the pair
-  // ends, on the average just then.
+  // The chip took the value from its register about in the middle of the call. By then the shunt's
+  // conversion had ended anywhere up to a pair's time ago; the bus conversion, which ends the pair,
+  // on average just then.
   sample_.end_ticks = begin_ticks + (shunt_ticks_ - begin_ticks) / 2;
   sample_.shunt = code;
   sample_.sensor = sensor_;
@@ -125,7 +125,7 @@ void LibrarySampler::read_bus() {
   const int32_t full_scale = plans_[sensor_].shunt_full_scale;
   if (sample_.shunt >= full_scale || sample_.shunt <= -full_scale ||
       sample_.bus >= plans_[sensor_].bus_full_scale) {
-    sample_.flags |= static_cast<uint8_t>(Flag::overflow);
+    sample_.flags |= flag_bit(Flag::overflow);
     faults_.count(Fault::shunt_overflow, sensor_, sample_.end_ticks);
   }
   if (!queue_.push(sample_)) {
@@ -139,7 +139,7 @@ bool LibrarySampler::answered() {
   faults_.count(Fault::i2c_nack, sensor_, shunt_ticks_);
   set_range();
   shunt_ticks_ = bus_ticks_ = arduino_now_ticks() + kRetryTicks;
-  flags_ = static_cast<uint8_t>(Flag::missed_before);
+  flags_ = flag_bit(Flag::missed_before);
   return false;
 }
 

@@ -1,4 +1,5 @@
-// The meter on the Arduino framework, for any board that has it and the Adafruit INA219 library.
+// The meter on the Arduino framework, for any controller that has it and the Adafruit INA219
+// library.
 #include <Arduino.h>
 
 #include "arduino_clock.h"
@@ -23,7 +24,7 @@ LibrarySampler sampler(faults);
 SerialLine line(ring);
 WrapCounter wrap_counter;
 
-class ArduinoBoard final : public Board {
+class ArduinoController final : public Controller {
  public:
   uint32_t now_ticks() override { return arduino_now_ticks(); }
   uint8_t turn() override { return static_cast<uint8_t>(arduino_now_ticks() >> 16); }
@@ -50,22 +51,22 @@ class ArduinoBoard final : public Board {
 #endif
 };
 
-constexpr protocol::Board kKind =
+constexpr protocol::ControllerKind kKind =
 #if defined(__AVR__)
-    protocol::Board::avr;
+    protocol::ControllerKind::avr;
 #elif defined(ARDUINO_ARCH_ESP32)
-    protocol::Board::esp32;
+    protocol::ControllerKind::esp32;
 #elif defined(ARDUINO_ARCH_RP2040) || defined(ARDUINO_ARCH_MBED_RP2040)
-    protocol::Board::rp2040;
+    protocol::ControllerKind::rp2040;
 #elif defined(ARDUINO_ARCH_SAMD)
-    protocol::Board::samd;
+    protocol::ControllerKind::samd;
 #else
-    protocol::Board::other;
+    protocol::ControllerKind::other;
 #endif
 
-ArduinoBoard board;
-BoardFacts facts = {static_cast<uint8_t>(kKind), 0, {}};
-Meter meter(board, facts, ring, sampler, edges, faults);
+ArduinoController controller;
+ControllerFacts facts = {static_cast<uint8_t>(kKind), 0, {}};
+Meter meter(controller, facts, ring, sampler, edges, faults);
 
 }  // namespace
 }  // namespace opjoule

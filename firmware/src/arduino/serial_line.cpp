@@ -5,7 +5,7 @@
 #include "arduino_clock.h"
 #include "messages.h"
 
-// Boards whose USB port has another name set it in platformio.ini.
+// Controllers whose USB port has another name set it in platformio.ini.
 #ifndef OPJOULE_SERIAL
 #define OPJOULE_SERIAL Serial
 #endif
@@ -22,8 +22,8 @@ void SerialLine::begin() {
 }
 
 void SerialLine::transmit() {
-  // A few at a time: a whole frame at once would take longer than a read may wait. A core that
-  // never names its room gets its bytes one by one, and makes us wait if it must.
+  // A few at a time: a whole frame at once would delay a read for too long. A core that does not
+  // say how much room it has gets its bytes one by one, even if that means waiting.
   int left = most_room_ == 0 ? 1 : min(room(), kMostAtOnce);
   for (; left > 0 && !ring_.empty(); --left) OPJOULE_SERIAL.write(ring_.pop());
 }

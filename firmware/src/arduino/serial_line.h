@@ -20,8 +20,8 @@ class SerialLine {
   // The ring is empty and the last byte has left the framework's buffer.
   bool idle();
 
-  // A byte from the host, and when it was taken from the framework's buffer: later than it arrived
-  // by at most what one turn of the main loop takes. False: none there.
+  // A byte from the host, and when it was taken from the framework's buffer: at most one turn of
+  // the main loop after it arrived. False: there is none.
   bool receive(uint8_t* byte, uint32_t* ticks);
 
  private:

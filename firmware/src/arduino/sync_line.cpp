@@ -27,7 +27,7 @@ void IRAM_ATTR on_edge() {
   const uint8_t level = digitalRead(OPJOULE_SYNC_PIN) == HIGH ? 1 : 0;
   bool all_kept = true;
   if (level == last_level) {
-    // The line went there and back before the interrupt ran: the first of the two has no time.
+    // The line changed twice before the interrupt ran: the time of the first edge is unknown.
     log->skip();
     all_kept = false;
   }

@@ -1,5 +1,5 @@
 // Edges of the sync line by the framework's pin interrupt. An edge is stamped when its interrupt
-// runs: late by what the interrupt waits and takes to get there (docs/reference/firmware.md).
+// runs: late by the latency of the interrupt (docs/reference/firmware.md).
 #ifndef OPJOULE_SRC_ARDUINO_SYNC_LINE_H_
 #define OPJOULE_SRC_ARDUINO_SYNC_LINE_H_
 
@@ -9,7 +9,7 @@
 namespace opjoule {
 namespace sync_line {
 
-// Edges go into `edges` from now on; both must live for ever. Once.
+// Edges go into `edges` from now on; both must exist for ever. To be called once.
 void begin(EdgeLog& edges, FaultCounters& faults);
 
 }  // namespace sync_line

@@ -50,7 +50,7 @@ BusResult wire_transfer(const BusTransfer& transfer) {
   }
   if (Wire.endTransmission() != 0) return result;
   constexpr int kWanted = 2;
-  // Two ints: the one pair of types that no core's overloads leave ambiguous.
+  // Two ints: with other types the overloads of some cores are ambiguous.
   if (Wire.requestFrom(static_cast<int>(transfer.address), kWanted) != kWanted) return result;
   for (int i = 0; i < kWanted; ++i) result.bytes[i] = static_cast<uint8_t>(Wire.read());
   result.ok = true;

@@ -1,4 +1,5 @@
-// Registers over the framework's Wire, for what the sensor library does not tell: which chip it is.
+// Register access through the framework's Wire, for what the sensor library does not tell: which
+// chip it is.
 #ifndef OPJOULE_SRC_ARDUINO_WIRE_BUS_H_
 #define OPJOULE_SRC_ARDUINO_WIRE_BUS_H_
 
@@ -6,11 +7,11 @@
 
 namespace opjoule {
 
-// Puts the bus into operation at `hz`; first frees it from a device that holds SDA low
-// (bus_clear.h). True: one did.
+// Starts the bus at `hz`, after freeing it from a device that holds SDA low (bus_clear.h). True:
+// one did.
 bool begin_wire(uint32_t hz);
 
-// One register written or read, waited for; without the times of a BusResult.
+// Writes or reads one register and waits for it; without the times of a BusResult.
 BusResult wire_transfer(const BusTransfer& transfer);
 
 }  // namespace opjoule

@@ -1,4 +1,4 @@
-// The meter as the host sees it: commands in, frames out, on a board that is all software.
+// The meter as the host sees it: commands in, frames out, on a controller that is all software.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -26,9 +26,9 @@ BusResult scan_transfer(const BusTransfer& transfer) {
 }
 
 // Time passes only with bus transfers and with waiting.
-class SoftwareBoard final : public Board {
+class SoftwareController final : public Controller {
  public:
-  explicit SoftwareBoard(Sampler& sampler) : sampler_(sampler) {}
+  explicit SoftwareController(Sampler& sampler) : sampler_(sampler) {}
 
   uint32_t now_ticks() override { return static_cast<uint32_t>(chip.now_ticks += 2); }
   uint8_t turn() override {
@@ -95,9 +95,9 @@ class Host {
   EdgeLog edges;
   FaultCounters faults;
   Sampler sampler{faults};
-  SoftwareBoard board{sampler};
-  BoardFacts facts = {1, 4, {}};
-  Meter meter{board, facts, ring, sampler, edges, faults};
+  SoftwareController controller{sampler};
+  ControllerFacts facts = {1, 4, {}};
+  Meter meter{controller, facts, ring, sampler, edges, faults};
   std::vector<Frame> frames;
 
   Host() {
@@ -137,9 +137,9 @@ class Host {
     for (int i = 0; i < 10; ++i) run_once();
   }
   void sample(double seconds) {
-    const double end = board.chip.now_ticks + seconds * kTicksPerSecond;
-    while (board.chip.now_ticks < end) {
-      board.sample_once();
+    const double end = controller.chip.now_ticks + seconds * kTicksPerSecond;
+    while (controller.chip.now_ticks < end) {
+      controller.sample_once();
       run_once();
     }
   }
@@ -173,18 +173,18 @@ class Host {
 
 }  // namespace
 
-TEST_CASE("identify names the firmware, the board and the sensor found on the bus") {
+TEST_CASE("identify names the firmware, the controller and the sensor found on the bus") {
   Host host;
   host.send(protocol::Identify{});
   const Frame frame = host.last<protocol::Identity>();
   const auto identity = frame.as<protocol::Identity>();
   CHECK(identity.protocol_version == protocol::kVersion);
-  CHECK(identity.board == 1);
+  CHECK(identity.controller == 1);
   CHECK(identity.reset_cause == 4);
   REQUIRE(frame.body.size() == protocol::Identity::kBytes + protocol::IdentityItem::kBytes);
   CHECK(frame.body[protocol::Identity::kBytes] == 0x40);
   CHECK(frame.body[protocol::Identity::kBytes + 1] ==
-        static_cast<uint8_t>(protocol::SensorModel::ina219));
+        static_cast<uint8_t>(protocol::ChipKind::ina219));
 }
 
 TEST_CASE("every refused command is answered with its reason") {
@@ -234,13 +234,14 @@ TEST_CASE("sampling sends every conversion once, with sums that add up, and a st
     }
   }
   CHECK(conversions > 2.1 * 939);
-  CHECK(host.board.chip.missed == 0);
-  CHECK(host.board.chip.repeated_reads == 0);
+  CHECK(host.controller.chip.missed == 0);
+  CHECK(host.controller.chip.repeated_reads == 0);
   int statuses = 0;
   for (const Frame& frame : host.frames) statuses += frame.type == protocol::Status::kType;
   CHECK(statuses == 3);
   const auto status = host.last<protocol::Status>();
-  CHECK(status.as<protocol::Status>().state == static_cast<uint8_t>(protocol::State::idle));
+  CHECK(status.as<protocol::Status>().acquisition ==
+        static_cast<uint8_t>(protocol::Acquisition::idle));
   protocol::ByteReader in(status.body.data() + protocol::Status::kBytes,
                           protocol::StatusItem::kBytes);
   protocol::StatusItem item;
@@ -264,7 +265,7 @@ TEST_CASE("a clock request is answered when the line is idle, with its time of a
   Host host;
   host.configure();
   host.send(protocol::Start{});
-  host.board.line_is_idle = false;
+  host.controller.line_is_idle = false;
   host.send(protocol::Clock{0xABCD1234});
   const auto waiting = host.frames.size();
   host.sample(0.005);
@@ -274,13 +275,13 @@ TEST_CASE("a clock request is answered when the line is idle, with its time of a
   CHECK(host.frames.size() > waiting);
   CHECK(host.count_of<protocol::ClockReply>() == 0);
   CHECK(host.faults.of(Fault::transmit_full) == 0);
-  host.board.line_is_idle = true;
+  host.controller.line_is_idle = true;
   host.sample(0.002);
   const auto reply = host.last<protocol::ClockReply>().as<protocol::ClockReply>();
   CHECK(reply.token == 0xABCD1234);
   CHECK(reply.received_ticks == 777);
-  CHECK(static_cast<int32_t>(static_cast<uint32_t>(host.board.chip.now_ticks) - reply.sent_ticks) >=
-        0);
+  CHECK(static_cast<int32_t>(static_cast<uint32_t>(host.controller.chip.now_ticks) -
+                             reply.sent_ticks) >= 0);
 }
 
 TEST_CASE("a damaged frame is counted, reported, and the next one is understood") {
@@ -300,12 +301,12 @@ TEST_CASE("a sensor whose supply failed in mid-run is noticed, reported and set 
   REQUIRE(host.acknowledged() == Result::ok);
   host.send(protocol::Start{});
   host.sample(1);
-  host.board.chip.lose_supply();
+  host.controller.chip.lose_supply();
   host.sample(3);
   CHECK(host.faults.of(Fault::sensor_reset) == 1);
   const auto fault = host.last<protocol::FaultMessage>().as<protocol::FaultMessage>();
   CHECK(fault.count >= 1);
-  CHECK(host.board.chip.repeated_reads <= 1);  // where the supply failed between poll and read
+  CHECK(host.controller.chip.repeated_reads <= 1);  // where the supply failed between poll and read
 }
 
 TEST_CASE("a sensor that stops answering is reported, and sampled again when it comes back") {
@@ -313,10 +314,10 @@ TEST_CASE("a sensor that stops answering is reported, and sampled again when it 
   host.configure();
   host.send(protocol::Start{});
   host.sample(0.2);
-  host.board.chip.answers = false;
+  host.controller.chip.answers = false;
   host.sample(0.2);
   CHECK(host.faults.of(Fault::i2c_nack) > 10);
-  host.board.chip.answers = true;
+  host.controller.chip.answers = true;
   host.frames.clear();
   host.sample(0.2);
   bool missed_before = false;
@@ -332,8 +333,9 @@ TEST_CASE("conversions that the line cannot take keep their charge in the sums")
   Host host;
   host.configure();
   host.send(protocol::Start{});
-  const double end = host.board.chip.now_ticks + 0.1 * kTicksPerSecond;
-  while (host.board.chip.now_ticks < end) host.board.sample_once();  // the main loop hangs
+  const double end = host.controller.chip.now_ticks + 0.1 * kTicksPerSecond;
+  while (host.controller.chip.now_ticks < end)
+    host.controller.sample_once();  // the main loop hangs
   host.sample(0.1);
   host.send(protocol::Stop{});
   CHECK(host.faults.of(Fault::transmit_full) > 0);
@@ -342,8 +344,8 @@ TEST_CASE("conversions that the line cannot take keep their charge in the sums")
                           protocol::StatusItem::kBytes);
   protocol::StatusItem item;
   item.read(in);
-  CHECK(item.conversions == host.board.chip.shunt_ends.size());
+  CHECK(item.conversions == host.controller.chip.shunt_ends.size());
   int64_t sum = 0;
-  for (const int16_t code : host.board.chip.shunt_codes) sum += code;
+  for (const int16_t code : host.controller.chip.shunt_codes) sum += code;
   CHECK(item.shunt_sum == static_cast<uint32_t>(sum));
 }

@@ -18,7 +18,7 @@ class Ina219OnBus {
   explicit Ina219OnBus(double clock_error = 0) : stretch_(1 + clock_error) {}
 
   double now_ticks = 1000;    // true time
-  double overhead_ticks = 3;  // of the board, each bus event
+  double overhead_ticks = 3;  // of the controller, each bus event
   bool answers = true;
   std::vector<double> shunt_ends;    // of the conversion that each shunt read returned
   std::vector<int16_t> shunt_codes;  // and its value

@@ -1,6 +1,7 @@
 // The other chips of the same driver shape: what they are told, and what is refused.
 #include <doctest/doctest.h>
 
+#include "averaged_plan.h"
 #include "ina226.h"
 #include "ina228.h"
 #include "tick_clock.h"
@@ -35,7 +36,7 @@ TEST_CASE("INA226: averaging multiplies both conversions") {
   REQUIRE(ina226::plan(wanted(Mode::pairs, (2 << 3) | 2, 2), 0x44, &plan, &detail) == Result::ok);
   CHECK(plan.sample_ticks == 16 * 2 * 332 * kTicksPerUs);
   const uint16_t expected[8] = {1, 4, 16, 64, 128, 256, 512, 1024};
-  for (uint8_t code = 0; code < 8; ++code) CHECK(ina226::averages(code) == expected[code]);
+  for (uint8_t code = 0; code < 8; ++code) CHECK(averages(code) == expected[code]);
 }
 
 TEST_CASE("INA228: range and latch are set up before conversions begin") {

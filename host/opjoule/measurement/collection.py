@@ -28,7 +28,7 @@ from opjoule.measurement.logged import LoggedOperations, read_logs
 from opjoule.measurement.summary import build_result, sensor_energies
 from opjoule.measurement.supply_check import check_supply
 from opjoule.measurement.trace_faults import TraceFault
-from opjoule.meters.sensors import ARDUINO_BOARDS
+from opjoule.meters.sensors import BY_LIBRARY
 from opjoule.operations import schemas
 from opjoule.operations.board_files import (
     load_changes,
@@ -226,7 +226,7 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents) -> Alignm
 def _meter_edge_u_ns(record: RunRecord) -> float:
     """Standard uncertainty of the meter's stamps of sync edges [ns], by what its firmware runs on."""
     board = record.run.found.meter.board
-    return INTERRUPT_EDGE_U_NS if board in {kind.name.lower() for kind in ARDUINO_BOARDS} else METER_EDGE_U_NS
+    return INTERRUPT_EDGE_U_NS if board in {kind.name.lower() for kind in BY_LIBRARY} else METER_EDGE_U_NS
 
 
 def _signature(

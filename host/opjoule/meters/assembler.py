@@ -9,6 +9,7 @@ from opjoule.meters.frames import SamplesMessage, signed_difference
 from opjoule.meters.interface import EdgeEvent, FaultEvent, Losses, MeterEvent
 from opjoule.meters.messages import (
     BY_TYPE,
+    Acquisition,
     ClockReply,
     Edge,
     Fault,
@@ -16,7 +17,6 @@ from opjoule.meters.messages import (
     Message,
     Pairs,
     Shunts,
-    State,
     Status,
     Wide,
 )
@@ -184,7 +184,7 @@ class Assembler:
         if told_ticks != own_ticks:
             # Not corrected: stamps must not jump within a trace. A silence of half a wrap (17.9 min) does this.
             events.append(FaultEvent("wraps_disagree", 1, own_ticks * self._ns_per_tick))
-        if message.state == State.IDLE:
+        if message.acquisition == Acquisition.IDLE:
             for sensor, item in enumerate(message.items):
                 if sensor in self._conversions:
                     conversions = self._conversions[sensor]

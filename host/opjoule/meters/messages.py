@@ -18,7 +18,7 @@ MAX_FRAME_BYTES = 253
 """Type to CRC, before COBS."""
 
 
-class Board(IntEnum):
+class ControllerKind(IntEnum):
     """What the firmware runs on."""
 
     OTHER = 0
@@ -48,8 +48,8 @@ class ResetCause(IntFlag):
     """the firmware hung"""
 
 
-class SensorModel(IntEnum):
-    """Sensor chip; it gives the scale of the raw codes."""
+class ChipKind(IntEnum):
+    """A sensor's chip; it gives the scale of the raw codes."""
 
     NONE = 0
     """nothing answered at this address"""
@@ -72,8 +72,8 @@ class Mode(IntEnum):
     """shunt only, a bus reading each bus_every conversions; message shunts (wide for a 20-bit sensor)"""
 
 
-class State(IntEnum):
-    """What the meter is doing."""
+class Acquisition(IntEnum):
+    """Whether the meter takes samples."""
 
     IDLE = 0
     """answers commands, converts nothing"""
@@ -146,14 +146,14 @@ class Identity:
 
     TYPE: ClassVar[int] = 0x01
     FIELDS: ClassVar[struct.Struct] = struct.Struct("<H3BBBI10BB")
-    ITEM: ClassVar[np.dtype[np.void]] = np.dtype([("address", "<u1"), ("model", "<u1")])
+    ITEM: ClassVar[np.dtype[np.void]] = np.dtype([("address", "<u1"), ("chip", "<u1")])
 
     protocol_version: int
     """keeps its place in every version"""
     firmware_version: tuple[int, ...]
     """major, minor, patch"""
-    board: int
-    """enum board"""
+    controller: int
+    """enum controller_kind"""
     reset_cause: int
     """bits of reset_cause"""
     tick_hz: int
@@ -163,14 +163,14 @@ class Identity:
     max_samples_per_frame: int
     """of message pairs; more are refused"""
     items: NDArray[np.void]
-    """address: I2C address, 7 bit; model: enum sensor_model"""
+    """address: I2C address, 7 bit; chip: enum chip_kind"""
 
     def pack(self) -> bytes:
         """The fields as they travel, without type, seq and CRC."""
         return self.FIELDS.pack(
             self.protocol_version,
             *self.firmware_version,
-            self.board,
+            self.controller,
             self.reset_cause,
             self.tick_hz,
             *self.device_id,
@@ -369,8 +369,8 @@ class Status:
         [("conversions", "<u4"), ("shunt_sum", "<u4"), ("bus_sum", "<u4"), ("clipped", "<u2")]
     )
 
-    state: int
-    """enum state"""
+    acquisition: int
+    """enum acquisition"""
     reset_cause: int
     """bits of reset_cause"""
     ticks: int
@@ -392,7 +392,7 @@ class Status:
     def pack(self) -> bytes:
         """The fields as they travel, without type, seq and CRC."""
         return self.FIELDS.pack(
-            self.state,
+            self.acquisition,
             self.reset_cause,
             self.ticks,
             self.tick_wraps,
@@ -541,7 +541,7 @@ class EndOfInput:
 
 @dataclass(frozen=True, slots=True)
 class Identify:
-    """Who are you? Answered with identity, in any state."""
+    """Who are you? Answered with identity at any time."""
 
     TYPE: ClassVar[int] = 0x81
     FIELDS: ClassVar[struct.Struct] = struct.Struct("<")
@@ -643,7 +643,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """One round-trip exchange; answered with clock_reply at once, in any state."""
+    """One round-trip exchange; answered with clock_reply at once, at any time."""
 
     TYPE: ClassVar[int] = 0x85
     FIELDS: ClassVar[struct.Struct] = struct.Struct("<I")
@@ -666,7 +666,7 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class RequestStatus:
-    """Answered with status, in any state."""
+    """Answered with status at any time."""
 
     TYPE: ClassVar[int] = 0x86
     FIELDS: ClassVar[struct.Struct] = struct.Struct("<")

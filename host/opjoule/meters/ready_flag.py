@@ -15,8 +15,8 @@ import numpy.typing as npt
 from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
 from opjoule.meters.chips import chip_of
 from opjoule.meters.interface import InputEnded, Samples
-from opjoule.meters.messages import Board, SensorModel
-from opjoule.meters.sensors import ARDUINO_BOARDS, default_settings
+from opjoule.meters.messages import ChipKind, ControllerKind
+from opjoule.meters.sensors import BY_LIBRARY, default_settings
 from opjoule.meters.serial_meter import SerialMeter
 
 TRIAL_S: Final = 3.0
@@ -79,12 +79,12 @@ def try_ready_flag(path: str, sensor: int, clock: HostClock = MONOTONIC) -> Flag
     meter = SerialMeter(path, sensors=(sensor,), clock=clock)
     try:
         identity = meter.open()
-        board = Board[identity.board.upper()] if identity.board.upper() in Board.__members__ else Board.OTHER
-        if board in ARDUINO_BOARDS:
+        controller = ControllerKind.__members__.get(identity.board.upper(), ControllerKind.OTHER)
+        if controller in BY_LIBRARY:
             return None
         meter.configure()
-        chip = chip_of(SensorModel[identity.sensors[sensor].model.upper()])
-        typical_us = chip.times(default_settings(board, chip)).period_us
+        chip = chip_of(ChipKind[identity.sensors[sensor].model.upper()])
+        typical_us = chip.times(default_settings(controller, chip)).period_us
         meter.start()
         distances_us, samples = _follow(meter, clock)
         faults = meter.losses.faults

@@ -1,37 +1,37 @@
-"""How a meter's firmware reads its sensors: what suits a board, and what it cannot set."""
+"""How a meter's firmware reads its sensors: what suits a controller, and what it cannot set."""
 
 from dataclasses import replace
 
 from opjoule.meters.chips.chip import Chip, CodeEnds, ConversionTimes, SensorSettings
-from opjoule.meters.messages import Board, Mode
+from opjoule.meters.messages import ControllerKind, Mode
 
-ARDUINO_BOARDS = frozenset({Board.AVR, Board.ESP32, Board.RP2040, Board.SAMD})
-"""Boards whose firmware reads the chip through the Arduino framework's library: shunt+bus in 12 bit only."""
+BY_LIBRARY = frozenset({ControllerKind.AVR, ControllerKind.ESP32, ControllerKind.RP2040, ControllerKind.SAMD})
+"""Controllers whose firmware reads the chip through the Arduino framework's library: shunt+bus in 12 bit only."""
 ARDUINO_PERIOD_US = 1400.0
 """Between two of its samples: the slowest chip's pair of conversions and one read of the shunt (1.3 to 1.42 ms)."""
 _MANY = SensorSettings(mode=Mode.PAIRS, shunt_adc=10, bus_adc=10)
 """More sensors than the chip's table has: 4 averages of an INA219."""
 
 
-def default_settings(board: int, chip: Chip, sensors: int = 1) -> SensorSettings:
-    """What a board's firmware does best with this many sensors.
+def default_settings(controller: int, chip: Chip, sensors: int = 1) -> SensorSettings:
+    """What a controller's firmware does best with this many sensors.
 
-    One: shunt only with interleaved bus. More: shunt+bus, as fast as the bus has time for all. On an Arduino board:
-    what the library can do.
+    One: shunt only with interleaved bus. More: shunt+bus, as fast as the bus has time for all. With the Arduino
+    framework: what its library can do.
     """
-    if board in ARDUINO_BOARDS:
+    if controller in BY_LIBRARY:
         return SensorSettings(mode=Mode.PAIRS)
     return chip.sharing.get(sensors, _MANY) if sensors > 1 else chip.alone
 
 
-def read_times(board: int, chip: Chip, settings: SensorSettings) -> ConversionTimes:
-    """Times of the samples as this board's firmware reads them. Raises: as Chip.times."""
+def read_times(controller: int, chip: Chip, settings: SensorSettings) -> ConversionTimes:
+    """Times of the samples as this controller's firmware reads them. Raises: as Chip.times."""
     times = chip.times(settings)
-    if board not in ARDUINO_BOARDS:
+    if controller not in BY_LIBRARY:
         return times
     return replace(times, unread_us=ARDUINO_PERIOD_US - times.period_us)
 
 
-def code_ends(board: int, chip: Chip, settings: SensorSettings) -> CodeEnds:
-    """The ends of the chip's ranges as this board's firmware sets them."""
-    return chip.code_ends(settings.shunt_range, by_library=board in ARDUINO_BOARDS)
+def code_ends(controller: int, chip: Chip, settings: SensorSettings) -> CodeEnds:
+    """The ends of the chip's ranges as this controller's firmware sets them."""
+    return chip.code_ends(settings.shunt_range, by_library=controller in BY_LIBRARY)

@@ -28,9 +28,11 @@ from opjoule.meters.interface import (
 from opjoule.meters.messages import (
     BAUD,
     Ack,
-    Board,
+    Acquisition,
+    ChipKind,
     Clock,
     Configure,
+    ControllerKind,
     EndOfInput,
     Fault,
     Identify,
@@ -40,9 +42,7 @@ from opjoule.meters.messages import (
     RequestStatus,
     ResetCause,
     Result,
-    SensorModel,
     Start,
-    State,
     Status,
     Stop,
 )
@@ -113,7 +113,7 @@ class SerialMeter:
         for place in self._sensors:
             self._times(identity, place)
         for place in range(len(identity.items)):
-            if place not in self._sensors and identity.items["model"][place] == SensorModel.NONE:
+            if place not in self._sensors and identity.items["chip"][place] == ChipKind.NONE:
                 continue
             command = self._configuration(identity, place)
             self._expect_done(command, link.command(command))
@@ -129,7 +129,7 @@ class SerialMeter:
                 self._times(identity, place),
                 self._scale(identity, place),
                 ns_per_tick,
-                code_ends(identity.board, self._chip(identity, place), self._chosen(identity, place)),
+                code_ends(identity.controller, self._chip(identity, place), self._chosen(identity, place)),
             )
             for number, place in enumerate(self._sensors)
         }
@@ -174,7 +174,7 @@ class SerialMeter:
         link, _ = self._opened()
         command = Stop()
         self._expect_done(command, link.command(command))
-        link.ask(RequestStatus(), Status, wanted=lambda status: status.state == State.IDLE)
+        link.ask(RequestStatus(), Status, wanted=lambda status: status.acquisition == Acquisition.IDLE)
         return self._handed_out()
 
     def close(self) -> None:
@@ -228,7 +228,7 @@ class SerialMeter:
 
     def _chosen(self, identity: Identity, place: int) -> SensorSettings:
         chip = self._chip(identity, place)
-        settings = self._settings or default_settings(identity.board, chip, len(self._sensors))
+        settings = self._settings or default_settings(identity.controller, chip, len(self._sensors))
         changes = dict(self._changes)
         if "range_mv" in changes:
             changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
@@ -238,7 +238,7 @@ class SerialMeter:
         return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
 
     def _times(self, identity: Identity, place: int) -> ConversionTimes:
-        return read_times(identity.board, self._chip(identity, place), self._chosen(identity, place))
+        return read_times(identity.controller, self._chip(identity, place), self._chosen(identity, place))
 
     def _scale(self, identity: Identity, place: int) -> ChipScale:
         shunt_range = self._chosen(identity, place).shunt_range
@@ -254,10 +254,10 @@ class SerialMeter:
         if place >= len(identity.items):
             found = f"{len(identity.items)} sensors found"
             raise MeterFault(f"meter on {self._path}: no sensor {place} ({found}): check the wiring")
-        code = int(identity.items["model"][place])
-        if code not in SensorModel._value2member_map_:
-            raise MeterFault(f"meter on {self._path}: sensor model {code} is unknown here: update OpJoule")
-        return chip_of(SensorModel(code))
+        code = int(identity.items["chip"][place])
+        if code not in ChipKind._value2member_map_:
+            raise MeterFault(f"meter on {self._path}: sensor chip {code} is unknown here: update OpJoule")
+        return chip_of(ChipKind(code))
 
     def _describe(self, identity: Identity) -> MeterIdentity:
         if identity.tick_hz == 0 or NS_PER_S % identity.tick_hz:
@@ -265,17 +265,17 @@ class SerialMeter:
                 f"meter on {self._path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds"
             )
         number = bytes(identity.device_id)
-        sensors = zip(identity.items["model"], identity.items["address"], strict=True)
+        sensors = zip(identity.items["chip"], identity.items["address"], strict=True)
         return MeterIdentity(
             kind="serial",
             place=self._path,
             protocol_version=identity.protocol_version,
             firmware_version=".".join(str(part) for part in identity.firmware_version),
-            board=_name(Board, identity.board),
+            board=_name(ControllerKind, identity.controller),
             serial_number=number.hex() if any(number) else "",
             reset_cause=_causes(identity.reset_cause),
             tick_hz=identity.tick_hz,
-            sensors=tuple(SensorIdentity(_name(SensorModel, int(m)), int(a)) for m, a in sensors),
+            sensors=tuple(SensorIdentity(_name(ChipKind, int(c)), int(a)) for c, a in sensors),
             voltage_at=LOAD_SIDE,
             simulated=is_pseudo_terminal(self._path),
         )
@@ -295,7 +295,7 @@ class SerialMeter:
         raise MeterFault(f"meter on {self._path}: {type(command).__name__.lower()} refused: {reason}")
 
 
-def _name(kind: type[Board] | type[SensorModel] | type[Result] | type[Fault], code: int) -> str:
+def _name(kind: type[ControllerKind] | type[ChipKind] | type[Result] | type[Fault], code: int) -> str:
     """Name of a code in lower case, or the code itself."""
     return kind(code).name.lower() if code in kind._value2member_map_ else str(code)
 

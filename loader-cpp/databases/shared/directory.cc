@@ -9,15 +9,15 @@
 #include <filesystem>
 #include <map>
 
-#include "board/system_error.h"
 #include "databases/shared/errno_status.h"
+#include "loader/system_error.h"
 
 namespace opjoule {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What a fresh file system puts at its root, beside any database.
+// What a new file system has at its root.
 constexpr std::string_view kLostAndFound = "lost+found";
 
 bool is_owned(const std::string& name, std::string_view engine) {
@@ -36,8 +36,8 @@ Status list(const std::string& directory, std::vector<std::string>* names) {
   return Status::ok();
 }
 
-// What `engine` cannot be without once there is a database; empty for one that is not known. Where
-// it is gone an engine would begin a new database in the old one's place.
+// The file that every database of `engine` has; empty for an unknown engine. If it is missing, the
+// engine would begin a new database in place of the old one.
 std::string_view main_file(std::string_view engine) {
   static const std::map<std::string_view, std::string_view> files = {
       {"leveldb", "CURRENT"},      {"rocksdb", "CURRENT"},         {"sqlite", "usertable.sqlite"},
@@ -89,7 +89,7 @@ Status DatabaseDirectory::open(const OpenRequest& request, std::string_view engi
   if (error) return system_error("cannot create directory " + path_, error.value());
   if (Status status = lock(); !status.is_ok()) return status;
 
-  const Marker asked{std::string(engine), std::string(version), kRecordLayout, request.field_count};
+  const Marker asked{std::string(engine), std::string(version), kRowLayout, request.field_count};
   Marker found;
   const Status marked = read_marker(file(kMarkerName), &found);
   if (!marked.is_ok() && !marked.is_not_found()) return marked;
@@ -126,7 +126,7 @@ Status DatabaseDirectory::check_main_file(std::string_view engine) const {
               "; load it anew, or finish an interrupted load with load --resume"};
 }
 
-// Looks at every entry before it removes the first, so that a refusal leaves all as it was.
+// Looks at every entry before it removes the first, so that after a refusal nothing has changed.
 Status DatabaseDirectory::make_new(const Marker& asked, const std::string& old_engine) {
   std::vector<std::string> names;
   if (Status status = list(path_, &names); !status.is_ok()) return status;

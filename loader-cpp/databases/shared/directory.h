@@ -1,6 +1,7 @@
-// The directory an engine keeps its files in: whose it is, what may be replaced, how much it takes.
+// The directory in which an engine keeps its files: who wrote it, what may be replaced, how much it
+// takes.
 //
-// A small file `opjoule.json` beside the data says which engine wrote it, with which record layout
+// A small file `opjoule.json` beside the data says which engine wrote it, with which row layout
 // and field count. Nothing is ever deleted in a directory that has no such file, or that holds a
 // file the named engine does not write. Thread safety: bytes() from any thread; the rest from the
 // main thread.
@@ -27,7 +28,7 @@ class DatabaseDirectory {
   // Makes request.path ready for `engine`: created or emptied (create), or checked against its
   // marker (else, or resume). The directory is locked against other loaders until this object ends.
   // kBadInput: nothing there to open, foreign files in the way; kMismatch: written by another
-  // engine, with another record layout or field count; kCorrupt: without its main file; kBusy:
+  // engine, with another row layout or field count; kCorrupt: without its main file; kBusy:
   // another loader has it open; kNoSpace, kIo.
   Status open(const OpenRequest& request, std::string_view engine, std::string_view version);
 
@@ -35,8 +36,8 @@ class DatabaseDirectory {
   [[nodiscard]] std::string file(std::string_view name) const;
   // True where the database has to be made.
   [[nodiscard]] bool is_new() const { return is_new_; }
-  // Bytes allocated on the medium by all files below, without the marker. Files that vanish
-  // meanwhile count as gone.
+  // Bytes allocated on the medium by all files below, without the marker. A file that vanishes
+  // meanwhile does not count.
   [[nodiscard]] uint64_t bytes() const;
 
  private:

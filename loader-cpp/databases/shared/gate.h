@@ -1,10 +1,10 @@
-// Lets the operations of one process into an engine alone, or several together: for engines that
-// allow no more, and whose own way to wait costs more than the operation (a lock handed from thread
-// to thread wakes one at every operation and moves the engine's pages from processor to processor).
+// Lets the threads of one process into an engine one at a time, or several together. For engines
+// that allow no more, and whose own locks cost more than an operation: a lock that goes from thread
+// to thread wakes one at every operation, and moves the engine's pages from processor to processor.
 //
-// Whoever finds it closed sleeps for kSleepNs and looks again: leaving wakes nobody, and a thread
-// that has its processor does many operations in a row. Whoever has looked kPatience times enters
-// before everybody else. The wait is part of the operation's latency.
+// A thread that finds it closed sleeps for kSleepNs and tries again: leaving wakes nobody, so that
+// a running thread does many operations one after the other. A thread that has tried kPatience
+// times enters before all others. The wait is part of the operation's latency.
 //
 // Thread safety: any thread. A gate that is not used costs nothing.
 #pragma once
@@ -38,7 +38,7 @@ class Gate {
     bool alone_;
   };
 
-  // Before any session: whether there is anything to keep apart.
+  // To be called before there are clients: whether the gate is needed.
   void use(bool used) { used_ = used; }
 
   // Nobody else is inside.
@@ -47,7 +47,7 @@ class Gate {
     wait_until([this] { return enter_alone(); });
     return {this, true};
   }
-  // Only others of this kind are.
+  // Only others that entered together are inside.
   [[nodiscard]] Inside together() {
     if (!used_) return {nullptr, false};
     wait_until([this] { return enter_together(); });

@@ -1,7 +1,7 @@
-// An engine's options, read from the properties: defaults stated once (in the engine's rules),
-// values checked, the effective ones collected for the summary.
+// An engine's options, read from the properties: defaults come from the engine's rules, values are
+// checked, and those in effect are collected for the summary.
 //
-// Reads after the first error return the default; ask status() once, at the end.
+// After the first error every read returns the default; status() is to be asked once, at the end.
 // Thread safety: none.
 #pragma once
 

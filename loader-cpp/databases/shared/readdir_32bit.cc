@@ -1,6 +1,6 @@
 // On 32-bit boards Debian's LevelDB and RocksDB call readdir() with 32-bit offsets, which fails
 // (EOVERFLOW) where a file system gives longer ones: LevelDB then overlooks its own log. The linker
-// hands their calls to this (cmake/board.cmake, --wrap).
+// replaces their calls by this (cmake/board.cmake, --wrap).
 #if __SIZEOF_POINTER__ == 4
 #define _LARGEFILE64_SOURCE
 #undef _FILE_OFFSET_BITS

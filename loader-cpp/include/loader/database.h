@@ -1,8 +1,8 @@
 // The one interface behind which every engine stands. One file an engine in databases/.
 //
-// A Database is opened once and shared; each worker thread asks it for a Session of its own.
+// A Database is opened once and shared; each worker thread asks it for a Client of its own.
 // Thread safety: Database's methods are called from the main thread, but for size_on_disk(); a
-// Session belongs to one thread; sessions of one Database run at the same time. Lifetime: sessions
+// Client belongs to one thread; clients of one Database run at the same time. Lifetime: clients
 // are destroyed before their Database; the EventSink and Properties outlive both.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 #include "loader/events.h"
 #include "loader/properties.h"
-#include "loader/record.h"
+#include "loader/row.h"
 #include "loader/status.h"
 
 namespace opjoule {
@@ -34,29 +34,29 @@ struct RetryCounts {
   uint64_t timeout = 0;
 };
 
-class Session {
+class Client {
  public:
-  virtual ~Session() = default;
+  virtual ~Client() = default;
 
   // kNotFound for a missing key. `out` holds at least the chosen fields and is reused by the
   // caller.
-  virtual Status read(std::string_view key, FieldChoice fields, Record& out) = 0;
-  // Writes a whole record. Whether an existing key is replaced or kExists is the engine's habit,
-  // stated in its file.
-  virtual Status insert(std::string_view key, const Record& record) = 0;
-  // Changes the fields in `changed`: engines that store a record as one value get, merge and put.
+  virtual Status read(std::string_view key, FieldChoice fields, Row& out) = 0;
+  // Writes a whole row. Whether an existing key is replaced or gives kExists differs from engine to
+  // engine; the engine's file says which.
+  virtual Status insert(std::string_view key, const Row& row) = 0;
+  // Changes the fields in `changed`: engines that store a row as one value get, merge and put.
   // `blind` says that `changed` holds all fields and is to be put as it is, without a get: a
-  // missing key is then not noticed. Engines with an update of their own use that either way, and
-  // say so by `updates` in their settings(). kNotFound for a missing key.
-  virtual Status update(std::string_view key, const Record& changed, bool blind) = 0;
-  // Visits up to `limit` records in key order from the first key >= start. The views live until the
+  // missing key is then not noticed. Engines with an update of their own use that in both cases,
+  // and say so in `updates` of their settings(). kNotFound for a missing key.
+  virtual Status update(std::string_view key, const Row& changed, bool blind) = 0;
+  // Visits up to `limit` rows in key order from the first key >= start. The views live until the
   // visitor returns. kUnsupported where the engine has no order.
-  using Visitor = std::function<void(std::string_view key, const Record& record)>;
+  using Visitor = std::function<void(std::string_view key, const Row& row)>;
   virtual Status scan(std::string_view start, uint64_t limit, FieldChoice fields,
                       const Visitor& visit) = 0;
   // kNotFound for a missing key.
   virtual Status remove(std::string_view key) = 0;
-  // Makes what this session has buffered visible and, under durability=sync, durable (open
+  // Makes what this client has buffered visible and, under durability=sync, durable (open
   // transactions).
   virtual Status flush() { return Status::ok(); }
   [[nodiscard]] virtual RetryCounts retries() const { return {}; }
@@ -67,20 +67,20 @@ class Database {
   virtual ~Database() = default;
 
   // nullptr with `status` set where it fails.
-  virtual std::unique_ptr<Session> session(Status& status) = 0;
+  virtual std::unique_ptr<Client> client(Status& status) = 0;
   // Waits until the engine's background work (flush, compaction, checkpoint) is done or `limit_s`
   // has passed; *settled says which.
   virtual Status settle(double limit_s, bool* settled) = 0;
-  // False once settle() has found that there is nothing to ask: waiting longer would change
+  // False once settle() has found that the engine cannot be asked: waiting longer would change
   // nothing.
   [[nodiscard]] virtual bool can_settle() const { return true; }
-  // Records stored, by the engine's own count or a walk.
-  virtual Status count(uint64_t* records) = 0;
+  // Rows stored, by the engine's own count or a walk.
+  virtual Status count(uint64_t* rows) = 0;
   // Bytes of all the database's files. May be called from another thread.
   [[nodiscard]] virtual uint64_t size_on_disk() const = 0;
   // The settings in effect, read back from the engine where it can tell, by property name.
   [[nodiscard]] virtual std::map<std::string, std::string> settings() const = 0;
-  // Closes and reports what closing found. Called once, last.
+  // Closes the database; failures that show only then are its status. Called once, last.
   virtual Status close() = 0;
 };
 

@@ -1,6 +1,6 @@
 // Background activity of an engine or of the board, with start and end on the board clock.
 //
-// Thread safety: EventSink::record may be called from any thread, engine threads included; it does
+// Thread safety: EventSink::add may be called from any thread, engine threads included; it does
 // not block on I/O.
 #pragma once
 
@@ -15,8 +15,8 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   // start_board_ns, end_board_ns: CLOCK_MONOTONIC [ns]; detail: short ASCII text, may be empty.
-  virtual void record(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
-                      std::string_view detail) = 0;
+  virtual void add(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
+                   std::string_view detail) = 0;
 };
 
 }  // namespace opjoule

@@ -1,5 +1,5 @@
-// YCSB property files and -p settings: parsing, typed access, and the rules that catch a wrong key
-// or value.
+// YCSB property files and -p settings: parsing, typed access, and the rules that find wrong keys
+// and values.
 //
 // Thread safety: const access from any thread once loaded.
 #pragma once

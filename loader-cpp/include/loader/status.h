@@ -13,7 +13,7 @@ enum class StatusCode {
   kOk,
   kNotFound,     // the key is not in the database
   kExists,       // an insert met an existing key (engines that can tell)
-  kBusy,         // still locked or stalled after the documented retries
+  kBusy,         // still locked or stalled after all retries
   kBadInput,     // a property, file or argument is wrong: the user mends it
   kMismatch,     // the database was written with other settings
   kNoSpace,      // the file system or the engine is full
@@ -24,8 +24,8 @@ enum class StatusCode {
   kInterrupted,  // SIGINT or SIGTERM
 };
 
-// Small and cheap to hand on where all went well, which is each operation's case: the message is
-// stored only where there is one.
+// Small and cheap to pass on after a success, as nearly every operation is one: a message takes
+// memory only where there is one.
 class [[nodiscard]] Status {
  public:
   Status() = default;

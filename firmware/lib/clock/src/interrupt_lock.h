@@ -1,14 +1,14 @@
-// Holds interrupts off while it lives, for the few places where the main loop reads or writes more
-// than one byte that an interrupt also touches. On an AVR it nests, elsewhere on the Arduino
-// framework it must not; on a host it does nothing. Keep it short: the I2C bus may wait for the
-// whole of it.
+// Disables interrupts during its lifetime, for the few places where the main loop reads or writes
+// more than one byte that an interrupt also uses. On an AVR locks may be nested, elsewhere on the
+// Arduino framework they must not be; on a desktop it does nothing. Keep it short: the I2C bus may
+// have to wait for its end.
 #ifndef OPJOULE_CLOCK_INTERRUPT_LOCK_H_
 #define OPJOULE_CLOCK_INTERRUPT_LOCK_H_
 
 #include <stdint.h>
 
 #define OPJOULE_INLINE inline __attribute__((always_inline))
-// Keeps a large local off the stack of its caller.
+// Keeps a large local variable off the stack of the caller.
 #define OPJOULE_NOINLINE __attribute__((noinline))
 
 #ifdef __AVR__

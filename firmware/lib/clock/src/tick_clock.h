@@ -12,16 +12,15 @@ namespace opjoule {
 constexpr uint32_t kTicksPerUs = 2;
 constexpr uint32_t kTicksPerSecond = 2000000UL;
 
-// Ticks from `earlier` to `later`; negative if later is in truth the earlier. Right for distances
-// below 2^31 ticks (17.9 minutes).
+// Ticks from `earlier` to `later`; negative if `later` came first. Correct for distances below 2^31
+// ticks (17.9 minutes).
 inline int32_t ticks_between(uint32_t earlier, uint32_t later) {
   return static_cast<int32_t>(later - earlier);
 }
 
 // A stamp from the counter's value `low` (counter or capture register) and the overflows counted.
-// `pending`: the counter has overflowed and the interrupt has not run yet. The value was read
-// before or after that overflow: a small one after, a large one before, as an interrupt waits far
-// less than half a turn.
+// `pending`: the counter has overflowed and the interrupt has not run yet. A small value was read
+// after that overflow, a large one before it, since an interrupt waits far less than half a turn.
 inline uint32_t extend_ticks(uint16_t low, uint16_t overflows, bool pending) {
   if (pending && low < 0x8000) ++overflows;
   return (static_cast<uint32_t>(overflows) << 16) | low;

@@ -1,5 +1,5 @@
-// Counts every fault, and says which to report: at most one message a code each 100 ms.
-// count() may be called from interrupts and the main loop; each code from one of the two only.
+// Counts every fault, and says which to report: at most one message per code every 100 ms. count()
+// may be called from interrupts or from the main loop, but for one code from only one of them.
 #ifndef OPJOULE_FAULTS_FAULT_COUNTERS_H_
 #define OPJOULE_FAULTS_FAULT_COUNTERS_H_
 

@@ -1,5 +1,5 @@
-// Edges of the sync line on their way from the capture interrupt to the main loop, and the last
-// three that were sent, which each edge message repeats.
+// Edges of the sync line on their way from the capture interrupt to the main loop; also the last
+// three that were sent, since every edge message repeats them.
 #ifndef OPJOULE_LINK_EDGE_LOG_H_
 #define OPJOULE_LINK_EDGE_LOG_H_
 
@@ -12,8 +12,7 @@ namespace opjoule {
 
 class EdgeLog {
  public:
-  // Interrupt. False: the main loop is behind and the edge is lost (it keeps its place in the
-  // count).
+  // Interrupt. False: the main loop is behind and the edge is lost, but still counted.
   bool push(uint32_t ticks, uint8_t level) {
     const uint16_t index = count_;
     count_ = static_cast<uint16_t>(count_ + 1);
@@ -23,7 +22,7 @@ class EdgeLog {
     return true;
   }
 
-  // Interrupt: an edge without a time. It keeps its place in the count.
+  // Interrupt: an edge whose time is unknown. It is counted.
   void skip() { count_ = static_cast<uint16_t>(count_ + 1); }
 
   // Main loop.
@@ -35,7 +34,7 @@ class EdgeLog {
     tail_ = static_cast<uint8_t>(tail_ + 1);
     protocol::Edge message = {entry.index, entry.ticks, entry.level, 0, {0, 0, 0}, {0, 0, 0}};
     for (uint8_t back = 0; back < 3; ++back) {
-      // Only an unbroken row can be repeated: a lost edge ends it.
+      // Only consecutive edges can be repeated: a lost one ends the series.
       if (back >= sent_ || static_cast<uint16_t>(last_[back].index + back + 1) != entry.index)
         break;
       message.previous_ticks[back] = last_[back].ticks;

@@ -18,7 +18,7 @@ bool SampleFramer::append(const Sample& sample, const SampleFormat& format, Tota
   }
   if (ring_.room() < kRoomBytes) return false;
   const uint32_t delta_ticks = sample.end_ticks - last_end_ticks_;
-  // A frame's flags speak of what came before its first sample, and of overflow in any.
+  // A frame's flags tell what came before its first sample, and whether any sample overflowed.
   const bool fits = count_ != 0 && sample.sensor == sensor_ &&
                     (sample.flags & ~flags_ & kOverflow) == 0 && (sample.flags & ~kOverflow) == 0 &&
                     delta_ticks <= 0xFFFF;

@@ -1,6 +1,6 @@
-// Puts samples into frames, one at a time as they come, and keeps each sensor's count and running
-// sums, which every frame's header carries. One frame is open at most; any other message closes
-// it first. Main loop only.
+// Puts samples into frames, one at a time, and keeps each sensor's count and running sums, which
+// every frame's header carries. At most one frame is open; any other message closes it first. Main
+// loop only.
 #ifndef OPJOULE_LINK_SAMPLE_FRAMER_H_
 #define OPJOULE_LINK_SAMPLE_FRAMER_H_
 

@@ -1,5 +1,6 @@
 // Bytes on their way to the line: the encoder writes (main loop), the transmit interrupt reads.
-// Stored bytes become visible by publish() only. No locks: one writer, one reader, byte indexes.
+// Stored bytes become visible only with publish(). No locks: one writer, one reader, indexes of one
+// byte.
 #ifndef OPJOULE_LINK_TRANSMIT_RING_H_
 #define OPJOULE_LINK_TRANSMIT_RING_H_
 
@@ -21,7 +22,7 @@ class TransmitRing {
     head_ = static_cast<uint8_t>(head_ + count);
     stored_ = 0;
   }
-  // Places neither waiting for the line nor stored ahead of publish().
+  // Free places: those that hold no byte, published or not.
   uint8_t room() const { return static_cast<uint8_t>(tail_ - head_ - 1 - stored_); }
 
   // Reader.

@@ -6,28 +6,28 @@
 
 namespace opjoule {
 
+using protocol::Acquisition;
+using protocol::ChipKind;
 using protocol::Fault;
 using protocol::Mode;
 using protocol::Result;
-using protocol::SensorModel;
-using protocol::State;
 
 namespace {
-// Encoding a clock reply takes below 200 us: it is stamped for a departure that far ahead and then
-// held.
+// Encoding a clock reply takes less than 200 us: the reply is stamped for a departure that far
+// ahead, and held until then.
 constexpr uint32_t kDepartureTicks = 250 * kTicksPerUs;
 constexpr uint8_t kStatusBytes =
     protocol::Status::kBytes + kMaxSensors * protocol::StatusItem::kBytes;
-// By the longest frame: 253 bytes of content.
+// Room for the longest frame: 253 bytes of content.
 constexpr uint8_t kMaxSamplesPerFrame = 32;
 static_assert(kMaxSamplesPerFrame <= protocol::max_items<protocol::Pairs>(), "too long a frame");
 constexpr uint16_t kLeastStackBytes = 32;
 constexpr uint8_t kStatusTurns = 31;  // 1.016 s
 }  // namespace
 
-Meter::Meter(Board& board, const BoardFacts& facts, TransmitRing& ring, SampleSource& source,
-             EdgeLog& edges, FaultCounters& faults)
-    : board_(board),
+Meter::Meter(Controller& controller, const ControllerFacts& facts, TransmitRing& ring,
+             SampleSource& source, EdgeLog& edges, FaultCounters& faults)
+    : controller_(controller),
       facts_(facts),
       ring_(ring),
       source_(source),
@@ -35,13 +35,14 @@ Meter::Meter(Board& board, const BoardFacts& facts, TransmitRing& ring, SampleSo
       faults_(faults),
       encoder_(ring),
       framer_(ring, encoder_, seq_),
-      carrier_(source, framer_, board) {}
+      carrier_(source, framer_, controller) {}
 
 void Meter::begin() {
-  // Ends what a reset may have cut off, so that the identity is not taken for its rest.
+  // Ends a frame that a reset may have cut off, so that the identity is not taken for the rest of
+  // it.
   ring_.store(0, 0);
   ring_.publish(1);
-  sensor_count_ = board_.find_sensors(sensors_, kMaxSensors);
+  sensor_count_ = controller_.find_sensors(sensors_, kMaxSensors);
   answer_ = Answer::identity;
 }
 
@@ -62,7 +63,7 @@ void Meter::run() {
   if (carrier_.behind()) carrier_.run();
   if (answer_ != Answer::none) {
     if (send_answer()) answer_ = Answer::none;
-    // A clock reply waits for an idle line: nothing else may be put before it.
+    // A clock reply waits for an idle line: nothing else may be sent before it.
     if (answer_ == Answer::clock) return;
   }
   if (source_.running() && edges_.pending()) {
@@ -71,7 +72,7 @@ void Meter::run() {
   }
   if (send_due_fault()) return;
   if (source_.running() && !carrier_.behind() &&
-      static_cast<uint8_t>(board_.turn() - last_status_turn_) >= kStatusTurns) {
+      static_cast<uint8_t>(controller_.turn() - last_status_turn_) >= kStatusTurns) {
     if (!room_for(kStatusBytes)) return;
     send_status();
   }
@@ -94,7 +95,7 @@ void Meter::handle(uint32_t ticks) {
       break;
     case protocol::Stop::kType:
       source_.stop();
-      board_.finish_sampling();
+      controller_.finish_sampling();
       acknowledge(Result::ok);
       answer_ = Answer::stop;
       break;
@@ -123,7 +124,7 @@ OPJOULE_NOINLINE void Meter::configure() {
   }
   SensorPlan plan;
   uint16_t detail;
-  const Result result = board_.plan_sensor(sensor, wanted, &plan, &detail);
+  const Result result = controller_.plan_sensor(sensor, wanted, &plan, &detail);
   if (result != Result::ok) return acknowledge(result, detail);
   source_.configure(wanted.sensor, plan);
   carrier_.set_samples_per_frame(wanted.sensor, wanted.samples_per_frame);
@@ -134,8 +135,8 @@ void Meter::start() {
   if (source_.running()) return acknowledge(Result::wrong_state);
   carrier_.restart();
   edges_.restart();
-  last_status_turn_ = board_.turn();
-  if (!board_.start_sampling()) {
+  last_status_turn_ = controller_.turn();
+  if (!controller_.start_sampling()) {
     return acknowledge(source_.active_count() == 0 ? Result::no_sensor : Result::bad_value);
   }
   acknowledge(Result::ok);
@@ -147,7 +148,7 @@ void Meter::acknowledge(Result result, uint16_t detail) {
   answer_ = Answer::ack;
 }
 
-// True: the answer is on its way. False: no room or no idle line yet.
+// True: the answer was sent. False: there is no room, or the line is not idle yet.
 bool Meter::send_answer() {
   switch (answer_) {
     case Answer::none:
@@ -177,15 +178,15 @@ bool Meter::send_answer() {
   return true;
 }
 
-// The reply goes to an idle line at a moment set beforehand, so its stamp is exact.
+// The reply is sent on an idle line at a moment fixed beforehand, so that its stamp is exact.
 bool Meter::send_clock_reply() {
   framer_.close();
-  board_.start_transmit();
-  if (!board_.line_idle()) return false;
-  clock_reply_.sent_ticks = board_.now_ticks() + kDepartureTicks;
+  controller_.start_transmit();
+  if (!controller_.line_idle()) return false;
+  clock_reply_.sent_ticks = controller_.now_ticks() + kDepartureTicks;
   encoder_.send(clock_reply_, seq_++);
-  board_.wait_until(clock_reply_.sent_ticks);
-  board_.start_transmit();
+  controller_.wait_until(clock_reply_.sent_ticks);
+  controller_.start_transmit();
   return true;
 }
 
@@ -194,7 +195,7 @@ OPJOULE_NOINLINE void Meter::send_identity() {
   protocol::Identity identity = {};
   identity.protocol_version = protocol::kVersion;
   for (uint8_t i = 0; i < 3; ++i) identity.firmware_version[i] = kFirmwareVersion[i];
-  identity.board = facts_.kind;
+  identity.controller = facts_.kind;
   identity.reset_cause = facts_.reset_cause;
   identity.tick_hz = protocol::kTickHz;
   for (uint8_t i = 0; i < 10; ++i) identity.device_id[i] = facts_.device_id[i];
@@ -202,23 +203,24 @@ OPJOULE_NOINLINE void Meter::send_identity() {
   encoder_.begin(protocol::Identity::kType, seq_++);
   identity.write(encoder_);
   for (uint8_t i = 0; i < sensor_count_; ++i) {
-    protocol::IdentityItem{sensors_[i].address, static_cast<uint8_t>(sensors_[i].model)}.write(
+    protocol::IdentityItem{sensors_[i].address, static_cast<uint8_t>(sensors_[i].chip)}.write(
         encoder_);
   }
   encoder_.end();
-  board_.start_transmit();
+  controller_.start_transmit();
 }
 
 OPJOULE_NOINLINE void Meter::send_status() {
   framer_.close();
-  last_status_turn_ = board_.turn();
+  last_status_turn_ = controller_.turn();
   protocol::Status status = {};
-  status.state = static_cast<uint8_t>(source_.running() ? State::sampling : State::idle);
+  status.acquisition =
+      static_cast<uint8_t>(source_.running() ? Acquisition::sampling : Acquisition::idle);
   status.reset_cause = facts_.reset_cause;
-  status.ticks = board_.now_ticks();
-  status.tick_wraps = board_.tick_wraps();
+  status.ticks = controller_.now_ticks();
+  status.tick_wraps = controller_.tick_wraps();
   status.edges = edges_.count();
-  status.stack_free_bytes = board_.stack_free_bytes();
+  status.stack_free_bytes = controller_.stack_free_bytes();
   if (status.stack_free_bytes < kLeastStackBytes) {
     faults_.count(Fault::stack_low, kNoSensor, status.ticks);
   }
@@ -234,18 +236,18 @@ OPJOULE_NOINLINE void Meter::send_status() {
         .write(encoder_);
   }
   encoder_.end();
-  board_.start_transmit();
+  controller_.start_transmit();
 }
 
 bool Meter::send_due_fault() {
   protocol::FaultMessage message;
   if (ring_.room() < protocol::encoded_bytes(protocol::FaultMessage::kBytes) + 4) return false;
-  if (!faults_.take_due(board_.turn(), &message)) return false;
+  if (!faults_.take_due(controller_.turn(), &message)) return false;
   send(message);
   return true;
 }
 
-// After stop: everything sampled has gone into frames.
+// After stop: all samples have been put into frames.
 bool Meter::drained() {
   carrier_.run();
   if (!carrier_.empty()) return false;
@@ -254,7 +256,7 @@ bool Meter::drained() {
     send(edges_.take());
   }
   framer_.close();
-  board_.start_transmit();
+  controller_.start_transmit();
   return true;
 }
 
@@ -262,7 +264,7 @@ bool Meter::drained() {
 bool Meter::room_for(uint8_t body_bytes) {
   if (framer_.open() && ring_.room() >= 4) {
     framer_.close();
-    board_.start_transmit();
+    controller_.start_transmit();
   }
   return ring_.room() >= protocol::encoded_bytes(body_bytes);
 }

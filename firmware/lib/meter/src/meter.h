@@ -1,11 +1,11 @@
 // The meter: answers the host's commands, and carries samples, edges, faults and status to it.
-// Portable; the board does what needs hardware. Everything here runs in the main loop.
+// Portable; the Controller does what needs hardware. Everything here runs in the main loop.
 #ifndef OPJOULE_METER_METER_H_
 #define OPJOULE_METER_METER_H_
 
 #include <stdint.h>
 
-#include "board.h"
+#include "controller.h"
 #include "edge_log.h"
 #include "fault_counters.h"
 #include "frame_decoder.h"
@@ -21,20 +21,20 @@ constexpr uint8_t kFirmwareVersion[3] = {0, 1, 0};
 
 class Meter {
  public:
-  Meter(Board& board, const BoardFacts& facts, TransmitRing& ring, SampleSource& source,
-        EdgeLog& edges, FaultCounters& faults);
+  Meter(Controller& controller, const ControllerFacts& facts, TransmitRing& ring,
+        SampleSource& source, EdgeLog& edges, FaultCounters& faults);
 
   // Finds the sensors and sends the identity.
   void begin();
 
-  // A byte from the host. `ticks`: when it arrived; used of a frame's last byte only.
+  // A byte from the host. `ticks`: when it arrived; only that of a frame's last byte is used.
   void receive(uint8_t byte, uint32_t ticks);
 
-  // Carries on with whatever waits; call it over and over. A call takes some milliseconds while
-  // samples are taken, as the bus interrupts have most of the processor's time then.
+  // Does whatever is to be done; to be called again and again. While sampling, a call takes some
+  // milliseconds, since the bus interrupts use most of the processor's time.
   void run();
 
-  // No answer waits: receive() may be given another byte.
+  // No answer is waiting: receive() may be given another byte.
   bool ready_to_receive() const { return answer_ == Answer::none; }
 
  private:
@@ -56,12 +56,12 @@ class Meter {
   void send(const M& message) {
     framer_.close();
     encoder_.send(message, seq_++);
-    board_.start_transmit();
+    controller_.start_transmit();
   }
   bool room_for(uint8_t body_bytes);
 
-  Board& board_;
-  const BoardFacts& facts_;
+  Controller& controller_;
+  const ControllerFacts& facts_;
   TransmitRing& ring_;
   SampleSource& source_;
   EdgeLog& edges_;

@@ -5,7 +5,8 @@ namespace opjoule {
 using protocol::Mode;
 
 namespace {
-// The places left hold what comes while an answer is written: 4.2 ms in the default mode.
+// The places left take the samples that come while an answer is written: 4.2 ms in the default
+// mode.
 constexpr uint8_t kBehind = SampleQueue::kCapacity - 8;
 }  // namespace
 
@@ -17,8 +18,8 @@ bool SampleCarrier::behind() { return source_.queue().size() >= kBehind; }
 
 bool SampleCarrier::empty() { return source_.queue().size() == 0; }
 
-// With several sensors, whose samples alternate, it waits until half the queue is filled and then
-// takes one sensor's samples after the other's: each would close the other's frame.
+// Samples of several sensors alternate, and each would close the other's frame: so it waits until
+// half of the queue is filled, then takes one sensor's samples after the other's.
 void SampleCarrier::run() {
   SampleQueue& queue = source_.queue();
   const bool alternating = source_.active_count() > 1 && source_.running();
@@ -32,7 +33,7 @@ void SampleCarrier::run() {
   }
 }
 
-// False: no room on the line now.
+// False: the line has no room now.
 bool SampleCarrier::carry_sensor(uint8_t sensor) {
   SampleQueue& queue = source_.queue();
   const SensorPlan& plan = source_.plan(sensor);
@@ -51,12 +52,12 @@ bool SampleCarrier::carry_sensor(uint8_t sensor) {
     }
     if (!framer_.append(sample, format, totals_[sensor])) return false;
     queue.take(place);
-    // At once, as new samples come in meanwhile: those behind it move up. None, if others wait
-    // before it.
+    // Its place is freed at once, since new samples come in meanwhile; not if earlier ones still
+    // wait.
     const uint8_t freed = queue.free_taken();
     if (freed == 0) ++place;
     left = static_cast<uint8_t>(left - (freed == 0 ? 1 : freed));
-    board_.start_transmit();
+    controller_.start_transmit();
   }
   return true;
 }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#include "board.h"
+#include "controller.h"
 #include "sample_framer.h"
 #include "sample_source.h"
 
@@ -12,20 +12,21 @@ namespace opjoule {
 
 class SampleCarrier {
  public:
-  SampleCarrier(SampleSource& source, SampleFramer& framer, Board& board)
-      : source_(source), framer_(framer), board_(board) {}
+  SampleCarrier(SampleSource& source, SampleFramer& framer, Controller& controller)
+      : source_(source), framer_(framer), controller_(controller) {}
 
   void set_samples_per_frame(uint8_t sensor, uint8_t samples) {
     samples_per_frame_[sensor] = samples;
   }
 
-  // Before sampling is started: totals begin at 0.
+  // To be called before sampling starts: sets the totals to 0.
   void restart();
 
-  // Carries what there is, as far as the line has room.
+  // Moves all samples that the line has room for.
   void run();
 
-  // So much waits that it goes before an answer, which may wait for an idle line (5 ms at most).
+  // So many samples wait that they must go before an answer, which may have to wait for an idle
+  // line (5 ms at most).
   bool behind();
 
   // Nothing is left in the queues.
@@ -39,7 +40,7 @@ class SampleCarrier {
 
   SampleSource& source_;
   SampleFramer& framer_;
-  Board& board_;
+  Controller& controller_;
   Totals totals_[kMaxSensors] = {};
   uint8_t samples_per_frame_[kMaxSensors] = {};
 };

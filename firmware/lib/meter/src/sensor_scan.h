@@ -1,5 +1,5 @@
-// Finds the sensors on the bus, names their models, and takes each to its register driver. Main
-// loop, sampler stopped.
+// Finds the sensors on the bus, tells their chips apart, and calls the driver of each. Main loop,
+// sampler stopped.
 #ifndef OPJOULE_METER_SENSOR_SCAN_H_
 #define OPJOULE_METER_SENSOR_SCAN_H_
 
@@ -13,7 +13,7 @@ namespace opjoule {
 
 struct FoundSensor {
   uint8_t address;
-  protocol::SensorModel model;
+  protocol::ChipKind chip;
 };
 
 // One transfer (with its pointer written), waited for.
@@ -23,8 +23,8 @@ using BusAccess = BusResult (*)(const BusTransfer&);
 // filled. Resets an INA219. Takes about 2 ms on an empty bus at 400 kHz.
 uint8_t scan_sensors(BusAccess transfer, FoundSensor* found, uint8_t capacity);
 
-// The plan that this model's driver makes of `wanted`; result and detail as the driver's
-// (ina219.h), no_sensor if the model is unknown.
+// The plan that this chip's driver makes of `wanted`; result and detail as the driver's
+// (ina219.h), no_sensor if the chip is unknown.
 protocol::Result plan_sensor(const FoundSensor& sensor, const protocol::Configure& wanted,
                              SensorPlan* plan, uint16_t* detail);
 

@@ -1,5 +1,5 @@
-// Takes bytes from the line, gives whole frames. A damaged frame is dropped and counted by its
-// result; the next 0x00 starts afresh. One buffer of Capacity bytes (type to CRC), no heap. Not
+// Takes bytes from the line and gives whole frames. A damaged frame is dropped, which the result
+// says; the next 0x00 starts afresh. One buffer of Capacity bytes (type to CRC), no heap. Not
 // reentrant: push() from one context.
 #ifndef OPJOULE_PROTOCOL_FRAME_DECODER_H_
 #define OPJOULE_PROTOCOL_FRAME_DECODER_H_
@@ -78,7 +78,7 @@ class FrameDecoder {
   const uint8_t* body() const { return buffer_ + kHeaderBytes; }
   uint8_t body_size() const { return static_cast<uint8_t>(size_ - kHeaderBytes - kCrcBytes); }
 
-  // The body as message M, which has no items. False: the length is not of this message.
+  // The body as message M, which has no items. False: the length does not fit this message.
   template <typename M>
   bool read(M* message) const {
     if (body_size() != M::kBytes) return false;
@@ -90,7 +90,7 @@ class FrameDecoder {
  private:
   void restart() {
     size_ = 0;
-    code_ = 0xFF;  // as if a full block had come before: the first code byte adds no zero
+    code_ = 0xFF;  // as after a full block: the first code byte adds no zero
     left_in_block_ = 0;
     overrun_ = false;
     finished_ = false;

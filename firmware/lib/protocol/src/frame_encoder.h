@@ -1,13 +1,13 @@
-// Writes frames byte by byte into a transmit ring: CRC and COBS are done as each byte comes, so
-// that a frame costs the same small time at every sample instead of one burst at its end.
+// Writes frames byte by byte into a transmit ring. CRC and COBS are computed as each byte comes, so
+// that every sample takes the same short time and the end of a frame takes no longer.
 //
 // Ring is the caller's:
 //   void store(uint8_t offset, uint8_t byte)  puts a byte `offset` places after the write position,
 //                                             not yet visible to the reader;
 //   void publish(uint8_t count)               moves the write position: the reader may send them.
 // Only whole COBS blocks are published. Before begin() the caller makes sure that
-// encoded_bytes(...) places are free: the encoder never looks. Not reentrant: one frame at a time,
-// from one context; the ring alone is shared with the transmit interrupt.
+// encoded_bytes(...) places are free: the encoder does not check. Not reentrant: one frame at a
+// time, from one context; only the ring is shared with the transmit interrupt.
 #ifndef OPJOULE_PROTOCOL_FRAME_ENCODER_H_
 #define OPJOULE_PROTOCOL_FRAME_ENCODER_H_
 

@@ -19,7 +19,7 @@ constexpr uint8_t kHeaderBytes = 5;    // type u8, seq u32
 constexpr uint8_t kCrcBytes = 2;
 
 // What the firmware runs on.
-enum class Board : uint8_t {
+enum class ControllerKind : uint8_t {
   other = 0,  // not listed here
   atmega328p = 1,  // ATmega328P at 16 MHz: Arduino Uno, Nano
   avr = 2,  // an AVR through the Arduino framework
@@ -36,8 +36,8 @@ enum class ResetCause : uint8_t {
   watchdog = 8,  // the firmware hung
 };
 
-// Sensor chip; it gives the scale of the raw codes.
-enum class SensorModel : uint8_t {
+// A sensor's chip; it gives the scale of the raw codes.
+enum class ChipKind : uint8_t {
   none = 0,  // nothing answered at this address
   ina219 = 1,  // shunt 10 uV, bus 4 mV a step
   ina226 = 2,  // shunt 2.5 uV, bus 1.25 mV a step
@@ -51,8 +51,8 @@ enum class Mode : uint8_t {
   shunts = 2,  // shunt only, a bus reading each bus_every conversions; message shunts (wide for a 20-bit sensor)
 };
 
-// What the meter is doing.
-enum class State : uint8_t {
+// Whether the meter takes samples.
+enum class Acquisition : uint8_t {
   idle = 0,  // answers commands, converts nothing
   sampling = 1,  // between start and stop
 };
@@ -121,8 +121,8 @@ struct Identity {
   uint16_t protocol_version;
   // major, minor, patch
   uint8_t firmware_version[3];
-  // enum board
-  uint8_t board;
+  // enum controller_kind
+  uint8_t controller;
   // bits of reset_cause
   uint8_t reset_cause;
   // rate of the time stamps [Hz]
@@ -135,7 +135,7 @@ struct Identity {
   void write(Writer& out) const {
     out.put16(static_cast<uint16_t>(protocol_version));
     for (uint8_t i = 0; i < 3; ++i) out.put8(static_cast<uint8_t>(firmware_version[i]));
-    out.put8(static_cast<uint8_t>(board));
+    out.put8(static_cast<uint8_t>(controller));
     out.put8(static_cast<uint8_t>(reset_cause));
     out.put32(static_cast<uint32_t>(tick_hz));
     for (uint8_t i = 0; i < 10; ++i) out.put8(static_cast<uint8_t>(device_id[i]));
@@ -145,7 +145,7 @@ struct Identity {
   void read(Reader& in) {
     protocol_version = static_cast<uint16_t>(in.get16());
     for (uint8_t i = 0; i < 3; ++i) firmware_version[i] = static_cast<uint8_t>(in.get8());
-    board = static_cast<uint8_t>(in.get8());
+    controller = static_cast<uint8_t>(in.get8());
     reset_cause = static_cast<uint8_t>(in.get8());
     tick_hz = static_cast<uint32_t>(in.get32());
     for (uint8_t i = 0; i < 10; ++i) device_id[i] = static_cast<uint8_t>(in.get8());
@@ -158,17 +158,17 @@ struct IdentityItem {
   static constexpr uint8_t kBytes = 2;
   // I2C address, 7 bit
   uint8_t address;
-  // enum sensor_model
-  uint8_t model;
+  // enum chip_kind
+  uint8_t chip;
   template <typename Writer>
   void write(Writer& out) const {
     out.put8(static_cast<uint8_t>(address));
-    out.put8(static_cast<uint8_t>(model));
+    out.put8(static_cast<uint8_t>(chip));
   }
   template <typename Reader>
   void read(Reader& in) {
     address = static_cast<uint8_t>(in.get8());
-    model = static_cast<uint8_t>(in.get8());
+    chip = static_cast<uint8_t>(in.get8());
   }
 };
 
@@ -367,8 +367,8 @@ struct Status {
   static constexpr uint8_t kType = 0x06;
   static constexpr uint8_t kBytes = 40;
   static constexpr uint8_t kItemBytes = 14;
-  // enum state
-  uint8_t state;
+  // enum acquisition
+  uint8_t acquisition;
   // bits of reset_cause
   uint8_t reset_cause;
   // now
@@ -383,7 +383,7 @@ struct Status {
   uint16_t faults[12];
   template <typename Writer>
   void write(Writer& out) const {
-    out.put8(static_cast<uint8_t>(state));
+    out.put8(static_cast<uint8_t>(acquisition));
     out.put8(static_cast<uint8_t>(reset_cause));
     out.put32(static_cast<uint32_t>(ticks));
     out.put32(static_cast<uint32_t>(tick_wraps));
@@ -393,7 +393,7 @@ struct Status {
   }
   template <typename Reader>
   void read(Reader& in) {
-    state = static_cast<uint8_t>(in.get8());
+    acquisition = static_cast<uint8_t>(in.get8());
     reset_cause = static_cast<uint8_t>(in.get8());
     ticks = static_cast<uint32_t>(in.get32());
     tick_wraps = static_cast<uint32_t>(in.get32());
@@ -561,7 +561,7 @@ struct EndOfInput {
   void read(Reader&) {}
 };
 
-// Who are you? Answered with identity, in any state.
+// Who are you? Answered with identity at any time.
 struct Identify {
   static constexpr uint8_t kType = 0x81;
   static constexpr uint8_t kBytes = 0;
@@ -632,7 +632,7 @@ struct Stop {
   void read(Reader&) {}
 };
 
-// One round-trip exchange; answered with clock_reply at once, in any state.
+// One round-trip exchange; answered with clock_reply at once, at any time.
 struct Clock {
   static constexpr uint8_t kType = 0x85;
   static constexpr uint8_t kBytes = 4;
@@ -648,7 +648,7 @@ struct Clock {
   }
 };
 
-// Answered with status, in any state.
+// Answered with status at any time.
 struct RequestStatus {
   static constexpr uint8_t kType = 0x86;
   static constexpr uint8_t kBytes = 0;

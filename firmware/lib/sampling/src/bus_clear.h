@@ -1,6 +1,7 @@
-// Frees an I2C bus whose data line a device holds low: one that lost step with the clock (a reset
-// in mid-read, a glitch) waits with a 0 for clocks that nobody sends. Clocks until the line is
-// high, nine at most, then a STOP (NXP UM10204 rev. 6, 3.1.16, "Bus clear").
+// Frees an I2C bus whose data line is held low by a device that has lost step with the clock (a
+// reset in the middle of a read, a glitch): it still sends a 0 and waits for clocks that no one
+// gives. Sends clocks until the line is high, at most nine, then a STOP (NXP UM10204 rev. 6,
+// 3.1.16, "Bus clear").
 #ifndef OPJOULE_SAMPLING_BUS_CLEAR_H_
 #define OPJOULE_SAMPLING_BUS_CLEAR_H_
 
@@ -11,9 +12,9 @@ namespace opjoule {
 constexpr uint8_t kMostClearingClocks = 9;
 
 // `Lines` drives both lines as open drains: data_is_high(), pull_clock(), release_clock(),
-// pull_data(), release_data(), wait() for half a clock of 100 kHz (5 us). Both are released before.
-// False: the data line was high, nothing was done. Takes 0.2 ms at most, and ends the same way if
-// the line stays low.
+// pull_data(), release_data(), wait() for half a clock of 100 kHz (5 us). Both lines are released
+// before the call. False: the data line was high and nothing was done. Takes at most 0.2 ms, also
+// if the line stays low.
 template <typename Lines>
 bool clear_bus(Lines& lines) {
   lines.wait();
@@ -26,7 +27,7 @@ bool clear_bus(Lines& lines) {
       lines.release_clock();
       lines.wait();
     }
-    // A STOP, of one clock more; a device that answers it with another 0 hides it.
+    // A STOP takes one more clock; a device that sends another 0 then hides it.
     lines.pull_clock();
     lines.pull_data();
     lines.wait();

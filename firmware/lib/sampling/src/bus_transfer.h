@@ -1,4 +1,4 @@
-// One transfer on the I2C bus, as the sampler asks for it and the board layer carries it out: one
+// One transfer on the I2C bus, as the sampler asks for it and the layer below carries it out: one
 // register written, or up to three read in a row without letting go of the bus.
 #ifndef OPJOULE_SAMPLING_BUS_TRANSFER_H_
 #define OPJOULE_SAMPLING_BUS_TRANSFER_H_
@@ -28,14 +28,14 @@ inline BusTransfer write_register(uint8_t address, uint8_t reg, uint16_t value) 
   return {address, 0, {reg, 0, 0}, 0, value};
 }
 
-// What came of a transfer, as it came: the interrupt has no time for more.
+// The raw outcome of a transfer: the interrupt has no time to interpret it.
 struct BusResult {
   bool ok;
   protocol::Fault fault;         // if not ok
   uint8_t bytes[3 * kMaxReads];  // in the order of the bus, big endian
   uint32_t end_ticks;            // when the transfer ended
-  // Low half of the time at which the chip acknowledged its address for each read, which is when it
-  // looks into the register.
+  // For each read, the low half of the time at which the chip acknowledged its address: the moment
+  // at which it takes the value from its register.
   uint16_t looks[kMaxReads];
 
   // A transfer lasts far less than a turn of the counter.

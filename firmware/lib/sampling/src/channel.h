@@ -1,4 +1,5 @@
-// One sensor being sampled: which transfer comes next, and what came of the last one.
+// One sensor being sampled: decides which transfer comes next, and takes in the results of the last
+// one.
 //
 // Pairs:  poll until ready -> read shunt, (flag cleared), bus -> poll ...
 // Shunts: poll until ready -> read shunt, (flag cleared) -> poll ..., and every bus_every
@@ -8,7 +9,7 @@
 // A value is read only once its flag has been seen, in a transfer of its own: a poll is timed to
 // meet the update. After a failure the sensor is configured anew, after a pause.
 //
-// Runs in the bus interrupt; start(), which comes first, with the bus idle.
+// Everything runs in the bus interrupt except start(), which is called first, with the bus idle.
 #ifndef OPJOULE_SAMPLING_CHANNEL_H_
 #define OPJOULE_SAMPLING_CHANNEL_H_
 
@@ -34,16 +35,16 @@ class Channel {
   // The first register's pointer must be written: the chip keeps it from one read to the next.
   bool set_pointer() const { return transfer_->registers[0] != pointer_; }
 
-  // The transfer has ended: makes the next one ready, quickly. True: the channel wants the bus at
-  // once for it, so that a conversion's reads stay together.
+  // Called at the end of a transfer: prepares the next one, quickly. True: the next one is to start
+  // at once, so that the reads of one conversion stay together.
   bool advance(const BusResult& result);
-  // The sensor's ALERT line went low at `ticks`: a conversion has ended. True: the channel has
-  // waited for it, and its next transfer is to start at once. Where alerts come, polls only fetch
-  // what they announce.
+  // The sensor's ALERT line went low at `ticks`: a conversion has ended. True: the channel was
+  // waiting for it, and its next transfer is to start at once. Once alerts come, a poll only
+  // fetches what an alert has announced.
   bool alert(uint32_t ticks);
   bool alerted() const { return alerted_; }
-  // What came of that transfer, after advance() and before the next one: may take its time, the bus
-  // is busy again.
+  // Takes in the results of that transfer, after advance() and before its next call. May take
+  // longer: the bus is busy with the next transfer.
   void digest(const BusResult& result, SampleQueue& queue, FaultCounters& faults);
 
  private:
@@ -92,19 +93,19 @@ class Channel {
   uint32_t bus_end_ticks_;
   uint32_t bus_written_ticks_;  // when the bus mode was
   uint32_t alert_ticks_;
-  uint32_t aimed_ticks_;   // the look that the last placed poll was to have
+  uint32_t aimed_ticks_;   // the time at which the last placed poll was to read the flag
   uint16_t until_bus_;     // conversions to the next bus reading
   uint16_t until_check_;   // conversions to the next look at the configuration
   uint8_t lead_ticks_[2];  // from a poll's start to its look, without and with pointer
   uint8_t setups_left_;
-  uint8_t late_polls_;  // in a row
+  uint8_t late_polls_;  // one after the other
   uint8_t sensor_;
   uint8_t pointer_;    // where the chip's register pointer stands
   uint8_t flags_;      // of the next sample
   Step step_;          // of the transfer planned or under way
   Step done_;          // of the one before
   bool alerted_;       // the conversion waited for has been announced
-  bool alerts_;        // the one before was
+  bool alerts_;        // the previous one was
   bool sample_waits_;  // a conversion has ended, and the bus mode comes before its reading
   bool alone_;
   bool bus_clipped_;          // the latest bus reading was at the end of its range

@@ -1,8 +1,8 @@
 // Conversions on their way from the sampler (interrupt) to the framer (main loop): one writer, one
-// reader, no locks. The reader may take a sensor's samples from between another's. When the queue
-// is full, conversions are added up in a tally of their sensor instead, so that their charge and
-// count reach the host although their times do not. A tally stays open until the reader has emptied
-// the queue and taken it: that keeps queue and tally in order.
+// reader, no locks. The reader may take one sensor's samples and leave those of another. When the
+// queue is full, conversions are added up in a tally, one for each sensor: their charge and count
+// still reach the host, their times do not. A tally stays open until the reader has emptied the
+// queue and taken it, which keeps queue and tally in order.
 #ifndef OPJOULE_SAMPLING_SAMPLE_QUEUE_H_
 #define OPJOULE_SAMPLING_SAMPLE_QUEUE_H_
 
@@ -25,6 +25,8 @@ struct Sample {
 
 constexpr uint8_t kBusOnly = 0x80;  // not a sample: the bus voltage measured between two of them
 constexpr uint8_t kTaken = 0x40;    // the reader is done with it
+
+constexpr uint8_t flag_bit(protocol::Flag flag) { return static_cast<uint8_t>(flag); }
 
 // A sum modulo 2^64, without the compiler's 64-bit arithmetic, which is slow and large on an AVR.
 struct Sum {
@@ -62,7 +64,7 @@ class SampleQueue {
     if (tally.count != 0 || size() == kCapacity) {
       if (sample.flags & kBusOnly) return true;
       tally.count = static_cast<uint16_t>(tally.count + 1);
-      if (sample.flags & static_cast<uint8_t>(protocol::Flag::overflow)) {
+      if (sample.flags & flag_bit(protocol::Flag::overflow)) {
         tally.clipped = static_cast<uint16_t>(tally.clipped + 1);
       }
       tally.shunt_sum.add(sample.shunt);
@@ -75,8 +77,8 @@ class SampleQueue {
     return true;
   }
 
-  // Main loop. Entries 0 (oldest) to size() - 1; an entry once taken gives its place free when
-  // those before it are taken too.
+  // Main loop. Entries 0 (oldest) to size() - 1; the place of an entry that was taken becomes free
+  // once all before it are taken, too.
   uint8_t size() const { return static_cast<uint8_t>(head_ - tail_); }
   const Sample& at(uint8_t place) const {
     return entries_[static_cast<uint8_t>(tail_ + place) & (kCapacity - 1)];

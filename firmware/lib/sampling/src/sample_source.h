@@ -1,6 +1,6 @@
-// What the meter knows of whatever samples its sensors: how each is to be sampled, whether sampling
-// goes on, and the queue that the samples come in. Sampler (registers, by interrupt) is one,
-// LibrarySampler (Arduino framework) another.
+// What the meter needs of the part that samples its sensors: how each is to be sampled, whether
+// sampling is under way, and the queue of samples. There are two: Sampler (registers, by interrupt)
+// and LibrarySampler (Arduino framework).
 #ifndef OPJOULE_SAMPLING_SAMPLE_SOURCE_H_
 #define OPJOULE_SAMPLING_SAMPLE_SOURCE_H_
 
@@ -13,7 +13,7 @@ namespace opjoule {
 
 class SampleSource {
  public:
-  // How a sensor is sampled; mode off: not. Only while it does not run.
+  // How a sensor is to be sampled; mode off: not at all. Only while nothing is sampled.
   void configure(uint8_t sensor, const SensorPlan& plan) { plans_[sensor] = plan; }
   const SensorPlan& plan(uint8_t sensor) const { return plans_[sensor]; }
 

@@ -8,14 +8,14 @@ using protocol::Mode;
 
 namespace {
 
-// Polls of one conversion and the time between transfers; one register read with its pointer, and
-// what a third byte adds. From traces of the simulated rig.
+// Ticks on the bus, from traces of the simulated rig: the polls of one conversion with the time
+// between transfers; one register read with its pointer; and what a third byte adds.
 constexpr uint32_t kPollsTicks = 205 * kTicksPerUs;
 constexpr uint32_t kReadTicks = 132 * kTicksPerUs;
 constexpr uint32_t kThirdByteTicks = 24 * kTicksPerUs;
 constexpr uint32_t kUntilShuntTicks = 290 * kTicksPerUs;
 
-// What one conversion of this sensor keeps the bus busy.
+// How long one conversion of this sensor keeps the bus busy.
 uint32_t busy_ticks(const SensorPlan& plan) {
   uint8_t reads = plan.mode == Mode::pairs ? 2 : 1;
   uint32_t ticks = kPollsTicks;
@@ -40,8 +40,8 @@ bool Sampler::start(uint32_t now_ticks) {
   return true;
 }
 
-// Whether each sensor's shunt value can be read before the next one comes, even if all others have
-// just begun, and the bus has time for all.
+// Whether each sensor's shunt value can be read before the next one replaces it, even if all other
+// sensors have just begun their reads, and whether the bus has time for all of them.
 bool Sampler::bus_carries_all() const {
   uint32_t all_ticks = 0;
   for (const SensorPlan& plan : plans_) {

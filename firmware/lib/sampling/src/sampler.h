@@ -1,5 +1,5 @@
-// Shares the bus among the sensors: after each transfer it says which comes next and when.
-// advance() and digest() run in the bus interrupt; the rest with the bus idle.
+// Shares the bus among the sensors: decides after each transfer which one comes next, and when.
+// advance() and digest() run in the bus interrupt; everything else with the bus idle.
 #ifndef OPJOULE_SAMPLING_SAMPLER_H_
 #define OPJOULE_SAMPLING_SAMPLER_H_
 
@@ -23,14 +23,16 @@ class Sampler : public SampleSource {
   bool next_sets_pointer() const { return current_->set_pointer(); }
 
   // The sensors' common ALERT line went low at `ticks`. True: next_transfer() is to start at once,
-  // if the bus is free. With several sensors nobody knows whose it was: polls go on.
+  // if the bus is free. With several sensors it is not known whose alert it was, and polling goes
+  // on.
   bool alert(uint32_t ticks);
   bool alerted() const { return current_->alerted(); }
 
-  // The transfer given by next_transfer() has ended: makes the next one ready, quickly. True: it is
-  // to start at once, whatever next_start_ticks() says.
+  // Called when the transfer given by next_transfer() has ended: prepares the next one, quickly.
+  // True: it is to start at once, whatever next_start_ticks() says.
   bool advance(const BusResult& result);
-  // Afterwards, while the bus is busy again: what came of the transfer that ended.
+  // Called afterwards, while the bus is busy again: takes in the results of the transfer that
+  // ended.
   void digest(const BusResult& result);
 
  private:
@@ -40,7 +42,7 @@ class Sampler : public SampleSource {
   FaultCounters& faults_;
   Channel channels_[kMaxSensors];
   Channel* current_ = nullptr;  // whose transfer is planned or under way
-  Channel* done_ = nullptr;     // whose was before
+  Channel* done_ = nullptr;     // whose was the one before
 };
 
 }  // namespace opjoule

@@ -5,19 +5,19 @@
 namespace opjoule {
 
 namespace {
-// A look is stamped in an interrupt, which another one may have held up: that much may the flag
-// have been looked at before the stamp.
+// A poll is stamped in an interrupt, which another interrupt may have delayed: the flag may have
+// been read this much before the stamp.
 constexpr int32_t kStampDelay_q8 = 6 << 8;
-// The same of an alert, whose interrupt comes first of all.
+// The same for an alert, whose interrupt has the highest priority.
 constexpr int32_t kAlertDelay_q8 = 20 << 8;
 constexpr int32_t kSettledHalf_q8 = 16 << 8;
 constexpr uint8_t kMostReadyProbes = 12;
 constexpr uint8_t kConversionsPerProbe = 4;  // a power of two
 constexpr int32_t kLeastHalf_q8 = 2 << 8;
-// What the period may change by from one conversion to the next few hundred.
+// How much the period may change within a few hundred conversions.
 constexpr uint32_t kLeastWidening_q8 = 16;
-// From the acknowledged write to the start of the conversion. Not in the data sheet, which gives 40
-// us out of power-down (SBOS448G, 7.5); the clock finds out what it is not told.
+// From the acknowledged write to the start of the conversion. The data sheet does not give it, only
+// 40 us for leaving power-down (SBOS448G, 7.5); the clock corrects it by measurement.
 constexpr int32_t kStartHalf_q8 = 24L << 8;
 // The data sheet's longest conversion time is 10 % above the typical one; an eighth leaves room.
 constexpr uint8_t kToleranceShift = 3;
@@ -74,8 +74,8 @@ uint8_t ConversionClock::ready(uint32_t look_ticks) {
   return missed;
 }
 
-// A look into the interval finds the flag set as often as not. If it always does, ends come earlier
-// than was thought.
+// A poll inside the interval should find the flag set half of the time. If it always does,
+// conversions end earlier than estimated.
 void ConversionClock::doubt() {
   if (++ready_probes_ < kMostReadyProbes) return;
   ready_probes_ = 0;
@@ -99,8 +99,7 @@ uint8_t ConversionClock::alerted(uint32_t alert_ticks) {
   return missed;
 }
 
-// Moves on by whole conversions until `from_middle_q8` belongs to the one
-// waited for.
+// Moves on by whole conversions until `from_middle_q8` belongs to the one that is waited for.
 uint8_t ConversionClock::skip_missed(int32_t *from_middle_q8) {
   uint8_t missed = 0;
   while (followed_ && *from_middle_q8 > static_cast<int32_t>(period_q8_ / 2) && missed < 255) {
@@ -112,8 +111,7 @@ uint8_t ConversionClock::skip_missed(int32_t *from_middle_q8) {
   return missed;
 }
 
-// The conversion waited for has ended in the middle; the next one is waited
-// for.
+// The conversion has ended in the middle of its interval; from now on the next one is waited for.
 void ConversionClock::complete() {
   end_ = middle_ + (middle_part_q8_ >> 7);
   ++since_anchor_;
@@ -122,7 +120,8 @@ void ConversionClock::complete() {
   move_middle_q8(static_cast<int32_t>(period_q8_));
   half_q8_ += static_cast<int32_t>(widening_q8_);
   aim_ = middle_;
-  // Once the end is well known, most polls look just after it and need no second one.
+  // Once the end is well known, most polls are aimed just after it, so that no second one is
+  // needed.
   const bool probe = (since_anchor_ & (kConversionsPerProbe - 1)) == 0;
   if (!probe && half_q8_ < kSettledHalf_q8) {
     aim_ += static_cast<uint32_t>((half_q8_ + kStampDelay_q8) >> 8) + 1;
@@ -147,7 +146,7 @@ void ConversionClock::move_middle_q8(int32_t by_q8) {
   middle_part_q8_ = static_cast<uint8_t>(sum_q8);
 }
 
-// The end lies between these two, seen from the middle.
+// The end lies between these two, both measured from the middle.
 void ConversionClock::narrow(int32_t low_q8, int32_t high_q8) {
   // Shifts: a signed division by 2 is a call of 600 cycles under avr-gcc's -Os.
   move_middle_q8((low_q8 + high_q8) >> 1);
@@ -155,7 +154,7 @@ void ConversionClock::narrow(int32_t low_q8, int32_t high_q8) {
   if (half_q8_ < kLeastHalf_q8) half_q8_ = kLeastHalf_q8;
 }
 
-// An answer that cannot be: the period is less well known than was thought.
+// An impossible answer: the period is less well known than assumed.
 void ConversionClock::surprise() {
   half_q8_ = kLeastHalf_q8 + static_cast<int32_t>(widening_q8_);
   widening_q8_ *= 2;
@@ -163,8 +162,8 @@ void ConversionClock::surprise() {
   if (widening_q8_ > most_q8) widening_q8_ = most_q8;
 }
 
-// Over rows of 1, 2, 4, ... conversions, so that the division is a shift; a new row begins when
-// the longest is full.
+// Measures the period over 1, 2, 4, ... conversions, so that the division is a shift; starts over
+// when the longest run is full.
 void ConversionClock::measure_period() {
   if (since_anchor_ <= kLongestRow && (since_anchor_ & (since_anchor_ - 1)) == 0) {
     uint8_t shift = 0;
@@ -189,7 +188,8 @@ void ConversionClock::measure_period() {
   }
 }
 
-// No chip is further off than that; a bus that comes too late to see the ends must not lead astray.
+// No chip is further off than this. A bus that is too slow to see the ends must not lead the
+// estimate astray.
 void ConversionClock::limit_period() {
   const uint32_t tolerance_q8 = nominal_q8_ >> kToleranceShift;
   if (period_q8_ > nominal_q8_ + tolerance_q8) period_q8_ = nominal_q8_ + tolerance_q8;

@@ -1,12 +1,13 @@
-// Follows a converter that runs by its own oscillator, from nothing but polls of its ready flag.
+// Finds out when the conversions of a chip end, which runs by its own oscillator, from polls of its
+// ready flag alone.
 //
-// A poll says only whether the conversion had ended when the poll looked. The clock keeps an
+// A poll tells only whether the conversion had ended when the flag was read. The clock keeps an
 // interval in which the end must lie; a poll aimed at its middle halves it. From one conversion to
-// the next the interval moves by the period and widens by what is not known of the period, which is
-// measured over ever longer rows of conversions. So the stamp of a conversion (the middle of its
-// interval) is uncertain by half a poll distance at first (36 us), by 2 us after about 8
-// conversions and 1 us later, where the raw time of the successful poll would be late by anything
-// up to a poll distance. A conversion that is missed shows as an end a whole period off.
+// the next the interval moves by one period, and widens by the uncertainty of the period, which is
+// measured over longer and longer runs of conversions. The time stamp of a conversion is the middle
+// of its interval. It is uncertain by half the distance of two polls at first (36 us), by 2 us
+// after about 8 conversions, and by 1 us later; the time of the successful poll itself could be
+// late by a whole poll distance. A missed conversion shows as an end that is a whole period off.
 //
 // Pure arithmetic on ticks, no hardware. Called from one context.
 #ifndef OPJOULE_SENSOR_CONVERSION_CLOCK_H_
@@ -24,25 +25,24 @@ class ConversionClock {
   // A conversion has been started at `start_ticks` (by writing the configuration).
   void restart(uint32_t start_ticks);
 
-  // When the next poll should look at the flag; the past means at once.
+  // When the next poll should read the flag; a time in the past means at once.
   uint32_t aim_ticks() const { return aim_; }
 
-  // A poll looked at `look_ticks` and the flag was not set.
+  // A poll read the flag at `look_ticks`, and it was not set.
   void not_ready(uint32_t look_ticks);
 
-  // A poll looked at `look_ticks` and the flag was set. Gives the number of conversions that ended
-  // before this one without having been seen (0 if all is well).
+  // A poll read the flag at `look_ticks`, and it was set. Gives the number of conversions that
+  // ended before this one without being seen (0 if all is well).
   uint8_t ready(uint32_t look_ticks);
 
-  // An alert line said that the conversion has ended: not after `alert_ticks`,
-  // and no longer before it than an interrupt may be held up. Gives what
-  // ready() gives.
+  // The alert line announced the end of the conversion: it came at `alert_ticks` at the latest, and
+  // earlier by no more than an interrupt can be delayed. Gives what ready() gives.
   uint8_t alerted(uint32_t alert_ticks);
 
   // Best estimate of the end of the conversion last found ready.
   uint32_t end_ticks() const { return end_; }
 
-  // The flag is overdue by more than the chip's tolerance: the converter does not run as told.
+  // The flag is overdue by more than the chip's tolerance: the chip does not convert as it was set.
   bool overdue(uint32_t look_ticks) const;
 
   uint32_t period_ticks() const { return period_q8_ >> 8; }
@@ -68,7 +68,7 @@ class ConversionClock {
   uint32_t anchor_;       // a known end (or start), from which the period is measured,
   uint8_t anchor_part_q8_;
   int32_t anchor_half_q8_;
-  uint8_t ready_probes_;   // looks into the interval in a row that found the flag set
+  uint8_t ready_probes_;  // polls inside the interval, one after the other, that found the flag set
   uint16_t since_anchor_;  // conversions since then
   uint32_t aim_;
   uint32_t end_;

@@ -12,10 +12,10 @@ using protocol::Result;
 
 namespace {
 
-// With the flag polled at each conversion, a pair takes up to 2 polls and 3 register reads with
-// pointer: 505 us of bus, 45 us of interrupt times, and the chip may be 9 % fast.
+// A pair takes up to 2 polls of the flag and 3 register reads with pointer: 505 us on the bus and
+// 45 us in interrupts; and the chip may be 9 % fast.
 constexpr uint32_t kLeastPairTicks = 605 * kTicksPerUs;
-// Shunt only: one register read less.
+// Shunt only: one register read fewer.
 constexpr uint32_t kLeastShuntTicks = 500 * kTicksPerUs;
 // The shunt register is read up to 220 us after the flag was set, before the next shunt
 // conversion of a pair overwrites it.

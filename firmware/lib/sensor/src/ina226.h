@@ -1,5 +1,5 @@
-// INA226 register driver: TI data sheet SBOS547A (August 2015), sections cited below. The driver
-// shape is ina219.h's.
+// INA226 register driver: TI data sheet SBOS547A (August 2015), sections cited below. Its functions
+// are those of ina219.h.
 #ifndef OPJOULE_SENSOR_INA226_H_
 #define OPJOULE_SENSOR_INA226_H_
 
@@ -36,9 +36,6 @@ constexpr uint16_t kAlertReady = 0x0400;
 
 // Time of one conversion by VSHCT or VBUSCT code (7.6.1, tables 7 and 8), 0: no such code.
 uint32_t conversion_ticks(uint8_t code);
-
-// Number of averages by AVG code, 0 to 7 (7.6.1, table 6): 1, 4, 16, 64, 128, ... 1024.
-uint16_t averages(uint8_t code);
 
 // As ina219::plan(); shunt_adc is AVG << 3 | VSHCT, bus_adc is VBUSCT, range must be 0.
 protocol::Result plan(const protocol::Configure& wanted, uint8_t address, SensorPlan* plan,

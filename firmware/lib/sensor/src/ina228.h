@@ -1,6 +1,6 @@
-// INA228 register driver: TI data sheet SLYS021A (May 2022), sections cited below. The driver shape
-// is ina219.h's. The chip's own charge and energy accumulators are not used: the meter's running
-// sums do that for every chip alike, with time stamps.
+// INA228 register driver: TI data sheet SLYS021A (May 2022), sections cited below. Its functions
+// are those of ina219.h. The chip's own charge and energy accumulators are not used: the meter
+// keeps running sums for every chip alike, with time stamps.
 #ifndef OPJOULE_SENSOR_INA228_H_
 #define OPJOULE_SENSOR_INA228_H_
 

@@ -1,4 +1,4 @@
-// What the sampler must know of a sensor: its registers and its timing. A driver (ina219.h, ...)
+// What the sampler must know about a sensor: its registers and its timing. A driver (ina219.h, ...)
 // makes the plan from the host's configure message; the sampler then runs without knowing the chip.
 #ifndef OPJOULE_SENSOR_SENSOR_PLAN_H_
 #define OPJOULE_SENSOR_SENSOR_PLAN_H_
@@ -11,11 +11,11 @@ namespace opjoule {
 
 constexpr uint8_t kNoRegister = 0xFF;
 
-// Of a chip, the same for every plan.
+// The registers of a chip, the same for every plan.
 struct RegisterMap {
-  uint8_t configuration;  // its write starts conversions
+  uint8_t configuration;  // writing it starts conversions
   uint8_t poll;           // holds the conversion-ready flag
-  uint8_t clear;          // reading it clears the flag; kNoRegister: reading `poll` does
+  uint8_t clear;          // reading it clears the flag; kNoRegister: reading `poll` clears it
   uint8_t shunt;
   uint8_t bus;
   bool wide;            // shunt and bus have 3 bytes instead of 2
@@ -45,8 +45,8 @@ struct SensorPlan {
   uint32_t bus_full_scale;   // bus codes from here on are, too
   uint16_t bus_every;        // shunt modes: conversions between bus readings, 0: at the start only
   uint32_t sample_ticks;     // nominal time of one conversion (pair) of sample_mode
-  uint16_t shunt_share_q8;  // of that time, how long a shunt result stays in the register, in 1/256
-  uint32_t bus_ticks;       // nominal time of one conversion of bus_mode
+  uint16_t shunt_share_q8;   // share of that time for which a shunt result stays readable, in 1/256
+  uint32_t bus_ticks;        // nominal time of one conversion of bus_mode
 };
 
 }  // namespace opjoule

@@ -7,13 +7,13 @@ from opjoule.meters.chips.chip import Chip
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.chips.ina226 import INA226
 from opjoule.meters.chips.ina228 import INA228
-from opjoule.meters.messages import SensorModel
+from opjoule.meters.messages import ChipKind
 
-_CHIPS: Final = {SensorModel.INA219: INA219, SensorModel.INA226: INA226, SensorModel.INA228: INA228}
+_CHIPS: Final = {ChipKind.INA219: INA219, ChipKind.INA226: INA226, ChipKind.INA228: INA228}
 
 
-def chip_of(model: SensorModel) -> Chip:
+def chip_of(kind: ChipKind) -> Chip:
     """The chip that a meter's firmware says it has found. Raises: MeterFault: it has found none."""
-    if model not in _CHIPS:
+    if kind not in _CHIPS:
         raise MeterFault("the meter found no sensor at this address: check its wiring (VCC, GND, SDA, SCL)")
-    return _CHIPS[model]
+    return _CHIPS[kind]

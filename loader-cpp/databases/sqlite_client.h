@@ -1,7 +1,7 @@
-// A worker's session on a SQLite database: its own connection, and each statement prepared once,
-// when first used.
+// The client of a SQLite database: has its own connection, and prepares each statement once, when
+// first used.
 //
-// Thread safety: none; a session belongs to one thread.
+// Thread safety: none; a client belongs to one thread.
 #pragma once
 
 #include <string>
@@ -17,22 +17,22 @@ namespace opjoule {
 // "FIELD0, FIELD1", each with a suffix, as in "FIELD0=?, FIELD1=?".
 std::string sqlite_columns(size_t field_count, const std::string& suffix = "");
 
-class SqliteSession : public Session {
+class SqliteClient : public Client {
  public:
-  SqliteSession(const SqliteOptions& options, uint16_t field_count, EventSink* events, Gate& gate)
+  SqliteClient(const SqliteOptions& options, uint16_t field_count, EventSink* events, Gate& gate)
       : gate_(gate),
         connection_(options, events),
         batch_(options.batch),
         field_count_(field_count) {
     for (auto& statements : on_fields_) statements.resize(field_count + 1);
   }
-  ~SqliteSession() override { (void)flush(); }
+  ~SqliteClient() override { (void)flush(); }
 
   Status open(const std::string& file, const char* vfs) { return connection_.open(file, vfs); }
 
-  Status read(std::string_view key, FieldChoice fields, Record& out) override;
-  Status insert(std::string_view key, const Record& record) override;
-  Status update(std::string_view key, const Record& changed, bool whole) override;
+  Status read(std::string_view key, FieldChoice fields, Row& out) override;
+  Status insert(std::string_view key, const Row& row) override;
+  Status update(std::string_view key, const Row& changed, bool whole) override;
   Status scan(std::string_view start, uint64_t limit, FieldChoice fields,
               const Visitor& visit) override;
   Status remove(std::string_view key) override;
@@ -41,8 +41,8 @@ class SqliteSession : public Session {
 
  private:
   enum class Kind { kRead, kScan, kUpdate };
-  // The statement on one field, or on all; prepared when first asked for. nullptr with `status` set
-  // where it cannot be.
+  // The statement for one field, or for all; prepared at its first use. nullptr with `status` set
+  // if that fails.
   sqlite3_stmt* on_fields(Kind kind, bool all, uint16_t field, Status& status) {
     if (all || field < field_count_) [[likely]]
       if (const auto& slot = on_fields_[static_cast<int>(kind)][all ? field_count_ : field]; slot)
@@ -52,11 +52,11 @@ class SqliteSession : public Session {
   [[gnu::noinline]] sqlite3_stmt* prepare_on_fields(Kind kind, bool all, uint16_t field,
                                                     Status& status);
   sqlite3_stmt* once(SqliteStatement& slot, const char* sql, Status& status);
-  Status update_field_by_field(std::string_view key, const Record& changed);
-  void take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out);
-  bool take_even_row(sqlite3_stmt* row, int first_column, Record& out);
-  void take_any_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out);
-  // Runs a bound statement that writes, in the open transaction where there is one.
+  Status update_field_by_field(std::string_view key, const Row& changed);
+  void take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Row& out);
+  bool take_even_row(sqlite3_stmt* row, int first_column, Row& out);
+  void take_any_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Row& out);
+  // Runs a bound statement that writes, in the open transaction if there is one.
   Status write(sqlite3_stmt* statement, int bound, bool must_change);
   Status run(sqlite3_stmt* statement);
   Status commit();
@@ -76,7 +76,7 @@ class SqliteSession : public Session {
   std::vector<uint16_t> numbers_;
   std::vector<uint32_t> lengths_;
   std::vector<const void*> columns_;
-  Record scanned_;
+  Row scanned_;
 };
 
 }  // namespace opjoule

@@ -1,4 +1,4 @@
-#include "databases/shared/record_folder.h"
+#include "databases/shared/row_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -7,10 +7,10 @@
 #include <atomic>
 #include <filesystem>
 
-#include "databases/shared/board_clock.h"
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
+#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
@@ -41,7 +41,7 @@ Status write_all(int fd, std::string_view bytes, const std::string& path) {
 }
 
 // kNotFound where there is no such file.
-Status read_record(const std::string& path, Record& out) {
+Status read_row(const std::string& path, Row& out) {
   const OpenFile file(path, O_RDONLY);
   if (file.fd() < 0) return errno == ENOENT ? Status::not_found() : errno_status("open", path);
   struct stat found;
@@ -63,40 +63,40 @@ std::string_view parent(std::string_view path) { return path.substr(0, path.rfin
 
 struct Shared {
   FolderLayout layout;
-  std::string records;  // DIR/records/
+  std::string rows;     // DIR/records/
   std::string writing;  // DIR/writing/
   bool sync = false;
   EventSink* events = nullptr;
 };
 
-class FolderSession : public Session {
+class FolderClient : public Client {
  public:
-  FolderSession(const Shared& shared, int number)
+  FolderClient(const Shared& shared, int number)
       : shared_(shared), temporary_(shared.writing + std::to_string(number)) {}
 
-  Status read(std::string_view key, FieldChoice, Record& out) override {
+  Status read(std::string_view key, FieldChoice, Row& out) override {
     if (Status status = locate(key); !status.is_ok()) return status;
-    return read_record(path_, out);
+    return read_row(path_, out);
   }
 
-  Status insert(std::string_view key, const Record& record) override {
+  Status insert(std::string_view key, const Row& row) override {
     if (Status status = locate(key); !status.is_ok()) return status;
-    Status status = write_new(path_, O_EXCL, record.stored());
+    Status status = write_new(path_, O_EXCL, row.stored());
     if (status.is_not_found()) {  // its folder is not there yet
       if (status = make_folders(); !status.is_ok()) return status;
-      status = write_new(path_, O_EXCL, record.stored());
+      status = write_new(path_, O_EXCL, row.stored());
     }
     if (status.is_ok() && shared_.sync) status = sync_folder(parent(path_));
     return status;
   }
 
-  Status update(std::string_view key, const Record& changed, bool blind) override {
+  Status update(std::string_view key, const Row& changed, bool blind) override {
     if (Status status = locate(key); !status.is_ok()) return status;
     if (blind) {
       if (::access(path_.c_str(), F_OK) != 0) return Status::not_found();
       return replace(changed);
     }
-    if (Status status = read_record(path_, merged_); !status.is_ok()) return status;
+    if (Status status = read_row(path_, merged_); !status.is_ok()) return status;
     merged_.merge(changed);
     return replace(merged_);
   }
@@ -115,7 +115,7 @@ class FolderSession : public Session {
 
  private:
   Status locate(std::string_view key) {
-    path_.assign(shared_.records);
+    path_.assign(shared_.rows);
     return shared_.layout.append_path(key, path_);
   }
 
@@ -131,14 +131,14 @@ class FolderSession : public Session {
     return status;
   }
 
-  Status replace(const Record& record) {
-    if (Status status = write_new(temporary_, 0, record.stored()); !status.is_ok()) return status;
+  Status replace(const Row& row) {
+    if (Status status = write_new(temporary_, 0, row.stored()); !status.is_ok()) return status;
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_status("replace", path_);
     return shared_.sync ? sync_folder(parent(path_)) : Status::ok();
   }
 
   Status make_folders() {
-    for (size_t slash = path_.find('/', shared_.records.size()); slash != std::string::npos;
+    for (size_t slash = path_.find('/', shared_.rows.size()); slash != std::string::npos;
          slash = path_.find('/', slash + 1)) {
       const std::string folder = path_.substr(0, slash);
       if (::mkdir(folder.c_str(), 0755) != 0) {
@@ -159,18 +159,17 @@ class FolderSession : public Session {
   }
 
   Status timed_sync(int fd, const std::string& path) {
-    const int64_t start = board_clock_ns();
+    const int64_t start = board_ns();
     const int result = fsync(fd);
     const int error = errno;
-    if (shared_.events != nullptr)
-      shared_.events->record(EventKind::kSync, start, board_clock_ns(), "");
+    if (shared_.events != nullptr) shared_.events->add(EventKind::kSync, start, board_ns(), "");
     return result == 0 ? Status::ok() : errno_status("sync", path, error);
   }
 
   const Shared& shared_;
   const std::string temporary_;
-  std::string path_;  // of the operation's record; kept, so that no operation allocates
-  Record merged_;
+  std::string path_;  // of the operation's row; kept, so that no operation allocates
+  Row merged_;
 };
 
 class FolderDatabase : public Database {
@@ -184,7 +183,7 @@ class FolderDatabase : public Database {
       return status;
     shared_.layout = layout;
     shared_.events = request.events;
-    shared_.records = directory_.file("records/");
+    shared_.rows = directory_.file("records/");
     shared_.writing = directory_.file("writing/");
     settings_ = std::move(options.settings());
     settings_[std::string(layout.engine) + ".naming"] = layout.naming;
@@ -192,23 +191,23 @@ class FolderDatabase : public Database {
     return request.resume ? drop_torn_files() : Status::ok();
   }
 
-  std::unique_ptr<Session> session(Status&) override {
-    return std::make_unique<FolderSession>(shared_, ++sessions_);
+  std::unique_ptr<Client> client(Status&) override {
+    return std::make_unique<FolderClient>(shared_, ++clients_);
   }
 
-  // The file system works for it: the caller syncs that.
+  // There is no background work; the caller syncs the file system.
   Status settle(double, bool* settled) override {
     *settled = true;
     return Status::ok();
   }
 
-  Status count(uint64_t* records) override {
-    *records = 0;
+  Status count(uint64_t* rows) override {
+    *rows = 0;
     std::error_code error;
-    for (std::filesystem::recursive_directory_iterator at(shared_.records, error), end;
+    for (std::filesystem::recursive_directory_iterator at(shared_.rows, error), end;
          !error && at != end; at.increment(error))
-      if (at->is_regular_file()) ++*records;
-    return error ? errno_status("list", shared_.records, error.value()) : Status::ok();
+      if (at->is_regular_file()) ++*rows;
+    return error ? errno_status("list", shared_.rows, error.value()) : Status::ok();
   }
 
   [[nodiscard]] uint64_t size_on_disk() const override { return directory_.bytes(); }
@@ -216,44 +215,44 @@ class FolderDatabase : public Database {
   Status close() override { return Status::ok(); }
 
  private:
-  // What an interrupted loader left half written is dropped.
+  // Drops what an interrupted loader left half written.
   Status make_empty_folders() {
     std::error_code error;
     std::filesystem::remove_all(shared_.writing, error);
     if (!error) std::filesystem::create_directory(shared_.writing, error);
-    if (!error) std::filesystem::create_directory(shared_.records, error);
+    if (!error) std::filesystem::create_directory(shared_.rows, error);
     return error ? errno_status("create folders in", directory_.path(), error.value())
                  : Status::ok();
   }
 
-  // A loader that died, or a computer that lost power, may leave files without their whole record:
-  // a resumed load inserts those records again.
+  // If the loader dies or the power fails, files may be left without their whole row: a resumed
+  // load inserts those rows again.
   Status drop_torn_files() {
-    Record record;
+    Row row;
     uint64_t dropped = 0;
     std::error_code error;
-    for (std::filesystem::recursive_directory_iterator at(shared_.records, error), end;
+    for (std::filesystem::recursive_directory_iterator at(shared_.rows, error), end;
          !error && at != end; at.increment(error)) {
       if (!at->is_regular_file()) continue;
-      const Status status = read_record(at->path(), record);
+      const Status status = read_row(at->path(), row);
       if (status.code() != StatusCode::kCorrupt) continue;
       if (::unlink(at->path().c_str()) != 0) return errno_status("remove", at->path().string());
       ++dropped;
     }
     settings_[std::string(shared_.layout.engine) + ".torn_files_dropped"] = std::to_string(dropped);
-    return error ? errno_status("list", shared_.records, error.value()) : Status::ok();
+    return error ? errno_status("list", shared_.rows, error.value()) : Status::ok();
   }
 
   DatabaseDirectory directory_;
   Shared shared_;
-  std::atomic<int> sessions_{0};
+  std::atomic<int> clients_{0};
   std::map<std::string, std::string> settings_;
 };
 
 }  // namespace
 
-std::unique_ptr<Database> open_record_folder(const FolderLayout& layout, std::string_view version,
-                                             const OpenRequest& request, Status& status) {
+std::unique_ptr<Database> open_row_folder(const FolderLayout& layout, std::string_view version,
+                                          const OpenRequest& request, Status& status) {
   auto database = std::make_unique<FolderDatabase>();
   status = database->open(layout, version, request);
   if (!status.is_ok()) return nullptr;

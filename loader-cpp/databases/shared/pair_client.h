@@ -1,10 +1,10 @@
-// The session on an engine that stores one value under a key and knows no fields: what LevelDB's
-// and RocksDB's have in common, whose interfaces differ by names alone.
+// The client of an engine that stores one value under a key and knows no fields: LevelDB and
+// RocksDB, whose interfaces differ only in names.
 //
-// Api has, for one database and the options of its accesses: get(key, std::string*), put(key,
-// value), remove(key), which give the engine's status; iterator(), a unique_ptr to the engine's;
-// take_stalls(), the writers held up since it was last asked; and static to_status(engine status)
-// and slice(string_view). Thread safety: a session belongs to one thread.
+// Api holds the database and its read and write options, and has: get(key, std::string*), put(key,
+// value) and remove(key), which give the engine's status; iterator(), a unique_ptr to the engine's;
+// take_stalls(), how often writers were held up since the last call; and static to_status(engine
+// status) and slice(string_view). Thread safety: a client belongs to one thread.
 #pragma once
 
 #include <string_view>
@@ -15,20 +15,20 @@
 namespace opjoule {
 
 template <typename Api>
-class PairSession : public Session {
+class PairClient : public Client {
  public:
-  explicit PairSession(Api api) : api_(std::move(api)) {}
+  explicit PairClient(Api api) : api_(std::move(api)) {}
 
-  Status read(std::string_view key, FieldChoice, Record& out) override {
+  Status read(std::string_view key, FieldChoice, Row& out) override {
     const auto got = api_.get(key, &out.buffer());
     return got.ok() ? out.parse() : Api::to_status(got);
   }
 
-  Status insert(std::string_view key, const Record& record) override {
-    return Api::to_status(api_.put(key, record.stored()));
+  Status insert(std::string_view key, const Row& row) override {
+    return Api::to_status(api_.put(key, row.stored()));
   }
 
-  Status update(std::string_view key, const Record& changed, bool blind) override {
+  Status update(std::string_view key, const Row& changed, bool blind) override {
     if (blind) return insert(key, changed);
     if (Status status = read(key, {}, merged_); !status.is_ok()) return status;
     merged_.merge(changed);
@@ -47,13 +47,13 @@ class PairSession : public Session {
     return Api::to_status(at->status());
   }
 
-  // These engines cannot tell whether there was anything to remove.
+  // Reads first: these engines do not tell whether there was anything to remove.
   Status remove(std::string_view key) override {
     const auto got = api_.get(key, &merged_.buffer());
     return Api::to_status(got.ok() ? api_.remove(key) : got);
   }
 
-  // Writers are held up for the whole database: whichever session is asked first reports them.
+  // Stalls concern the whole database: the client that is asked first reports them.
   [[nodiscard]] RetryCounts retries() const override {
     taken_.stall += api_.take_stalls();
     return taken_;
@@ -61,18 +61,18 @@ class PairSession : public Session {
 
  private:
   Api api_;
-  Record merged_;
-  Record scanned_;
+  Row merged_;
+  Row scanned_;
   mutable RetryCounts taken_;
 };
 
-// Counts by a walk that leaves the block cache alone.
+// Counts by walking through all rows, without filling the block cache.
 template <typename Api>
-Status count_pairs(Api api, uint64_t* records) {
+Status count_pairs(Api api, uint64_t* rows) {
   api.read.fill_cache = false;
   const auto at = api.iterator();
-  *records = 0;
-  for (at->SeekToFirst(); at->Valid(); at->Next()) ++*records;
+  *rows = 0;
+  for (at->SeekToFirst(); at->Valid(); at->Next()) ++*rows;
   return Api::to_status(at->status());
 }
 

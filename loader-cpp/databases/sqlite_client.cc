@@ -1,4 +1,4 @@
-#include "databases/sqlite_session.h"
+#include "databases/sqlite_client.h"
 
 #include <cstring>
 
@@ -12,7 +12,7 @@ int bind_key(sqlite3_stmt* statement, int at, std::string_view key) {
   return sqlite3_bind_text(statement, at, key.data(), static_cast<int>(key.size()), SQLITE_STATIC);
 }
 
-// A null pointer would bind NULL: an empty value still points somewhere.
+// A null pointer would bind NULL, so an empty value must point somewhere.
 int bind_value(sqlite3_stmt* statement, int at, std::string_view value) {
   return sqlite3_bind_blob(statement, at, value.empty() ? "" : value.data(),
                            static_cast<int>(value.size()), SQLITE_STATIC);
@@ -33,8 +33,7 @@ std::string sqlite_columns(size_t field_count, const std::string& suffix) {
   return text;
 }
 
-sqlite3_stmt* SqliteSession::prepare_on_fields(Kind kind, bool all, uint16_t field,
-                                               Status& status) {
+sqlite3_stmt* SqliteClient::prepare_on_fields(Kind kind, bool all, uint16_t field, Status& status) {
   if (!all && field >= field_count_) {
     status = {StatusCode::kBadInput, "sqlite: the table has no column " + column(field)};
     return nullptr;
@@ -58,18 +57,18 @@ sqlite3_stmt* SqliteSession::prepare_on_fields(Kind kind, bool all, uint16_t fie
   return once(slot, sql.c_str(), status);
 }
 
-sqlite3_stmt* SqliteSession::once(SqliteStatement& slot, const char* sql, Status& status) {
+sqlite3_stmt* SqliteClient::once(SqliteStatement& slot, const char* sql, Status& status) {
   if (!slot) status = connection_.prepare(sql, &slot);
   return slot.get();
 }
 
-void SqliteSession::take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Record& out) {
+void SqliteClient::take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Row& out) {
   if (!fields.all || !take_even_row(row, first_column, out))
     take_any_row(row, first_column, fields, out);
 }
 
-// The usual row: all fields, of one length. False where this is another.
-bool SqliteSession::take_even_row(sqlite3_stmt* row, int first_column, Record& out) {
+// Takes the usual row: all fields, of one length. False if this is another.
+bool SqliteClient::take_even_row(sqlite3_stmt* row, int first_column, Row& out) {
   const void* column = sqlite3_column_blob(row, first_column);
   const int length = sqlite3_column_bytes(row, first_column);
   if (length == 0 || !out.reset_even(field_count_, static_cast<size_t>(length))) return false;
@@ -84,9 +83,8 @@ bool SqliteSession::take_even_row(sqlite3_stmt* row, int first_column, Record& o
   return true;
 }
 
-// Fields that are NULL in the row are left out of the record.
-void SqliteSession::take_any_row(sqlite3_stmt* row, int first_column, FieldChoice fields,
-                                 Record& out) {
+// Fields that are NULL in the table are left out.
+void SqliteClient::take_any_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Row& out) {
   const int count = fields.all ? field_count_ : 1;
   numbers_.clear();
   lengths_.clear();
@@ -105,7 +103,7 @@ void SqliteSession::take_any_row(sqlite3_stmt* row, int first_column, FieldChoic
     if (lengths_[i] > 0) std::memcpy(to, columns_[i], lengths_[i]);
 }
 
-Status SqliteSession::read(std::string_view key, FieldChoice fields, Record& out) {
+Status SqliteClient::read(std::string_view key, FieldChoice fields, Row& out) {
   Status status;
   sqlite3_stmt* statement = on_fields(Kind::kRead, fields.all, fields.number, status);
   if (statement == nullptr) return status;
@@ -118,21 +116,21 @@ Status SqliteSession::read(std::string_view key, FieldChoice fields, Record& out
   return status;
 }
 
-Status SqliteSession::insert(std::string_view key, const Record& record) {
+Status SqliteClient::insert(std::string_view key, const Row& row) {
   Status status;
   sqlite3_stmt* statement = insert_.get();
   if (statement == nullptr) {
     statement = once(insert_, insert_sql(field_count_).c_str(), status);
     if (statement == nullptr) return status;
   }
-  if (record.field_count() != field_count_) sqlite3_clear_bindings(statement);
+  if (row.field_count() != field_count_) sqlite3_clear_bindings(statement);
   int bound = bind_key(statement, 1, key);
-  for (size_t i = 0; i < record.field_count(); ++i)
-    bound |= bind_value(statement, record.field_number(i) + 2, record.value(i));
+  for (size_t i = 0; i < row.field_count(); ++i)
+    bound |= bind_value(statement, row.field_number(i) + 2, row.value(i));
   return write(statement, bound, false);
 }
 
-Status SqliteSession::update(std::string_view key, const Record& changed, bool) {
+Status SqliteClient::update(std::string_view key, const Row& changed, bool) {
   const size_t count = changed.field_count();
   const bool all = count == field_count_;
   if (!all && count != 1) return update_field_by_field(key, changed);
@@ -145,9 +143,9 @@ Status SqliteSession::update(std::string_view key, const Record& changed, bool) 
   return write(statement, bound, true);
 }
 
-// Some fields but not all: no YCSB workload does this.
-Status SqliteSession::update_field_by_field(std::string_view key, const Record& changed) {
-  Record one;
+// Several fields, but not all: no YCSB workload does this.
+Status SqliteClient::update_field_by_field(std::string_view key, const Row& changed) {
+  Row one;
   for (size_t i = 0; i < changed.field_count(); ++i) {
     const uint16_t number = changed.field_number(i);
     const std::string_view value = changed.value(i);
@@ -159,8 +157,8 @@ Status SqliteSession::update_field_by_field(std::string_view key, const Record& 
   return Status::ok();
 }
 
-Status SqliteSession::scan(std::string_view start, uint64_t limit, FieldChoice fields,
-                           const Visitor& visit) {
+Status SqliteClient::scan(std::string_view start, uint64_t limit, FieldChoice fields,
+                          const Visitor& visit) {
   Status status;
   sqlite3_stmt* statement = on_fields(Kind::kScan, fields.all, fields.number, status);
   if (statement == nullptr) return status;
@@ -178,14 +176,14 @@ Status SqliteSession::scan(std::string_view start, uint64_t limit, FieldChoice f
   return status;
 }
 
-Status SqliteSession::remove(std::string_view key) {
+Status SqliteClient::remove(std::string_view key) {
   Status status;
   sqlite3_stmt* statement = once(remove_, "DELETE FROM usertable WHERE YCSB_KEY=?", status);
   if (statement == nullptr) return status;
   return write(statement, bind_key(statement, 1, key), true);
 }
 
-Status SqliteSession::write(sqlite3_stmt* statement, int bound, bool must_change) {
+Status SqliteClient::write(sqlite3_stmt* statement, int bound, bool must_change) {
   if (bound != SQLITE_OK)
     return {StatusCode::kBadInput, "sqlite: a field that the table has no column for"};
   if (batch_ > 1 && pending_ == 0) {
@@ -203,13 +201,13 @@ Status SqliteSession::write(sqlite3_stmt* statement, int bound, bool must_change
   return status;
 }
 
-Status SqliteSession::run(sqlite3_stmt* statement) {
+Status SqliteClient::run(sqlite3_stmt* statement) {
   Status status = connection_.status(connection_.step(statement));
   sqlite3_reset(statement);
   return status;
 }
 
-Status SqliteSession::commit() {
+Status SqliteClient::commit() {
   Status status;
   sqlite3_stmt* commit = once(commit_, "COMMIT", status);
   if (commit != nullptr) status = run(commit);
@@ -218,8 +216,8 @@ Status SqliteSession::commit() {
   return status;
 }
 
-// Some errors (a full disk among them) end the whole transaction.
-Status SqliteSession::taken_back(Status status) {
+// Some errors, such as a full disk, undo the whole transaction.
+Status SqliteClient::taken_back(Status status) {
   if (pending_ == 0 || sqlite3_get_autocommit(connection_.handle()) == 0) return status;
   Status with_count(status.code(), status.message() + "; the " + std::to_string(pending_) +
                                        " writes since the last commit were taken back");

@@ -1,7 +1,7 @@
 // One connection to a MongoDB server, and the BSON the loader exchanges over it.
 //
-// The client is built without TLS, passwords and compression: it speaks to a server on the board or
-// on a bench network. Thread safety: none; each session has a connection of its own.
+// The library is built without TLS, passwords and compression: it is meant for a server on the
+// board or on a bench network. Thread safety: none; each client has a connection of its own.
 #pragma once
 
 #include <mongoc/mongoc.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "loader/record.h"
+#include "loader/row.h"
 #include "loader/status.h"
 
 namespace opjoule {
@@ -34,7 +34,7 @@ class Bson {
     bson_reinit(&bson_);
     return &bson_;
   }
-  // For a call that initialises it itself.
+  // Uninitialised, for a call that initialises it.
   bson_t* to_be_initialised() {
     bson_destroy(&bson_);
     return &bson_;
@@ -49,33 +49,33 @@ struct MongoOptions {
   std::string uri;
   std::string database;
   bool journaled =
-      false;  // durability=sync: a write is answered once it is in the server's synced journal
+      false;  // durability=sync: the server answers a write once it is in its synced journal
 };
 
-// kNoSpace, kExists, kBusy, kIo...: the server's or the driver's own words after "mongodb: ".
+// kNoSpace, kExists, kBusy, kIo...: "mongodb: " and the message of the server or the driver.
 Status mongo_status(const bson_error_t& error);
 bool is_timeout(const bson_error_t& error);
 
-class MongoClient {
+class MongoConnection {
  public:
   Status open(const MongoOptions& options);
   // Runs a command on the loader's database, or on admin. The reply is kept in `reply`.
   Status command(const char* database, const bson_t* command, Bson* reply);
 
   [[nodiscard]] mongoc_client_t* client() const { return client_.get(); }
-  // Records: the collection of YCSB's binding. Marker: what says which loader wrote them.
-  [[nodiscard]] mongoc_collection_t* records() const { return records_.get(); }
+  // Rows: the collection of YCSB's binding. Marker: says which loader wrote them.
+  [[nodiscard]] mongoc_collection_t* rows() const { return rows_.get(); }
   [[nodiscard]] mongoc_collection_t* marker() const { return marker_.get(); }
 
  private:
   MongoOwned<mongoc_client_t> client_;
-  MongoOwned<mongoc_collection_t> records_;
+  MongoOwned<mongoc_collection_t> rows_;
   MongoOwned<mongoc_collection_t> marker_;
 };
 
 // Appends each field as a binary value named field0, field1, ...
-void append_fields(bson_t* document, const Record& record);
+void append_fields(bson_t* document, const Row& row);
 // The fields of a stored document. kCorrupt where a field is no binary value.
-Status take_fields(const bson_t* document, Record& out);
+Status take_fields(const bson_t* document, Row& out);
 
 }  // namespace opjoule

@@ -1,4 +1,4 @@
-#include "databases/mongodb_client.h"
+#include "databases/mongodb_connection.h"
 
 #include <charconv>
 #include <cstring>
@@ -48,7 +48,7 @@ Status mongo_status(const bson_error_t& error) {
   return {code, "mongodb: " + words};
 }
 
-Status MongoClient::open(const MongoOptions& options) {
+Status MongoConnection::open(const MongoOptions& options) {
   start_driver();
   bson_error_t error;
   const MongoOwned<mongoc_uri_t> uri(mongoc_uri_new_with_error(options.uri.c_str(), &error));
@@ -67,29 +67,29 @@ Status MongoClient::open(const MongoOptions& options) {
   mongoc_client_set_write_concern(client_.get(), concern);
   mongoc_write_concern_destroy(concern);
   const char* database = options.database.c_str();
-  records_.reset(mongoc_client_get_collection(client_.get(), database, "usertable"));
+  rows_.reset(mongoc_client_get_collection(client_.get(), database, "usertable"));
   marker_.reset(mongoc_client_get_collection(client_.get(), database, "opjoule"));
   return Status::ok();
 }
 
-Status MongoClient::command(const char* database, const bson_t* command, Bson* reply) {
+Status MongoConnection::command(const char* database, const bson_t* command, Bson* reply) {
   bson_error_t error;
   const bool done = mongoc_client_command_simple(client_.get(), database, command, nullptr,
                                                  reply->to_be_initialised(), &error);
   return done ? Status::ok() : mongo_status(error);
 }
 
-void append_fields(bson_t* document, const Record& record) {
-  for (size_t i = 0; i < record.field_count(); ++i) {
-    const std::string name = field_name(record.field_number(i));  // short: kept without allocation
-    const std::string_view value = record.value(i);
+void append_fields(bson_t* document, const Row& row) {
+  for (size_t i = 0; i < row.field_count(); ++i) {
+    const std::string name = field_name(row.field_number(i));  // short enough not to be allocated
+    const std::string_view value = row.value(i);
     bson_append_binary(document, name.c_str(), static_cast<int>(name.size()), BSON_SUBTYPE_BINARY,
                        reinterpret_cast<const uint8_t*>(value.data()),
                        static_cast<uint32_t>(value.size()));
   }
 }
 
-Status take_fields(const bson_t* document, Record& out) {
+Status take_fields(const bson_t* document, Row& out) {
   thread_local std::vector<uint16_t> numbers;
   thread_local std::vector<uint32_t> lengths;
   thread_local std::vector<const uint8_t*> values;

@@ -1,4 +1,4 @@
-#include "loader/record.h"
+#include "loader/row.h"
 
 #include <cstring>
 #include <vector>
@@ -35,11 +35,11 @@ bool is_even(std::span<const uint16_t> field_numbers, std::span<const uint32_t> 
 
 }  // namespace
 
-uint32_t Record::length(size_t i) const {
+uint32_t Row::length(size_t i) const {
   return even_ ? even_length_ : load<uint32_t>(buffer_.data() + kHeaderBytes + i * kEntryBytes + 4);
 }
 
-bool Record::reset_even(size_t field_count, size_t length) {
+bool Row::reset_even(size_t field_count, size_t length) {
   if (field_count == 0 || field_count > kMostEvenFields || length > kLongestEven) return false;
   field_count_ = field_count;
   even_ = true;
@@ -52,7 +52,7 @@ bool Record::reset_even(size_t field_count, size_t length) {
   return true;
 }
 
-void Record::reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths) {
+void Row::reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths) {
   if (is_even(field_numbers, lengths) && reset_even(field_numbers.size(), lengths[0])) return;
   field_count_ = field_numbers.size();
   even_ = false;
@@ -70,18 +70,18 @@ void Record::reset(std::span<const uint16_t> field_numbers, std::span<const uint
   }
 }
 
-Status Record::assign(std::string_view stored) {
+Status Row::assign(std::string_view stored) {
   buffer_.assign(stored);
   return parse();
 }
 
-Status Record::contradicts(size_t count, size_t each) {
+Status Row::contradicts(size_t count, size_t each) {
   field_count_ = 0;
   return corrupt(buffer_.size(), "says of itself that it has " + std::to_string(count) +
                                      " fields of " + std::to_string(each) + " bytes");
 }
 
-Status Record::parse_other() {
+Status Row::parse_other() {
   const char* in = buffer_.data();
   field_count_ = 0;
   even_ = false;
@@ -89,7 +89,7 @@ Status Record::parse_other() {
   return corrupt(buffer_.size(), "does not start with record format 1 or 3");
 }
 
-Status Record::parse_any() {
+Status Row::parse_any() {
   const size_t count = load<uint16_t>(buffer_.data() + 2);
   uint64_t total = kHeaderBytes + count * kEntryBytes;
   if (total > buffer_.size())
@@ -101,8 +101,8 @@ Status Record::parse_any() {
   return Status::ok();
 }
 
-void Record::merge(const Record& changed) {
-  // The usual one: a whole record, all values of one length.
+void Row::merge(const Row& changed) {
+  // The usual one: a whole row, all values of one length.
   if (even_ && changed.even_ && field_count_ == changed.field_count_ &&
       even_length_ == changed.even_length_) {
     std::memcpy(buffer_.data() + kHeaderBytes, changed.buffer_.data() + kHeaderBytes,
@@ -124,7 +124,7 @@ void Record::merge(const Record& changed) {
     }
     return;
   }
-  Record merged;
+  Row merged;
   std::vector<uint16_t> numbers;
   std::vector<uint32_t> lengths;
   std::string values;
@@ -145,27 +145,27 @@ void Record::merge(const Record& changed) {
   *this = std::move(merged);
 }
 
-uint16_t Record::any_field_number(size_t i) const {
+uint16_t Row::any_field_number(size_t i) const {
   return load<uint16_t>(buffer_.data() + kHeaderBytes + i * kEntryBytes);
 }
 
-std::string_view Record::any_value(size_t i) const {
+std::string_view Row::any_value(size_t i) const {
   size_t offset = values_offset();
   for (size_t before = 0; before < i; ++before) offset += length(before);
   return {buffer_.data() + offset, length(i)};
 }
 
-std::span<char> Record::mutable_value(size_t i) {
+std::span<char> Row::mutable_value(size_t i) {
   const std::string_view view = value(i);
   return {buffer_.data() + (view.data() - buffer_.data()), view.size()};
 }
 
-std::span<char> Record::mutable_values() {
+std::span<char> Row::mutable_values() {
   const size_t offset = values_offset();
   return {buffer_.data() + offset, buffer_.size() - offset};
 }
 
-std::string_view Record::find(uint16_t number) const {
+std::string_view Row::find(uint16_t number) const {
   if (even_) return number < field_count_ ? value(number) : std::string_view();
   size_t offset = values_offset();
   for (size_t i = 0; i < field_count_; ++i) {

@@ -1,16 +1,16 @@
-// A YCSB record: numbered fields "field0".."fieldN" in one contiguous buffer, laid out as the
-// key-value engines store it, so that they write it without another copy and the SQL engines bind
-// slices of it.
+// A YCSB row: numbered fields "field0".."fieldN" in one contiguous buffer, laid out as the
+// key-value engines store it: they write it without another copy, and the SQL engines bind slices
+// of it.
 //
 // Stored layout, all integers little endian:
 //   even   u8 format (3) | u8 field count | u16 length | values
 //   any    u8 format (1) | u8 reserved (0) | u16 field count | field count x { u16 field number |
 //          u16 reserved | u32 length } | values
 // Values follow in the same order, back to back. Up to 255 fields 0, 1, 2, ... of one length, at
-// most 65,535 B, are stored as even, all others as any. A record of one field of 1,000 B therefore
+// most 65,535 B, are stored as even, all others as any. A row of one field of 1,000 B therefore
 // takes 1,004 B, and so does one of ten fields of 100 B.
 //
-// Thread safety: none; each thread owns its records and reuses them, so that no operation
+// Thread safety: none; each thread owns its rows and reuses them, so that no operation
 // allocates.
 #pragma once
 
@@ -25,9 +25,9 @@
 
 namespace opjoule {
 
-class Record {
+class Row {
  public:
-  // Starts a new record with these fields and sizes; the values are left unset for fill().
+  // Starts a new row with these fields and sizes; the values are left unset for fill().
   void reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths);
   // The same for the fields 0 to `field_count` - 1 with values of one length. False, with nothing
   // changed, where they are too many or too long for the even layout.
@@ -35,13 +35,13 @@ class Record {
 
   // Takes stored bytes as they are (copied). kCorrupt where the layout contradicts itself.
   Status assign(std::string_view stored);
-  // The buffer to be filled by an engine that can read in place; then parse().
+  // The buffer, for an engine that can read straight into it; then parse().
   std::string& buffer() { return buffer_; }
   Status parse();
 
-  // Overwrites (or appends) each field of `changed`: what a one-field update does to a stored
-  // record.
-  void merge(const Record& changed);
+  // Overwrites (or appends) each field of `changed`, as an update of some fields does to a stored
+  // row.
+  void merge(const Row& changed);
 
   [[nodiscard]] size_t field_count() const { return field_count_; }
   [[nodiscard]] uint16_t field_number(size_t i) const {
@@ -82,8 +82,8 @@ class Record {
   Status parse_any();
 };
 
-// In line, since every read of a key-value engine ends with it.
-inline Status Record::parse() {
+// Inline, since every read of a key-value engine ends with it.
+inline Status Row::parse() {
   const char* in = buffer_.data();
   if (buffer_.size() < kHeaderBytes || in[0] != kEven) [[unlikely]]
     return parse_other();
