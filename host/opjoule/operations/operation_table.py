@@ -13,6 +13,8 @@ from opjoule.errors import RecordFault
 
 LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", "remove")
 """Kinds of operation by their code in the loader's operation log."""
+ACTIVITIES: Final = ("flush", "compaction", "sync", "checkpoint")
+"""Background activity of an engine, by the names of the loader's events; a stall is none."""
 KINDS_MAX: Final = 127
 """As many as the column of operations.parquet can number."""
 COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from opjoule.operations.latency import mean_s, percentile_s
+from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
 from opjoule.record.quantities import above_idle, budget_parts
@@ -120,7 +121,7 @@ KEY_VALUE: Final = (
             f"by_activity.{name}", "J", Topic.PART, meaning="by background activity of the engine",
             formula=lambda of: Missing(NOT_ATTRIBUTED, "J"),
         )
-        for name in ("flush", "compaction", "sync", "checkpoint")
+        for name in ACTIVITIES
     ),
 )  # fmt: skip
 """Of a study of key-value stores."""

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opjoule.operations.operation_table import OperationTable
+from opjoule.operations.operation_table import ACTIVITIES, OperationTable
 from opjoule.record.phases import Phase, Role
 from opjoule.report.packing import Floats
 from opjoule.report.tracks import Track, counted_track
@@ -17,7 +17,6 @@ from opjoule.report.tracks import Track, counted_track
 RATE_BINS = 20_000  # at most this many bins of the operation rate over the whole record
 RATE_COUNT = 20  # operations a bin on average, so that a rate does not drown in counting noise
 RATE_WIDTHS_S = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
-EVENT_KINDS = ("flush", "compaction", "checkpoint", "sync")
 
 ToSeconds = Callable[[npt.NDArray[np.int64]], Floats]
 
@@ -83,7 +82,7 @@ def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
     end_ns = np.asarray(table["end_board_ns"].fill_null(0).to_numpy(), dtype=np.int64)
     start_s, end_s = to_seconds(start_ns), to_seconds(np.maximum(start_ns, end_ns))
     lanes = []
-    for name in EVENT_KINDS:
+    for name in ACTIVITIES:
         chosen = kinds == name
         if chosen.any():
             lanes.append(Lane(name, *merged(start_s[chosen], end_s[chosen])))
