@@ -9,9 +9,12 @@ if ! command -v python3 >/dev/null 2>&1; then
   { $as_root apt-get update -qq && $as_root apt-get install -qq -y --no-install-recommends python3; } >/dev/null ||
     { echo "apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
 fi
-# A Ctrl-C waits until Python can answer it (env of coreutils 8.31; another env knows no such option).
-env --block-signal=HUP,INT,TERM true 2>/dev/null && exec env --block-signal=HUP,INT,TERM python3 "$0" "$@"
-exec python3 "$0" "$@"
+# A Ctrl-C waits until Python can answer it (env of coreutils 8.31; another env knows no such option). Without its own
+# answer first: sh takes note of a signal that comes right before exec, and forgets it there.
+blocked=""; env --block-signal=HUP,INT,TERM true 2>/dev/null && blocked="env --block-signal=HUP,INT,TERM"
+trap - HUP INT TERM
+# shellcheck disable=SC2086 # two words
+exec $blocked python3 "$0" "$@"
 ":"""
 # Measures what one database operation costs in joules: set-up first, then opjoule.cli.measure in .venv.
 
