@@ -35,6 +35,7 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
         ("[device.rpi4]\n", "[meter] port is missing"),
         (GOOD.replace("sync =", "synk ="), "did you mean 'sync'?"),
         (GOOD.replace('sync = "none"', "sync = 3"), "sync must be text"),
+        (GOOD.replace('"none"', '""'), "sync line '' is none: write gpio:NAME"),
         (GOOD.replace('"/mnt/sd"', "17"), "storage] needs lines like"),
         (GOOD + "[supply]\nvoltage = 5.1\n", "did you mean 'voltage_v'?"),
         (GOOD + "[supply]\nvoltage_v = 510\n", "voltage_v must be a number from 1 to 60, not 510"),
@@ -78,7 +79,11 @@ def test_a_board_behind_ssh_is_read_with_its_media_and_state(tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('"ssh:pi@board"', '"telnet:board"', 'neither "local" nor "ssh:user@host"'),
+        (
+            '"ssh:pi@board"',
+            '"telnet:board"',
+            'connection must be "local" or "ssh:user@host", not \'telnet:board\'',
+        ),
         ('["-p", "22"]', '"-p 22"', "ssh_options must be a list"),
         ("memory_mb = 1024", "memory = 1024", "did you mean 'memory_mb'"),
         ("memory_mb = 1024", 'memory_mb = "1 GB"', "memory_mb must be a whole number"),

@@ -5,6 +5,9 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Annotated
+
+from msgspec import Meta
 
 from opjoule.devices.block_devices import why_not_expendable
 from opjoule.devices.board_state import BoardState
@@ -17,10 +20,14 @@ from opjoule.errors import BadInput
 class Medium:
     """The storage medium of a run, as rig.toml gives it."""
 
-    path: str
-    device: str = ""
+    path: Annotated[
+        str, Meta(pattern="^/", description='an absolute directory of the board, for example "/mnt/ssd"')
+    ]
+    device: Annotated[
+        str, Meta(pattern="^(/dev/|$)", description='a name under /dev, for example "/dev/disk/by-id/..."')
+    ] = ""
     """Its block device; empty for a directory on whatever is mounted there."""
-    expendable: bool = False
+    expendable: Annotated[bool, Meta(description="true or false")] = False
     """True if the user allows everything on the device to be lost."""
 
 

@@ -26,9 +26,12 @@ memory_mb = 1024
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
 
 from opjoule.devices.medium import Medium
 from opjoule.devices.state_settings import StateSettings
@@ -38,35 +41,30 @@ from opjoule.suggestion import unknown
 
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20
-_DEVICE_KEYS = {
-    "connection",
-    "ssh_options",
-    "sync",
-    "cpufreq",
-    "mongod",
-    "mongod_options",
-    "storage",
-    "state",
-}
-_SUPPLY_KEYS = {"voltage_v": (1.0, 60.0), "cable_ohm": (0.0, 5.0)}
-"""Least and greatest of what can be meant."""
-_MEDIUM_KEYS = {"path", "device", "expendable"}
+T = TypeVar("T")
+Text = Annotated[str, Meta(description="text in quotes")]
+"""A field's description is what a wrong value is told it must be."""
 
 
-@dataclass(frozen=True)
-class RigDevice:
+class RigDevice(Struct, frozen=True):
     """One board of the rig, as rig.toml describes it."""
 
-    connection: str = "local"
-    sync: str | None = None
-    storage: dict[str, Medium] = field(default_factory=dict)
+    connection: Annotated[str, Meta(pattern="^(local$|ssh:)", description='"local" or "ssh:user@host"')] = (
+        "local"
+    )
+    sync: Annotated[str | None, Meta(description="text in quotes")] = None
+    storage: dict[str, Medium] = {}
     """Media by their name, as --storage takes it."""
-    ssh_options: tuple[str, ...] = ()
-    cpufreq: str = CPUFREQ
-    mongod: str = "mongod"
+    ssh_options: Annotated[
+        tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')
+    ] = ()
+    cpufreq: Text = CPUFREQ
+    mongod: Text = "mongod"
     """The server program on the board."""
-    mongod_options: tuple[str, ...] = ()
-    state: StateSettings = field(default_factory=StateSettings)
+    mongod_options: Annotated[
+        tuple[str, ...], Meta(description='a list of texts, for example ["--nojournal"]')
+    ] = ()
+    state: StateSettings = StateSettings()
     """The state the board is measured in."""
 
     @property
@@ -75,24 +73,26 @@ class RigDevice:
         return self.connection.removeprefix("ssh:") if self.connection.startswith("ssh:") else None
 
 
-@dataclass(frozen=True)
-class RigSupply:
+class RigSupply(Struct, frozen=True):
     """The supply and its wiring, as far as rig.toml tells."""
 
-    voltage_v: float | None = None
+    voltage_v: Annotated[
+        Annotated[float, Meta(ge=1.0, le=60.0)] | None, Meta(description="a number from 1 to 60")
+    ] = None
     """Without load [V]."""
-    cable_ohm: float | None = None
+    cable_ohm: Annotated[
+        Annotated[float, Meta(ge=0.0, le=5.0)] | None, Meta(description="a number from 0 to 5")
+    ] = None
     """Of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
 
 
-@dataclass(frozen=True)
-class Rig:
+class Rig(Struct, frozen=True):
     """The whole of rig.toml."""
 
     path: Path
     meter: str
     devices: dict[str, RigDevice]
-    supply: RigSupply = field(default_factory=RigSupply)
+    supply: RigSupply = RigSupply()
 
     def device(self, name: str) -> RigDevice:
         """The board called `name`.
@@ -115,11 +115,9 @@ def read_rig(path: Path) -> Rig:
     meter = data.get("meter", {}).get("port") if isinstance(data.get("meter"), dict) else None
     if not isinstance(meter, str):
         raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
-    devices = data.get("device", {})
-    if not isinstance(devices, dict):
-        raise BadInput(f"{path}: [device.NAME] must be a table")
-    described = {name: _device(path, name, table) for name, table in devices.items()}
-    return Rig(path, meter, described, _supply(path, data.get("supply", {})))
+    devices = _table(data.get("device", {}), f"{path}: [device.NAME]")
+    described = {name: _device(f"{path}: [device.{name}", table) for name, table in devices.items()}
+    return Rig(path, meter, described, _value(data.get("supply", {}), RigSupply, f"{path}: [supply]"))
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -163,76 +161,55 @@ def _with_control_character(value: Any, name: str) -> str | None:
     return next((where for where in found if where is not None), None)
 
 
-def _supply(path: Path, table: Any) -> RigSupply:
+def _table(table: object, where: str) -> dict[str, Any]:
     if not isinstance(table, dict):
-        raise BadInput(f"{path}: [supply] must be a table")
-    for key, value in table.items():
-        if key not in _SUPPLY_KEYS:
-            raise BadInput(f"{path}: [supply] {unknown('key', key, sorted(_SUPPLY_KEYS))}")
-        low, high = _SUPPLY_KEYS[key]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-            raise BadInput(f"{path}: [supply] {key} must be a number from {low:g} to {high:g}, not {value!r}")
-    return RigSupply(**{key: float(value) for key, value in table.items()})
+        raise BadInput(f"{where} must be a table")
+    return table
 
 
-def _device(path: Path, name: str, table: Any) -> RigDevice:
-    if not isinstance(table, dict):
-        raise BadInput(f"{path}: [device.{name}] must be a table")
-    for key in table:
-        if key not in _DEVICE_KEYS:
-            raise BadInput(f"{path}: [device.{name}] {unknown('key', key, sorted(_DEVICE_KEYS))}")
-    for key in ("connection", "sync", "cpufreq", "mongod"):
-        if not isinstance(table.get(key, ""), str):
-            raise BadInput(f"{path}: [device.{name}] {key} must be text in quotes, not {table[key]!r}")
-    connection = table.get("connection", "local")
-    if connection != "local" and not connection.startswith("ssh:"):
-        raise BadInput(
-            f'{path}: [device.{name}] connection = "{connection}" is neither "local" nor "ssh:user@host"'
-        )
-    for key, example in (("ssh_options", '["-p", "2222"]'), ("mongod_options", '["--nojournal"]')):
-        options = table.get(key, [])
-        if not (isinstance(options, list) and all(isinstance(option, str) for option in options)):
-            raise BadInput(f"{path}: [device.{name}] {key} must be a list of texts, for example {example}")
-    if "sync" in table:
+def _value(table: object, kind: type[T], where: str, **made: object) -> T:
+    """A table as a value; `made` are the entries that have been read already."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = dict(made)
+    for key, value in _table(table, where).items():
+        if key not in hints:
+            raise BadInput(f"{where} {unknown('key', key, sorted(hints))}")
+        if key in made:
+            continue
         try:
-            check_sync(table["sync"])
-        except BadInput as error:
-            raise BadInput(f"{path}: [device.{name}] {error}") from None
-    storage, state = table.get("storage", {}), table.get("state", {})
-    if not isinstance(storage, dict):
-        raise BadInput(f'{path}: [device.{name}.storage] needs lines like sd = "/mnt/sd/opjoule"')
-    if not isinstance(state, dict):
-        raise BadInput(f"{path}: [device.{name}.state] must be a table")
-    return RigDevice(
-        connection=connection,
-        sync=table.get("sync"),
-        storage={medium: _medium(path, name, medium, value) for medium, value in storage.items()},
-        ssh_options=tuple(table.get("ssh_options", [])),
-        mongod=table.get("mongod", "mongod"),
-        mongod_options=tuple(table.get("mongod_options", [])),
-        cpufreq=table.get("cpufreq", CPUFREQ),
-        state=StateSettings().changed(state, f"{path}: [device.{name}.state]"),
+            found[key] = msgspec.convert(value, hints[key])
+        except msgspec.ValidationError:
+            words = next(each.description for each in hints[key].__metadata__)
+            raise BadInput(f"{where} {key} must be {words}, not {value!r}") from None
+    return kind(**found)
+
+
+def _device(where: str, table: object) -> RigDevice:
+    """One board; `where` lacks its closing bracket."""
+    known = _table(table, f"{where}]")
+    media = known.get("storage", {})
+    if not isinstance(media, dict):
+        raise BadInput(f'{where}.storage] needs lines like sd = "/mnt/sd/opjoule"')
+    state = _table(known.get("state", {}), f"{where}.state]")
+    device = _value(
+        known,
+        RigDevice,
+        f"{where}]",
+        storage={name: _medium(f"{where}.storage]", name, value) for name, value in media.items()},
+        state=StateSettings().changed(state, f"{where}.state]"),
     )
+    try:
+        check_sync("none" if device.sync is None else device.sync)
+    except BadInput as error:
+        raise BadInput(f"{where}] {error}") from None
+    return device
 
 
-def _medium(path: Path, name: str, medium: str, value: Any) -> Medium:
-    where = f"{path}: [device.{name}.storage] {medium}"
-    if isinstance(value, str):
-        value = {"path": value}
-    if not isinstance(value, dict):
-        raise BadInput(f'{path}: [device.{name}.storage] needs lines like {medium} = "/mnt/{medium}/opjoule"')
-    for key in value:
-        if key not in _MEDIUM_KEYS:
-            raise BadInput(f"{where}: {unknown('key', key, sorted(_MEDIUM_KEYS))}")
-    place, device, expendable = value.get("path"), value.get("device", ""), value.get("expendable", False)
-    if not isinstance(place, str) or not place.startswith("/"):
-        raise BadInput(
-            f'{where}: path must be an absolute directory of the board, for example path = "/mnt/{medium}"'
-        )
-    if not isinstance(device, str) or (device and not device.startswith("/dev/")):
-        raise BadInput(f'{where}: device must be a name under /dev, for example "/dev/disk/by-id/..."')
-    if not isinstance(expendable, bool):
-        raise BadInput(f"{where}: expendable must be true or false")
-    if expendable and not device:
-        raise BadInput(f"{where}: expendable = true needs the device that may be overwritten")
-    return Medium(place.rstrip("/") or "/", device, expendable)
+def _medium(where: str, name: str, value: object) -> Medium:
+    table = {"path": value} if isinstance(value, str) else value
+    if not isinstance(table, dict):
+        raise BadInput(f'{where} needs lines like {name} = "/mnt/{name}/opjoule"')
+    medium = _value({"path": "", **table}, Medium, f"{where} {name}:")
+    if medium.expendable and not medium.device:
+        raise BadInput(f"{where} {name}: expendable = true needs the device that may be overwritten")
+    return replace(medium, path=medium.path.rstrip("/") or "/")
