@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -232,6 +232,9 @@ def building_virtual_board() -> Iterator[None]:
             yield
         finally:
             building.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                building.wait(60)
+            building.kill()
 
 
 def main() -> int:
