@@ -17,9 +17,6 @@
 
 namespace opjoule {
 
-// Ends the process with a line on stderr.
-[[noreturn]] void bare_failure(const std::string& what);
-
 enum class BarePhase {
   kLoad,
   kRead,
@@ -124,19 +121,6 @@ BareResult bare_pairs(const BareRequest& request, Get get, Put put) {
   });
 }
 
-// The same on LevelDB's interface, which RocksDB has kept, with default options.
-template <typename Db>
-BareResult bare_database(const BareRequest& request, Db& db) {
-  return bare_pairs(
-      request,
-      [&](const std::string& key, std::string* value) {
-        if (!db.Get({}, key, value).ok()) bare_failure("get " + key);
-      },
-      [&](const std::string& key, std::string_view value) {
-        if (!db.Put({}, key, {value.data(), value.size()}).ok()) bare_failure("put " + key);
-      });
-}
-
 // Each gives the loop's result, or ends the process with a line on stderr.
 BareResult bare_null(const BareRequest& request);
 BareResult bare_leveldb(const BareRequest& request);
@@ -144,5 +128,7 @@ BareResult bare_sqlite(const BareRequest& request);
 BareResult bare_rocksdb(const BareRequest& request);
 BareResult bare_lmdb(const BareRequest& request);
 BareResult bare_berkeleydb(const BareRequest& request);
+
+[[noreturn]] void bare_failure(const std::string& what);
 
 }  // namespace opjoule

@@ -17,7 +17,14 @@ BareResult bare_leveldb(const BareRequest& request) {
   if (const auto status = leveldb::DB::Open(options, request.path, &raw); !status.ok())
     bare_failure(status.ToString());
   const std::unique_ptr<leveldb::DB> db(raw);
-  return bare_database(request, *db);
+  return bare_pairs(
+      request,
+      [&](const std::string& key, std::string* value) {
+        if (!db->Get({}, key, value).ok()) bare_failure("get " + key);
+      },
+      [&](const std::string& key, std::string_view value) {
+        if (!db->Put({}, key, {value.data(), value.size()}).ok()) bare_failure("put " + key);
+      });
 }
 
 }  // namespace opjoule
