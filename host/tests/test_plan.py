@@ -1,6 +1,7 @@
 """The plan: names resolved, values checked, before anything is touched."""
 
 import json
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -145,6 +146,17 @@ def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):
     assert again.to_json() == plan_of(*argv).to_json()
     assert again.sha256 == plan_of(*argv).sha256
     assert (asked.device, asked.simulate, asked.db) == ("rpi4", True, "leveldb")
+
+
+def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):
+    """It is replaced as a whole, so that who has it open still reads all of it."""
+    path = saved(tmp_path)
+    workload = plan_again(path, {}).study.workload
+    text = workload.read_text()
+    with workload.open() as opened:
+        again = plan_again(path, {}).study.workload
+        assert again == workload and again.stat().st_ino != os.fstat(opened.fileno()).st_ino
+        assert opened.read() == text == again.read_text()
 
 
 def test_a_command_s_plan_is_the_same_plan_again(tmp_path):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from opjoule.databases import Database, find_database
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
+from opjoule.files import write_whole
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Workload, around
 from opjoule.studies.ycsb.core import YcsbCore, check_settings, expected_operations, file_properties
@@ -234,7 +235,7 @@ class YcsbStudy:
         if _sha256(described["text"]) != described["sha256"]:
             raise BadInput("the plan's workload was changed: its text has another checksum")
         folder.mkdir(parents=True, exist_ok=True)
-        workload.write_text(described["text"])
+        write_whole(workload, described["text"].encode())
         return cls(
             database=find_database(entry["database"]),
             workload=workload,
