@@ -171,7 +171,13 @@ def shown_while_running(command: tuple[str, ...], environment: dict[str, str]) -
     decoder, said, heard_s = codecs.getincrementaldecoder("utf-8")("replace"), "", time.monotonic()
     pipe = subprocess.PIPE
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=pipe, stderr=subprocess.STDOUT, start_new_session=True
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
     ) as running:
         assert running.stdout
         try:
@@ -227,7 +233,9 @@ def building_virtual_board() -> Iterator[None]:
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host")}
     command = [f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "build"]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=quiet, stderr=quiet) as building:
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdin=quiet, stdout=quiet, stderr=quiet
+    ) as building:
         try:
             yield
         finally:
