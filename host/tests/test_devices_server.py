@@ -98,8 +98,8 @@ def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, probe
     rows = list(csv.DictReader((tmp_path / "server-1.csv").open()))
     assert int(rows[-1]["rss_bytes"]) > 10_000_000
     usage = server_usage([tmp_path / "server-1.csv"])
-    assert usage["peak_memory_bytes"]["value"] == max(int(row["rss_bytes"]) for row in rows)
-    assert usage["cpu_s"]["value"] == float(rows[-1]["cpu_s"])
+    assert usage["peak_memory_bytes"].value == max(int(row["rss_bytes"]) for row in rows)
+    assert usage["cpu_s"].value == float(rows[-1]["cpu_s"])
     assert float(rows[-1]["cpu_s"]) > 0
     assert not (tmp_path / DATA).exists()
     assert not (tmp_path / SESSION / "server-1").exists()

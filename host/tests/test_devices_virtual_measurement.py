@@ -86,7 +86,7 @@ PYTHONPATH=host python3 -m opjoule.cli.start --db leveldb --device generic-linux
 
 def test_a_board_measures_itself_with_the_meter_on_its_own_port(image, tmp_path):  # noqa: F811
     (tmp_path / "profile.csv").write_text("time_s,current_a,voltage_v\n0,0.6,5.0\n3600,0.6,5.0\n")
-    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), "--pace", "1"):
+    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), pace="1"):
         itself = Machine(image, tmp_path / "machine", serial=(tmp_path / "meter").resolve())
         shell = connect(itself)
         try:
