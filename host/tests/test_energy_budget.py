@@ -14,6 +14,7 @@ from opjoule.energy.block_error import standard_error
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
 from opjoule.energy.repeats import repeat_standard_u, student_t
+from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.uncertainty import step_u
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.errors import WindowError
@@ -88,7 +89,7 @@ CALIBRATED = ErrorBounds(
     current_max_a=3.2,
     seen_fraction=0.5,
     clock_error_max=0.0,
-    calibration="ideal",
+    calibration=SensorCalibration("ideal"),
 )
 
 
@@ -184,9 +185,9 @@ def test_the_spread_of_repeats_is_widened_for_few_runs():
 
 
 def test_a_calibration_replaces_the_bounds_of_the_data_sheet():
-    calibrated = replace(SENSOR, calibration="c1", calibrated_power_gain_u=5e-4, calibrated_offset_u_a=1e-5)
-    assert calibrated.power_gain_u == 5e-4 and calibrated.current_offset_u_a == 1e-5
-    assert msgspec.json.decode(msgspec.json.encode(calibrated), type=ErrorBounds) == calibrated
+    exact = replace(SENSOR, calibration=SensorCalibration("c1"))
+    assert exact.voltage_u_v(5.0) == 0.0 < SENSOR.voltage_u_v(5.0)
+    assert msgspec.json.decode(msgspec.json.encode(exact), type=ErrorBounds) == exact
 
 
 def test_a_quiet_signal_keeps_the_error_of_its_step_whole_and_noise_takes_it_away():
@@ -215,7 +216,7 @@ def test_codes_may_be_cut_or_rounded_unless_a_calibration_knows():
     """Half a step too low in the mean, or not: rectangular would be too narrow, both are held."""
     assert SENSOR.voltage_rounding_u_v == pytest.approx(4e-3 / 2 / math.sqrt(2))
     assert SENSOR.current_offset_u_a > SENSOR.current_offset_max_a / math.sqrt(3)
-    assert CALIBRATED.voltage_rounding_u_v == 0.0 and CALIBRATED.current_offset_u_a == 0.0
+    assert CALIBRATED.voltage_u_v(5.0) == 0.0
 
 
 def shunt_rows(current_a, slot_periods=2.15):

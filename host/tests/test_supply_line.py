@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from opjoule.energy.cells import Cells
+from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.trace.journal import TraceJournal, read_trace, to_parquet
@@ -14,9 +15,7 @@ from opjoule.trace.supply_line import BusReadings, fit_supply_line
 
 SENSOR = replace(
     ina219_breakout(seen_fraction=1.0),
-    calibration="exact",
-    calibrated_power_gain_u=0.0,
-    calibrated_offset_u_a=0.0,
+    calibration=SensorCalibration("exact"),
     clock_error_max=0.0,
 )
 CONVERSION_NS = 532_000

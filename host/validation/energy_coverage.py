@@ -28,6 +28,7 @@ from opjoule.clocks.clock_map import ClockMap  # noqa: E402  # path set above
 from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, SHUNT, ErrorBounds, Shunt  # noqa: E402
+from opjoule.energy.sensor_calibration import SensorCalibration  # noqa: E402
 from opjoule.energy.window import Window, window_energy_j  # noqa: E402
 from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
 from opjoule.trace.power_trace import PowerTrace  # noqa: E402
@@ -277,7 +278,7 @@ def truths(supply: Supply, share: float) -> dict[str, float]:
 
 def known(bounds: ErrorBounds) -> ErrorBounds:
     """Gain and offset without error: nothing hides a mistake in the other parts."""
-    return replace(bounds, calibration="exact", calibrated_power_gain_u=0.0, calibrated_offset_u_a=0.0)
+    return replace(bounds, calibration=SensorCalibration("exact"))
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ sys.path[:0] = [str(HOST), str(HOST / "tests"), str(HOST / "validation")]
 
 from opjoule.energy.cells import Cells  # noqa: E402  # path set above
 from opjoule.energy.error_bounds import ErrorBounds, Shunt  # noqa: E402
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
 from opjoule.errors import OpJouleError  # noqa: E402
 from opjoule.measurement.alignment import ClockEvidence, align  # noqa: E402
 from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
@@ -110,8 +111,8 @@ def measure(seed: int) -> Measurement:
         return found, {name: dict(each.budget.parts) for name, each in budgets.items() if each}
 
     delivered, _ = evaluate(rig.trace, bounds)
-    calibrated = replace(bounds, calibrated_power_gain_u=0.0, calibrated_offset_u_a=0.0)
-    known, budget = evaluate(_without(rig.trace, drawn), calibrated)
+    exact = _exact(drawn)
+    known, budget = evaluate(exact.apply(rig.trace), replace(bounds, calibration=exact))
     return Measurement(seed, load.kind, delivered, known, budget)
 
 
@@ -175,21 +176,10 @@ def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[s
     }
 
 
-def _without(trace: PowerTrace, drawn: Imperfections) -> PowerTrace:
-    """The trace as a perfect calibration of gain and offset gives it."""
+def _exact(drawn: Imperfections) -> SensorCalibration:
+    """A perfect calibration of gain and offset."""
     gain = drawn.shunt_ohm / 0.1 * (1 + drawn.gain_error)
     offset_a = drawn.offset_uv * 1e-6 / 0.1
-    gaps = [
-        gap
-        if gap.charge_c is None
-        else replace(gap, charge_c=(gap.charge_c - offset_a * gap.duration_ns * 1e-9) / gain)
-        for gap in trace.gaps
-    ]
-    bus = trace.bus and replace(trace.bus, voltage_v=trace.bus.voltage_v / (1 + drawn.bus_gain_error))
-    return replace(
-        trace,
-        current_a=(trace.current_a - offset_a) / gain,
-        voltage_v=trace.voltage_v / (1 + drawn.bus_gain_error),
-        gaps=tuple(gaps),
-        bus=bus,
-    ).on_supply_line()
+    return SensorCalibration(
+        "exact", Correction(1 / gain, -offset_a / gain), Correction(1 / (1 + drawn.bus_gain_error))
+    )

@@ -60,11 +60,18 @@ class Parser(argparse.ArgumentParser):
     """A mistake is one line, as everywhere in this program; an epilog is printed as it is written."""
 
     def __init__(
-        self, command: str = "", *, description: str, epilog: str = "", usage: str | None = None
+        self,
+        command: str = "",
+        *,
+        description: str,
+        epilog: str = "",
+        usage: str | None = None,
+        program: str = "measure.py",
     ) -> None:
         """Of `measure.py COMMAND`; of measure.py itself without one."""
+        self._program = program
         super().__init__(
-            prog=f"measure.py {command}".strip(),
+            prog=f"{program} {command}".strip(),
             usage=usage,
             description=textwrap.fill(description, HELP_WIDTH),
             epilog=epilog,
@@ -84,7 +91,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Names the mistake and where to read on; exit status 2."""
-        self.exit(2, f"measure.py: {one_line(message)} ('{self.prog} --help' explains)\n")
+        self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")
 
 
 def seconds(text: str) -> float:

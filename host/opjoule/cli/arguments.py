@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
+from opjoule.cli.calibrate_arguments import ACTIONS, calibrate_parser
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
 from opjoule.suggestion import suggestion
@@ -29,6 +30,7 @@ COMMANDS = (
     "virtual-board",
     "command",
     "again",
+    "calibrate",
 )
 MEASURING = {"command": command_parser, "again": again_parser}
 
@@ -48,6 +50,8 @@ class Asked:
 
 def parse(argv: list[str]) -> Asked:
     """Parses one command line; argparse exits with status 2 and one line on a mistake."""
+    if argv and argv[0] == "calibrate":
+        return _calibrate(argv[1:])
     measuring = MEASURING.get(argv[0]) if argv else None
     if argv and argv[0] in COMMANDS and not measuring:
         parser = {
@@ -88,6 +92,16 @@ def parse(argv: list[str]) -> Asked:
         board=board_architecture(options),
         options=options,
     )
+
+
+def _calibrate(argv: list[str]) -> Asked:
+    """`calibrate [check|show] ...`."""
+    action = argv[0] if argv and argv[0] in ACTIONS else ""
+    options = calibrate_parser(action).parse_args(argv[1:] if action else argv)
+    options.action, options.simulate, options.db = action, False, None
+    load = bool(getattr(options, "device", None))
+    board = board_architecture(options) if load else ""
+    return Asked("calibrate", loader=load, board=board, options=options)
 
 
 def _look_ahead(options: argparse.Namespace) -> None:

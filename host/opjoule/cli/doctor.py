@@ -11,12 +11,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from opjoule.cli.planning import ROOT
+from opjoule.cli.planning import CALIBRATIONS, ROOT
 from opjoule.databases import known_databases
 from opjoule.devices.examine import Finding, examine_board
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import Rig, RigDevice, read_rig
 from opjoule.errors import OpJouleError
+from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
 from opjoule.meters import Meter, open_meter
 from opjoule.meters.interface import SensorIdentity
@@ -26,6 +27,9 @@ from opjoule.meters.serial_host import serial_obstacles
 from opjoule.meters.serial_options import sensor_numbers
 
 _FREE_BYTES_MIN = 2 << 30
+_AS_DELIVERED = (
+    "gain and offset are those of the data sheets; host/calibrate.py makes one (docs/how-to/calibrate.md)"
+)
 
 
 def run_doctor(options: argparse.Namespace) -> int:
@@ -135,6 +139,11 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     try:
         identity = meter.open()
         shunt = _shunt(meter) if identity.sensors else ""
+        known = (
+            KnownSensors.of(meter, rig.meter, identity, Calibrations(CALIBRATIONS, rig.room.temperature_c))
+            if identity.sensors
+            else None
+        )
     finally:
         meter.close()
     sensors = ", ".join(_sensor(identity.kind, each) for each in identity.sensors) or "no sensor"
@@ -143,10 +152,30 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
     if shunt:
         yield Finding("shunt", True, shunt)
+    if known:
+        yield from calibration_findings(known)
     for note in identity.notes:
         yield Finding("meter", True, note)
     if identity.kind == "serial" and identity.sensors:
         yield from _ready_flags(rig)
+
+
+def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
+    """Of each sensor: its calibration, or how it gets one."""
+    for number, bounds in known.bounds.items():
+        found = known.found.get(number)
+        if found:
+            yield Finding("calibration", True, found.file.title)
+        elif bounds.sensor_id:
+            yield Finding("calibration", True, f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}")
+        else:
+            yield Finding(
+                "calibration",
+                True,
+                f"none, and the sensor has no name to find one by: add label=NAME to the meter's port; {_AS_DELIVERED}",
+            )
+    for line in known.warnings:
+        yield Finding("calibration", True, line)
 
 
 def _ready_flags(rig: Rig) -> Iterator[Finding]:

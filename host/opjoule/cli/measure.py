@@ -20,6 +20,7 @@ from opjoule.cli import arguments
 from opjoule.cli.failures import told
 from opjoule.cli.leftovers import alone, sweep
 from opjoule.cli.planning import (
+    CALIBRATIONS,
     ROOT,
     SEED,
     Desk,
@@ -38,6 +39,7 @@ from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.devices.state_settings import StateSettings
 from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.measurement.collection import Evidence, collect
+from opjoule.measurement.known_sensors import Calibrations
 from opjoule.measurement.measure import directory_name, measure
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
@@ -191,7 +193,9 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
         _open_rig(plan, rig, options, directory) as (board, meter, found),
     ):
         supply, warnings = desk_supply(plan, rig, options), desk_warnings(plan, rig, options)
-        return measure(plan, board, meter, directory, progress, found, supply, warnings)
+        temperature_c = rig.room.temperature_c if rig else None
+        calibrations = Calibrations(CALIBRATIONS, temperature_c)
+        return measure(plan, board, meter, directory, progress, found, supply, warnings, calibrations)
 
 
 def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:

@@ -12,6 +12,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from opjoule.calibrating.calibration_file import FOLDER
 from opjoule.campaign.conditions import asked_values, in_conditions
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
@@ -28,6 +29,8 @@ from opjoule.studies.ycsb.properties import FASTEST_PER_S, find_workload, worklo
 SEED = 1
 """Of keys, values and order, where none is asked for."""
 ROOT = Path(__file__).resolve().parents[3]
+CALIBRATIONS = ROOT / FOLDER
+"""Where the sensors' calibrations are."""
 STUDIES = ROOT / "host" / "opjoule" / "studies"
 MARKS = "loader-cpp/probe/opjoule_marks.py"
 

@@ -7,13 +7,15 @@ import json
 import math
 import sys
 
+from opjoule.cli.planning import CALIBRATIONS
 from opjoule.errors import Interrupted, MeterFault
+from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.recording import Recording
 from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters import open_meter
 from opjoule.meters.capture import CaptureSummary
-from opjoule.meters.interface import Meter, sensor_entries
+from opjoule.meters.interface import Meter
 from opjoule.record.directory import check_out
 from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord
@@ -37,9 +39,11 @@ def run_record(options: argparse.Namespace) -> int:
     try:
         identity = meter.open()
         meter.configure()
+        sensors = KnownSensors.of(meter, options.meter, identity, Calibrations(CALIBRATIONS))
         asked = {"meter": options.meter, "seconds": options.seconds}
         record = RunRecord.create(options.out, asked, simulated=identity.simulated)
-        record.update(found={"meter": identity}, **sensor_entries(meter))
+        record.update(found={"meter": identity, "warnings": sensors.warnings})
+        record.update(**sensors.entries())
         with record.held(), PhaseProgress(quiet=options.json) as progress:
             captured, ended = _record(record, meter, options.seconds, progress)
     finally:

@@ -1,7 +1,10 @@
 """rig.toml: the boards, media and meter of one rig.
 
 [meter]
-port = "serial:/dev/ttyACM0,shunt=0.1"
+port = "serial:/dev/ttyACM0,shunt=0.1,label=bench-1"
+
+[room]
+temperature_c = 22                  # for the sensor's calibration; without, a room within 5 K of its own
 
 [supply]                            # what is known of it; without, the drop is that of the shunt alone
 voltage_v = 5.1                     # without load
@@ -86,6 +89,15 @@ class RigSupply(Struct, frozen=True):
     """Of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
 
 
+class RigRoom(Struct, frozen=True):
+    """Where the meter stands, as far as rig.toml tells."""
+
+    temperature_c: Annotated[
+        Annotated[float, Meta(ge=-40.0, le=85.0)] | None, Meta(description="a number from -40 to 85")
+    ] = None
+    """For the sensor's calibration; None: within 5 K of its own."""
+
+
 class Rig(Struct, frozen=True):
     """The whole of rig.toml."""
 
@@ -93,6 +105,7 @@ class Rig(Struct, frozen=True):
     meter: str
     devices: dict[str, RigDevice]
     supply: RigSupply = RigSupply()
+    room: RigRoom = RigRoom()
 
     def device(self, name: str) -> RigDevice:
         """The board called `name`.
@@ -117,7 +130,13 @@ def read_rig(path: Path) -> Rig:
         raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
     devices = _table(data.get("device", {}), f"{path}: [device.NAME]")
     described = {name: _device(f"{path}: [device.{name}", table) for name, table in devices.items()}
-    return Rig(path, meter, described, _value(data.get("supply", {}), RigSupply, f"{path}: [supply]"))
+    return Rig(
+        path,
+        meter,
+        described,
+        _value(data.get("supply", {}), RigSupply, f"{path}: [supply]"),
+        _value(data.get("room", {}), RigRoom, f"{path}: [room]"),
+    )
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from opjoule.energy.block_error import standard_error
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.systematic import systematic
 from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
@@ -75,11 +76,9 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     )
     steps_w = steps_u_w(cells, [(window.start_ns, window.end_ns) for window in windows], sensor)
     watt_per_ohm = float(np.mean([r.voltage.joule_per_ohm / r.window.duration_s for r in results]))
+    shared = systematic(sensor, power_w, voltage_v, current_a)
     systematic_w = math.hypot(
-        power_w * sensor.power_gain_u,
-        current_a * sensor.voltage_rounding_u_v,
-        voltage_v * sensor.current_offset_u_a,
-        watt_per_ohm * results[0].voltage.resistance_u_ohm,
+        shared.gain_u, shared.offset_u, watt_per_ohm * results[0].voltage.resistance_u_ohm
     )
     return IdlePower(
         power=Measured.from_standard(power_w, math.hypot(systematic_w, standard_u_w, steps_w), "W"),
@@ -109,17 +108,19 @@ def marginal_energy(
     charge_change_c = run.charge_c - idle.current_a * duration_s
     shift_j = (run.voltage.joule_per_ohm - idle.watt_per_ohm * duration_s) * run.voltage.resistance_u_ohm
     parts = run.budget.parts
+    shared = systematic(sensor, value_j, voltage_change_vs, charge_change_c)
     budget = Budget(
         {
             **parts,
-            "gain": math.hypot(value_j * sensor.power_gain_u, charge_change_c * sensor.voltage_rounding_u_v),
-            "offset": abs(voltage_change_vs) * sensor.current_offset_u_a,
+            "gain": shared.gain_u,
+            "offset": shared.offset_u,
             "quantisation": math.hypot(parts["quantisation"], idle.steps_u_w * duration_s),
             "voltage": math.hypot(run.voltage.spread_u_j, shift_j),
             "timebase": abs(value_j) * run.timebase.relative_u,
             "baseline": idle.standard_u_w * duration_s,
         },
         {name: reason for name, reason in run.budget.absent.items() if name != "baseline"},
+        shared.shared,
     )
     if idle.clipped_samples:
         reason = f"{idle.clipped_samples} samples of idle at the end of the meter's range"

@@ -22,6 +22,9 @@ class Budget:
 
     parts: Mapping[str, float]
     absent: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    shared: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """What other figures of the same sensor, or reference, have in common with this one, as it is in gain and offset:
+    source -> contribution of one standard uncertainty [J], with sign."""
 
     def __post_init__(self) -> None:
         unknown = set(self.parts) | set(self.absent)
@@ -36,11 +39,12 @@ class Budget:
     def with_part(self, name: str, standard_u: float) -> Budget:
         """The budget with one part set."""
         absent = {part: reason for part, reason in self.absent.items() if part != name}
-        return Budget({**self.parts, name: standard_u}, absent)
+        return Budget({**self.parts, name: standard_u}, absent, self.shared)
 
     def scaled(self, factor: float) -> Budget:
         """The budget of the energy times an exact factor."""
-        return Budget({name: abs(factor) * part for name, part in self.parts.items()}, self.absent)
+        parts = {name: abs(factor) * part for name, part in self.parts.items()}
+        return Budget(parts, self.absent, {name: factor * part for name, part in self.shared.items()})
 
     def energy(self, value_j: float) -> Measured:
         """The energy [J] with the budget's expanded uncertainty."""

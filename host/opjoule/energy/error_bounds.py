@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from opjoule.energy.sensor_calibration import SensorCalibration
+
 SQRT3 = math.sqrt(3.0)
 CRYSTAL_ERROR_MAX = 160e-6
 """Relative bound of a computer's or an instrument's undisciplined crystal, rectangular.
@@ -58,12 +60,12 @@ class ErrorBounds:
     """Lower end of what can flow: a board's supply current does not reverse."""
     shunt: Shunt | None = None
     """Which one the bounds are for; None for a meter that leaves none to the user. No figure comes from it."""
-    calibration: str | None = None
-    """Identity of the calibration that was applied to the trace; None for spec-sheet values."""
-    calibrated_power_gain_u: float | None = None
-    """Relative standard uncertainty of power after calibration."""
-    calibrated_offset_u_a: float | None = None
-    """Standard uncertainty of the current's offset after calibration [A]."""
+    sensor_id: str = ""
+    """Which sensor: the meter's serial number or label, and the chip's place on it; empty where neither is known."""
+    model: str = ""
+    """Of the chip, or of the meter."""
+    calibration: SensorCalibration | None = None
+    """What the trace is corrected by when it is read; None: as delivered."""
 
     @classmethod
     def of_power(
@@ -89,9 +91,7 @@ class ErrorBounds:
 
     @property
     def power_gain_u(self) -> float:
-        """Relative standard uncertainty of power from every gain."""
-        if self.calibrated_power_gain_u is not None:
-            return self.calibrated_power_gain_u
+        """Relative standard uncertainty of power from every gain, as delivered."""
         return math.hypot(*self.gain_errors_max.values()) / SQRT3
 
     @property
@@ -101,13 +101,16 @@ class ErrorBounds:
 
     @property
     def current_offset_u_a(self) -> float:
-        """Standard uncertainty of the current's offset [A]; that the codes may be cut, not rounded, is one."""
-        if self.calibrated_offset_u_a is not None:
-            return self.calibrated_offset_u_a
-        cut_u_a = 0.0 if self.calibration else self.current_step_a * CUT_OR_ROUNDED_U
-        return math.hypot(self.current_offset_max_a / SQRT3, cut_u_a)
+        """Standard uncertainty of the current's offset [A] as delivered; that the codes may be cut is in it."""
+        return math.hypot(self.current_offset_max_a / SQRT3, self.current_step_a * CUT_OR_ROUNDED_U)
 
     @property
     def voltage_rounding_u_v(self) -> float:
-        """Standard uncertainty of the voltage [V] because its codes may be cut, not rounded; a calibration has it."""
-        return 0.0 if self.calibration else self.voltage_step_v * CUT_OR_ROUNDED_U
+        """Standard uncertainty of the voltage [V] as delivered because its codes may be cut, not rounded."""
+        return self.voltage_step_v * CUT_OR_ROUNDED_U
+
+    def voltage_u_v(self, voltage_v: float) -> float:
+        """Standard uncertainty [V] of a voltage from the sensor's own gain, offset and codes."""
+        if self.calibration and self.calibration.voltage:
+            return self.calibration.voltage_u_v(voltage_v)
+        return math.hypot(voltage_v * self.voltage_gain_error_max / SQRT3, self.voltage_rounding_u_v)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opjoule.energy.error_bounds import SQRT3, ErrorBounds
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.trace.power_trace import Float64Array, PowerTrace
 
 
@@ -53,8 +53,5 @@ def _line_u_v(trace: PowerTrace) -> Float64Array:
 
 
 def _least(voltage_v: float, line_u_v: float, meter_ns: int, sensor: ErrorBounds) -> LeastVoltage:
-    gain_u_v = sensor.voltage_gain_error_max / SQRT3 * voltage_v
     step_u_v = sensor.voltage_step_v / math.sqrt(12.0)
-    return LeastVoltage(
-        voltage_v, math.hypot(gain_u_v, step_u_v, sensor.voltage_rounding_u_v, line_u_v), meter_ns
-    )
+    return LeastVoltage(voltage_v, math.hypot(sensor.voltage_u_v(voltage_v), step_u_v, line_u_v), meter_ns)

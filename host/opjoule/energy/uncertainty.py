@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.cells import Cells
-from opjoule.energy.error_bounds import SQRT3, ErrorBounds
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.step_integral import NS
 from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
@@ -43,13 +43,22 @@ def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
     return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
 
 
+def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
+    """Standard uncertainty [A] of a window's mean current from the steps of its codes."""
+    return step_u(cells.current_a[_around(cells, *span)], sensor.current_step_a, cells.noise_a**2)
+
+
+def voltage_step_u_v(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
+    """Standard uncertainty [V] of a window's mean voltage from the steps of its codes."""
+    voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
+    return step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), np.abs(share_a))
+
+
 def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
     """Standard uncertainty [V] of a window's mean voltage: gain, cut or rounded codes, steps, the readings' spread."""
     span = start_ns, end_ns
-    voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
-    step_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), np.abs(share_a))
-    gain_u_v = float(np.mean(np.abs(voltage_v))) * sensor.voltage_gain_error_max / SQRT3
-    return math.hypot(gain_u_v, sensor.voltage_rounding_u_v, step_u_v, mean_spread_u_v(cells.supply, *span))
+    sensor_u_v = sensor.voltage_u_v(float(np.mean(cells.voltage_v[_around(cells, *span)])))
+    return math.hypot(sensor_u_v, voltage_step_u_v(cells, span, sensor), mean_spread_u_v(cells.supply, *span))
 
 
 def _converted(

@@ -12,6 +12,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.loss import Loss, loss_in
 from opjoule.energy.supply_voltage import VoltageDoubt, voltage_doubt
+from opjoule.energy.systematic import systematic
 from opjoule.energy.timebase import Timebase
 from opjoule.energy.uncertainty import alignment_u_j, sampling_u_j, seen_share, steps_u_w
 from opjoule.errors import GapError, WindowError
@@ -138,16 +139,18 @@ def window_energy_j(
     charge_c = float(cells.current.between(*span)) * rate
     steps_u_j = steps_u_w(cells, [span], sensor) * window.duration_s
     doubt = voltage_doubt(cells, *span)
+    shared = systematic(sensor, energy_j, voltage_time_vs, charge_c)
     parts = {
-        "gain": math.hypot(energy_j * sensor.power_gain_u, charge_c * sensor.voltage_rounding_u_v),
-        "offset": abs(voltage_time_vs) * sensor.current_offset_u_a,
+        "gain": shared.gain_u,
+        "offset": shared.offset_u,
         "quantisation": math.hypot(steps_u_j, sampling_u_j(cells, *span, sensor) * rate),
         "voltage": doubt.standard_u_j * rate,
         "timebase": abs(energy_j) * timebase.relative_u,
         "alignment": alignment_u_j(cells, *span, window.u_ns, window.u_duration_ns) * rate,
         "loss": loss.standard_u_j * rate,
     }
-    budget = Budget(parts, {"baseline": "idle power is not subtracted", "repeats": "one run"})
+    absent = {"baseline": "idle power is not subtracted", "repeats": "one run"}
+    budget = Budget(parts, absent, shared.shared)
     clipped_samples = cells.clipped_samples(*span)
     return EnergyResult(
         energy=stated_energy(budget, energy_j, clipped_samples),

@@ -38,6 +38,7 @@ from opjoule.operations.board_files import (
     without_operations,
 )
 from opjoule.operations.tables import write_operations
+from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import ENERGY, PER_OPERATION
 from opjoule.record.phases import Phase, whole_repeats
 from opjoule.record.result import write_result
@@ -130,7 +131,11 @@ def collect(record: RunRecord, evidence: Evidence) -> None:
     )
     attempt(lambda: _system(record))
     alignment = attempt(lambda: _align(record, evidence, events)) if evidence.phases else None
-    attempt(lambda: check_supply(record, _trace(record), evidence.sensor, evidence.phases, alignment))
+    supply = attempt(lambda: CorrectedTrace.of(_trace(record), evidence.sensor))
+    if supply is not None:
+        if supply.refusal:
+            record.add_fault(supply.refusal)
+        attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
     if alignment is not None and not alignment.passed:
         record.add_fault(
             "clock evidence disagrees beyond its stated uncertainty: energies cannot be placed",
@@ -279,7 +284,8 @@ def _entries(
     record: RunRecord, evidence: Evidence, alignment: Alignment, logged: LoggedOperations
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All numbers of the whole repeats, nothing withheld, and the faults of the trace under them."""
-    trace = _trace(record)
+    supply = CorrectedTrace.of(_trace(record), evidence.sensor)
+    trace = supply.trace
     phases = evidence.phases
     if evidence.ended_early:
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
@@ -288,7 +294,7 @@ def _entries(
         record,
         phases,
         trace,
-        evidence.sensor,
+        supply.sensor,
         alignment,
         logged.table,
         evidence.cores,
@@ -296,7 +302,7 @@ def _entries(
     recorded = further_numbers(record.directory)
     if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:
         entries["by_sensor"] = {
-            str(key): sensor_energies(phases, _trace(record, key), model, alignment)
+            str(key): sensor_energies(phases, CorrectedTrace.of(_trace(record, key), model), alignment)
             for key, model in further.items()
         }
     return entries, faults

@@ -18,6 +18,7 @@ from opjoule.devices.state_gate import StateWatch
 from opjoule.errors import OpJouleError
 from opjoule.measurement.collection import Evidence, collect, interim_result
 from opjoule.measurement.execution import Execution
+from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.recording import Recording
@@ -25,7 +26,6 @@ from opjoule.measurement.supply_path import SupplyPath, stated_in
 from opjoule.measurement.until import Until
 from opjoule.meters import Meter, open_meter
 from opjoule.meters.capture import CaptureSummary
-from opjoule.meters.interface import sensor_entries
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.studies.results import wording_of
@@ -49,6 +49,7 @@ def measure(
     found: Mapping[str, Any],
     supply: SupplyPath,
     warnings: Sequence[str] = (),
+    calibrations: Calibrations | None = None,
 ) -> RunRecord:
     """Runs the plan and writes the record, whatever happens on the way.
 
@@ -57,6 +58,7 @@ def measure(
         found: what is known of the rig beforehand, for run.json.
         supply: what lies between supply and board.
         warnings: lines to be shown above the figures.
+        calibrations: of the meter's sensors; None: as delivered.
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
@@ -67,6 +69,7 @@ def measure(
         plan.study.check_space(board.free_bytes(), board.medium.path)
         identity = meter.open()
         meter.configure()
+        sensors = KnownSensors.of(meter, meter_address, identity, calibrations)
         try:
             prepared = board.prepare()
             facts = board.facts()
@@ -77,10 +80,11 @@ def measure(
             record.update(
                 found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts()}
             )
-            record.update(found={"cores": board.cores}, **sensor_entries(meter))
+            record.update(found={"cores": board.cores})
+            record.update(**sensors.entries())
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             path = supply.measured(meter.error_bounds().shunt).to_json()
-            record.update(found={"supply": path, "warnings": warnings})
+            record.update(found={"supply": path, "warnings": [*warnings, *sensors.warnings]})
             with record.held():
                 _run(plan, board, meter, record, progress)
         finally:

@@ -21,6 +21,7 @@ from opjoule.measurement.short_runs import short_run_warnings
 from opjoule.measurement.trace_faults import TraceFault, trace_faults
 from opjoule.measurement.until import until_warnings
 from opjoule.operations.operation_table import OperationTable
+from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import Quantities
 from opjoule.record.figures import by_repeat, mean_budget
 from opjoule.record.operation_quantities import NOT_ATTRIBUTED, per_operation
@@ -68,11 +69,12 @@ def build_result(
         if quantities.get(HARNESS_ENERGY)
         else {}
     )
+    made = {**budgets([each.energy for each in repeats]), "headline_budget": _headline_budget(repeats)}
     result = {
         "repeats": len(repeats),
         **entries,
-        **budgets([each.energy for each in repeats]),
-        "headline_budget": _headline_budget(repeats),
+        **made,
+        **({"shared": shared} if (shared := _shared(made)) else {}),
         "by_repeat": by_repeat(figures),
         **_by_phase(record, placed, repeats),
         **harness,
@@ -145,6 +147,11 @@ def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missi
         return Missing(str(fault))
 
 
+def _shared(budgets: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
+    """Of each budget what other results of the same sensor, or reference, have in common with it (k = 1, signed)."""
+    return {key: each.shared for key, each in budgets.items() if isinstance(each, Budget) and each.shared}
+
+
 def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
     """The budgets of energy_j and marginal_energy_j."""
     made: dict[str, Any] = {}
@@ -168,10 +175,10 @@ def _headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
 
 
 def sensor_energies(
-    phases: Sequence[Phase], trace: PowerTrace, sensor: ErrorBounds, alignment: Alignment
+    phases: Sequence[Phase], corrected: CorrectedTrace, alignment: Alignment
 ) -> Mapping[str, Quantity]:
     """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
-    placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
+    placed = Placed(Cells.of(corrected.trace), corrected.sensor, alignment.board_to_meter)
     runs = [phase for phase in phases if phase.role is Role.WORK]
     repeats = [Repeat(run.repeat, repeat_energy(placed, phases, run.repeat), run.duration_s) for run in runs]
     seen = Quantities(each for each in COMMON if each.of_sensors)

@@ -13,6 +13,7 @@ from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.measurement.collection import METER_EXCHANGES
+from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.json_file import write_json
 from opjoule.record.result import RESULT_SCHEMA
 from opjoule.record.run_record import RunRecord
@@ -57,8 +58,13 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
             for each in TRACE.quantities.shown("traced")
         }
         return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
-    cells = Cells.of(trace)
     sensor = record.run.sensor
+    if sensor is not None:
+        corrected = CorrectedTrace.of(trace, sensor)
+        trace, sensor = corrected.trace, corrected.sensor
+        if corrected.refusal:
+            record.add_fault(corrected.refusal)
+    cells = Cells.of(trace)
     host = None if sensor is None else _meter_to_host(record)
     window = Window.of_meter(cells.start_ns, cells.end_ns, host)
     found = window_energy_j(cells, window, sensor or _unknown_sensor(float(cells.current_a.max())))
@@ -69,7 +75,8 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     }
     if reason := _no_uncertainty(record, sensor):
         return {key: _unstated(value, reason) for key, value in entries.items()}
-    return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated()}
+    shared = {"shared": {"budget": found.budget.shared}} if found.budget.shared else {}
+    return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated(), **shared}
 
 
 def _unknown_sensor(current_max_a: float) -> ErrorBounds:

@@ -1,7 +1,7 @@
 """What every meter is to the rest of the host: open, configure, start, read events, stop, close."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -136,12 +136,6 @@ class HasFurtherSensors(Protocol):
 
     def further_error_bounds(self) -> dict[int, ErrorBounds]:
         """Number, from 1, of each further sensor that it records -> its error bounds; once it is open."""
-
-
-def sensor_entries(meter: "Meter") -> dict[str, Any]:
-    """`sensor` of run.json and, where there are some, `further_sensors`: the error bounds of each."""
-    further = further_sensors(meter)
-    return {"sensor": meter.error_bounds(), **({"further_sensors": further} if further else {})}
 
 
 def further_sensors(meter: object) -> dict[int, ErrorBounds]:

@@ -1,5 +1,6 @@
 """Which meter a name like serial:/dev/ttyACM0 means."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +10,7 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.hwmon import HwmonSource
-from opjoule.meters.interface import Meter
+from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.joulescope import JoulescopeMeter
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
 from opjoule.meters.pmic import PROGRAM, PmicSource
@@ -17,7 +18,7 @@ from opjoule.meters.polled import PolledMeter
 from opjoule.meters.ppk2 import Ppk2Meter
 from opjoule.meters.rapl import ROOT, RaplSource
 from opjoule.meters.serial_meter import SerialMeter
-from opjoule.meters.serial_options import sensor_numbers, setting_changes, shunts, split_options
+from opjoule.meters.serial_options import LABEL, sensor_numbers, setting_changes, shunts, split_options
 
 KINDS = {
     "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%",
@@ -29,6 +30,7 @@ KINDS = {
     "pmic": "pmic (this Raspberry Pi 5's power chip)",
 }
 """Kind -> how it is written."""
+_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,16 @@ class Address:
         except ValueError:
             raise BadInput(f"meter '{self.name}': {key}={text} is not a number") from None
 
+    def take_label(self) -> str:
+        """What the user calls the meter, which is then done with; empty if it has no label. Raises: BadInput."""
+        label = self.take(LABEL) or ""
+        if label and not _LABEL.fullmatch(label):
+            raise BadInput(
+                f"meter '{self.name}': {LABEL}={label}: letters, digits, '.', '_' and '-', at most 48, for example "
+                f"{LABEL}=bench-1"
+            )
+        return label
+
     def check_done(self) -> None:
         """Raises: BadInput: an option that nobody took."""
         if self.options:
@@ -106,6 +118,7 @@ def open_meter(
     Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
     """
     address = Address.of(name)
+    address.take_label()
     if address.kind == "serial":
         sensors = sensor_numbers(address.options)
         resistors = shunts(address.options, stated_in)
@@ -127,6 +140,24 @@ def named_shunt(name: str, stated_in: str) -> Shunt | None:
     """
     address = Address.of(name)
     return shunts(address.options, stated_in)[0] if address.kind == "serial" else None
+
+
+def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
+    """What the sensors that a meter records are called, in their order: its label, else its own serial number.
+
+    The chips of a serial meter have their addresses behind its label. Its own number is the controller's: other
+    breakouts may be plugged to it, and an ATmega328P's is documented for its successor alone (DS40001906C, 32.5).
+
+    Returns: empty strings where neither is known.
+    Raises: BadInput: as open_meter().
+    """
+    address = Address.of(name)
+    label = address.take_label()
+    if address.kind == "serial":
+        places = sensor_numbers(address.options)
+        return tuple(label and f"{label}@0x{identity.sensors[place].address:02x}" for place in places)
+    number = re.sub(r"[^A-Za-z0-9_.-]", "-", identity.serial_number)
+    return (label or (f"{address.kind}-{number}" if number else ""),)
 
 
 def named_voltage(name: str) -> float | None:

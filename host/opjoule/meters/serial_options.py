@@ -20,7 +20,8 @@ _CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
 _FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
 SENSORS = "sensors"
 SHUNT, TOLERANCE = "shunt", "shunt_tolerance"
-_KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE]
+LABEL = "label"
+_KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE, LABEL]
 SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
 TOLERANCE_MOST = 0.2
 

@@ -98,4 +98,7 @@ def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
     budget = budgets[0]
     for name in budget.parts:
         budget = budget.with_part(name, fmean(each.parts.get(name, 0.0) for each in budgets))
+    names = {name for each in budgets for name in each.shared}
+    shared = {name: fmean(each.shared.get(name, 0.0) for each in budgets) for name in sorted(names)}
+    budget = replace(budget, shared=shared)
     return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget

@@ -117,6 +117,8 @@ class Found(Struct, frozen=True):
     supply: SupplyFacts = SupplyFacts()
     simulation: Simulation = Simulation()
     imported: Imported = Imported()
+    calibrations: dict[str, str] = {}
+    """Sensor -> its calibration in words: date and reference."""
     warnings: tuple[str, ...] = ()
     """Lines that stand above the figures."""
 

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from opjoule.energy.sensor_calibration import CALIBRATION
 from opjoule.record.definition import Quantities
 from opjoule.report.quantities import is_quantity, quantity
 from opjoule.report.rounding import percent
 from opjoule.units import Measured
 
+CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
 REMEDIES = {
-    "gain": "calibrate the sensor: shunt tolerance and gain error are taken from the data sheets",
-    "offset": "calibrate the sensor's zero: its offset is taken from the data sheet",
+    "gain": f"calibrate the sensor ({CALIBRATE}): shunt tolerance and gain error are taken from the data sheets",
+    "offset": f"calibrate the sensor's zero ({CALIBRATE}): its offset is taken from the data sheet",
     "quantisation": "measure longer ({more}) or use a smaller sensor range",
     "voltage": "a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
     "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
@@ -22,6 +24,11 @@ REMEDIES = {
     "baseline": "longer idle phases (--idle 30)",
     "repeats": "more repeats (--repeats 10), and a quieter board",
 }
+OF_A_CALIBRATION = {
+    "gain": "calibrate against a better reference; state the room's temperature ([room] temperature_c in rig.toml)",
+    "offset": "calibrate with more points at small currents, and longer ones",
+}
+"""In the place of the same remedies, once the sensor is calibrated."""
 LARGE_MARGINAL_U = 0.25
 
 
@@ -63,10 +70,18 @@ def remedies(result: Mapping[str, Any], quantities: Quantities, more: str) -> li
         more: what to ask for who wants more of it measured, in the words of its study.
     """
     parts = largest_parts(result, quantities)
-    lines = list(dict.fromkeys(REMEDIES[each.name].format(more=more) for each in parts))
+    known = REMEDIES | (OF_A_CALIBRATION if _is_calibrated(result) else {})
+    lines = list(dict.fromkeys(known[each.name].format(more=more) for each in parts))
     if lines and "repeats" not in shares(result.get("budget")):
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U:
         lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
     return lines
+
+
+def _is_calibrated(result: Mapping[str, Any]) -> bool:
+    """Do its gain and offset come from a calibration?"""
+    shared = result.get("shared")
+    sources = [name for each in shared.values() for name in each] if isinstance(shared, Mapping) else []
+    return any(str(name).startswith(CALIBRATION) for name in sources)

@@ -13,7 +13,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.cross_check import Check
 from opjoule.energy.error_bounds import CURRENT, POWER, VOLTAGE, ErrorBounds
 from opjoule.record.result import StatedAlignment
-from opjoule.record.run import LoaderSummary, Run
+from opjoule.record.run import Found, LoaderSummary, Run
 from opjoule.report.answer import Answer
 from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE
@@ -65,12 +65,20 @@ def essentials(run: Run) -> Element:
         "sensor": tuple(f"{each.model} at {each.address:#04x}" for each in meter.sensors),
         "shunt": (_shunt(bounds),),
         "meter's own bounds": (_own_bounds(bounds),),
-        "calibration": ((bounds.calibration or "none: bounds from the data sheets") if bounds else None,),
+        "calibration": (_calibration(found, bounds),),
     }
     words = {
         name: ", ".join(str(part) for part in parts if part is not None) for name, parts in lines.items()
     }
     return table(("what", "which"), [row(name, line) for name, line in words.items() if line], "Essentials")
+
+
+def _calibration(found: Found, bounds: ErrorBounds | None) -> str | None:
+    if bounds is None:
+        return None
+    if bounds.calibration is None:
+        return "none: bounds from the data sheets"
+    return found.calibrations.get(bounds.sensor_id, bounds.calibration.identity)
 
 
 def _shunt(bounds: ErrorBounds | None) -> str | None:

@@ -16,6 +16,7 @@ from opjoule.operations.board_files import of_loader_alone
 from opjoule.operations.latency import Latency, latency_by_kind_s
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations, read_parquet
+from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.report.board_tracks import (
@@ -181,7 +182,8 @@ def _trace(record: RunRecord) -> PowerTrace:
     for name in ("power", "gaps", "bus"):
         record.intact(f"{name}.parquet")
         record.intact(f"raw/{name}.arrows")
-    return read_trace(record.directory)
+    trace, sensor = read_trace(record.directory), record.run.sensor
+    return CorrectedTrace.of(trace, sensor).trace if sensor else trace
 
 
 def _noted(notes: list[str], read: Callable[[], T]) -> T | None:

@@ -155,6 +155,36 @@ class PowerTrace:
         drawn.__dict__["supply"] = self.supply  # the same readings and currents: the same line
         return drawn
 
+    def corrected(
+        self, current_gain: float, current_offset_a: float, voltage_gain: float, voltage_offset_v: float
+    ) -> PowerTrace:
+        """The trace with every current and voltage as offset + gain * value; its load line moves along."""
+        gaps = tuple(
+            gap
+            if gap.charge_c is None
+            else replace(
+                gap, charge_c=current_gain * gap.charge_c + current_offset_a * gap.duration_ns * 1e-9
+            )
+            for gap in self.gaps
+        )
+        made = replace(
+            self,
+            current_a=current_offset_a + current_gain * self.current_a,
+            voltage_v=voltage_offset_v + voltage_gain * self.voltage_v,
+            gaps=gaps,
+            bus=self.bus
+            and replace(self.bus, voltage_v=voltage_offset_v + voltage_gain * self.bus.voltage_v),
+        )
+        line = self.supply
+        made.__dict__["supply"] = line and replace(
+            line,
+            resistance_ohm=line.resistance_ohm * voltage_gain / current_gain,
+            resistance_u_ohm=line.resistance_u_ohm * voltage_gain / current_gain,
+            reading_v=voltage_offset_v + voltage_gain * line.reading_v,
+            current_a=current_offset_a + current_gain * line.current_a,
+        )
+        return made
+
     @property
     def lost_samples(self) -> int:
         """Conversions known to be lost."""

@@ -201,4 +201,5 @@ class Chip:
             seen_fraction=seen_fraction,
             clock_error_max=RESONATOR_ERROR_MAX,
             shunt=shunt,
+            model=self.name,
         )

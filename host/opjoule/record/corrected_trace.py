@@ -1,0 +1,34 @@
+"""A record's trace, corrected by the calibration that its run.json holds; the files stay as they were recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.trace.power_trace import PowerTrace
+
+
+@dataclass(frozen=True)
+class CorrectedTrace:
+    """The trace of one sensor, and what is known of the sensor's errors in it."""
+
+    trace: PowerTrace
+    sensor: ErrorBounds
+    """With its calibration if that was applied, as delivered if not."""
+    refusal: str = ""
+    """Why its calibration was not applied; empty if it was, or if there is none."""
+
+    @classmethod
+    def of(cls, trace: PowerTrace, sensor: ErrorBounds) -> CorrectedTrace:
+        """Applies the sensor's calibration to a trace as it was read, if it holds for this trace."""
+        calibration = sensor.calibration
+        if calibration is None:
+            return cls(trace, sensor)
+        if why := calibration.refusal(trace):
+            line = (
+                f"calibration {calibration.identity} does not hold for this trace: {why}; no current, power or energy "
+                "is corrected by it, their intervals are the data sheets': calibrate over the whole range "
+                "(docs/how-to/calibrate.md)"
+            )
+            return cls(trace, replace(sensor, calibration=None), line)
+        return cls(calibration.apply(trace), sensor)

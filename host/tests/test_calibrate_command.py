@@ -1,0 +1,190 @@
+"""host/calibrate.py on simulated meters in series: points, file, picture, check, and use. SIMULATED."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from opjoule.calibrating.calibration_file import read_calibration
+from opjoule.calibrating.library import find_calibration
+from opjoule.cli import arguments
+from opjoule.record.corrected_trace import CorrectedTrace
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.journal import read_trace
+from series_rigs import series_rigs
+
+ROOT = Path(__file__).resolve().parents[2]
+SENSOR = (
+    "--shunt-ohm=0.1007",
+    "--gain-error=0.004",
+    "--offset-uv=-80",
+    "--bus-gain-error=-0.003",
+    "--noise-uv=20",
+)
+REFERENCE = ("--sensor=ina228", "--noise-uv=5")
+LOADS_A = (0.05, 0.4, 0.8, 1.2, 1.5)
+GAIN = 1 / (1.007 * 1.004)
+OFFSET_A = 80e-6 / 0.1 * GAIN
+pytestmark = pytest.mark.rig
+
+
+def volts(current_a):
+    return 5.1 - 0.15 * current_a
+
+
+def run(arguments, load, typed=None, loads_a=LOADS_A):
+    """Runs calibrate.py, answering its questions; gives exit status, stdout and stderr."""
+    command = [sys.executable, "-m", "opjoule.cli.start", "calibrate", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "host"), "PYTHONUNBUFFERED": "1"}
+    pipe, waiting, told = subprocess.PIPE, list(loads_a), ""
+    with subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
+    ) as process:
+        answers = []
+        while letter := process.stderr.read(1):
+            told += letter
+            if told.endswith("('done' ends): "):
+                if not waiting:
+                    process.stdin.write("done\n")
+                    process.stdin.flush()
+                    continue
+                current_a = waiting.pop(0)
+                load.set(current_a, volts(current_a))
+                answers = typed(current_a) if typed else []
+                process.stdin.write("\n")
+                process.stdin.flush()
+            elif told.endswith("]: "):
+                process.stdin.write(f"{answers.pop(0)}\n")
+                process.stdin.flush()
+        out = process.stdout.read()
+    return process.returncode, out, told
+
+
+def of_bench(current_a):
+    """What a perfect multimeter over 0.1 ohm shows."""
+    return [f"{current_a * 100:.2f}m", f"{volts(current_a):.4f}"]
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A calibration with typed readings, a check, one of a sensor that has drifted, and one by a meter in series."""
+    folder = tmp_path_factory.mktemp("bench")
+    found = {"folder": folder}
+    common = ("--seconds=1", f"--folder={folder}/calibration", "--json", "--temperature=23")
+    bench = ("--reference=DMM 7", "--over=0.1,0.1%", "--voltage=0.03%+0.1mV", *common)
+    with series_rigs(folder, SENSOR, REFERENCE) as ((sensor, reference), load):
+        meter = f"--meter=serial:{sensor},label=bench-1"
+        found["typed"] = run((meter, *bench, f"--keep={folder}/typed"), load, of_bench)
+        found["check"] = run(
+            ("check", meter, *bench, f"--keep={folder}/check"), load, of_bench, LOADS_A[1:4:2]
+        )
+
+        def drifted(current_a):
+            return of_bench(current_a * 1.01)
+
+        found["drift"] = run(
+            ("check", meter, *bench, f"--keep={folder}/drift"), load, drifted, LOADS_A[1:4:2]
+        )
+        series = f"--reference-meter=serial:{reference},shunt_tolerance=0.1%,label=bench-2"
+        other = (meter.replace("bench-1", "bench-3"), series, "--same-voltage", *common)
+        found["series"] = run((*other, f"--keep={folder}/series"), load)
+    return found
+
+
+@pytest.mark.parametrize(("what", "sensor"), [("typed", "bench-1@0x40"), ("series", "bench-3@0x40")])
+def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states(done, what, sensor):
+    status, out, told = done[what]
+    assert status == 0, told
+    told = json.loads(out)
+    file = read_calibration(Path(told["file"]))
+    assert told["simulated"] and file.simulated and file.sensor.sensor_id == sensor
+    assert file.temperature_c == 23.0 and len(file.current) == len(file.voltage) == len(LOADS_A)
+    for current_a in (0.3, 1.0):
+        read_a = current_a / GAIN - OFFSET_A / GAIN
+        error = file.calibration.current.offset + file.calibration.current.gain * read_a - current_a
+        assert abs(error) < 2e-3 * current_a
+    read_v = 5.0 * 0.997
+    assert file.calibration.voltage.offset + file.calibration.voltage.gain * read_v == pytest.approx(
+        5.0, abs=4e-3
+    )
+    assert told["power_u"] < told["power_u_before"] / 4
+    assert Path(told["picture"]).read_text().count("<circle") == 2 * len(LOADS_A)
+
+
+def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of_their_own(done):
+    for which in ("sensor", "reference"):
+        contents = json.loads((done["folder"] / "series" / which / "run.json").read_text())
+        assert contents["status"] == "complete" and contents["simulated"]
+        assert contents["capture"]["samples"] > 5000
+
+
+def test_a_check_says_that_the_calibration_holds_or_that_the_sensor_has_drifted(done):
+    status, out, told = done["check"]
+    assert status == 0, told
+    assert not json.loads(out)["drifted"] and len(json.loads(out)["points"]) == 4
+    status, out, told = done["drift"]
+    assert status == 6, told
+    assert json.loads(out)["drifted"]
+
+
+def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(done):
+    """The file is found by the sensor's name; what was recorded stays raw."""
+    recorded = done["folder"] / "check" / "sensor"
+    raw = read_trace(recorded)
+    kept = raw.current_a.copy()
+    bounds = RunRecord.open(recorded).run.sensor
+    assert bounds.sensor_id == "bench-1@0x40" and bounds.calibration is None
+    found = find_calibration(done["folder"] / "calibration", bounds, simulated=True, temperature_c=23.0)
+    corrected = CorrectedTrace.of(raw, found.of(bounds, 23.0))
+    assert not corrected.refusal and corrected.sensor.calibration is not None
+    high = raw.current_a > 0.5 * raw.current_a.max()
+    ratio = corrected.trace.current_a[high].mean() / raw.current_a[high].mean()
+    assert ratio == pytest.approx(GAIN, abs=2e-3) and ratio != 1.0
+    assert (raw.current_a == kept).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--reference=DMM", "--current=1%"),
+            "says no name by which its sensor's calibration could be found again",
+        ),
+        (("--reference=DMM",), "Give one of --current and --over"),
+    ],
+)
+def test_what_is_missing_is_said_before_any_question(tmp_path, arguments, words):
+    with series_rigs(tmp_path, ()) as ((sensor,), load):
+        status, _, told = run((f"--meter=serial:{sensor}", *arguments, f"--keep={tmp_path}/keep"), load)
+    assert status == 2 and words in told and "Point 1" not in told
+
+
+def test_too_few_points_leave_no_file(tmp_path):
+    arguments = ("--reference=DMM", "--current=0.1%", "--seconds=0.5", f"--folder={tmp_path}/calibration")
+    with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
+        meter = f"--meter=serial:{sensor},label=x"
+        status, _, told = run(
+            (meter, *arguments, f"--keep={tmp_path}/keep"), load, lambda a: [f"{a:.4f}"], LOADS_A[:2]
+        )
+    assert status == 5 and "2 point(s): gain and offset of the current cannot be trusted" in told
+    assert not (tmp_path / "calibration").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ([], "one of the arguments --reference --reference-meter is required"),
+        (["--reference", "x", "--reference-meter", "y"], "not allowed with"),
+        (["--reference", "x", "--temperature", "hot"], "a room's temperature from -40 to 85"),
+        (["check", "--reference", "x", "--shunt-ppm", "-1"], "ppm per kelvin"),
+        (["show", "--reference", "x"], "unrecognized arguments"),
+    ],
+)
+def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, told, capsys):
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse(["calibrate", *words])
+    line = capsys.readouterr().err
+    assert ended.value.code == 2 and line.startswith("calibrate.py: ") and told in line
+    assert line.count("\n") == 1

@@ -1,0 +1,104 @@
+"""What two figures share cancels in their comparison; what they do not share stays."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
+from hypothesis import given
+from hypothesis import strategies as st
+from opjoule.calibrating.fitting import calibrate
+from opjoule.energy.comparison import Side, correlation, difference, ratio
+from opjoule.energy.systematic import systematic
+from opjoule.meters.chips.ina219 import ina219_breakout
+
+BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40")
+
+
+def made(identity, gain=1.01, reference=None):
+    reference = reference or bench_reference()
+    return calibrate(
+        points(TrueSensor(gain, 1e-3), TrueReference(reference)), reference, BOUNDS, identity
+    ).calibration
+
+
+ONE = made("one")
+
+
+def side(calibration, mean_a, seconds=10.0, volts=5.0, own_u=0.0):
+    """An energy of a steady load, with what its calibration is uncertain by and something of its own."""
+    bounds = replace(BOUNDS, calibration=calibration)
+    energy_j = mean_a * volts * seconds
+    found = systematic(bounds, energy_j, volts * seconds, mean_a * seconds)
+    u = float(np.hypot(np.hypot(found.gain_u, found.offset_u), own_u))
+    return Side(energy_j, u, "J", found.shared)
+
+
+def test_two_equal_energies_by_one_calibration_differ_by_nothing():
+    a, b = side(ONE, 0.8), side(ONE, 0.8)
+    assert a.standard_u > 0.01
+    assert difference(a, b).u < 1e-6 * a.standard_u and ratio(a, b).u < 1e-7
+    assert correlation(a, b) == pytest.approx(1.0)
+
+
+def test_what_is_each_energys_own_stays():
+    a, b = side(ONE, 0.8, own_u=0.03), side(ONE, 0.8, own_u=0.04)
+    assert difference(a, b).u == pytest.approx(2 * 0.05)
+    assert ratio(a, b).u == pytest.approx(2 * 0.05 / a.value)
+
+
+def test_a_gain_cancels_in_the_ratio_of_different_energies_and_an_offset_does_not():
+    only_gain = replace(ONE, covariance=((1e-6, 0, 0, 0), (0,) * 4, (0,) * 4, (0,) * 4), common=())
+    only_gain = replace(only_gain, current=replace(only_gain.current, offset=0.0))
+    a, b = side(only_gain, 0.4), side(only_gain, 1.2)
+    assert a.standard_u == pytest.approx(1e-3 * a.value / only_gain.current.gain)
+    assert ratio(a, b).u < 1e-9
+    only_offset = replace(ONE, covariance=((0,) * 4, (0,) * 4, (0, 0, 1e-6, 0), (0,) * 4), common=())
+    a, b = side(only_offset, 0.4), side(only_offset, 1.2)
+    share = 1e-3 / 0.4 - 1e-3 / 1.2
+    assert ratio(a, b).u == pytest.approx(2 * share * ratio(a, b).value)
+
+
+def test_two_calibrations_against_one_reference_share_what_that_gets_wrong():
+    same, other = made("two", 0.99), made("two", 0.99, bench_reference("DMM 8"))
+    a = side(ONE, 0.8)
+    shared, apart = ratio(a, side(same, 0.9)), ratio(a, side(other, 0.9))
+    assert shared.u < 0.6 * apart.u
+    assert apart.u == pytest.approx(
+        apart.value * 2 * np.hypot(a.standard_u / 40, side(other, 0.9).standard_u / 45), rel=1e-9
+    )
+
+
+def test_as_delivered_one_named_sensor_cancels_too_and_two_unnamed_ones_do_not():
+    a, b = side(None, 0.8), side(None, 0.8)
+    assert difference(a, b).u < 1e-6 * a.standard_u
+    unnamed = [Side(each.value, each.standard_u, "J") for each in (a, b)]
+    assert difference(*unnamed).u == pytest.approx(2 * 2**0.5 * a.standard_u)
+
+
+@given(st.floats(0.1, 1.4), st.floats(0.1, 1.4), st.floats(0, 0.1), st.floats(0, 0.1))
+def test_a_comparison_by_one_calibration_is_never_less_certain_than_by_two(
+    first_a, second_a, first_u, second_u
+):
+    a, b = side(ONE, first_a, own_u=first_u), side(ONE, second_a, own_u=second_u)
+    alone = [Side(each.value, each.standard_u, "J") for each in (a, b)]
+    assert ratio(a, b).u <= ratio(*alone).u * (1 + 1e-9)
+    assert difference(a, b).value == pytest.approx(-difference(b, a).value)
+    assert difference(a, b).u == pytest.approx(difference(b, a).u)
+
+
+def test_an_energy_per_operation_is_compared_like_its_energy():
+    a, b = side(ONE, 0.8, own_u=0.03), side(ONE, 0.9, own_u=0.04)
+    per = ratio(a.scale(1 / 1000), b.scale(1 / 2000))
+    assert per.value == pytest.approx(2 * ratio(a, b).value)
+    assert per.relative_u == pytest.approx(ratio(a, b).relative_u)
+
+
+def test_numbers_of_a_result_are_taken_with_what_it_says_they_share():
+    number = {"value": 40.0, "u": 0.1, "unit": "J"}
+    taken = Side.of(number, {"x": 0.04})
+    assert taken.own_u == pytest.approx(0.03)
+    with pytest.raises(ValueError, match="clipped"):
+        Side.of({"value": 40.0, "u": None, "unit": "J", "reason": "clipped"})
+    with pytest.raises(ValueError, match="cannot compare J with W"):
+        difference(taken, Side(1.0, 0.1, "W"))

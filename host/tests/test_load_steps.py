@@ -1,0 +1,30 @@
+"""A board's load step by step: patterns as busy as they say, stretches inside what was played, nothing left behind."""
+
+import time
+from pathlib import Path
+
+import pytest
+from opjoule.devices.load_steps import CHIPS, LEVELS, PERIOD_NS, load_steps, pattern
+from opjoule.devices.rig_file import RigDevice
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_pattern_is_busy_in_so_many_chips_of_each_period_and_spreads_them(level):
+    chips = pattern(level, 3.2)
+    assert len(chips) == CHIPS * 20
+    for start in range(0, len(chips), CHIPS):
+        assert chips[start : start + CHIPS].count("1") == level
+    longest = max((len(part) for part in chips.split("0")), default=0)
+    assert longest <= 1 or level > CHIPS // 2
+
+
+def test_a_step_is_whole_periods_within_the_time_that_the_board_played_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    begun_ns = time.monotonic_ns()
+    with load_steps(RigDevice(), ROOT / "build") as steps:
+        start_ns, end_ns = steps.play(2, 0.32)
+        ended_ns = time.monotonic_ns()
+    assert begun_ns < start_ns < end_ns < ended_ns
+    assert end_ns - start_ns == 2 * PERIOD_NS
