@@ -6,6 +6,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.summary import sensor_energies
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.phases import Phase
 from opjoule.record.quantities import SENSORS
 from opjoule.trace.power_trace import PowerTrace
@@ -38,7 +39,7 @@ def found():
         source="board", target="meter", source_ref_ns=BOARD_AHEAD_NS, target_ref_ns=0, rate=1.0, u_offset_ns=1e3,
         u_rate=1e-9, method="sync-edges", residual_ns=100.0, n=30,
     )  # fmt: skip
-    return sensor_energies(PHASES, trace, ina219_breakout(), Alignment(board_to_meter, ()))
+    return sensor_energies(PHASES, CorrectedTrace.of(trace, ina219_breakout()), Alignment(board_to_meter, ()))
 
 
 def test_every_number_is_there(found):
