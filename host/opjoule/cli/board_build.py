@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import platform
+import tomllib
+from pathlib import Path
 
 from opjoule.databases.registry import is_server
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs import architecture_of
-from opjoule.devices.rig_file import read_rig
 from opjoule.errors import OpJouleError
 
 
@@ -23,9 +24,15 @@ def board_architecture(options: argparse.Namespace) -> str:
         profile = find_profile(options.device)
         if profile.name == "virtual":
             return profile.architecture
-        if read_rig(options.rig).device(profile.name).ssh_target:
+        if _is_reached_by_ssh(profile.name, options.rig):
             return profile.architecture
-    except OpJouleError:
+    except (OpJouleError, OSError, ValueError, AttributeError, KeyError):
         return ""
     own = architecture_of(platform.machine()) or ""
     return own if is_server(options.db or "") else ""
+
+
+def _is_reached_by_ssh(device: str, rig: Path | None) -> bool:
+    """By rig.toml as the standard library reads it: what checks it all needs the environment."""
+    entry = tomllib.loads(Path(rig or "rig.toml").read_text(encoding="utf-8"))["device"].get(device, {})
+    return str(entry.get("connection", "")).startswith("ssh:")
