@@ -34,5 +34,8 @@ def board_architecture(options: argparse.Namespace) -> str:
 
 def _is_reached_by_ssh(device: str, rig: Path | None) -> bool:
     """By rig.toml as the standard library reads it: what checks it all needs the environment."""
-    entry = tomllib.loads(Path(rig or "rig.toml").read_text(encoding="utf-8"))["device"].get(device, {})
+    path = Path(rig or "rig.toml")
+    if not path.exists():
+        return False
+    entry = tomllib.loads(path.read_text(encoding="utf-8"))["device"].get(device, {})
     return str(entry.get("connection", "")).startswith("ssh:")
