@@ -1,0 +1,94 @@
+"""Seconds of the engine's own work in each window, by activity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from opjoule.attribution.overlap import overlap_s
+from opjoule.trace.power_trace import Float64Array, Int64Array
+
+BACKGROUND: Final = ("flush", "compaction", "checkpoint", "sync")
+"""What engines report as events; a stall is waiting and draws nothing of its own."""
+_NEVER: Final = np.iinfo(np.int64).min
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """When one activity went on; at the same time as another of its kind, too."""
+
+    start_ns: Int64Array
+    """shape (n,), sorted"""
+    end_ns: Int64Array
+
+    @classmethod
+    def of(cls, start_ns: Int64Array, end_ns: Int64Array) -> Intervals:
+        """Of starts and ends in any order."""
+        order = np.argsort(start_ns, kind="stable")
+        return cls(start_ns[order], end_ns[order])
+
+
+def background(events: pa.Table) -> dict[str, Intervals]:
+    """The engine's work by activity, from events.parquet; activities that never began are left out."""
+    found = {}
+    for name in BACKGROUND:
+        own = events.filter(pc.and_(pc.equal(events["event"], name), pc.is_valid(events["end_board_ns"])))
+        if len(own):
+            starts, ends = own["board_ns"].to_numpy(), own["end_board_ns"].to_numpy()
+            found[name] = Intervals.of(starts.astype(np.int64), ends.astype(np.int64))
+    return found
+
+
+def changes_ns(activities: Mapping[str, Intervals], shortest_ns: int, most: int) -> Int64Array:
+    """Starts and ends of intervals that are not too short for a window of their own, the longest `most` of them."""
+    if not activities:
+        return np.zeros(0, np.int64)
+    start_ns = np.concatenate([of.start_ns for of in activities.values()])
+    end_ns = np.concatenate([of.end_ns for of in activities.values()])
+    length_ns = end_ns - start_ns
+    chosen = np.flatnonzero(length_ns >= shortest_ns)
+    if chosen.size > most:
+        chosen = chosen[np.argpartition(length_ns[chosen], -most)[-most:]]
+    return np.concatenate([start_ns[chosen], end_ns[chosen]])
+
+
+def background_s(
+    edge_board_ns: Int64Array, activities: Mapping[str, Intervals], *, one_thread: bool
+) -> dict[str, Float64Array]:
+    """Seconds of each activity in each window, shape (n,).
+
+    A sync that lies inside a flush, compaction or checkpoint is waited for by it: those seconds are the sync's. In an
+    engine with one thread for its background work, the seconds of a flush inside a compaction are the flush's.
+    """
+    seconds = {name: overlap_s(edge_board_ns, of.start_ns, of.end_ns) for name, of in activities.items()}
+    outer = [name for name in ("flush", "checkpoint", "compaction") if name in activities]
+    carved = [("sync", outer)] + ([("flush", ["compaction"])] if one_thread else [])
+    for inner, outers in carved:
+        for name, inside in _inside(activities, inner, [each for each in outers if each in activities]).items():
+            seconds[name] = seconds[name] - overlap_s(edge_board_ns, inside.start_ns, inside.end_ns)
+    return {name: np.maximum(each, 0.0) for name, each in seconds.items()}
+
+
+def _inside(activities: Mapping[str, Intervals], inner: str, outers: Sequence[str]) -> dict[str, Intervals]:
+    """The inner intervals by the outer activity that encloses them; of several that which began last."""
+    if inner not in activities or not outers:
+        return {}
+    own = activities[inner]
+    begun_ns = np.stack([_enclosing_start(own, activities[name]) for name in outers])
+    chosen = np.where(begun_ns.max(axis=0) == _NEVER, -1, begun_ns.argmax(axis=0))
+    return {
+        name: Intervals(own.start_ns[chosen == at], own.end_ns[chosen == at]) for at, name in enumerate(outers)
+    }
+
+
+def _enclosing_start(inner: Intervals, outer: Intervals) -> Int64Array:
+    """When the last outer interval began that holds each inner one whole; _NEVER where none does."""
+    begun = np.searchsorted(outer.start_ns, inner.start_ns, "right") - 1
+    at = np.maximum(begun, 0)
+    holds = (begun >= 0) & (inner.end_ns <= outer.end_ns[at])
+    return np.where(holds, outer.start_ns[at], _NEVER)

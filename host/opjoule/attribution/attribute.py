@@ -1,0 +1,234 @@
+"""Energy of one run and its settle above idle, shared out among kinds of operation and activities.
+
+Source: docs/method/attribution.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.activities import Intervals, background_s, changes_ns
+from opjoule.attribution.busy_time import beyond_count
+from opjoule.attribution.delay import delay_ns
+from opjoule.attribution.fit import Fit, fit
+from opjoule.attribution.near_and_far import Groups, groups
+from opjoule.attribution.likelihood import Likelihood
+from opjoule.attribution.medium import Counters, medium_columns
+from opjoule.attribution.overlap import Waits, operations_in
+from opjoule.attribution.verdict import verdicts
+from opjoule.attribution.windows import Windows, window_ns
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import IdlePower, MarginalEnergy
+from opjoule.energy.cells import Cells
+from opjoule.operations.operation_table import OperationTable
+from opjoule.trace.power_trace import BoolArray, Float64Array
+
+WRITE_BACK: Final = "write_back"
+TAIL: Final = "tail"
+CHANGE_PERIODS: Final = 2
+"""Sample periods that background work lasts at least to have windows of its own."""
+CHANGES_MAX: Final = 1 << 14
+PROPORTIONAL: Final = ("gain", "timebase")
+"""Parts of an energy's budget that scale every share of it; the others act on the whole."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is known of one run and its settle."""
+
+    cells: Cells
+    board_to_meter: ClockMap
+    start_board_ns: int
+    """Of the run."""
+    work_end_board_ns: int
+    """Of the run."""
+    end_board_ns: int
+    """Of settle, or of the run where none follows."""
+    idle: IdlePower
+    marginal: MarginalEnergy
+    """Of run and settle, idle power taken away throughout."""
+    operations: OperationTable
+    """Of the run, sorted by start."""
+    activities: Mapping[str, Intervals] = field(default_factory=dict)
+    one_background_thread: bool = False
+    counters: Counters | None = None
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one part drew above idle."""
+
+    energy_j: float
+    standard_u_j: float
+    """Every source."""
+    unidentified: str = ""
+    """Why the data cannot tell it; empty if they can."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The energy above idle by part. Together they are the whole, those that cannot be told apart as one."""
+
+    operations: Mapping[str, Share]
+    """By kind: what their execution drew."""
+    activities: Mapping[str, Share]
+    unseparated: Share
+    """The sum of the parts that cannot be told apart; 0 where all can."""
+    windows: int
+    window_s: float
+    drain_bytes_per_s: float | None
+    tail_length_s: float | None
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What went on in each window, by part.
+
+    A kind of operation has three columns: its operations, and twice how much longer than usual they took, once within
+    groups of neighbouring windows, where longer is more work, and once between them, where it may be waiting and have
+    either sign. An activity has two, between groups and within them: its power need not be the same while it lasts.
+    """
+
+    of_kind: Mapping[str, Float64Array]
+    """shape (n, 3) each"""
+    of_activity: Mapping[str, Float64Array]
+    """shape (n,) each"""
+    group: Groups
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parts."""
+        return (*self.of_kind, *self.of_activity)
+
+    @property
+    def matrix(self) -> Float64Array:
+        """All columns: kinds, activities between groups, activities within groups; shape (n, p)."""
+        activities = [each[:, None] for each in self.of_activity.values()]
+        none = np.zeros((self.group.duration_s.size, 0))
+        return np.concatenate([none, *self.of_kind.values(), *activities, *activities], axis=1)
+
+    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool) -> BoolArray:
+        """A mark for each column, shape (p,)."""
+        activities = len(self.of_activity)
+        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * activities)]
+        return np.array(marks, np.bool_)
+
+    @property
+    def parts(self) -> Float64Array:
+        """1 where a column belongs to a part, shape (q, p)."""
+        widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
+        own = np.repeat(np.eye(len(widths)), widths, axis=1)
+        return np.concatenate([own, np.zeros((len(widths), len(self.of_activity)))], axis=1)
+
+
+def attribute(work: Work, seed: int = 1) -> Attribution:
+    """Shares the energy above idle out.
+
+    Args:
+        seed: of the bootstrap.
+    """
+    latency_ns = float(np.median(work.operations.duration_ns)) if len(work.operations) else 0.0
+    span_ns = work.end_board_ns - work.start_board_ns
+    length_ns = window_ns(work.cells.period_ns, latency_ns, span_ns)
+    changes = changes_ns(work.activities, CHANGE_PERIODS * work.cells.period_ns, CHANGES_MAX)
+    windows = Windows.cut(
+        work.cells, work.board_to_meter, work.start_board_ns, work.end_board_ns, length_ns,
+        np.append(changes, work.work_end_board_ns),
+    )
+    above_j = np.where(windows.sound, windows.energy_j - work.idle.power.value * windows.duration_s, 0.0)
+    columns, drain, tail_s = _columns(work, windows, above_j)
+    matrix = columns.matrix * windows.sound[:, None]
+    found = fit(
+        matrix,
+        above_j,
+        columns.group,
+        within=columns.chosen((True, True, False), False, True),
+        between=columns.chosen((True, False, True), True, False),
+        free=columns.chosen((False, False, True), False, True),
+        parts=columns.parts,
+        seed=seed,
+    )
+    shares = _shares(work, columns, matrix, found, float(above_j.sum()))
+    return Attribution(
+        {name: shares[name] for name in columns.of_kind},
+        {name: share for name, share in shares.items() if name not in columns.of_kind},
+        _together(work, columns, found, shares),
+        len(windows),
+        float(np.mean(windows.duration_s)),
+        drain,
+        tail_s,
+    )
+
+
+def _columns(
+    work: Work, windows: Windows, above_j: Float64Array
+) -> tuple[_Columns, float | None, float | None]:
+    """The columns, and lag and tail of the medium."""
+    waits = Waits.of(work.operations)
+    map_u_ns = work.board_to_meter.u_ns(work.start_board_ns)
+    late_ns = delay_ns(windows.edge_board_ns, above_j, work.operations, waits, map_u_ns)
+    edge_ns = windows.edge_board_ns - late_ns
+    count, busy_s = operations_in(edge_ns, work.operations, waits)
+    seconds = background_s(edge_ns, work.activities, one_thread=work.one_background_thread)
+    group = groups(seconds, windows.duration_s, windows.edge_board_ns[:-1] >= work.work_end_board_ns)
+    near, far = beyond_count(count, busy_s, group)
+    kinds = {
+        work.operations.kinds[at]: np.stack([count[:, at], near[:, at], far[:, at]], axis=1)
+        for at in np.flatnonzero(count.any(axis=0)).tolist()
+    }
+    activities = {name: each for name, each in seconds.items() if each.any()}
+    if work.counters is None:
+        return _Columns(kinds, activities, group), None, None
+    without = _Columns(kinds, activities, group)
+    medium = medium_columns(work.counters, edge_ns, _likelihood(without, above_j).unlikely)
+    own = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
+    activities |= {name: each for name, each in own.items() if each.any()}
+    return _Columns(kinds, activities, group), medium.drain_bytes_per_s, medium.tail_length_s
+
+
+def _likelihood(columns: _Columns, above_j: Float64Array) -> Likelihood:
+    """Of the windows with these columns and some of the medium's."""
+    between = columns.chosen((True, False, True), True, False)
+    free = columns.chosen((False, False, True), False, False)
+    return Likelihood(columns.matrix[:, between], free[between], above_j, columns.group)
+
+
+def _shares(
+    work: Work, columns: _Columns, matrix: Float64Array, found: Fit, whole_j: float
+) -> dict[str, Share]:
+    """What each part drew, scaled from the windows' sum to the energy that is stated of the whole."""
+    stated = work.marginal.energy.value / whole_j if whole_j else 1.0
+    reasons = verdicts(columns.names, columns.parts, matrix, found)
+    return {
+        name: Share(
+            float(found.energy_j[at] * stated),
+            _standard_u_j(work, found.energy_j[at], found.standard_u_j[at], found.shift_per_j[at]),
+            reasons[at],
+        )
+        for at, name in enumerate(columns.names)
+    }
+
+
+def _standard_u_j(work: Work, energy_j: float, fitted_u_j: float, shift_per_j: float) -> float:
+    """Scatter of the windows, the share in what is wrong of the whole, and what scales every energy."""
+    parts = work.marginal.budget.parts
+    whole_u_j = math.hypot(*(u for name, u in parts.items() if name not in PROPORTIONAL))
+    scaling = math.hypot(*(parts[name] for name in PROPORTIONAL)) / max(abs(work.marginal.energy.value), 1e-300)
+    return math.hypot(fitted_u_j, shift_per_j * whole_u_j, scaling * energy_j)
+
+
+def _together(work: Work, columns: _Columns, found: Fit, shares: Mapping[str, Share]) -> Share:
+    """The parts that cannot be told apart, as one: the whole less those that can."""
+    apart = [share for share in shares.values() if not share.unidentified]
+    names = [name for name, share in shares.items() if share.unidentified]
+    if not names:
+        return Share(0.0, 0.0)
+    told_j = math.fsum(share.energy_j for share in apart)
+    whole_u_j = work.marginal.budget.standard_u
+    u_j = math.hypot(whole_u_j, *(share.standard_u_j for share in apart))
+    return Share(work.marginal.energy.value - told_j, u_j, ", ".join(names))

@@ -1,0 +1,183 @@
+"""Coefficients of the columns and how well their sums are known: constrained fit, block bootstrap."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.least_squares import inverse, non_negative
+from opjoule.attribution.near_and_far import Equations, Groups, block_windows
+from opjoule.energy.repeats import student_t
+from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.units import COVERAGE_FACTOR
+
+REPLICATES: Final = 200
+_ROUNDS: Final = 4
+_SUM_WEIGHT: Final = 1e4
+"""How much more than all windows together their sum weighs: parts add up to the whole."""
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What each part of an energy is, q parts that together are all columns."""
+
+    energy_j: Float64Array
+    """shape (q,)"""
+    standard_u_j: Float64Array
+    """From the scatter of the windows, by blocks, widened by Student's t so that k = 2 means 95 %, shape (q,)."""
+    free_u_j: Float64Array
+    """The same without the rule that nothing is negative: what the data alone say, shape (q,)."""
+    independent: Float64Array
+    """Effective number of independent blocks that each part rests on, shape (q,)."""
+    shift_per_j: Float64Array
+    """What each part changes by where the whole changes by 1 J spread evenly over time, shape (q,)."""
+    coefficients: Float64Array
+    """shape (p,)"""
+
+
+def fit(
+    columns: Float64Array,
+    energy_j: Float64Array,
+    group: Groups,
+    *,
+    within: BoolArray,
+    between: BoolArray,
+    free: BoolArray,
+    parts: Float64Array,
+    seed: int = 1,
+) -> Fit:
+    """Shares the windows' energy out among parts.
+
+    Args:
+        columns: what went on in each window, shape (n, p).
+        energy_j: of each window above idle, shape (n,).
+        group: neighbours that are alike.
+        within, between: columns that count within groups, and between them, shape (p,).
+        free: columns whose coefficient may have either sign, shape (p,).
+        parts: 1 where a column belongs to a part, shape (q, p); those that do not count between groups belong to none.
+        seed: of the bootstrap: the same data give the same interval.
+    """
+    scale = np.sqrt(np.mean(columns**2, axis=0))
+    scale[scale == 0] = 1.0
+    scaled = columns / scale
+    blocks = _Blocks.of(scaled, energy_j, group, within, between, free)
+    x = blocks.solution
+    wanted = parts * scaled.sum(axis=0)
+    drawn = blocks.drawn(x != 0, seed) @ wanted.T
+    free_u_j, independent = blocks.free_u(wanted)
+    widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
+    return Fit(
+        wanted @ x,
+        drawn.std(axis=0, ddof=1) * widening,
+        free_u_j * widening,
+        independent,
+        wanted @ blocks.shift_per_j,
+        x / scale,
+    )
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """The windows as blocks: normal equations of each, its sums, and what all of them together say."""
+
+    gram: Float64Array
+    """Scales weighted, shape (b, p, p)."""
+    moment: Float64Array
+    """shape (b, p)"""
+    total: Float64Array
+    """Sums of the columns, shape (b, p)."""
+    whole_j: Float64Array
+    """shape (b,)"""
+    free: BoolArray
+    solution: Float64Array
+    shift_per_j: Float64Array
+    """Change of the free solution where the whole changes by 1 J spread evenly over time, shape (p,)."""
+
+    @classmethod
+    def of(
+        cls,
+        columns: Float64Array,
+        energy_j: Float64Array,
+        group: Groups,
+        within: BoolArray,
+        between: BoolArray,
+        free: BoolArray,
+    ) -> _Blocks:
+        time = group.duration_s / group.duration_s.sum()
+        both = np.concatenate([columns, time[:, None]], axis=1)
+        with_time = Equations.of(
+            both, energy_j, group, np.append(within, False), np.append(between, True)
+        )
+        own = Equations(
+            with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
+        )
+        total, whole_j = columns.sum(axis=0) * between, float(energy_j.sum())
+        x, variance = _iterated(own, total, whole_j, free)
+        gram, moment = own.weighted(variance)
+        starts = np.arange(0, energy_j.size, block_windows(group.duration_s))
+        even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
+        shift = _summing(gram.sum(axis=0), even, total, 1.0)
+        return cls(
+            gram,
+            moment,
+            np.add.reduceat(columns, starts, axis=0) * between,
+            np.add.reduceat(energy_j, starts),
+            free,
+            x,
+            inverse(shift[0]) @ shift[1],
+        )
+
+    def drawn(self, start: BoolArray, seed: int) -> Float64Array:
+        """Solutions for blocks drawn with replacement, shape (REPLICATES, p)."""
+        rng = np.random.default_rng(seed)
+        blocks, p = self.moment.shape
+        taken = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), REPLICATES).astype(np.float64)
+        gram = (taken @ self.gram.reshape(blocks, -1)).reshape(REPLICATES, p, p)
+        moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
+        return np.stack(
+            [non_negative(*_summing(*each), self.free, start) for each in zip(gram, moment, total, whole_j, strict=True)]
+        )
+
+    def free_u(self, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Standard uncertainty of sums without the rule that nothing is negative, and blocks they rest on."""
+        gram, moment = self.gram.sum(axis=0), self.moment.sum(axis=0)
+        total, whole_j = self.total.sum(axis=0), float(self.whole_j.sum())
+        weight = _sum_weight(gram, total)
+        bound = _summing(gram, moment, total, whole_j)
+        spread = inverse(bound[0])
+        x = spread @ bound[1]
+        score = self.moment - self.gram @ x + weight * np.outer(self.whole_j - self.total @ x, total)
+        blocks = self.whole_j.size
+        influence = score @ spread @ wanted.T
+        free_u_j = np.sqrt((influence**2).sum(axis=0) * blocks / max(blocks - 1, 1))
+        way = wanted @ spread
+        weights = np.einsum("qi,bij,qj->qb", way, self.gram, way)
+        independent = weights.sum(axis=1) ** 2 / np.maximum((weights**2).sum(axis=1), 1e-300) - 1.0
+        return free_u_j, independent
+
+
+def _iterated(
+    equations: Equations, total: Float64Array, whole_j: float, free: BoolArray
+) -> tuple[Float64Array, Float64Array]:
+    """Coefficients, and the variance that they leave in each set, in turn."""
+    x, variance = np.zeros(total.size), np.ones(equations.rows.size)
+    for _ in range(_ROUNDS):
+        gram, moment = equations.weighted(variance)
+        x = non_negative(*_summing(gram.sum(axis=0), moment.sum(axis=0), total, whole_j), free, x != 0)
+        variance = equations.variance(x)
+    return x, variance
+
+
+def _summing(
+    gram: Float64Array, moment: Float64Array, total: Float64Array, whole_j: float
+) -> tuple[Float64Array, Float64Array]:
+    """Normal equations that have the parts add up to the whole, too."""
+    weight = _sum_weight(gram, total)
+    return gram + weight * np.outer(total, total), moment + weight * whole_j * total
+
+
+
+def _sum_weight(gram: Float64Array, total: Float64Array) -> float:
+    return _SUM_WEIGHT * float(np.trace(gram)) / max(float(total @ total), 1e-300)

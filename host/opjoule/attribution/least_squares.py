@@ -1,0 +1,78 @@
+"""Least squares with coefficients most of which are not negative, from the normal equations of a handful of columns."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from opjoule.trace.power_trace import BoolArray, Float64Array
+
+_TOLERANCE: Final = 1e-10
+_ROUNDS: Final = 10
+"""Exchanges per column before the solution so far is taken; each lowers the sum of squares."""
+
+
+def non_negative(
+    gram: Float64Array, moment: Float64Array, free: BoolArray, start: BoolArray | None = None
+) -> Float64Array:
+    """The x that makes x' G x - 2 m' x least, not negative but for the free ones, shape (p,).
+
+    Args:
+        gram: X' X, shape (p, p).
+        moment: X' y, shape (p,).
+        free: columns whose coefficient may have either sign, shape (p,).
+        start: columns that are believed not to be at zero, for example in a fit of almost the same data.
+    Source: Lawson and Hanson, Solving Least Squares Problems (1974), 23.3, in the form of Bro and de Jong, J.
+        Chemometrics 11, 393 (1997), which needs the normal equations alone.
+    """
+    if start is not None and start.any():
+        trial = _solved(gram, moment, start | free)
+        if np.all(trial[~free] >= 0) and np.all((moment - gram @ trial)[~(start | free)] <= _limit(moment)):
+            return trial
+    passive = free.copy()
+    x = _solved(gram, moment, passive)
+    for _ in range(_ROUNDS * moment.size):
+        slope = np.where(passive, -np.inf, moment - gram @ x)
+        entering = int(np.argmax(slope))
+        if slope[entering] <= _limit(moment):
+            break
+        passive[entering] = True
+        x = _feasible(gram, moment, passive, free, x)
+        if not passive[entering]:  # rounding alone had let it in
+            break
+    return x
+
+
+def _feasible(
+    gram: Float64Array, moment: Float64Array, passive: BoolArray, free: BoolArray, x: Float64Array
+) -> Float64Array:
+    """Least squares over the passive columns, those that would become negative left out one after the other."""
+    while True:
+        trial = _solved(gram, moment, passive)
+        falling = passive & ~free & (trial <= 0)
+        if not falling.any():
+            return trial
+        steps = x[falling] / np.maximum(x[falling] - trial[falling], 1e-300)
+        x = x + steps.min() * (trial - x)
+        passive &= ~(falling & (x <= _TOLERANCE * np.abs(x).max(initial=0.0)))
+        x[~passive] = 0.0
+
+
+def _solved(gram: Float64Array, moment: Float64Array, passive: BoolArray) -> Float64Array:
+    x = np.zeros(moment.size)
+    own = np.flatnonzero(passive)
+    x[own] = inverse(gram[np.ix_(own, own)]) @ moment[own]
+    return x
+
+
+def inverse(gram: Float64Array) -> Float64Array:
+    """The inverse of normal equations; directions about which the data say nothing are left at zero."""
+    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    kept = values > _TOLERANCE * values.max(initial=0.0)
+    return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T / np.outer(scale, scale))
+
+
+def _limit(moment: Float64Array) -> float:
+    return _TOLERANCE * float(np.abs(moment).max(initial=0.0))

@@ -1,0 +1,155 @@
+"""The windows as neighbours and as groups of neighbours: two sets of equations that tell different things.
+
+What kinds of operation differ by shows in neighbouring windows, which differ in their mix and in little else. What an
+activity draws shows in the mean of all windows in which it was at work against all others: its power may rise and fall
+while it lasts, so that its edges alone would mislead. So activities are fitted between groups, kinds within and
+between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.trace.power_trace import BoolArray, Float64Array
+
+NEAR: Final = 16
+"""Windows that are neighbours."""
+BLOCK_S: Final = 1.0
+"""A block of the bootstrap lasts about so long,"""
+BLOCKS_MIN: Final = 32
+"""... or less where there would be fewer than this,"""
+BLOCKS_MAX: Final = 512
+"""... or longer where there would be more."""
+_PART: Final = 0.5
+"""Of a window: an activity that fills more of it is said to go on in it."""
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Windows put together: neighbours with the same background work."""
+
+    of_window: IntArray
+    """Numbered from 0, never in two stretches of NEAR windows, shape (n,)."""
+    state: IntArray
+    """What went on in the background of each window, numbered, shape (n,)."""
+    settling: BoolArray
+    """Whether a group lies after the last operation, where the power is quieter, shape (groups,)."""
+    duration_s: Float64Array
+    """Of each window, shape (n,)."""
+
+    @property
+    def lasted_s(self) -> Float64Array:
+        """Seconds of each group."""
+        return np.bincount(self.of_window, self.duration_s)
+
+    def sums(self, columns: Float64Array) -> Float64Array:
+        """Sums over each group, shape (groups, p)."""
+        return np.stack([np.bincount(self.of_window, each) for each in columns.T], axis=1, dtype=np.float64)
+
+
+def groups(seconds: Mapping[str, Float64Array], duration_s: Float64Array, settling: BoolArray) -> Groups:
+    """The groups of windows by what went on in the background.
+
+    Args:
+        seconds: of each activity in each window, shape (n,) each.
+        duration_s: of each window.
+        settling: whether it lies after the last operation.
+    """
+    state = settling.astype(np.int64)
+    for each in seconds.values():
+        state = 2 * state + (each > _PART * duration_s)
+    key = np.arange(duration_s.size) // NEAR * (2 << len(seconds)) + state
+    _, first, of_window = np.unique(key, return_index=True, return_inverse=True)
+    return Groups(of_window.astype(np.int64), state, settling[first], duration_s)
+
+
+def block_windows(duration_s: Float64Array) -> int:
+    """Windows of one block of the bootstrap, a multiple of NEAR."""
+    count = duration_s.size
+    wanted = float(duration_s.sum()) / BLOCK_S
+    blocks = min(max(wanted, BLOCKS_MIN), BLOCKS_MAX)
+    return max(round(count / blocks / NEAR), 1) * NEAR
+
+
+@dataclass(frozen=True)
+class Equations:
+    """Normal equations of each block: within groups, between those of the run, between those of settle."""
+
+    gram: Float64Array
+    """shape (blocks, 3, p, p)"""
+    moment: Float64Array
+    """shape (blocks, 3, p)"""
+    square: Float64Array
+    """Sum of squares of the left side, shape (blocks, 3)."""
+    rows: Float64Array
+    """Independent rows, shape (3,)."""
+
+    @classmethod
+    def of(
+        cls,
+        columns: Float64Array,
+        energy_j: Float64Array,
+        group: Groups,
+        within: BoolArray,
+        between: BoolArray,
+    ) -> Equations:
+        """Of windows.
+
+        Args:
+            columns: shape (n, p).
+            energy_j: shape (n,).
+            within, between: columns that count within groups, and between them, shape (p,).
+        """
+        both = np.concatenate([columns, energy_j[:, None]], axis=1)
+        usual_s = float(group.duration_s.mean())
+        part, parts = group.duration_s[:, None] / usual_s, group.lasted_s[:, None] / usual_s
+        sums = group.sums(both)
+        apart = (both / np.sqrt(part) - np.sqrt(part) * (sums / parts)[group.of_window]) * np.append(within, True)
+        far = sums / np.sqrt(parts) * np.append(between, True)
+        size = block_windows(group.duration_s)
+        starts = np.arange(0, len(both), size)
+        of_block = np.searchsorted(starts, _first_windows(group.of_window), "right") - 1
+        sets = [_by_block(apart, np.arange(len(both)) // size)]
+        sets += [_by_block(far * chosen[:, None], of_block) for chosen in (~group.settling, group.settling)]
+        whole = np.stack(sets, axis=1)
+        settling = float(np.count_nonzero(group.settling))
+        rows = np.array([len(both) - len(far), len(far) - settling, settling])
+        return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
+
+    def variance(self, x: Float64Array) -> Float64Array:
+        """Mean square of what x leaves in each set, shape (3,)."""
+        left = (
+            self.square.sum(axis=0)
+            - 2 * self.moment.sum(axis=0) @ x
+            + np.einsum("sij,i,j->s", self.gram.sum(axis=0), x, x)
+        )
+        floor = 1e-12 * float(self.square.sum()) / float(self.rows.sum())
+        found = np.maximum(left / self.rows, max(floor, 1e-300))
+        # settle is quieter, but one stretch of it must not outweigh all of the run
+        found[2] = max(found[2], found[1])
+        return found
+
+    def weighted(self, variance: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Normal equations of each block, each set weighted by one over its variance: (b, p, p) and (b, p)."""
+        weight = 1.0 / variance
+        return np.einsum("bsij,s->bij", self.gram, weight), np.einsum("bsi,s->bi", self.moment, weight)
+
+
+def _first_windows(of_window: IntArray) -> IntArray:
+    """The first window of each group."""
+    first = np.zeros(int(of_window.max()) + 1, np.int64)
+    first[of_window[::-1]] = np.arange(of_window.size)[::-1]
+    return first
+
+
+def _by_block(rows: Float64Array, block: IntArray) -> Float64Array:
+    """Products of all columns of the rows, summed over each block; blocks are numbered upwards from 0."""
+    ends = np.searchsorted(block, np.arange(int(block[-1]) + 1), "right").tolist()
+    return np.stack([rows[a:b].T @ rows[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])

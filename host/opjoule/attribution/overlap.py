@@ -1,0 +1,118 @@
+"""How much of many intervals lies in each of many windows, from cumulative sums alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.energy.step_integral import NS
+from opjoule.operations.operation_table import OperationTable
+from opjoule.trace.power_trace import Float64Array, Int64Array
+
+ROWS: Final = 1 << 20
+"""Operations that are looked at together: temporary arrays stay at a few tens of megabytes."""
+SAMPLED: Final = 100_000
+"""Operations that tell how long they usually take."""
+WORKING: Final = 3.0
+
+
+def overlap_s(edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array) -> Float64Array:
+    """Seconds of all intervals inside each window, those of intervals at the same time added up, shape (n,).
+
+    Args:
+        edge_ns: edges of the windows, increasing, shape (n + 1,).
+        start_ns, end_ns: of the intervals, in any order.
+    """
+    return np.diff(_elapsed(edge_ns, start_ns, end_ns, np.ones(start_ns.size))) * NS
+
+
+def _elapsed(
+    edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array, weight: Float64Array
+) -> Float64Array:
+    """Weighted time [ns] that intervals had been under way by each edge: sum of w (t - start) less w (t - end)."""
+    return _since(edge_ns, start_ns, weight) - _since(edge_ns, end_ns, weight)
+
+
+def _since(edge_ns: Int64Array, moment_ns: Int64Array, weight: Float64Array) -> Float64Array:
+    order = np.argsort(moment_ns, kind="stable")
+    origin_ns = edge_ns[0]
+    moments = (moment_ns[order] - origin_ns).astype(np.float64)
+    weights = weight[order]
+    before = np.searchsorted(moment_ns[order], edge_ns)
+    total = np.concatenate([[0.0], np.cumsum(weights)])[before]
+    moment = np.concatenate([[0.0], np.cumsum(weights * moments)])[before]
+    return np.asarray(total * (edge_ns - origin_ns) - moment, np.float64)
+
+
+@dataclass(frozen=True)
+class Waits:
+    """How long an operation of each kind can be at work; what is beyond that is waiting."""
+
+    longest_ns: Int64Array
+    """shape (kinds,)"""
+
+    @classmethod
+    def of(cls, operations: OperationTable) -> Waits:
+        """WORKING times what 99 in 100 operations of a kind take at most."""
+        some = operations.select(slice(None, None, max(len(operations) // SAMPLED, 1)))
+        longest = [
+            WORKING * float(np.quantile(own, 0.99)) if own.size else 0.0
+            for own in (some.duration_ns[some.kind == kind] for kind in range(len(operations.kinds)))
+        ]
+        return cls(np.array(longest).astype(np.int64))
+
+
+def operations_in(
+    edge_ns: Int64Array, operations: OperationTable, waits: Waits
+) -> tuple[Float64Array, Float64Array]:
+    """Operations and their busy seconds by window and kind, each of shape (n, kinds).
+
+    An operation that is under way at an edge counts on both sides, as much as it lasted there.
+
+    Args:
+        edge_ns: edges of the windows on the board's clock, increasing, shape (n + 1,).
+        operations: sorted by start; those that neither start nor end inside the windows count for nothing.
+        waits: from what length on an operation is busy no longer.
+    """
+    kinds, windows = len(operations.kinds), edge_ns.size - 1
+    count = np.zeros(windows * kinds)
+    busy_ns = np.zeros(windows * kinds)
+    across: list[npt.NDArray[np.intp]] = []
+    first = np.searchsorted(operations.board_ns, edge_ns)
+    for low in range(0, len(operations), ROWS):
+        rows = slice(low, min(low + ROWS, len(operations)))
+        within = np.clip(first, rows.start, rows.stop)
+        window = np.repeat(np.arange(-1, windows + 1), np.diff([rows.start, *within, rows.stop]))
+        inside = (window >= 0) & (window < windows)
+        ends_ns = operations.board_ns[rows] + operations.duration_ns[rows]
+        np.logical_and(inside, ends_ns <= edge_ns[np.minimum(window + 1, windows)], out=inside)
+        cell = (window * kinds + operations.kind[rows])[inside]
+        count += np.bincount(cell, minlength=count.size)
+        limit_ns = waits.longest_ns[operations.kind[rows][inside]]
+        busy_ns += np.bincount(cell, np.minimum(operations.duration_ns[rows][inside], limit_ns), count.size)
+        across.append(np.flatnonzero(~inside) + rows.start)
+    count, busy_ns = count.reshape(windows, kinds), busy_ns.reshape(windows, kinds)
+    if across:
+        _add_across(edge_ns, operations.select(np.concatenate(across)), waits, count, busy_ns)
+    return count, busy_ns * NS
+
+
+def _add_across(
+    edge_ns: Int64Array,
+    operations: OperationTable,
+    waits: Waits,
+    count: Float64Array,
+    busy_ns: Float64Array,
+) -> None:
+    """Adds operations that lie across an edge, each by the part of it on either side."""
+    end_ns = operations.board_ns + np.maximum(operations.duration_ns, 1)
+    for kind in np.unique(operations.kind).tolist():
+        own = operations.kind == kind
+        start, end = operations.board_ns[own], end_ns[own]
+        length_ns = (end - start).astype(np.float64)
+        count[:, kind] += np.diff(_elapsed(edge_ns, start, end, 1.0 / length_ns))
+        busy_part = np.minimum(waits.longest_ns[kind] / length_ns, 1.0)
+        busy_ns[:, kind] += np.diff(_elapsed(edge_ns, start, end, busy_part))

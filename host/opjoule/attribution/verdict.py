@@ -1,0 +1,55 @@
+"""Whether the data can tell a part's energy at all, and why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.fit import Fit
+from opjoule.trace.power_trace import Float64Array
+from opjoule.units import COVERAGE_FACTOR
+
+OWN_PART: Final = 0.5
+"""A part is told if its interval is narrower than this part of its own energy,"""
+OF_WHOLE: Final = 0.05
+"""... or than this part of the whole."""
+INDEPENDENT_MIN: Final = 4.0
+"""Stretches in which a part was at work differently from the others, at least."""
+COLLINEAR: Final = 0.98
+"""Squared correlation from which on a part's variation is said to be that of the others."""
+
+
+def verdicts(names: Sequence[str], parts: Float64Array, columns: Float64Array, found: Fit) -> list[str]:
+    """Why each part is not identifiable; an empty line where it is. What counts is what the data say alone, without
+    the rule that nothing is negative."""
+    whole_j = float(np.abs(found.energy_j).sum())
+    drawn = columns @ (parts * found.coefficients).T
+    reasons = []
+    for at, name in enumerate(names):
+        width_j = COVERAGE_FACTOR * float(found.free_u_j[at])
+        if found.independent[at] < INDEPENDENT_MIN:
+            count = max(int(found.independent[at]) + 1, 1)
+            reasons.append(f"too few windows: {name} rests on {count} stretches that differ from the others")
+        elif width_j <= max(OWN_PART * float(found.energy_j[at]), OF_WHOLE * whole_j):
+            reasons.append("")
+        else:
+            reasons.append(_why(at, names, drawn))
+    return reasons
+
+
+def _why(at: int, names: Sequence[str], drawn: Float64Array) -> str:
+    """The other parts that go together with one, or that it is lost in the scatter."""
+    own = drawn[:, at] - drawn[:, at].mean()
+    others = np.delete(drawn, at, axis=1)
+    others = others - others.mean(axis=0)
+    if own.any() and others.any():
+        coefficients = np.linalg.lstsq(others, own, rcond=None)[0]
+        explained = 1.0 - float(np.sum((own - others @ coefficients) ** 2) / np.sum(own**2))
+        if explained > COLLINEAR:
+            left = [name for each, name in enumerate(names) if each != at]
+            weight = np.abs(coefficients) * others.std(axis=0)
+            with_it = " and ".join(left[each] for each in np.flatnonzero(weight > 0.2 * weight.max()).tolist())
+            return f"collinear: {names[at]} always goes together with {with_it}"
+    return f"too noisy: what {names[at]} draws is lost in the scatter of the windows"

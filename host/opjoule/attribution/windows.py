@@ -1,0 +1,100 @@
+"""A stretch of the trace cut into many short windows whose edges lie between samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.cells import Cells
+from opjoule.energy.step_integral import NS
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+
+PERIODS_MIN: Final = 10
+"""Sample periods that a window has at least: what a supply's capacitors and the clocks carry over its edges is then
+about a hundredth of it."""
+LATENCIES_MIN: Final = 8
+"""Typical latencies that a window has at least: the energy of one operation need not be spread evenly over it."""
+_NOWHERE: Final = np.zeros(0, np.int64)
+WINDOWS_WANTED: Final = 1 << 16
+"""Windows do not become shorter than it takes for so many."""
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Windows that follow on each other, n of them."""
+
+    edge_board_ns: Int64Array
+    """shape (n + 1,)"""
+    energy_j: Float64Array
+    """Energy of each, idle power in it [J], shape (n,)."""
+    duration_s: Float64Array
+    """By the board's clock [s], shape (n,)."""
+    sound: BoolArray
+    """False where samples were lost whose charge is not known, shape (n,)."""
+
+    def __len__(self) -> int:
+        return int(self.energy_j.size)
+
+    @classmethod
+    def cut(
+        cls,
+        cells: Cells,
+        board_to_meter: ClockMap,
+        start_board_ns: int,
+        end_board_ns: int,
+        length_ns: int,
+        also_at_ns: Int64Array = _NOWHERE,
+    ) -> Windows:
+        """Windows of about one length; every edge but the outermost lies on the bound of a cell.
+
+        A converter integrates over its conversion: a window of whole conversions holds their energy exactly, where an
+        edge inside one would share it out evenly and blur what the two sides differ by.
+
+        Args:
+            length_ns: of a window, at most.
+            also_at_ns: moments of the board's clock at which something changed: further edges.
+        """
+        start_ns, end_ns = (board_to_meter.to_target(each) for each in (start_board_ns, end_board_ns))
+        count = max(round((end_ns - start_ns) / max(length_ns, 1)), 1)
+        even_ns = start_ns + (np.arange(1, count) * ((end_ns - start_ns) / count)).astype(np.int64)
+        wanted_ns = np.concatenate([even_ns, board_to_meter.to_target(also_at_ns)])
+        inner_ns = np.unique(cells.bounds_ns[_nearest(cells.bounds_ns, wanted_ns)])
+        edge_ns = np.concatenate(
+            [[start_ns], inner_ns[(inner_ns > start_ns) & (inner_ns < end_ns)], [end_ns]]
+        ).astype(np.int64)
+        edge_board_ns = board_to_meter.inverse().to_target(edge_ns)
+        edge_board_ns[0], edge_board_ns[-1] = start_board_ns, end_board_ns
+        duration_s = np.diff(edge_board_ns) * NS
+        rate = duration_s / (np.diff(edge_ns) * NS)
+        energy_j = cells.power.between(edge_ns[:-1], edge_ns[1:]) * rate
+        return cls(edge_board_ns, energy_j, duration_s, _sound(cells, edge_ns))
+
+
+def window_ns(period_ns: int, latency_ns: float, span_ns: int) -> int:
+    """How long windows are made [ns].
+
+    Args:
+        period_ns: distance of two samples.
+        latency_ns: of a typical operation; 0 without operations.
+        span_ns: what is to be cut.
+    """
+    return round(max(PERIODS_MIN * period_ns, LATENCIES_MIN * latency_ns, span_ns / WINDOWS_WANTED))
+
+
+def _nearest(bounds_ns: Int64Array, wanted_ns: Int64Array) -> Int64Array:
+    after = np.clip(np.searchsorted(bounds_ns, wanted_ns), 1, bounds_ns.size - 1)
+    nearer = wanted_ns - bounds_ns[after - 1] < bounds_ns[after] - wanted_ns
+    return np.asarray(after - nearer, np.int64)
+
+
+def _sound(cells: Cells, edge_ns: Int64Array) -> BoolArray:
+    sound = np.ones(edge_ns.size - 1, np.bool_)
+    for lost in cells.lost:
+        if lost.gap.charge_c is None:
+            first = int(np.searchsorted(edge_ns, lost.gap.start_meter_ns, "right")) - 1
+            last = int(np.searchsorted(edge_ns, lost.gap.end_meter_ns, "left"))
+            sound[max(first, 0) : max(last, 0)] = False
+    return sound

@@ -1,0 +1,160 @@
+"""What a meter with its errors, and a board with its clock, make of known power. SIMULATED."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from opjoule.attribution.activities import background
+from opjoule.attribution.attribute import Work
+from opjoule.attribution.medium import Counters
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.measurement.result import Placed, repeat_energy
+from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.operations import schemas
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.phases import Phase, Role
+from opjoule.record.repeat import RepeatEnergy
+from opjoule.trace.power_trace import PowerTrace
+
+from known_power import Float64Array, Piece, bursts, wander
+from known_work import Choice, Known, work
+
+IDLE_S: Final = 15.0
+BOARD_NS: Final = 1_000_000_000_000
+SUPPLY_V, SUPPLY_OHM = 5.1, 0.1
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of meter."""
+
+    name: str
+    period_s: float
+    conversion_s: float
+    noise_a: float
+    bounds: ErrorBounds
+
+
+KINDS: Final = (
+    Kind("shunt alone, 532 us", 532e-6, 532e-6, 1e-4, replace(ina219_breakout(1.0), voltage_step_v=0.0)),
+    Kind("shunt and bus, 1.06 ms", 1064e-6, 532e-6, 1e-4, replace(ina219_breakout(0.5), voltage_step_v=0.0)),
+    Kind("5 kHz", 200e-6, 200e-6, 1e-3, replace(ina219_breakout(1.0), voltage_step_v=0.0, current_step_a=1e-5)),
+)  # fmt: skip
+GAIN_U, OFFSET_U_A = 4e-4, 1e-4
+"""What a calibration leaves, standard."""
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One measurement: what the estimate may see, and what it is held against."""
+
+    work: Work
+    energies: RepeatEnergy
+    known: Known
+    marginal_j: float
+    """True, above idle."""
+    run_j: float
+    """True, of the run's window."""
+
+
+def experiment(seed: int, choice: Choice) -> Experiment:
+    """Draws a run, a board's idle, a meter and clocks, and measures."""
+    rng = np.random.default_rng(seed)
+    kind = KINDS[int(rng.integers(len(KINDS)))]
+    known = work(rng, choice, IDLE_S + 1.0, kind.period_s)
+    end_s = known.settled_s + IDLE_S + 1.0
+    idle = [
+        wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
+        bursts(rng, end_s + 1, rng.uniform(1, 10), 10 ** rng.uniform(-3, -1.7)),
+    ]
+    trace, to_meter, bounds = _measured(rng, kind, [*idle, *known.pieces], end_s)
+    placed = Placed(Cells.of(trace), bounds, to_meter)
+    energies = repeat_energy(placed, _phases(known), 1)
+    assert energies.idle and energies.marginal
+    operations = _operations(known)
+    seen = Work(
+        placed.cells, to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s), energies.idle, energies.marginal,
+        operations, background(_events(known)), known.one_thread, _counters(known),
+    )  # fmt: skip
+    ends_s = np.array([known.start_s, known.end_s])
+    run_j = sum(float(np.diff(piece.until_j(ends_s))[0]) for piece in [*idle, *known.pieces])
+    return Experiment(seen, energies, known, float(sum(known.true_j.values())), run_j)
+
+
+def _ns(time_s: float) -> int:
+    return BOARD_NS + round(time_s * 1e9)
+
+
+def _measured(
+    rng: np.random.Generator, kind: Kind, pieces: list[Piece], end_s: float
+) -> tuple[PowerTrace, ClockMap, ErrorBounds]:
+    """Samples on the meter's clock, the map to it with its error, and what the meter states after calibration."""
+    own = 1 + rng.uniform(-0.1, 0.1)
+    period_s, conversion_s = kind.period_s * own, kind.conversion_s * own
+    start_s = np.arange(0.05, end_s - 0.05, period_s)
+    late_s = rng.uniform(5e-6, 60e-6)
+    edges_s = np.stack([start_s, start_s + conversion_s]) - late_s
+    drawn_j = sum(piece.until_j(edges_s.ravel()) for piece in pieces)
+    power_w = np.diff(np.reshape(drawn_j, (2, -1)), axis=0)[0] / conversion_s
+    current_a = (SUPPLY_V - np.sqrt(SUPPLY_V**2 - 4 * SUPPLY_OHM * power_w)) / (2 * SUPPLY_OHM)
+    voltage_v = SUPPLY_V - SUPPLY_OHM * current_a
+    gain, offset_a = rng.normal(1, GAIN_U), rng.normal(0, OFFSET_U_A)
+    read_a = current_a * gain + offset_a + rng.normal(0, kind.noise_a, current_a.size)
+    step_a = kind.bounds.current_step_a
+    read_a = np.rint(read_a / step_a) * step_a
+    rate = 1 + rng.uniform(-5e-3, 5e-3)
+    u_ns = 10 ** rng.uniform(3, np.log10(3e4))
+    moved_ns = rng.normal(0, u_ns)
+    import os
+    if os.environ.get('DBG'): print('true late',late_s*1e9+moved_ns)
+    centre_ns = np.rint((start_s + conversion_s / 2) * rate * 1e9 + moved_ns).astype(np.int64) + 10**10
+    trace = PowerTrace.of(centre_ns, read_a, voltage_v)
+    to_meter = ClockMap("board", "meter", BOARD_NS, 10**10, rate, u_ns, 1e-9, "truth", 0, 100)
+    bounds = replace(
+        kind.bounds, calibration="known", calibrated_power_gain_u=GAIN_U, calibrated_offset_u_a=OFFSET_U_A
+    )
+    return trace, to_meter, bounds
+
+
+def _phases(known: Known) -> list[Phase]:
+    begin, end, settled = (_ns(each) for each in (known.start_s, known.end_s, known.settled_s))
+    idle_ns = round(IDLE_S * 1e9)
+    return [
+        Phase("idle-before", 1, begin - idle_ns, begin, role=Role.BASELINE),
+        Phase("run", 1, begin, end, known.kind.size, role=Role.WORK),
+        Phase("settle", 1, end, settled, role=Role.DRAIN),
+        Phase("idle-after", 1, settled, settled + idle_ns, role=Role.BASELINE),
+    ]
+
+
+def _operations(known: Known) -> OperationTable:
+    count = known.kind.size
+    return OperationTable(
+        BOARD_NS + np.rint(known.begin_s * 1e9).astype(np.int64),
+        np.rint(known.length_s * 1e9).astype(np.int64),
+        known.kind,
+        known.thread,
+        np.full(count, 1000, np.int64),
+        np.ones(count, np.bool_),
+        known.kinds,
+    ).sorted()
+
+
+def _events(known: Known) -> pa.Table:
+    rows = [
+        {"board_ns": _ns(start), "end_board_ns": _ns(end), "event": name}
+        for name, (starts, ends) in known.events.items()
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
+    return pa.Table.from_pylist(rows, schema=schemas.EVENTS)
+
+
+def _counters(known: Known) -> Counters:
+    moments_s, counted = known.written
+    read_s: Float64Array = np.arange(moments_s[0], moments_s[-1], 0.1)
+    return Counters(BOARD_NS + np.rint(read_s * 1e9).astype(np.int64), np.interp(read_s, moments_s, counted))

@@ -1,0 +1,301 @@
+"""Databases at work with known joules: operations, what the engine does behind them, and the medium. SIMULATED.
+
+Every figure is drawn at random. Load families are those that boards show: steady, steps, bursts of 20 us to 1 s, a
+frequency that changes, a load in step with the meter's samples, humps of compaction, write-back that lags, tails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
+
+Generator = np.random.Generator
+FAMILIES: Final = ("steady", "steps", "bursts", "frequency", "in step")
+ENGINES: Final = ("plain", "one thread", "two threads", "checkpoints")
+NEVER: Final = 1e7
+"""How much slower than usual operations are while the workload pauses."""
+GRID_S: Final = 0.01
+TAIL_BEGINS_S: Final = 0.5
+"""A medium begins to tidy up when nothing has come for so long."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is not left to chance; None is drawn."""
+
+    mix: tuple[float, ...] | None = None
+    """Parts of the operations, the first being that of reads."""
+    ratio: float | None = None
+    """Energy of an update over that of a read."""
+    locked: bool = False
+    """Kinds follow on each other in a fixed order, each with its own latency: nothing tells them apart."""
+    engine: str | None = None
+    family: str | None = None
+    seconds: float = 60.0
+    design: bool = False
+    """The mix changes at random from block to block."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """One run and its settle on the board's clock, which starts at 0 s, and what each part of it drew."""
+
+    start_s: float
+    end_s: float
+    settled_s: float
+    kinds: tuple[str, ...]
+    kind: npt.NDArray[np.uint8]
+    begin_s: Float64Array
+    """Start of each operation, sorted."""
+    length_s: Float64Array
+    thread: npt.NDArray[np.uint16]
+    events: Mapping[str, tuple[Float64Array, Float64Array]]
+    """Start and end of what the engine reports, by activity."""
+    one_thread: bool
+    written: tuple[Float64Array, Float64Array]
+    """Moments and bytes that had gone to the medium by then, as the board's counters say."""
+    pieces: list[Piece]
+    """What the board drew above idle."""
+    true_j: Mapping[str, float]
+    """By kind and by activity."""
+    drawn: dict[str, object] = field(default_factory=dict)
+    """What kind of experiment it is, in words."""
+
+
+def work(rng: Generator, choice: Choice, start_s: float, meter_period_s: float) -> Known:
+    """Draws one run."""
+    end_s = start_s + choice.seconds
+    engine = choice.engine or str(rng.choice(ENGINES))
+    family = choice.family or str(rng.choice(FAMILIES))
+    events = _events(rng, engine, start_s, end_s)
+    slow, factor = _course(rng, family, events, start_s, end_s)
+    made = _Operations.drawn(rng, choice, family, slow, start_s, end_s, meter_period_s)
+    energy_j = made.energy_j * np.interp(made.begin_s, *factor) if factor else made.energy_j
+    pieces: list[Piece] = [
+        Steady(made.begin_s[own], (made.begin_s + made.length_s)[own], energy_j[own])
+        for own in (made.thread == thread for thread in np.unique(made.thread))
+    ]
+    true_j = {name: float(energy_j[made.kind == at].sum()) for at, name in enumerate(made.kinds)}
+    for name, piece in _background(rng, events, engine == "one thread").items():
+        pieces.append(piece)
+        true_j[name] = float(piece.until_j(np.array([end_s + 100.0]))[0])
+    medium = _medium(rng, made, events, start_s, end_s)
+    pieces += medium.pieces
+    true_j |= medium.true_j
+    drawn = {"engine": engine, "family": family, "threads": int(made.thread.max()) + 1, **medium.drawn}
+    return Known(
+        start_s, end_s, medium.settled_s, made.kinds, made.kind, made.begin_s, made.length_s, made.thread,
+        events, engine == "one thread", medium.written, pieces, true_j, drawn,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Operations:
+    kinds: tuple[str, ...]
+    kind: npt.NDArray[np.uint8]
+    begin_s: Float64Array
+    length_s: Float64Array
+    thread: npt.NDArray[np.uint16]
+    energy_j: Float64Array
+
+    @classmethod
+    def drawn(
+        cls, rng: Generator, choice: Choice, family: str, slow: tuple[Float64Array, Float64Array],
+        start_s: float, end_s: float, meter_period_s: float,
+    ) -> _Operations:  # fmt: skip
+        mix = np.array(choice.mix or rng.dirichlet(np.full(int(rng.integers(2, 4)), 2.0)))
+        kinds = ("read", "update", "insert")[: mix.size]
+        usual_s = np.exp(rng.uniform(np.log(60e-6), np.log(600e-6))) * np.exp(rng.uniform(-0.7, 0.7, mix.size))
+        watt = rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5, mix.size))
+        if choice.ratio is not None:
+            watt[1] = watt[0] * choice.ratio * usual_s[0] / usual_s[1]
+        own_j = rng.uniform(0.0, 0.3, mix.size) * watt * usual_s
+        watt -= own_j / usual_s
+        spread = 0.0 if choice.locked else rng.uniform(0.2, 1.0)
+        parts = []
+        for thread in range(int(rng.choice([1, 1, 2, 4]))):
+            kind = _kinds(rng, choice, mix, int(1.1 * choice.seconds / float(mix @ usual_s)), usual_s)
+            work_s = usual_s[kind] * (1.0 if choice.locked else rng.gamma(1 / spread**2, spread**2, kind.size))
+            between_s = rng.exponential(0.03 * float(mix @ usual_s), kind.size)
+            if family == "in step":
+                between_s = _in_step(rng, work_s, meter_period_s)
+            begin = np.cumsum(work_s + between_s) - work_s
+            elapsed, moment_s = slow
+            within = begin + work_s < elapsed[-1]
+            begin_s = np.interp(begin[within], elapsed, moment_s)
+            # a client pauses between operations: one that has begun comes to its end
+            slower = np.minimum(np.interp(begin_s, moment_s[:-1], np.diff(moment_s) / np.diff(elapsed)), 4.0)
+            finish_s = np.minimum(begin_s + work_s[within] * slower, np.append(begin_s[1:], np.inf))
+            energy_j = (own_j[kind] + watt[kind] * work_s)[within] * rng.lognormal(0, 0.15, int(within.sum()))
+            own = np.full(begin_s.size, thread, np.uint16)
+            parts.append((kind[within].astype(np.uint8), begin_s, finish_s - begin_s, own, energy_j))
+        kind, begin_s, length_s, thread_of, energy_j = (np.concatenate(each) for each in zip(*parts, strict=True))
+        order = np.argsort(begin_s, kind="stable")
+        return cls(kinds, kind[order], begin_s[order], length_s[order], thread_of[order], energy_j[order])
+
+
+def _kinds(
+    rng: Generator, choice: Choice, mix: Float64Array, count: int, usual_s: Float64Array
+) -> npt.NDArray[np.int64]:
+    if choice.locked:
+        return np.tile(np.repeat(np.arange(mix.size), np.rint(mix / mix.min()).astype(int)), count)[:count]
+    if choice.design:
+        per_block = max(int(0.1 / float(mix @ usual_s)), 1)
+        blocks = rng.dirichlet(np.full(mix.size, 0.5), -(-count // per_block))
+        chance = np.repeat(np.cumsum(blocks, axis=1), per_block, axis=0)[:count]
+        return (rng.random(count)[:, None] > chance[:, :-1]).sum(axis=1)
+    return rng.choice(mix.size, count, p=mix)
+
+
+def _in_step(rng: Generator, work_s: Float64Array, meter_period_s: float) -> Float64Array:
+    """Pauses that start operations on a beat near the meter's own, or a multiple or part of it."""
+    beat_s = meter_period_s * rng.choice([0.5, 1.0, 2.0, 3.0]) * (1 + rng.choice([0.0, 1e-4, 1e-3, 0.01]) * rng.normal())
+    return np.ceil(work_s / beat_s) * beat_s - work_s
+
+
+def _events(
+    rng: Generator, engine: str, start_s: float, end_s: float
+) -> dict[str, tuple[Float64Array, Float64Array]]:
+    """What an engine reports: memtables flushed and files compacted, or checkpoints; each ends with a sync."""
+    if engine == "plain":
+        return {}
+    length = end_s - start_s
+    found: dict[str, tuple[Float64Array, Float64Array]] = {}
+    if engine == "checkpoints":
+        found["checkpoint"] = _spaced(rng, start_s, end_s, length / rng.uniform(8, 40), rng.uniform(0.05, 0.4))
+    else:
+        found["compaction"] = _spaced(rng, start_s, end_s, length / rng.uniform(12, 60), rng.uniform(0.1, 0.7))
+        every_s = length / rng.uniform(20, 200)
+        flush = _spaced(rng, start_s, end_s, every_s, rng.uniform(0.02, 0.2))
+        if engine == "one thread":
+            flush = _apart(*flush, *found["compaction"])
+        found["flush"] = flush
+    ends = [(begin + (finish - begin) * rng.uniform(0.85, 0.97, begin.size), finish) for begin, finish in found.values()]
+    found["sync"] = (np.concatenate([each[0] for each in ends]), np.concatenate([each[1] for each in ends]))
+    return found
+
+
+def _spaced(
+    rng: Generator, start_s: float, end_s: float, every_s: float, part: float
+) -> tuple[Float64Array, Float64Array]:
+    """Events about every so often that take up a part of the time, never two at once."""
+    period_s = every_s * rng.gamma(8, 1 / 8, int(3 * (end_s - start_s) / every_s) + 3)
+    begin_s = start_s + rng.uniform(0, every_s) + np.cumsum(period_s) - period_s
+    finish_s = begin_s + period_s * np.minimum(part * rng.gamma(8, 1 / 8, period_s.size), 0.95)
+    kept = finish_s < end_s
+    return begin_s[kept], finish_s[kept]
+
+
+def _apart(
+    begin_s: Float64Array, finish_s: Float64Array, outer_begin_s: Float64Array, outer_finish_s: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Events that lie inside others whole or outside of them, and not in their last fifth, where those sync."""
+    at = np.clip(np.searchsorted(outer_begin_s, begin_s, "right") - 1, 0, None)
+    limit_s = outer_begin_s[at] + 0.8 * (outer_finish_s - outer_begin_s)[at]
+    inside = (begin_s >= outer_begin_s[at]) & (finish_s <= limit_s)
+    following = np.append(outer_begin_s, np.inf)[np.searchsorted(outer_begin_s, begin_s, "right")]
+    outside = ((begin_s >= outer_finish_s[at]) | (begin_s < outer_begin_s[0])) & (finish_s <= following)
+    return begin_s[inside | outside], finish_s[inside | outside]
+
+
+def _course(
+    rng: Generator, family: str, events: Mapping[str, tuple[Float64Array, Float64Array]], start_s: float, end_s: float
+) -> tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array] | None]:
+    """How work time runs against the clock, and by how much operations cost more or less at each moment."""
+    grid_s = np.arange(start_s, end_s + 1e-4, 1e-4)
+    slower, factor = np.ones(grid_s.size), None
+    for begin_s, finish_s in events.values():
+        contended = 1 + rng.uniform(0.0, 0.6)
+        active = np.searchsorted(begin_s, grid_s) > np.searchsorted(np.sort(finish_s), grid_s)
+        slower[active] *= contended
+    if family == "frequency":
+        level = _levels(rng, grid_s.size, 0.2, 10.0, rng.uniform(0.6, 1.0, 200))
+        slower /= level
+        factor = grid_s, level ** rng.uniform(0.3, 1.5)
+    if family == "steps":
+        slower[_levels(rng, grid_s.size, 0.1, 5.0, np.tile([1.0, 0.0], 400)) == 0.0] = NEVER
+    if family == "bursts":
+        slower[_levels(rng, grid_s.size, 1e-4, 1.0, np.tile([1.0, 0.0], 80_000)) == 0.0] = NEVER
+    elapsed = np.concatenate([[0.0], np.cumsum(1e-4 / slower)])
+    return (elapsed, np.append(grid_s, grid_s[-1] + 1e-4)), factor
+
+
+def _levels(rng: Generator, count: int, shortest_s: float, longest_s: float, values: Float64Array) -> Float64Array:
+    """Values one after the other on a grid of 100 us, each for a time even on a logarithmic scale."""
+    lengths = np.exp(rng.uniform(np.log(shortest_s), np.log(longest_s), values.size)) * 1e4
+    index = np.searchsorted(np.cumsum(lengths), np.arange(count))
+    return values[np.minimum(index, values.size - 1)]
+
+
+def _background(
+    rng: Generator, events: Mapping[str, tuple[Float64Array, Float64Array]], one_thread: bool
+) -> dict[str, Piece]:
+    """Power of what the engine does; while it waits for a sync, or for a flush on its one thread, it draws nothing."""
+    found: dict[str, Piece] = {}
+    for name, (begin_s, finish_s) in events.items():
+        usual_w = rng.uniform(0.05, 0.4) if name == "sync" else rng.uniform(0.3, 1.5)
+        power_w = usual_w * rng.lognormal(0, 0.1, begin_s.size)
+        if name == "sync":
+            found[name] = humped(rng, begin_s, finish_s, power_w)
+            continue
+        sync_s = events["sync"]
+        works_s = np.array([sync_s[0][np.flatnonzero(sync_s[1] == each)[0]] for each in finish_s.tolist()])
+        piece = humped(rng, begin_s, works_s, power_w)
+        found[name] = Paused(piece, *events["flush"]) if name == "compaction" and one_thread else piece
+    return found
+
+
+@dataclass(frozen=True)
+class _Medium:
+    pieces: list[Piece]
+    true_j: dict[str, float]
+    written: tuple[Float64Array, Float64Array]
+    settled_s: float
+    drawn: dict[str, object]
+
+
+def _medium(
+    rng: Generator, made: _Operations, events: Mapping[str, tuple[Float64Array, Float64Array]], start_s: float, end_s: float
+) -> _Medium:
+    """Pages that wait and go to the medium in bursts, a queue inside it that drains late, and a tail of its own."""
+    grid_s = np.arange(start_s, end_s + 60.0, GRID_S)
+    dirtied = np.zeros(grid_s.size)
+    writes = made.kind > 0
+    per_write = rng.choice([128.0, 1024.0, 4096.0])
+    at = np.minimum(((made.begin_s[writes] - start_s) / GRID_S).astype(np.int64), grid_s.size - 1)
+    dirtied += np.bincount(at, minlength=grid_s.size) * per_write
+    rate = rng.uniform(1.5, 6.0) * max(float(dirtied.sum()) / (end_s - start_s), 1e4)
+    period = int(rng.choice([0.1, 1.0, 5.0]) / GRID_S)
+    due = np.concatenate([[0.0], np.cumsum(dirtied)])[np.arange(grid_s.size) // period * period]
+    counted = _drained(due - due[0], rate)
+    lag = bool(rng.random() < 0.5)
+    slower = rng.uniform(0.4, 0.8)
+    inside = _drained(counted, rate * slower) if lag else counted
+    going = np.diff(inside, prepend=0.0)
+    active_w = rng.uniform(0.1, 0.8)
+    joule_per_byte = active_w / (rate * (slower if lag else 1.0))
+    power_w = going * joule_per_byte / GRID_S
+    tail_w, tail_s = np.zeros(grid_s.size), None
+    if rng.random() < 0.5:
+        tail_s = rng.uniform(1.0, 5.0)
+        steps = int(tail_s / GRID_S)
+        last = np.maximum.accumulate(np.where(going > 0, np.arange(grid_s.size), -NEVER))
+        since = np.arange(grid_s.size) - last
+        tail_w[(since > TAIL_BEGINS_S / GRID_S) & (since <= steps)] = rng.uniform(0.05, 0.4)
+    at_work = np.flatnonzero((going > 0) | (tail_w > 0))
+    settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
+    true_j = {"write_back": float(power_w.sum() * GRID_S), "tail": float(tail_w.sum() * GRID_S)}
+    pieces: list[Piece] = [Gridded(start_s, GRID_S, power_w), Gridded(start_s, GRID_S, tail_w)]
+    drawn = {"drain": rate * slower if lag else None, "tail_s": tail_s, "every_s": period * GRID_S}
+    return _Medium(pieces, true_j, (grid_s + GRID_S, counted), settled_s, drawn)
+
+
+def _drained(due: Float64Array, rate: float) -> Float64Array:
+    time_s = np.arange(due.size) * GRID_S
+    return np.minimum(np.minimum.accumulate(due - rate * time_s) + rate * time_s, due)
