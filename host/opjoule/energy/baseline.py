@@ -28,6 +28,8 @@ class IdlePower:
     """[W], k = 2, every source of uncertainty."""
     standard_u_w: float
     """Standard uncertainty from noise, ripple, lost samples and drift alone [W]."""
+    noise_w_root_s: float
+    """Idle noise and ripple [W s^0.5]: over the square root of a stretch's length, how far its mean power strays."""
     steps_u_w: float
     """Standard uncertainty from the converter's steps [W]."""
     drift_w: float
@@ -69,8 +71,9 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     power_w, voltage_v = float(np.mean(powers_w)), _mean(results, "voltage_time_vs")
     current_a = _mean(results, "charge_c")
     drift_w = powers_w[-1] - powers_w[0]
+    mean_u_w = [_mean_u_w(cells, result) for result in results]
     standard_u_w = math.hypot(
-        *(_mean_u_w(cells, result) / count for result in results),
+        *(each / count for each in mean_u_w),
         *(result.voltage.spread_u_j / result.window.duration_s / count for result in results),
         drift_w / SQRT12,
     )
@@ -83,6 +86,9 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     return IdlePower(
         power=Measured.from_standard(power_w, math.hypot(systematic_w, standard_u_w, steps_w), "W"),
         standard_u_w=standard_u_w,
+        noise_w_root_s=math.sqrt(
+            sum(u_w**2 * each.window.duration_s for u_w, each in zip(mean_u_w, results, strict=True)) / count
+        ),
         steps_u_w=steps_w,
         drift_w=drift_w,
         voltage_v=voltage_v,
@@ -100,7 +106,7 @@ def marginal_energy(
 
     Errors that run and idle share act on the difference alone, as far as idle power is taken away: gain on the energy,
     an offset of the current on the change of the supply voltage, cut codes of the voltage on the change of the current,
-    the supply's resistance.
+    the supply's resistance. What idle would have drawn in just this stretch strays from its mean as idle does.
     """
     duration_s = run.window.duration_s if idle_s is None else idle_s
     value_j = run.energy.value - idle.power.value * duration_s
@@ -117,7 +123,9 @@ def marginal_energy(
             "quantisation": math.hypot(parts["quantisation"], idle.steps_u_w * duration_s),
             "voltage": math.hypot(run.voltage.spread_u_j, shift_j),
             "timebase": abs(value_j) * run.timebase.relative_u,
-            "baseline": idle.standard_u_w * duration_s,
+            "baseline": math.hypot(
+                idle.standard_u_w * duration_s, idle.noise_w_root_s * math.sqrt(duration_s)
+            ),
         },
         {name: reason for name, reason in run.budget.absent.items() if name != "baseline"},
         shared.shared,
