@@ -11,20 +11,21 @@ REACH = 2.0
 """Greatest error over uncertainty that is drawn at its place; beyond it at the edge."""
 
 
-def draw(views: Mapping[str, Sequence[Sequence[float]]]) -> str:
+def draw(views: Mapping[str, Sequence[Sequence[float]]], rows: Sequence[str] = QUANTITIES) -> str:
     """SVG text.
 
     Args:
-        views: title of a panel -> for each quantity the errors over their expanded uncertainties.
+        views: title of a panel -> for each row the errors over their expanded uncertainties.
+        rows: names of what is in them.
     """
-    height = TOP + ROW * len(QUANTITIES) + 40
+    height = TOP + ROW * len(rows) + 40
     width = LEFT + (PANEL + 20) * len(views)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"',
         'font-family="sans-serif" font-size="13">',
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
-    for row, quantity in enumerate(QUANTITIES):
+    for row, quantity in enumerate(rows):
         parts.append(
             f'<text x="{LEFT - 10}" y="{_row_y(row) + 4}" text-anchor="end" fill="#222">{quantity}</text>'
         )

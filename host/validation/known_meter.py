@@ -45,6 +45,8 @@ KINDS: Final = (
     Kind("shunt and bus, 1.06 ms", 1064e-6, 532e-6, 1e-4, replace(ina219_breakout(0.5), voltage_step_v=0.0)),
     Kind("5 kHz", 200e-6, 200e-6, 1e-3, replace(ina219_breakout(1.0), voltage_step_v=0.0, current_step_a=1e-5)),
 )  # fmt: skip
+SLOW: Final = Kind("10 Hz", 0.1, 0.1, 1e-3, replace(ina219_breakout(1.0), voltage_step_v=0.0))
+"""Such as a board's own power chip, read by its driver."""
 GAIN_U, OFFSET_U_A = 4e-4, 1e-4
 """What a calibration leaves, standard."""
 
@@ -65,7 +67,7 @@ class Experiment:
 def experiment(seed: int, choice: Choice) -> Experiment:
     """Draws a run, a board's idle, a meter and clocks, and measures."""
     rng = np.random.default_rng(seed)
-    kind = KINDS[int(rng.integers(len(KINDS)))]
+    kind = SLOW if choice.slow_meter else KINDS[int(rng.integers(len(KINDS)))]
     known = work(rng, choice, IDLE_S + 1.0, kind.period_s)
     end_s = known.settled_s + IDLE_S + 1.0
     idle = [
@@ -110,8 +112,6 @@ def _measured(
     rate = 1 + rng.uniform(-5e-3, 5e-3)
     u_ns = 10 ** rng.uniform(3, np.log10(3e4))
     moved_ns = rng.normal(0, u_ns)
-    import os
-    if os.environ.get('DBG'): print('true late',late_s*1e9+moved_ns)
     centre_ns = np.rint((start_s + conversion_s / 2) * rate * 1e9 + moved_ns).astype(np.int64) + 10**10
     trace = PowerTrace.of(centre_ns, read_a, voltage_v)
     to_meter = ClockMap("board", "meter", BOARD_NS, 10**10, rate, u_ns, 1e-9, "truth", 0, 100)

@@ -38,6 +38,8 @@ class Choice:
     engine: str | None = None
     family: str | None = None
     seconds: float = 60.0
+    slow_meter: bool = False
+    """Ten samples a second: what differs within a second is not seen."""
     design: bool = False
     """The mix changes at random from block to block."""
 

@@ -6,8 +6,8 @@ Source: docs/method/attribution.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -18,7 +18,7 @@ from opjoule.attribution.delay import delay_ns
 from opjoule.attribution.fit import Fit, fit
 from opjoule.attribution.near_and_far import Groups, groups
 from opjoule.attribution.likelihood import Likelihood
-from opjoule.attribution.medium import Counters, medium_columns
+from opjoule.attribution.medium import Counters, MediumColumns, medium_columns
 from opjoule.attribution.overlap import Waits, operations_in
 from opjoule.attribution.verdict import verdicts
 from opjoule.attribution.windows import Windows, window_ns
@@ -26,7 +26,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.cells import Cells
 from opjoule.operations.operation_table import OperationTable
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
@@ -98,6 +98,8 @@ class _Columns:
     """shape (n, 3) each"""
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
+    expected_s: Float64Array
+    """How long the operations of each window usually take [s], shape (n,)."""
     group: Groups
 
     @property
@@ -107,15 +109,21 @@ class _Columns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns: kinds, activities between groups, activities within groups; shape (n, p)."""
+        """All columns: kinds, activities between groups, activities within groups, expected time; shape (n, p)."""
         activities = [each[:, None] for each in self.of_activity.values()]
-        none = np.zeros((self.group.duration_s.size, 0))
-        return np.concatenate([none, *self.of_kind.values(), *activities, *activities], axis=1)
+        last = self.expected_s[:, None]
+        return np.concatenate([*self.of_kind.values(), *activities, *activities, last], axis=1)
 
-    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool) -> BoolArray:
+    def with_medium(self, medium: MediumColumns) -> _Columns:
+        """These and the columns of the medium."""
+        own = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
+        added = {name: each for name, each in own.items() if each.any()}
+        return replace(self, of_activity={**self.of_activity, **added})
+
+    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool, time: bool) -> BoolArray:
         """A mark for each column, shape (p,)."""
         activities = len(self.of_activity)
-        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * activities)]
+        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * activities), time]
         return np.array(marks, np.bool_)
 
     @property
@@ -123,7 +131,7 @@ class _Columns:
         """1 where a column belongs to a part, shape (q, p)."""
         widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
         own = np.repeat(np.eye(len(widths)), widths, axis=1)
-        return np.concatenate([own, np.zeros((len(widths), len(self.of_activity)))], axis=1)
+        return np.concatenate([own, np.zeros((len(widths), len(self.of_activity) + 1))], axis=1)
 
 
 def attribute(work: Work, seed: int = 1) -> Attribution:
@@ -141,18 +149,13 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
         np.append(changes, work.work_end_board_ns),
     )
     above_j = np.where(windows.sound, windows.energy_j - work.idle.power.value * windows.duration_s, 0.0)
-    columns, drain, tail_s = _columns(work, windows, above_j)
-    matrix = columns.matrix * windows.sound[:, None]
-    found = fit(
-        matrix,
-        above_j,
-        columns.group,
-        within=columns.chosen((True, True, False), False, True),
-        between=columns.chosen((True, False, True), True, False),
-        free=columns.chosen((False, False, True), False, True),
-        parts=columns.parts,
-        seed=seed,
+    without = _without_medium(work, windows, above_j)
+    media = _media(work, without, above_j)
+    columns, *others = [without.columns.with_medium(each) for each in media] or [without.columns]
+    found = _fitted(columns, windows, above_j, seed).with_spread(
+        [_aligned(each, _fitted(each, windows, above_j, None), columns) for each in others]
     )
+    matrix = columns.matrix * windows.sound[:, None]
     shares = _shares(work, columns, matrix, found, float(above_j.sum()))
     return Attribution(
         {name: shares[name] for name in columns.of_kind},
@@ -160,15 +163,39 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
         _together(work, columns, found, shares),
         len(windows),
         float(np.mean(windows.duration_s)),
-        drain,
-        tail_s,
+        media[0].drain_bytes_per_s if media else None,
+        media[0].tail_length_s if media else None,
     )
 
 
-def _columns(
-    work: Work, windows: Windows, above_j: Float64Array
-) -> tuple[_Columns, float | None, float | None]:
-    """The columns, and lag and tail of the medium."""
+def _fitted(columns: _Columns, windows: Windows, above_j: Float64Array, seed: int | None) -> Fit:
+    return fit(
+        columns.matrix * windows.sound[:, None],
+        above_j,
+        columns.group,
+        within=columns.chosen((True, True, False), False, True, True),
+        between=columns.chosen((True, False, True), True, False, False),
+        free=columns.chosen((False, False, True), False, True, True),
+        parts=columns.parts,
+        seed=seed,
+    )
+
+
+def _aligned(own: _Columns, found: Fit, other: _Columns) -> Float64Array:
+    """Energies in the order of another fit's parts; 0 for those that this one lacks."""
+    by_name = dict(zip(own.names, found.energy_j.tolist(), strict=True))
+    return np.array([by_name.get(name, 0.0) for name in other.names])
+
+
+@dataclass(frozen=True)
+class _WithoutMedium:
+    """The columns but for the medium's, and the edges that they are for."""
+
+    columns: _Columns
+    edge_ns: Int64Array
+
+
+def _without_medium(work: Work, windows: Windows, above_j: Float64Array) -> _WithoutMedium:
     waits = Waits.of(work.operations)
     map_u_ns = work.board_to_meter.u_ns(work.start_board_ns)
     late_ns = delay_ns(windows.edge_board_ns, above_j, work.operations, waits, map_u_ns)
@@ -176,26 +203,24 @@ def _columns(
     count, busy_s = operations_in(edge_ns, work.operations, waits)
     seconds = background_s(edge_ns, work.activities, one_thread=work.one_background_thread)
     group = groups(seconds, windows.duration_s, windows.edge_board_ns[:-1] >= work.work_end_board_ns)
-    near, far = beyond_count(count, busy_s, group)
+    near, far, expected_s = beyond_count(count, busy_s, group)
     kinds = {
         work.operations.kinds[at]: np.stack([count[:, at], near[:, at], far[:, at]], axis=1)
         for at in np.flatnonzero(count.any(axis=0)).tolist()
     }
     activities = {name: each for name, each in seconds.items() if each.any()}
+    return _WithoutMedium(_Columns(kinds, activities, expected_s, group), edge_ns)
+
+
+def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[MediumColumns]:
+    """What the medium may have done, the likeliest first; none where its counters are not known."""
     if work.counters is None:
-        return _Columns(kinds, activities, group), None, None
-    without = _Columns(kinds, activities, group)
-    medium = medium_columns(work.counters, edge_ns, _likelihood(without, above_j).unlikely)
-    own = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
-    activities |= {name: each for name, each in own.items() if each.any()}
-    return _Columns(kinds, activities, group), medium.drain_bytes_per_s, medium.tail_length_s
-
-
-def _likelihood(columns: _Columns, above_j: Float64Array) -> Likelihood:
-    """Of the windows with these columns and some of the medium's."""
-    between = columns.chosen((True, False, True), True, False)
-    free = columns.chosen((False, False, True), False, False)
-    return Likelihood(columns.matrix[:, between], free[between], above_j, columns.group)
+        return []
+    columns = without.columns
+    between = columns.chosen((True, False, True), True, False, False)
+    free = columns.chosen((False, False, True), False, False, False)
+    likelihood = Likelihood(columns.matrix[:, between], free[between], above_j, columns.group)
+    return medium_columns(work.counters, without.edge_ns, likelihood.unlikely)
 
 
 def _shares(
@@ -203,7 +228,7 @@ def _shares(
 ) -> dict[str, Share]:
     """What each part drew, scaled from the windows' sum to the energy that is stated of the whole."""
     stated = work.marginal.energy.value / whole_j if whole_j else 1.0
-    reasons = verdicts(columns.names, columns.parts, matrix, found)
+    reasons = verdicts(columns.names, len(columns.of_kind), columns.parts, matrix, found)
     return {
         name: Share(
             float(found.energy_j[at] * stated),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -36,6 +37,17 @@ class Fit:
     coefficients: Float64Array
     """shape (p,)"""
 
+    def with_spread(self, others_j: Sequence[Float64Array]) -> Fit:
+        """The fit, with how far the energies of others that explain the data as well lie from its own."""
+        if not others_j:
+            return self
+        spread_j = np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0))
+        return replace(
+            self,
+            standard_u_j=np.hypot(self.standard_u_j, spread_j),
+            free_u_j=np.hypot(self.free_u_j, spread_j),
+        )
+
 
 def fit(
     columns: Float64Array,
@@ -46,7 +58,7 @@ def fit(
     between: BoolArray,
     free: BoolArray,
     parts: Float64Array,
-    seed: int = 1,
+    seed: int | None = 1,
 ) -> Fit:
     """Shares the windows' energy out among parts.
 
@@ -57,7 +69,7 @@ def fit(
         within, between: columns that count within groups, and between them, shape (p,).
         free: columns whose coefficient may have either sign, shape (p,).
         parts: 1 where a column belongs to a part, shape (q, p); those that do not count between groups belong to none.
-        seed: of the bootstrap: the same data give the same interval.
+        seed: of the bootstrap: the same data give the same interval; None: without one, the energies alone are sought.
     """
     scale = np.sqrt(np.mean(columns**2, axis=0))
     scale[scale == 0] = 1.0
@@ -65,6 +77,9 @@ def fit(
     blocks = _Blocks.of(scaled, energy_j, group, within, between, free)
     x = blocks.solution
     wanted = parts * scaled.sum(axis=0)
+    if seed is None:
+        none = np.zeros(len(wanted))
+        return Fit(wanted @ x, none, none, none, none, x / scale)
     drawn = blocks.drawn(x != 0, seed) @ wanted.T
     free_u_j, independent = blocks.free_u(wanted)
     widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])

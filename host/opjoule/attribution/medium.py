@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -18,6 +18,8 @@ TAILS: Final = 8
 FINE: Final = 4
 """Values that are tried on either side of the best, closer in each round."""
 ROUNDS: Final = 4
+OTHERS: Final = 6
+"""Lags and tails as good as the best whose fits show how much rests on them."""
 TAIL_BEGINS_S: Final = 0.5
 """Five samples of the board's counters: a shorter pause is no different from the writing itself."""
 TAIL_MIN_S: Final = 0.8
@@ -83,8 +85,10 @@ def drained(written_bytes: Float64Array, time_s: Float64Array, rate: float) -> F
 
 def medium_columns(
     counters: Counters, edge_board_ns: Int64Array, unlikely: Callable[[list[Float64Array]], float]
-) -> MediumColumns:
-    """The columns of the medium with the lag and the tail that explain the windows best.
+) -> list[MediumColumns]:
+    """The columns of the medium with the lag and the tail that explain the windows best, and others as good as that.
+
+    What the data do not tell of lag and tail is then seen in what the others would have given.
 
     Args:
         unlikely: minus twice the logarithm of the windows' likelihood with some columns of the medium.
@@ -93,10 +97,10 @@ def medium_columns(
     time_s = (edge_board_ns - edge_board_ns[0]) * NS
     if written[-1] <= written[0]:
         nothing = np.zeros(edge_board_ns.size - 1)
-        return MediumColumns(nothing, nothing, None, None)
+        return [MediumColumns(nothing, nothing, None, None)]
     search = _Search(written, time_s, unlikely)
-    plain, with_tail = search.best(tails=False), search.best(tails=True)
-    return min(plain, with_tail, key=lambda each: each[1])[0]
+    best = min(search.best(tails=False), search.best(tails=True), key=lambda each: each[1])
+    return [best[0], *search.as_good_as(best)]
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,14 @@ class _Search:
     written: Float64Array
     time_s: Float64Array
     unlikely: Callable[[list[Float64Array]], float]
+    tried: list[tuple[MediumColumns, float]] = field(default_factory=list)
+
+    def as_good_as(self, best: tuple[MediumColumns, float]) -> list[MediumColumns]:
+        """Some of what was tried and is not clearly worse, from the best of them to the worst."""
+        limit = best[1] - _worth(best[0]) + WORTH
+        alike = [each for each in self.tried if each[1] - _worth(each[0]) <= limit and each[0] is not best[0]]
+        alike.sort(key=lambda each: each[1] - _worth(each[0]))
+        return [each[0] for each in alike[:: max(len(alike) // OTHERS, 1)]]
 
     def best(self, *, tails: bool) -> tuple[MediumColumns, float]:
         """What explains the windows best, and how unlikely they are with it."""
@@ -125,7 +137,7 @@ class _Search:
     def _of_grid(
         self, rates: Sequence[float | None], lengths_s: Sequence[float | None]
     ) -> tuple[MediumColumns, float]:
-        tried = []
+        made = []
         for rate in rates:
             left = self.written if rate is None else drained(self.written, self.time_s, rate)
             column = np.diff(left)
@@ -134,9 +146,14 @@ class _Search:
                     np.zeros_like(column) if length_s is None else after_writing(column, self.time_s, length_s)
                 )
                 own = [column] if length_s is None else [column, tail]
-                worth = WORTH * ((rate is not None) + (length_s is not None))
-                tried.append((MediumColumns(column, tail, rate, length_s), self.unlikely(own) + worth))
-        return min(tried, key=lambda each: each[1])
+                found = MediumColumns(column, tail, rate, length_s)
+                made.append((found, self.unlikely(own) + _worth(found)))
+        self.tried.extend(made)
+        return min(made, key=lambda each: each[1])
+
+
+def _worth(columns: MediumColumns) -> float:
+    return WORTH * ((columns.drain_bytes_per_s is not None) + (columns.tail_length_s is not None))
 
 
 def _around(value: float | None, step: float) -> list[float | None]:

@@ -8,6 +8,7 @@ between them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +19,9 @@ import numpy.typing as npt
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 NEAR: Final = 16
-"""Windows that are neighbours."""
+"""Windows that are neighbours, fewer where there would be less than BLOCKS_MIN such groups."""
+FAR_S: Final = 0.25
+"""Groups last so long at least: the board's counters come ten times a second."""
 BLOCK_S: Final = 1.0
 """A block of the bootstrap lasts about so long,"""
 BLOCKS_MIN: Final = 32
@@ -33,10 +36,12 @@ IntArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Groups:
-    """Windows put together: neighbours with the same background work."""
+    """Windows put together: those with the same background work that are neighbours, or at about the same time."""
 
+    near: IntArray
+    """Neighbours of each window, numbered, shape (n,)."""
     of_window: IntArray
-    """Numbered from 0, never in two stretches of NEAR windows, shape (n,)."""
+    """Those at about the same time, numbered from 0, shape (n,)."""
     state: IntArray
     """What went on in the background of each window, numbered, shape (n,)."""
     settling: BoolArray
@@ -51,7 +56,7 @@ class Groups:
 
     def sums(self, columns: Float64Array) -> Float64Array:
         """Sums over each group, shape (groups, p)."""
-        return np.stack([np.bincount(self.of_window, each) for each in columns.T], axis=1, dtype=np.float64)
+        return _sums(columns, self.of_window)
 
 
 def groups(seconds: Mapping[str, Float64Array], duration_s: Float64Array, settling: BoolArray) -> Groups:
@@ -65,17 +70,28 @@ def groups(seconds: Mapping[str, Float64Array], duration_s: Float64Array, settli
     state = settling.astype(np.int64)
     for each in seconds.values():
         state = 2 * state + (each > _PART * duration_s)
-    key = np.arange(duration_s.size) // NEAR * (2 << len(seconds)) + state
-    _, first, of_window = np.unique(key, return_index=True, return_inverse=True)
-    return Groups(of_window.astype(np.int64), state, settling[first], duration_s)
+    near = near_windows(duration_s.size)
+    far = near * max(math.ceil(FAR_S / float(duration_s.mean()) / near), 1)
+    place, states = np.arange(duration_s.size), 2 << len(seconds)
+    neighbours = np.unique(place // near * states + state, return_inverse=True)[1]
+    _, first, of_window = np.unique(place // far * states + state, return_index=True, return_inverse=True)
+    return Groups(
+        neighbours.astype(np.int64), of_window.astype(np.int64), state, settling[first], duration_s
+    )
+
+
+def near_windows(count: int) -> int:
+    """Windows that are neighbours, of so many."""
+    return min(max(count // BLOCKS_MIN, 2), NEAR)
 
 
 def block_windows(duration_s: Float64Array) -> int:
-    """Windows of one block of the bootstrap, a multiple of NEAR."""
-    count = duration_s.size
+    """Windows of one block of the bootstrap: some groups of neighbours."""
+    count, near = duration_s.size, near_windows(duration_s.size)
     wanted = float(duration_s.sum()) / BLOCK_S
     blocks = min(max(wanted, BLOCKS_MIN), BLOCKS_MAX)
-    return max(round(count / blocks / NEAR), 1) * NEAR
+    far = near * max(math.ceil(FAR_S / float(duration_s.mean()) / near), 1)
+    return max(round(count / blocks / far), 1) * far
 
 
 @dataclass(frozen=True)
@@ -109,10 +125,10 @@ class Equations:
         """
         both = np.concatenate([columns, energy_j[:, None]], axis=1)
         usual_s = float(group.duration_s.mean())
-        part, parts = group.duration_s[:, None] / usual_s, group.lasted_s[:, None] / usual_s
-        sums = group.sums(both)
-        apart = (both / np.sqrt(part) - np.sqrt(part) * (sums / parts)[group.of_window]) * np.append(within, True)
-        far = sums / np.sqrt(parts) * np.append(between, True)
+        far = group.sums(both) / np.sqrt(group.lasted_s[:, None] / usual_s) * np.append(between, True)
+        part = group.duration_s[:, None] / usual_s
+        mean = _sums(both, group.near) / _sums(part, group.near)
+        apart = (both / np.sqrt(part) - np.sqrt(part) * mean[group.near]) * np.append(within, True)
         size = block_windows(group.duration_s)
         starts = np.arange(0, len(both), size)
         of_block = np.searchsorted(starts, _first_windows(group.of_window), "right") - 1
@@ -120,7 +136,7 @@ class Equations:
         sets += [_by_block(far * chosen[:, None], of_block) for chosen in (~group.settling, group.settling)]
         whole = np.stack(sets, axis=1)
         settling = float(np.count_nonzero(group.settling))
-        rows = np.array([len(both) - len(far), len(far) - settling, settling])
+        rows = np.array([len(both) - len(mean), len(far) - settling, settling])
         return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
 
     def variance(self, x: Float64Array) -> Float64Array:
@@ -140,6 +156,10 @@ class Equations:
         """Normal equations of each block, each set weighted by one over its variance: (b, p, p) and (b, p)."""
         weight = 1.0 / variance
         return np.einsum("bsij,s->bij", self.gram, weight), np.einsum("bsi,s->bi", self.moment, weight)
+
+
+def _sums(columns: Float64Array, label: IntArray) -> Float64Array:
+    return np.stack([np.bincount(label, each) for each in columns.T], axis=1, dtype=np.float64)
 
 
 def _first_windows(of_window: IntArray) -> IntArray:

@@ -12,27 +12,37 @@ from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
 OWN_PART: Final = 0.5
-"""A part is told if its interval is narrower than this part of its own energy,"""
+"""A part is told if its interval is no wider to either side than this part of its own energy,"""
 OF_WHOLE: Final = 0.05
-"""... or than this part of the whole."""
+"""... or, of an activity, than this part of the whole."""
 INDEPENDENT_MIN: Final = 4.0
 """Stretches in which a part was at work differently from the others, at least."""
 COLLINEAR: Final = 0.98
 """Squared correlation from which on a part's variation is said to be that of the others."""
 
 
-def verdicts(names: Sequence[str], parts: Float64Array, columns: Float64Array, found: Fit) -> list[str]:
-    """Why each part is not identifiable; an empty line where it is. What counts is what the data say alone, without
-    the rule that nothing is negative."""
+def verdicts(
+    names: Sequence[str], kinds: int, parts: Float64Array, columns: Float64Array, found: Fit
+) -> list[str]:
+    """Why each part is not identifiable; an empty line where it is.
+
+    What the data say alone counts, too, without the rule that nothing is negative.
+
+    Args:
+        names: of the parts, the first `kinds` of them kinds of operation: for what one operation costs, a small part of
+            the whole may still be anything.
+        parts: 1 where a column belongs to a part, shape (q, p).
+        columns: shape (n, p).
+    """
     whole_j = float(np.abs(found.energy_j).sum())
     drawn = columns @ (parts * found.coefficients).T
     reasons = []
     for at, name in enumerate(names):
-        width_j = COVERAGE_FACTOR * float(found.free_u_j[at])
+        width_j = COVERAGE_FACTOR * float(max(found.free_u_j[at], found.standard_u_j[at]))
         if found.independent[at] < INDEPENDENT_MIN:
             count = max(int(found.independent[at]) + 1, 1)
             reasons.append(f"too few windows: {name} rests on {count} stretches that differ from the others")
-        elif width_j <= max(OWN_PART * float(found.energy_j[at]), OF_WHOLE * whole_j):
+        elif width_j <= max(OWN_PART * float(found.energy_j[at]), 0.0 if at < kinds else OF_WHOLE * whole_j):
             reasons.append("")
         else:
             reasons.append(_why(at, names, drawn))

@@ -1,0 +1,145 @@
+"""What goes into the regression: windows, the engine's seconds, the medium's lag and tail, busy time."""
+
+import numpy as np
+import pytest
+from opjoule.attribution.activities import Intervals, background_s, changes_ns
+from opjoule.attribution.busy_time import beyond_count
+from opjoule.attribution.medium import TAIL_BEGINS_S, Counters, after_writing, drained, medium_columns
+from opjoule.attribution.near_and_far import groups
+from opjoule.attribution.windows import Windows, window_ns
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.cells import Cells
+from opjoule.trace.power_trace import Gap, PowerTrace
+
+SECOND = 1_000_000_000
+TO_METER = ClockMap("board", "meter", 0, 500, 1.0, 0, 0, "truth", 0, 10)
+
+
+def trace(gaps=()):
+    rng = np.random.default_rng(1)
+    stamps = np.arange(1, 4000, dtype=np.int64) * 1_000_000
+    return PowerTrace.of(stamps, rng.uniform(0.2, 1.0, stamps.size), np.full(stamps.size, 5.0), gaps)
+
+
+def test_edges_of_windows_lie_on_bounds_of_samples_and_where_something_changed():
+    cells = Cells.of(trace())
+    cut = Windows.cut(cells, TO_METER, SECOND, 3 * SECOND, 20_000_000, np.array([2 * SECOND + 7_300_000]))
+    inner = cut.edge_board_ns[1:-1] + 500
+    assert np.isin(inner, cells.bounds_ns).all()
+    assert np.abs(cut.edge_board_ns - (2 * SECOND + 7_300_000)).min() <= 500_000
+    assert len(cut) == 101
+
+
+def test_energies_of_windows_add_up_to_that_of_the_stretch():
+    cells = Cells.of(trace())
+    cut = Windows.cut(cells, TO_METER, SECOND + 123, 3 * SECOND - 77, 20_000_000)
+    assert cut.energy_j.sum() == pytest.approx(float(cells.power.between(SECOND + 623, 3 * SECOND + 423)))
+    assert cut.duration_s.sum() == pytest.approx(2.0 - 200e-9)
+
+
+def test_windows_with_samples_lost_for_good_are_not_sound():
+    lost = Gap(1_500_400_000, 1_530_000_000, 29, None, "lost")
+    cut = Windows.cut(Cells.of(trace([lost])), TO_METER, SECOND, 3 * SECOND, 20_000_000)
+    assert 1 <= np.count_nonzero(~cut.sound) <= 4
+    assert Windows.cut(Cells.of(trace()), TO_METER, SECOND, 3 * SECOND, 20_000_000).sound.all()
+
+
+def test_a_window_is_ten_samples_and_eight_operations_at_least():
+    assert window_ns(532_000, 100_000.0, 60 * SECOND) == 5_320_000
+    assert window_ns(532_000, 2e6, 60 * SECOND) == 16_000_000
+
+
+def intervals(*pairs):
+    return Intervals.of(*(np.array(each, np.int64) * 1_000_000 for each in zip(*pairs, strict=True)))
+
+
+WORK = {
+    "compaction": intervals((100, 400), (600, 700)),
+    "flush": intervals((200, 250), (450, 500)),
+    "sync": intervals((240, 250), (390, 400), (800, 810)),
+}
+
+
+def test_seconds_of_a_sync_are_taken_from_the_work_that_waits_for_it():
+    edges = np.array([0, 1000], np.int64) * 1_000_000
+    two = background_s(edges, WORK, one_thread=False)
+    assert {name: float(each[0]) for name, each in two.items()} == pytest.approx(
+        {"compaction": 0.39, "flush": 0.09, "sync": 0.03}
+    )
+
+
+def test_on_one_thread_a_compaction_rests_while_it_flushes():
+    edges = np.array([0, 1000], np.int64) * 1_000_000
+    one = background_s(edges, WORK, one_thread=True)
+    assert one["compaction"][0] == pytest.approx(0.34)
+    assert sum(float(each[0]) for each in one.values()) == pytest.approx(0.46)
+
+
+def test_changes_leave_out_what_is_too_short_and_keep_the_longest():
+    assert changes_ns(WORK, 60_000_000, 100).size == 4
+    assert changes_ns(WORK, 0, 1).tolist() == [100_000_000, 400_000_000]
+    assert changes_ns({}, 0, 1).size == 0
+
+
+def test_a_queue_drains_at_its_rate_and_never_ahead_of_what_came():
+    time_s = np.arange(0.0, 10.0, 0.5)
+    came = np.where(time_s >= 1.0, 100.0, 0.0)
+    left = drained(came, time_s, 25.0)
+    assert left == pytest.approx(np.clip((time_s - 0.5) * 25.0, 0, 100.0) * (time_s >= 1.0), abs=12.6)
+    assert (left <= came).all() and left[-1] == 100.0
+    assert (np.diff(left) <= 12.5 + 1e-9).all()
+
+
+def test_a_tail_begins_after_the_last_write_and_ends():
+    time_s = np.arange(0.0, 6.01, 0.1)
+    written = np.where((time_s[:-1] >= 0.95) & (time_s[:-1] < 2.05), 10.0, 0.0)
+    tail = after_writing(written, time_s, 2.0)
+    assert tail.sum() == pytest.approx(2.0 - TAIL_BEGINS_S)
+    assert tail[: int(2.1 / 0.1)].sum() == 0.0
+
+
+def test_writing_that_ends_between_two_samples_goes_at_the_rate_before():
+    stamps = np.arange(0, 10) * 100_000_000
+    counters = Counters(stamps, np.array([0, 0, 50, 150, 250, 280, 280, 280, 280, 280.0]))
+    edges = np.array([0.15, 0.151, 0.2, 0.4, 0.43, 0.431, 0.5]) * SECOND
+    assert counters.at(edges.astype(np.int64)) == pytest.approx([0, 1, 50, 250, 280, 280, 280])
+
+
+def test_lag_and_tail_are_found_in_what_settle_shows():
+    edges = np.arange(0, 30 * SECOND, SECOND // 50)
+    time_s = edges * 1e-9
+    counted = np.clip(np.floor(time_s), 0, 15) * 1e6
+    counters = Counters(np.arange(0, 30 * SECOND, SECOND // 10), np.interp(np.arange(0, 30, 0.1), time_s, counted))
+    column = np.diff(drained(counters.at(edges), time_s, 0.8e6))
+    rng = np.random.default_rng(2)
+    energy_j = 1e-6 * column + 0.2 * after_writing(column, time_s, 3.0) + rng.normal(0, 2e-5, column.size)
+
+    def unlikely(own):
+        rows = np.stack(own, axis=1)
+        left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
+        return column.size / 10 * float(np.log(np.mean(left**2)))
+
+    found, *_ = medium_columns(counters, edges, unlikely)
+    assert found.drain_bytes_per_s == pytest.approx(0.8e6, rel=0.01)
+    assert found.tail_length_s == pytest.approx(3.0, rel=0.02)
+
+
+def test_groups_are_neighbours_with_the_same_background_work():
+    duration_s = np.full(640, 0.01)
+    work = np.zeros(640)
+    work[100:200] = 0.01
+    found = groups({"flush": work}, duration_s, np.arange(640) >= 600)
+    of = found.near
+    assert of[99] != of[100] and of[199] != of[200] and of[599] != of[600]
+    assert of[104] == of[111] and found.lasted_s.sum() == pytest.approx(6.4)
+    assert found.settling.sum() >= 2
+
+
+def test_a_slower_processor_is_no_more_work():
+    count = np.full((640, 1), 20.0)
+    busy_s = np.full((640, 1), 1e-3)
+    busy_s[320:] *= 2.0
+    near, far = beyond_count(count, busy_s, groups({}, np.full(640, 0.01), np.zeros(640, np.bool_)))
+    assert np.abs(near).max() < 0.05 * 20 * 16
+    assert np.abs(near[330:] - near[330:].mean()).max() < 1e-9
+    assert far.sum() == pytest.approx(0.0, abs=1e-9)

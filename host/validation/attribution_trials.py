@@ -1,0 +1,125 @@
+"""Experiments with known joules, held against what the attribution says of them. SIMULATED."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from known_meter import experiment
+from known_work import Choice
+from opjoule.attribution.attribute import attribute
+
+SCENARIOS: Final = {
+    "everything at random": Choice(),
+    "50/50, an update costs 3 reads": Choice(mix=(0.5, 0.5), ratio=3.0),
+    "95/5, an update costs 3 reads": Choice(mix=(0.95, 0.05), ratio=3.0),
+    "kinds that cannot be told apart": Choice(mix=(0.5, 0.5), ratio=3.0, locked=True, slow_meter=True),
+    "the same in randomised blocks": Choice(mix=(0.5, 0.5), ratio=3.0, slow_meter=True, design=True),
+    "writes on one background thread": Choice(mix=(0.05, 0.95), engine="one thread"),
+    "writes on two background threads": Choice(mix=(0.05, 0.95), engine="two threads"),
+}
+"""What is not left to chance in each."""
+KINDS: Final = ("read", "update", "insert")
+
+
+@dataclass(frozen=True)
+class Held:
+    """One figure of one experiment beside the truth."""
+
+    seed: int
+    name: str
+    true_j: float
+    found_j: float
+    u_j: float
+    """k = 2"""
+    whole_j: float
+    """Energy above idle, true."""
+    told: bool
+    """False where the attribution says that the data cannot tell it."""
+
+    @property
+    def covered(self) -> bool:
+        """Whether the interval holds the truth."""
+        return abs(self.found_j - self.true_j) <= self.u_j
+
+    @property
+    def error(self) -> float:
+        """Relative to the truth; to the whole where there is none of it."""
+        return (self.found_j - self.true_j) / (self.true_j or self.whole_j)
+
+
+def trial(scenario: str, seed: int) -> list[Held]:
+    """Draws one experiment and attributes its energy."""
+    made = experiment(seed, SCENARIOS[scenario])
+    found = attribute(made.work)
+    run, marginal = made.energies.run.energy, made.energies.marginal
+    assert marginal
+    whole_j = made.marginal_j
+    held = [
+        Held(seed, "run, total", made.run_j, run.value, 2 * run.standard_u, whole_j, True),
+        Held(seed, "above idle", whole_j, marginal.energy.value, 2 * marginal.energy.standard_u, whole_j, True),
+    ]
+    for name, share in {**found.operations, **found.activities}.items():
+        true_j = made.known.true_j.get(name, 0.0)
+        told = not share.unidentified
+        held.append(Held(seed, name, true_j, share.energy_j, 2 * share.standard_u_j, whole_j, told))
+    return held
+
+
+@dataclass(frozen=True)
+class Line:
+    """What all experiments say of one figure."""
+
+    name: str
+    experiments: int
+    told: int
+    coverage: float
+    error: float
+    """Median of its absolute value."""
+    error_95: float
+    """95 of 100 are no larger."""
+    bias: float
+    """Median."""
+    width: float
+    """Median of the interval's half over the truth."""
+    share_95: float
+    """Error over the whole energy above idle: 95 of 100 are no larger."""
+    within_5: float
+    """Part of those told whose error is no more than 5 %."""
+
+
+def line(name: str, held: Sequence[Held]) -> Line:
+    """One line of the table; of figures that were not told only their number counts."""
+    told = [each for each in held if each.told]
+    if not told:
+        return Line(name, len(held), 0, *([float("nan")] * 7))
+    errors = np.array([each.error for each in told])
+    widths = [each.u_j / (each.true_j or each.whole_j) for each in told]
+    shares = [abs(each.found_j - each.true_j) / each.whole_j for each in told]
+    return Line(
+        name,
+        len(held),
+        len(told),
+        float(np.mean([each.covered for each in told])),
+        float(np.median(np.abs(errors))),
+        float(np.quantile(np.abs(errors), 0.95)),
+        float(np.median(errors)),
+        float(np.median(widths)),
+        float(np.quantile(shares, 0.95)),
+        float(np.mean(np.abs(errors) <= 0.05)),
+    )
+
+
+def lines(held: Sequence[Held]) -> list[Line]:
+    """The table of one scenario: total, above idle, all kinds and all activities together, then each by itself."""
+    names = list(dict.fromkeys(each.name for each in held))
+    parts = [each for each in held if each.name not in names[:2]]
+    groups = {
+        "every kind": [each for each in parts if each.name in KINDS],
+        "every activity": [each for each in parts if each.name not in KINDS],
+    }
+    found = [line(name, [each for each in held if each.name == name]) for name in names[:2]]
+    found += [line(name, group) for name, group in groups.items() if group]
+    return found + [line(name, [each for each in held if each.name == name]) for name in names[2:]]
