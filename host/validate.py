@@ -7,8 +7,8 @@
 
 Each experiment draws a load, an engine, a medium, a board's idle, a meter with its errors and two clocks from its own
 seed; what each kind of operation and each activity drew is known exactly and never seen by the estimate. Families of
-loads: steady, steps, bursts of 100 us to 1 s, a frequency that changes, operations in step with the meter's samples, each
-with bursts of other programs of 20 us to 1 s, humps of compaction, write-back that lags, tails of the medium.
+loads: steady, steps, bursts of 100 us to 1 s, a frequency that changes, operations in step with the meter's samples;
+all with bursts of other programs of 20 us to 1 s, humps of compaction, write-back that lags, tails of the medium.
 Nothing here is a measurement of a board. docs/method/validation.md says what was found.
 """
 
@@ -33,7 +33,7 @@ def main() -> int:
     """Runs the experiments and prints a table for each scenario."""
     if not Path(sys.prefix).samefile(_PYTHON.parents[1]) and _PYTHON.exists():
         os.execv(_PYTHON, [str(_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])
-    from attribution_trials import SCENARIOS, Held, lines, trial  # noqa: PLC0415  # in the environment
+    from attribution_trials import SCENARIOS, lines, trial  # noqa: PLC0415  # in the environment
     from coverage_plot import draw  # noqa: PLC0415
 
     asked = _arguments(list(SCENARIOS))
@@ -44,7 +44,9 @@ def main() -> int:
             continue
         count = asked.trials or (OTHER_TRIALS if number else FIRST_TRIALS)
         with ProcessPoolExecutor(asked.jobs) as pool:
-            made = list(pool.map(partial(trial, scenario), range(asked.seed, asked.seed + count), chunksize=4))
+            made = list(
+                pool.map(partial(trial, scenario), range(asked.seed, asked.seed + count), chunksize=4)
+            )
         held = [each for some in made for each in some]
         print(f"\n{scenario}: {count} experiments, SIMULATED\n")
         _print_table(lines(held))
@@ -53,7 +55,6 @@ def main() -> int:
             views[scenario] = [_over_u(held, name) for name in rows]
     if asked.plot:
         asked.plot.write_text(draw(views, rows))
-    del Held
     return 0
 
 
@@ -63,26 +64,39 @@ def _over_u(held: list, name: str) -> list[float]:
     return [(each.found_j - each.true_j) / each.u_j for each in own]
 
 
+HEADINGS = (
+    "figure", "told", "hold the truth", "median width", "median error", "95 % of errors", "bias",
+    "of the whole, 95 %", "within 5 %",
+)  # fmt: skip
+
+
 def _print_table(table: list) -> None:
-    print("| figure | told | hold the truth | median width | median error | 95 % of errors | bias | of the whole, 95 % | within 5 % |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print("| " + " | ".join(HEADINGS) + " |")
+    print("|---" * len(HEADINGS) + "|")
     for each in table:
-        if not each.told:
-            print(f"| {each.name} | 0 of {each.experiments} | | | | | | | |")
-            continue
-        print(
-            f"| {each.name} | {each.told} of {each.experiments} | {100 * each.coverage:.1f} % | ±{100 * each.width:.2g} % "
-            f"| {100 * each.error:.2g} % | {100 * each.error_95:.2g} % | {100 * each.bias:+.2g} % "
-            f"| {100 * each.share_95:.2g} % | {100 * each.within_5:.0f} % |"
-        )
+        cells = [each.name, f"{each.told} of {each.experiments}"]
+        if each.told:
+            shares = (each.error, each.error_95)
+            cells += [f"{100 * each.coverage:.1f} %", f"±{100 * each.width:.2g} %"]
+            cells += [f"{100 * share:.2g} %" for share in shares]
+            cells += [
+                f"{100 * each.bias:+.2g} %",
+                f"{100 * each.share_95:.2g} %",
+                f"{100 * each.within_5:.0f} %",
+            ]
+        print("| " + " | ".join(cells + [""] * (len(HEADINGS) - len(cells))) + " |")
 
 
 def _arguments(scenarios: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, metavar="N", help="experiments of each scenario")
     parser.add_argument("--seed", type=int, default=1, help="of the first experiment (default: 1)")
     parser.add_argument("--only", action="append", choices=scenarios, help="one scenario; may be given again")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes (default: all processors)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count(), help="processes (default: all processors)"
+    )
     parser.add_argument("--plot", type=Path, metavar="FILE", help="errors over their intervals, as SVG")
     return parser.parse_args()
 

@@ -23,7 +23,11 @@ SEEDS = range(5)
 def held():
     return {
         name: [each for seed in SEEDS for each in trial(name, seed)]
-        for name in ("everything at random", "50/50, an update costs 3 reads", "writes on two background threads")
+        for name in (
+            "everything at random",
+            "50/50, an update costs 3 reads",
+            "writes on two background threads",
+        )
     }
 
 
@@ -34,20 +38,28 @@ def test_most_intervals_hold_the_truth(held):
 
 
 def test_kinds_of_known_cost_are_found_within_5_percent(held):
-    own = [each for each in held["50/50, an update costs 3 reads"] if each.name in {"read", "update"} and each.told]
+    own = [
+        each
+        for each in held["50/50, an update costs 3 reads"]
+        if each.name in {"read", "update"} and each.told
+    ]
     assert np.median([abs(each.error) for each in own]) < 0.02
     assert np.mean([abs(each.error) <= 0.05 for each in own]) >= 0.8
 
 
 def test_the_share_of_compaction_is_found_within_5_points(held):
-    own = [each for each in held["writes on two background threads"] if each.name == "compaction" and each.told]
+    own = [
+        each for each in held["writes on two background threads"] if each.name == "compaction" and each.told
+    ]
     assert own
     assert all(abs(each.found_j - each.true_j) <= 0.05 * each.whole_j for each in own)
 
 
 def test_kinds_that_nothing_tells_apart_are_not_told():
     for seed in SEEDS:
-        own = [each for each in trial("kinds that cannot be told apart", seed) if each.name in {"read", "update"}]
+        own = [
+            each for each in trial("kinds that cannot be told apart", seed) if each.name in {"read", "update"}
+        ]
         assert own and not any(each.told for each in own)
 
 
@@ -61,9 +73,13 @@ def test_parts_add_up_to_the_whole():
         made = experiment(seed, Choice(seconds=20.0))
         found = attribute(made.work)
         shares = [*found.operations.values(), *found.activities.values()]
-        assert sum(each.energy_j for each in shares) == pytest.approx(made.energies.marginal.energy.value, rel=1e-3)
+        assert sum(each.energy_j for each in shares) == pytest.approx(
+            made.energies.marginal.energy.value, rel=1e-3
+        )
         told_j = sum(each.energy_j for each in shares if not each.unidentified)
-        assert told_j + found.unseparated.energy_j == pytest.approx(made.energies.marginal.energy.value, rel=1e-3)
+        assert told_j + found.unseparated.energy_j == pytest.approx(
+            made.energies.marginal.energy.value, rel=1e-3
+        )
 
 
 def test_a_short_run_says_too_few_windows():

@@ -1,5 +1,7 @@
 """Operations and intervals by window, from cumulative sums: every part of each is counted once."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,9 @@ from opjoule.attribution.overlap import Waits, operations_in, overlap_s
 from opjoule.operations.operation_table import OperationTable
 
 EVER = Waits(np.full(3, 1 << 60, np.int64))
-spans = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 400), st.integers(0, 2)), min_size=1, max_size=40)
+spans = st.lists(
+    st.tuples(st.integers(0, 1000), st.integers(0, 400), st.integers(0, 2)), min_size=1, max_size=40
+)
 
 
 def table(rows):
@@ -33,8 +37,7 @@ def test_seconds_of_intervals_are_those_of_a_look_at_each(rows):
     end = start + np.array([row[1] for row in rows])
     found = overlap_s(edges, start, end) * 1e9
     expected = [
-        sum(inside(s, e, low, high) for s, e in zip(start, end, strict=True))
-        for low, high in zip(edges[:-1], edges[1:], strict=True)
+        sum(inside(s, e, low, high) for s, e in zip(start, end, strict=True)) for low, high in pairwise(edges)
     ]
     assert found == pytest.approx(expected, abs=1e-6)
 
@@ -44,7 +47,7 @@ def test_seconds_of_intervals_are_those_of_a_look_at_each(rows):
 def test_an_operation_across_an_edge_counts_on_both_sides_as_much_as_it_lasts_there(rows):
     edges = np.array([0, 130, 131, 500, 900, 2000], np.int64)
     count, busy_s = operations_in(edges, table(rows), EVER)
-    for window, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for window, (low, high) in enumerate(pairwise(edges)):
         for kind in range(3):
             own = [(s, max(length, 1)) for s, length, k in rows if k == kind]
             parts = [inside(s, s + length, low, high) for s, length in own]

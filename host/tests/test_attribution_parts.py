@@ -109,7 +109,9 @@ def test_lag_and_tail_are_found_in_what_settle_shows():
     edges = np.arange(0, 30 * SECOND, SECOND // 50)
     time_s = edges * 1e-9
     counted = np.clip(np.floor(time_s), 0, 15) * 1e6
-    counters = Counters(np.arange(0, 30 * SECOND, SECOND // 10), np.interp(np.arange(0, 30, 0.1), time_s, counted))
+    counters = Counters(
+        np.arange(0, 30 * SECOND, SECOND // 10), np.interp(np.arange(0, 30, 0.1), time_s, counted)
+    )
     column = np.diff(drained(counters.at(edges), time_s, 0.8e6))
     rng = np.random.default_rng(2)
     energy_j = 1e-6 * column + 0.2 * after_writing(column, time_s, 3.0) + rng.normal(0, 2e-5, column.size)
@@ -139,7 +141,7 @@ def test_a_slower_processor_is_no_more_work():
     count = np.full((640, 1), 20.0)
     busy_s = np.full((640, 1), 1e-3)
     busy_s[320:] *= 2.0
-    near, far = beyond_count(count, busy_s, groups({}, np.full(640, 0.01), np.zeros(640, np.bool_)))
+    near, far, _ = beyond_count(count, busy_s, groups({}, np.full(640, 0.01), np.zeros(640, np.bool_)))
     assert np.abs(near).max() < 0.05 * 20 * 16
     assert np.abs(near[330:] - near[330:].mean()).max() < 1e-9
     assert far.sum() == pytest.approx(0.0, abs=1e-9)

@@ -7,6 +7,8 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from known_power import Float64Array, Piece, bursts, wander
+from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import Work
 from opjoule.attribution.medium import Counters
@@ -20,9 +22,6 @@ from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase, Role
 from opjoule.record.repeat import RepeatEnergy
 from opjoule.trace.power_trace import PowerTrace
-
-from known_power import Float64Array, Piece, bursts, wander
-from known_work import Choice, Known, work
 
 IDLE_S: Final = 15.0
 BOARD_NS: Final = 1_000_000_000_000
@@ -80,8 +79,8 @@ def experiment(seed: int, choice: Choice) -> Experiment:
     assert energies.idle and energies.marginal
     operations = _operations(known)
     seen = Work(
-        placed.cells, to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s), energies.idle, energies.marginal,
-        operations, background(_events(known)), known.one_thread, _counters(known),
+        placed.cells, to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s),
+        energies.idle, energies.marginal, operations, background(_events(known)), known.one_thread, _counters(known),
     )  # fmt: skip
     ends_s = np.array([known.start_s, known.end_s])
     run_j = sum(float(np.diff(piece.until_j(ends_s))[0]) for piece in [*idle, *known.pieces])

@@ -99,9 +99,7 @@ def humped(
     return Overlapping(edges[:, :-1].ravel(), edges[:, 1:].ravel(), (power_w[:, None] * shape).ravel())
 
 
-def bursts(
-    rng: np.random.Generator, end_s: float, per_s: float, mean_w: float
-) -> Overlapping:
+def bursts(rng: np.random.Generator, end_s: float, per_s: float, mean_w: float) -> Overlapping:
     """What other programs of the board do at any time, idle or not: 20 us to 1 s, even on a logarithmic scale."""
     count = rng.poisson(per_s * end_s)
     length_s = np.exp(rng.uniform(np.log(20e-6), np.log(1.0), count))

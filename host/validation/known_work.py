@@ -12,7 +12,6 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-
 from known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
 
 Generator = np.random.Generator
@@ -113,7 +112,9 @@ class _Operations:
     ) -> _Operations:  # fmt: skip
         mix = np.array(choice.mix or rng.dirichlet(np.full(int(rng.integers(2, 4)), 2.0)))
         kinds = ("read", "update", "insert")[: mix.size]
-        usual_s = np.exp(rng.uniform(np.log(60e-6), np.log(600e-6))) * np.exp(rng.uniform(-0.7, 0.7, mix.size))
+        usual_s = np.exp(rng.uniform(np.log(60e-6), np.log(600e-6))) * np.exp(
+            rng.uniform(-0.7, 0.7, mix.size)
+        )
         watt = rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5, mix.size))
         if choice.ratio is not None:
             watt[1] = watt[0] * choice.ratio * usual_s[0] / usual_s[1]
@@ -123,7 +124,9 @@ class _Operations:
         parts = []
         for thread in range(int(rng.choice([1, 1, 2, 4]))):
             kind = _kinds(rng, choice, mix, int(1.1 * choice.seconds / float(mix @ usual_s)), usual_s)
-            work_s = usual_s[kind] * (1.0 if choice.locked else rng.gamma(1 / spread**2, spread**2, kind.size))
+            work_s = usual_s[kind] * (
+                1.0 if choice.locked else rng.gamma(1 / spread**2, spread**2, kind.size)
+            )
             between_s = rng.exponential(0.03 * float(mix @ usual_s), kind.size)
             if family == "in step":
                 between_s = _in_step(rng, work_s, meter_period_s)
@@ -137,7 +140,9 @@ class _Operations:
             energy_j = (own_j[kind] + watt[kind] * work_s)[within] * rng.lognormal(0, 0.15, int(within.sum()))
             own = np.full(begin_s.size, thread, np.uint16)
             parts.append((kind[within].astype(np.uint8), begin_s, finish_s - begin_s, own, energy_j))
-        kind, begin_s, length_s, thread_of, energy_j = (np.concatenate(each) for each in zip(*parts, strict=True))
+        kind, begin_s, length_s, thread_of, energy_j = (
+            np.concatenate(each) for each in zip(*parts, strict=True)
+        )
         order = np.argsort(begin_s, kind="stable")
         return cls(kinds, kind[order], begin_s[order], length_s[order], thread_of[order], energy_j[order])
 
@@ -157,7 +162,11 @@ def _kinds(
 
 def _in_step(rng: Generator, work_s: Float64Array, meter_period_s: float) -> Float64Array:
     """Pauses that start operations on a beat near the meter's own, or a multiple or part of it."""
-    beat_s = meter_period_s * rng.choice([0.5, 1.0, 2.0, 3.0]) * (1 + rng.choice([0.0, 1e-4, 1e-3, 0.01]) * rng.normal())
+    beat_s = (
+        meter_period_s
+        * rng.choice([0.5, 1.0, 2.0, 3.0])
+        * (1 + rng.choice([0.0, 1e-4, 1e-3, 0.01]) * rng.normal())
+    )
     return np.ceil(work_s / beat_s) * beat_s - work_s
 
 
@@ -170,15 +179,22 @@ def _events(
     length = end_s - start_s
     found: dict[str, tuple[Float64Array, Float64Array]] = {}
     if engine == "checkpoints":
-        found["checkpoint"] = _spaced(rng, start_s, end_s, length / rng.uniform(8, 40), rng.uniform(0.05, 0.4))
+        found["checkpoint"] = _spaced(
+            rng, start_s, end_s, length / rng.uniform(8, 40), rng.uniform(0.05, 0.4)
+        )
     else:
-        found["compaction"] = _spaced(rng, start_s, end_s, length / rng.uniform(12, 60), rng.uniform(0.1, 0.7))
+        found["compaction"] = _spaced(
+            rng, start_s, end_s, length / rng.uniform(12, 60), rng.uniform(0.1, 0.7)
+        )
         every_s = length / rng.uniform(20, 200)
         flush = _spaced(rng, start_s, end_s, every_s, rng.uniform(0.02, 0.2))
         if engine == "one thread":
             flush = _apart(*flush, *found["compaction"])
         found["flush"] = flush
-    ends = [(begin + (finish - begin) * rng.uniform(0.85, 0.97, begin.size), finish) for begin, finish in found.values()]
+    ends = [
+        (begin + (finish - begin) * rng.uniform(0.85, 0.97, begin.size), finish)
+        for begin, finish in found.values()
+    ]
     found["sync"] = (np.concatenate([each[0] for each in ends]), np.concatenate([each[1] for each in ends]))
     return found
 
@@ -207,7 +223,11 @@ def _apart(
 
 
 def _course(
-    rng: Generator, family: str, events: Mapping[str, tuple[Float64Array, Float64Array]], start_s: float, end_s: float
+    rng: Generator,
+    family: str,
+    events: Mapping[str, tuple[Float64Array, Float64Array]],
+    start_s: float,
+    end_s: float,
 ) -> tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array] | None]:
     """How work time runs against the clock, and by how much operations cost more or less at each moment."""
     grid_s = np.arange(start_s, end_s + 1e-4, 1e-4)
@@ -228,7 +248,9 @@ def _course(
     return (elapsed, np.append(grid_s, grid_s[-1] + 1e-4)), factor
 
 
-def _levels(rng: Generator, count: int, shortest_s: float, longest_s: float, values: Float64Array) -> Float64Array:
+def _levels(
+    rng: Generator, count: int, shortest_s: float, longest_s: float, values: Float64Array
+) -> Float64Array:
     """Values one after the other on a grid of 100 us, each for a time even on a logarithmic scale."""
     lengths = np.exp(rng.uniform(np.log(shortest_s), np.log(longest_s), values.size)) * 1e4
     index = np.searchsorted(np.cumsum(lengths), np.arange(count))
@@ -263,7 +285,11 @@ class _Medium:
 
 
 def _medium(
-    rng: Generator, made: _Operations, events: Mapping[str, tuple[Float64Array, Float64Array]], start_s: float, end_s: float
+    rng: Generator,
+    made: _Operations,
+    events: Mapping[str, tuple[Float64Array, Float64Array]],
+    start_s: float,
+    end_s: float,
 ) -> _Medium:
     """Pages that wait and go to the medium in bursts, a queue inside it that drains late, and a tail of its own."""
     grid_s = np.arange(start_s, end_s + 60.0, GRID_S)

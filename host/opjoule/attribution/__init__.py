@@ -1,1 +1,1 @@
-"""Whose joules they are: energy by kind of operation and by activity, from one power trace and what the board logged."""
+"""Whose joules they are: energy by kind of operation and by activity, from power and what the board logged."""

@@ -11,10 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opjoule.attribution.overlap import overlap_s
+from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
-BACKGROUND: Final = ("flush", "compaction", "checkpoint", "sync")
-"""What engines report as events; a stall is waiting and draws nothing of its own."""
 _NEVER: Final = np.iinfo(np.int64).min
 
 
@@ -36,7 +35,7 @@ class Intervals:
 def background(events: pa.Table) -> dict[str, Intervals]:
     """The engine's work by activity, from events.parquet; activities that never began are left out."""
     found = {}
-    for name in BACKGROUND:
+    for name in ACTIVITIES:
         own = events.filter(pc.and_(pc.equal(events["event"], name), pc.is_valid(events["end_board_ns"])))
         if len(own):
             starts, ends = own["board_ns"].to_numpy(), own["end_board_ns"].to_numpy()
@@ -69,7 +68,9 @@ def background_s(
     outer = [name for name in ("flush", "checkpoint", "compaction") if name in activities]
     carved = [("sync", outer)] + ([("flush", ["compaction"])] if one_thread else [])
     for inner, outers in carved:
-        for name, inside in _inside(activities, inner, [each for each in outers if each in activities]).items():
+        for name, inside in _inside(
+            activities, inner, [each for each in outers if each in activities]
+        ).items():
             seconds[name] = seconds[name] - overlap_s(edge_board_ns, inside.start_ns, inside.end_ns)
     return {name: np.maximum(each, 0.0) for name, each in seconds.items()}
 
@@ -82,7 +83,8 @@ def _inside(activities: Mapping[str, Intervals], inner: str, outers: Sequence[st
     begun_ns = np.stack([_enclosing_start(own, activities[name]) for name in outers])
     chosen = np.where(begun_ns.max(axis=0) == _NEVER, -1, begun_ns.argmax(axis=0))
     return {
-        name: Intervals(own.start_ns[chosen == at], own.end_ns[chosen == at]) for at, name in enumerate(outers)
+        name: Intervals(own.start_ns[chosen == at], own.end_ns[chosen == at])
+        for at, name in enumerate(outers)
     }
 
 

@@ -16,9 +16,9 @@ from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.busy_time import beyond_count
 from opjoule.attribution.delay import delay_ns
 from opjoule.attribution.fit import Fit, fit
-from opjoule.attribution.near_and_far import Groups, groups
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import Counters, MediumColumns, medium_columns
+from opjoule.attribution.near_and_far import Groups, groups
 from opjoule.attribution.overlap import Waits, operations_in
 from opjoule.attribution.verdict import verdicts
 from opjoule.attribution.windows import Windows, window_ns
@@ -28,10 +28,14 @@ from opjoule.energy.cells import Cells
 from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
+FOREGROUND: Final = "foreground"
+"""All kinds of operation together."""
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
 CHANGE_PERIODS: Final = 2
 """Sample periods that background work lasts at least to have windows of its own."""
+STRETCHES: Final = 400
+"""Of the course of a run."""
 CHANGES_MAX: Final = 1 << 14
 PROPORTIONAL: Final = ("gain", "timebase")
 """Parts of an energy's budget that scale every share of it; the others act on the whole."""
@@ -71,11 +75,25 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Course:
+    """Which part drew how much when."""
+
+    edge_board_ns: Int64Array
+    """Edges of stretches, shape (m + 1,)."""
+    energy_j: Mapping[str, Float64Array]
+    """Above idle, by part, as fitted, shape (m,) each."""
+    measured_j: Float64Array
+    """Above idle, as measured, shape (m,)."""
+
+
+@dataclass(frozen=True)
 class Attribution:
     """The energy above idle by part. Together they are the whole, those that cannot be told apart as one."""
 
     operations: Mapping[str, Share]
     """By kind: what their execution drew."""
+    foreground: Share
+    """All kinds together, which may be told where each kind cannot."""
     activities: Mapping[str, Share]
     unseparated: Share
     """The sum of the parts that cannot be told apart; 0 where all can."""
@@ -83,6 +101,7 @@ class Attribution:
     window_s: float
     drain_bytes_per_s: float | None
     tail_length_s: float | None
+    course: Course
 
 
 @dataclass(frozen=True)
@@ -104,8 +123,8 @@ class _Columns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parts."""
-        return (*self.of_kind, *self.of_activity)
+        """Of the parts: kinds, activities, and the foreground, which is all kinds."""
+        return (*self.of_kind, *self.of_activity, FOREGROUND)
 
     @property
     def matrix(self) -> Float64Array:
@@ -131,7 +150,8 @@ class _Columns:
         """1 where a column belongs to a part, shape (q, p)."""
         widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
         own = np.repeat(np.eye(len(widths)), widths, axis=1)
-        return np.concatenate([own, np.zeros((len(widths), len(self.of_activity) + 1))], axis=1)
+        own = np.concatenate([own, own[: len(self.of_kind)].sum(axis=0)[None]])
+        return np.concatenate([own, np.zeros((len(own), len(self.of_activity) + 1))], axis=1)
 
 
 def attribute(work: Work, seed: int = 1) -> Attribution:
@@ -145,7 +165,11 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
     length_ns = window_ns(work.cells.period_ns, latency_ns, span_ns)
     changes = changes_ns(work.activities, CHANGE_PERIODS * work.cells.period_ns, CHANGES_MAX)
     windows = Windows.cut(
-        work.cells, work.board_to_meter, work.start_board_ns, work.end_board_ns, length_ns,
+        work.cells,
+        work.board_to_meter,
+        work.start_board_ns,
+        work.end_board_ns,
+        length_ns,
         np.append(changes, work.work_end_board_ns),
     )
     above_j = np.where(windows.sound, windows.energy_j - work.idle.power.value * windows.duration_s, 0.0)
@@ -159,12 +183,29 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
     shares = _shares(work, columns, matrix, found, float(above_j.sum()))
     return Attribution(
         {name: shares[name] for name in columns.of_kind},
-        {name: share for name, share in shares.items() if name not in columns.of_kind},
-        _together(work, columns, found, shares),
+        shares[FOREGROUND],
+        {name: shares[name] for name in columns.of_activity},
+        _together(work, columns, shares),
         len(windows),
         float(np.mean(windows.duration_s)),
         media[0].drain_bytes_per_s if media else None,
         media[0].tail_length_s if media else None,
+        _course(columns, matrix, found, windows, above_j),
+    )
+
+
+def _course(
+    columns: _Columns, matrix: Float64Array, found: Fit, windows: Windows, above_j: Float64Array
+) -> Course:
+    """Energies of each part in a few hundred stretches of time."""
+    starts = np.unique(np.linspace(0, len(windows), STRETCHES, endpoint=False).astype(np.int64))
+    names = [*columns.of_kind, *columns.of_activity]
+    parts = columns.parts[: len(names)] * found.coefficients
+    drawn = {name: np.add.reduceat(matrix @ own, starts) for name, own in zip(names, parts, strict=True)}
+    return Course(
+        np.append(windows.edge_board_ns[starts], windows.edge_board_ns[-1]),
+        drawn,
+        np.add.reduceat(above_j, starts),
     )
 
 
@@ -243,17 +284,21 @@ def _standard_u_j(work: Work, energy_j: float, fitted_u_j: float, shift_per_j: f
     """Scatter of the windows, the share in what is wrong of the whole, and what scales every energy."""
     parts = work.marginal.budget.parts
     whole_u_j = math.hypot(*(u for name, u in parts.items() if name not in PROPORTIONAL))
-    scaling = math.hypot(*(parts[name] for name in PROPORTIONAL)) / max(abs(work.marginal.energy.value), 1e-300)
+    scaling = math.hypot(*(parts[name] for name in PROPORTIONAL)) / max(
+        abs(work.marginal.energy.value), 1e-300
+    )
     return math.hypot(fitted_u_j, shift_per_j * whole_u_j, scaling * energy_j)
 
 
-def _together(work: Work, columns: _Columns, found: Fit, shares: Mapping[str, Share]) -> Share:
+def _together(work: Work, columns: _Columns, shares: Mapping[str, Share]) -> Share:
     """The parts that cannot be told apart, as one: the whole less those that can."""
-    apart = [share for share in shares.values() if not share.unidentified]
-    names = [name for name, share in shares.items() if share.unidentified]
-    if not names:
+    whole_kinds = not shares[FOREGROUND].unidentified
+    names = [FOREGROUND] if whole_kinds else list(columns.of_kind)
+    names += columns.of_activity
+    missing = [name for name in names if shares[name].unidentified]
+    if not missing:
         return Share(0.0, 0.0)
-    told_j = math.fsum(share.energy_j for share in apart)
-    whole_u_j = work.marginal.budget.standard_u
-    u_j = math.hypot(whole_u_j, *(share.standard_u_j for share in apart))
-    return Share(work.marginal.energy.value - told_j, u_j, ", ".join(names))
+    told = [shares[name] for name in names if name not in missing]
+    u_j = math.hypot(work.marginal.budget.standard_u, *(share.standard_u_j for share in told))
+    told_j = math.fsum(share.energy_j for share in told)
+    return Share(work.marginal.energy.value - told_j, u_j, ", ".join(missing))

@@ -9,7 +9,6 @@ import numpy as np
 from opjoule.attribution.near_and_far import Groups, IntArray
 from opjoule.trace.power_trace import Float64Array
 
-
 FEW: Final = 16
 """Operations of usual length that stand beside those of a neighbourhood, which may hold few of its own."""
 

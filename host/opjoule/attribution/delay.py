@@ -22,7 +22,11 @@ _NEAR: Final = 16
 
 
 def delay_ns(
-    edge_board_ns: Int64Array, above_j: Float64Array, operations: OperationTable, waits: Waits, map_u_ns: float
+    edge_board_ns: Int64Array,
+    above_j: Float64Array,
+    operations: OperationTable,
+    waits: Waits,
+    map_u_ns: float,
 ) -> int:
     """The delay with which neighbouring windows agree best with what was done in them.
 
@@ -33,7 +37,9 @@ def delay_ns(
     """
     first, last = _busiest(edge_board_ns, operations)
     edges_ns, energy_j = edge_board_ns[first : last + 1], above_j[first:last]
-    some = slice(*np.searchsorted(operations.board_ns, [edges_ns[0] - FARTHEST_NS, edges_ns[-1] + FARTHEST_NS]))
+    some = slice(
+        *np.searchsorted(operations.board_ns, [edges_ns[0] - FARTHEST_NS, edges_ns[-1] + FARTHEST_NS])
+    )
     chosen = operations.select(some)
     if len(chosen) < 2 * _NEAR or energy_j.size < 4 * _NEAR:
         return 0

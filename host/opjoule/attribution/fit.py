@@ -122,9 +122,7 @@ class _Blocks:
     ) -> _Blocks:
         time = group.duration_s / group.duration_s.sum()
         both = np.concatenate([columns, time[:, None]], axis=1)
-        with_time = Equations.of(
-            both, energy_j, group, np.append(within, False), np.append(between, True)
-        )
+        with_time = Equations.of(both, energy_j, group, np.append(within, False), np.append(between, True))
         own = Equations(
             with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
         )
@@ -152,7 +150,10 @@ class _Blocks:
         gram = (taken @ self.gram.reshape(blocks, -1)).reshape(REPLICATES, p, p)
         moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
         return np.stack(
-            [non_negative(*_summing(*each), self.free, start) for each in zip(gram, moment, total, whole_j, strict=True)]
+            [
+                non_negative(*_summing(*each), self.free, start)
+                for each in zip(gram, moment, total, whole_j, strict=True)
+            ]
         )
 
     def free_u(self, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -191,7 +192,6 @@ def _summing(
     """Normal equations that have the parts add up to the whole, too."""
     weight = _sum_weight(gram, total)
     return gram + weight * np.outer(total, total), moment + weight * whole_j * total
-
 
 
 def _sum_weight(gram: Float64Array, total: Float64Array) -> float:

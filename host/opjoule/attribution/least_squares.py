@@ -9,6 +9,8 @@ import numpy as np
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 _TOLERANCE: Final = 1e-10
+_NOTHING: Final = 1e-9
+"""Of the greatest column: a smaller one holds rounding errors."""
 _ROUNDS: Final = 10
 """Exchanges per column before the solution so far is taken; each lowers the sum of squares."""
 
@@ -68,7 +70,8 @@ def _solved(gram: Float64Array, moment: Float64Array, passive: BoolArray) -> Flo
 
 def inverse(gram: Float64Array) -> Float64Array:
     """The inverse of normal equations; directions about which the data say nothing are left at zero."""
-    scale = np.sqrt(np.maximum(np.diag(gram), 1e-300))
+    diagonal = np.diag(gram)
+    scale = np.where(diagonal > _NOTHING * diagonal.max(initial=0.0), np.sqrt(np.abs(diagonal)), np.inf)
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
     kept = values > _TOLERANCE * values.max(initial=0.0)
     return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T / np.outer(scale, scale))

@@ -19,7 +19,7 @@ class Likelihood:
     """Of groups of windows, with columns that all candidates share; run and settle have a variance of their own."""
 
     def __init__(self, shared: Float64Array, free: BoolArray, energy_j: Float64Array, group: Groups) -> None:
-        """Takes shared columns, shape (n, p), which of them may have either sign, and the energy of each window, shape (n,)."""
+        """Takes shared columns, (n, p), which of them may have either sign, and the energy of each window, (n,)."""
         self._group, self._free = group, free
         self._root = np.sqrt(group.lasted_s)
         self._settling = group.settling.astype(np.intp)
@@ -43,8 +43,8 @@ class Likelihood:
             x = non_negative(np.asarray(gram), np.asarray(moment), np.append(self._free, [False] * len(own)))
             off = (self._left - rows @ x) ** 2
             variance = np.maximum(np.bincount(self._settling, off, 2) / self._count, 1e-300)
-        return float(self._independent @ np.log(variance))
+        return float(np.dot(self._independent, np.log(variance)))
 
 
 def _unit(rows: Float64Array) -> Float64Array:
-    return rows / np.maximum(np.sqrt(np.mean(rows**2, axis=0)), 1e-300)
+    return np.asarray(rows / np.maximum(np.sqrt(np.mean(rows**2, axis=0)), 1e-300), np.float64)

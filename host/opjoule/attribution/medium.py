@@ -1,4 +1,4 @@
-"""What the storage medium was doing in each window: bytes that went to it, late, and the time it works on after them."""
+"""What the storage medium did in each window: bytes that went to it, late, and the time it works on after them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class Counters:
     def at(self, edge_board_ns: Int64Array) -> Float64Array:
         """Bytes written by each edge, as they were before the first sample and after the last one."""
         moment_ns, written = self._knots()
-        return np.interp((edge_board_ns - self.board_ns[0]).astype(np.float64), moment_ns, written)
+        after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
+        return np.asarray(np.interp(after_ns, moment_ns, written), np.float64)
 
     def _knots(self) -> tuple[Float64Array, Float64Array]:
         """Moments between which bytes went evenly.
@@ -54,7 +55,9 @@ class Counters:
         rate = grown / np.maximum(length_ns, 1.0)
         before, after = np.concatenate([[0.0], rate[:-1]]), np.concatenate([rate[1:], [0.0]])
         ends, begins = (before > rate) & (after == 0.0), (after > rate) & (before == 0.0)
-        lasts_ns = np.where(ends | begins, grown / np.maximum(np.where(ends, before, after), 1e-300), length_ns)
+        lasts_ns = np.where(
+            ends | begins, grown / np.maximum(np.where(ends, before, after), 1e-300), length_ns
+        )
         starts_ns = sampled_ns[:-1] + np.where(begins, length_ns - lasts_ns, 0.0)
         knots_ns = np.stack([starts_ns, starts_ns + lasts_ns], axis=1).ravel()
         written = np.stack([self.written_bytes[:-1], self.written_bytes[1:]], axis=1).ravel()
@@ -129,7 +132,9 @@ class _Search:
         found = self._of_grid(rates, lengths_s)
         for _ in range(ROUNDS):
             rates = _around(found[0].drain_bytes_per_s, of_rate)
-            finer = self._of_grid(rates, _around(found[0].tail_length_s, of_length))
+            nearer_s = _around(found[0].tail_length_s, of_length)
+            # a rate that was wrong may have hidden the right length: all lengths again beside those near the best
+            finer = self._of_grid(rates, [*nearer_s, *lengths_s] if tails else nearer_s)
             found = min(found, finer, key=lambda each: each[1])
             of_rate, of_length = of_rate ** (1 / FINE), of_length ** (1 / FINE)
         return found
@@ -143,7 +148,9 @@ class _Search:
             column = np.diff(left)
             for length_s in lengths_s:
                 tail = (
-                    np.zeros_like(column) if length_s is None else after_writing(column, self.time_s, length_s)
+                    np.zeros_like(column)
+                    if length_s is None
+                    else after_writing(column, self.time_s, length_s)
                 )
                 own = [column] if length_s is None else [column, tail]
                 found = MediumColumns(column, tail, rate, length_s)

@@ -52,7 +52,7 @@ class Groups:
     @property
     def lasted_s(self) -> Float64Array:
         """Seconds of each group."""
-        return np.bincount(self.of_window, self.duration_s)
+        return np.asarray(np.bincount(self.of_window, self.duration_s), np.float64)
 
     def sums(self, columns: Float64Array) -> Float64Array:
         """Sums over each group, shape (groups, p)."""
@@ -75,9 +75,7 @@ def groups(seconds: Mapping[str, Float64Array], duration_s: Float64Array, settli
     place, states = np.arange(duration_s.size), 2 << len(seconds)
     neighbours = np.unique(place // near * states + state, return_inverse=True)[1]
     _, first, of_window = np.unique(place // far * states + state, return_index=True, return_inverse=True)
-    return Groups(
-        neighbours.astype(np.int64), of_window.astype(np.int64), state, settling[first], duration_s
-    )
+    return Groups(neighbours.astype(np.int64), of_window.astype(np.int64), state, settling[first], duration_s)
 
 
 def near_windows(count: int) -> int:
@@ -150,7 +148,7 @@ class Equations:
         found = np.maximum(left / self.rows, max(floor, 1e-300))
         # settle is quieter, but one stretch of it must not outweigh all of the run
         found[2] = max(found[2], found[1])
-        return found
+        return np.asarray(found, np.float64)
 
     def weighted(self, variance: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Normal equations of each block, each set weighted by one over its variance: (b, p, p) and (b, p)."""

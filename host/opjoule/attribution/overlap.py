@@ -94,10 +94,10 @@ def operations_in(
         limit_ns = waits.longest_ns[operations.kind[rows][inside]]
         busy_ns += np.bincount(cell, np.minimum(operations.duration_ns[rows][inside], limit_ns), count.size)
         across.append(np.flatnonzero(~inside) + rows.start)
-    count, busy_ns = count.reshape(windows, kinds), busy_ns.reshape(windows, kinds)
+    counts, busy = count.reshape(windows, kinds), busy_ns.reshape(windows, kinds)
     if across:
-        _add_across(edge_ns, operations.select(np.concatenate(across)), waits, count, busy_ns)
-    return count, busy_ns * NS
+        _add_across(edge_ns, operations.select(np.concatenate(across)), waits, counts, busy)
+    return counts, busy * NS
 
 
 def _add_across(

@@ -29,12 +29,12 @@ def verdicts(
     What the data say alone counts, too, without the rule that nothing is negative.
 
     Args:
-        names: of the parts, the first `kinds` of them kinds of operation: for what one operation costs, a small part of
-            the whole may still be anything.
+        names: of the parts, the first `kinds` of them kinds of operation, the last one all of those: for what one
+            operation costs, a small part of the whole may still be anything.
         parts: 1 where a column belongs to a part, shape (q, p).
         columns: shape (n, p).
     """
-    whole_j = float(np.abs(found.energy_j).sum())
+    whole_j = float(np.abs(found.energy_j[:-1]).sum())
     drawn = columns @ (parts * found.coefficients).T
     reasons = []
     for at, name in enumerate(names):
@@ -45,21 +45,22 @@ def verdicts(
         elif width_j <= max(OWN_PART * float(found.energy_j[at]), 0.0 if at < kinds else OF_WHOLE * whole_j):
             reasons.append("")
         else:
-            reasons.append(_why(at, names, drawn))
+            own = range(kinds) if at == len(names) - 1 else [at]
+            reasons.append(_why(name, own, names[:-1], drawn[:, :-1]))
     return reasons
 
 
-def _why(at: int, names: Sequence[str], drawn: Float64Array) -> str:
+def _why(name: str, own: Sequence[int], names: Sequence[str], drawn: Float64Array) -> str:
     """The other parts that go together with one, or that it is lost in the scatter."""
-    own = drawn[:, at] - drawn[:, at].mean()
-    others = np.delete(drawn, at, axis=1)
-    others = others - others.mean(axis=0)
-    if own.any() and others.any():
-        coefficients = np.linalg.lstsq(others, own, rcond=None)[0]
-        explained = 1.0 - float(np.sum((own - others @ coefficients) ** 2) / np.sum(own**2))
+    course = drawn[:, own].sum(axis=1)
+    course = course - course.mean()
+    left = [each for each in range(len(names)) if each not in own]
+    others = drawn[:, left] - drawn[:, left].mean(axis=0)
+    if course.any() and others.any():
+        coefficients = np.linalg.lstsq(others, course, rcond=None)[0]
+        explained = 1.0 - float(np.sum((course - others @ coefficients) ** 2) / np.sum(course**2))
         if explained > COLLINEAR:
-            left = [name for each, name in enumerate(names) if each != at]
             weight = np.abs(coefficients) * others.std(axis=0)
-            with_it = " and ".join(left[each] for each in np.flatnonzero(weight > 0.2 * weight.max()).tolist())
-            return f"collinear: {names[at]} always goes together with {with_it}"
-    return f"too noisy: what {names[at]} draws is lost in the scatter of the windows"
+            with_it = [names[left[each]] for each in np.flatnonzero(weight > 0.2 * weight.max()).tolist()]
+            return f"collinear: {name} always goes together with {' and '.join(with_it)}"
+    return f"too noisy: what {name} draws is lost in the scatter of the windows"

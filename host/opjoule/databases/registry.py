@@ -16,10 +16,12 @@ class Database:
     title: str
     is_server: bool = False
     """A process of its own on the board, started by the rig; the others run inside the loader."""
+    background_threads: int = 2
+    """That do its own work; with one, a flush interrupts a compaction (LevelDB's implementation notes)."""
 
 
 _DATABASES = (
-    Database("leveldb", "LevelDB"),
+    Database("leveldb", "LevelDB", background_threads=1),
     Database("sqlite", "SQLite"),
     Database("rocksdb", "RocksDB"),
     Database("lmdb", "LMDB"),
@@ -38,6 +40,11 @@ def known_databases() -> tuple[Database, ...]:
 def is_server(name: str) -> bool:
     """Whether the database of this name is a server of its own; False for an unknown name."""
     return any(database.is_server for database in _DATABASES if database.name == name)
+
+
+def background_threads(name: str) -> int:
+    """Threads that do the work of a database beside its operations; 2 for an unknown name."""
+    return next((each.background_threads for each in _DATABASES if each.name == name), 2)
 
 
 def find_database(name: str) -> Database:

@@ -144,7 +144,7 @@ def collect(record: RunRecord, evidence: Evidence) -> None:
     for line in logged.faults:
         record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
     if alignment is not None:
-        attempt(lambda: _result(record, evidence, alignment, logged))
+        attempt(lambda: _result(record, evidence, alignment, logged, events))
     if evidence.ended_early or attempt.failed or logged.faults:
         record.finish("partial")
     else:
@@ -177,7 +177,9 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
     Raises: OpJouleError: there is none yet, or the clocks cannot be matched yet.
     """
     evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
-    entries, _ = _entries(record, evidence, _align(record, evidence, events), read_logs(record, events.table))
+    entries, _ = _entries(
+        record, evidence, _align(record, evidence, events), read_logs(record, events.table), events
+    )
     return withhold(entries, record.withheld, wording_of(record.run).quantities)
 
 
@@ -271,8 +273,14 @@ def _load_u_ns(record: RunRecord) -> float:
     return max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
 
 
-def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged: LoggedOperations) -> None:
-    entries, faults = _entries(record, evidence, alignment, logged)
+def _result(
+    record: RunRecord,
+    evidence: Evidence,
+    alignment: Alignment,
+    logged: LoggedOperations,
+    events: BoardEvents,
+) -> None:
+    entries, faults = _entries(record, evidence, alignment, logged, events)
     for fault in faults:
         record.add_fault(fault.line, withholds=fault.withholds)
     quantities = wording_of(record.run).quantities
@@ -281,7 +289,11 @@ def _result(record: RunRecord, evidence: Evidence, alignment: Alignment, logged:
 
 
 def _entries(
-    record: RunRecord, evidence: Evidence, alignment: Alignment, logged: LoggedOperations
+    record: RunRecord,
+    evidence: Evidence,
+    alignment: Alignment,
+    logged: LoggedOperations,
+    events: BoardEvents,
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All numbers of the whole repeats, nothing withheld, and the faults of the trace under them."""
     supply = CorrectedTrace.of(_trace(record), evidence.sensor)
@@ -298,6 +310,7 @@ def _entries(
         alignment,
         logged.table,
         evidence.cores,
+        events.table,
     )
     recorded = further_numbers(record.directory)
     if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:

@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from opjoule.devices.server_samples import server_usage
 from opjoule.energy.budget import Budget
@@ -14,29 +15,31 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
+from opjoule.measurement.attributed import attributed, by_operation, course_table
 from opjoule.measurement.by_phase import by_phase, phase_figures
 from opjoule.measurement.result import Placed, harness_energy, repeat_energy
 from opjoule.measurement.samples import read_samples
 from opjoule.measurement.short_runs import short_run_warnings
 from opjoule.measurement.trace_faults import TraceFault, trace_faults
 from opjoule.measurement.until import until_warnings
+from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import Quantities
-from opjoule.record.figures import by_repeat, mean_budget
-from opjoule.record.operation_quantities import NOT_ATTRIBUTED, per_operation
+from opjoule.record.figures import Figure, by_repeat, mean_budget
 from opjoule.record.operation_quantities import operations as operations_of
+from opjoule.record.operation_quantities import per_operation
 from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
 from opjoule.record.quantities import COMMON, above_idle
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import wording_of
+from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import Missing, Quantity, exact
+from opjoule.units import Missing, Quantity
 
 HARNESS_ENERGY = "harness_energy_j"
-_LATER = "not identified from one run"
 
 
 def build_result(
@@ -47,6 +50,7 @@ def build_result(
     alignment: Alignment,
     operations: OperationTable,
     cores: int,
+    events: pa.Table,
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
 
@@ -56,7 +60,7 @@ def build_result(
     if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
-    repeats = [_repeat(record, placed, phases, number, operations, cores) for number in numbers]
+    repeats = [_repeat(record, placed, phases, number, operations, cores, events) for number in numbers]
     wording = wording_of(record.run)
     quantities = wording.quantities
     figures = [quantities.figures(each) for each in repeats]
@@ -80,7 +84,7 @@ def build_result(
         **harness,
         "alignment": alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
-        "by_operation": _by_operation([each.operations for each in repeats]),
+        "by_operation": by_operation(repeats),
         "warnings": short_run_warnings(
             [phase for phase in phases if phase.role is Role.WORK],
             trace.period_ns(),
@@ -91,6 +95,7 @@ def build_result(
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
     }
+    write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
     return result, [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
 
 
@@ -101,19 +106,24 @@ def _repeat(
     number: int,
     operations: OperationTable,
     cores: int,
+    events: pa.Table,
 ) -> Repeat:
     energy = repeat_energy(placed, phases, number)
     cycle = Cycle.of(phases, number)
     assert cycle  # repeat_energy() would not have had it
     run, settle = cycle.work, cycle.drain
+    own, samples = _operations_in(operations, run), _samples(record, run, cores)
+    harness = harness_energy(placed, phases, energy.idle, float(len(own) or run.operations))
     return Repeat(
         number,
         energy,
         run.duration_s,
         settle.duration_s if settle else None,
         run.operations,
-        _operations_in(operations, run),
-        _samples(record, run, cores),
+        own,
+        samples,
+        attributed(placed, cycle, energy, own, samples, events, record.run.asked.db or ""),
+        harness if isinstance(harness, Missing) else Figure.energy(harness),
     )
 
 
@@ -190,16 +200,3 @@ def _generator(run: Run) -> dict[str, str | None]:
     found = run.found.generator or Generator()
     loader = next((each.loader_version for each in run.loader.values()), None)
     return {"name": found.name, "version": found.version or loader}
-
-
-def _by_operation(repeats: Sequence[OperationTable]) -> dict[str, Any]:
-    """Counts by kind, mean over repeats. With one kind alone its energy is the whole's; the reader finds it there."""
-    counts = OperationTable.concatenate(repeats).counts()
-    return {
-        name: {
-            "count": exact(count / len(repeats), "1"),
-            "energy_per_operation_j": Missing(NOT_ATTRIBUTED, "J"),
-            "identifiable": Missing(_LATER),
-        }
-        for name, count in counts.items()
-    }

@@ -61,4 +61,19 @@ SYSTEM: Final = with_version(
     SYSTEM_VERSION,
 )
 
-BY_NAME: Final = {"operations": OPERATIONS, "events": EVENTS, "system": SYSTEM}
+ATTRIBUTION_VERSION: Final = 1
+ATTRIBUTION: Final = with_version(
+    pa.schema(
+        [
+            ("repeat", pa.int32()),
+            ("board_ns", pa.int64()),
+            ("end_board_ns", pa.int64()),
+            ("part", pa.string()),
+            ("energy_j", pa.float64()),
+        ]
+    ),
+    "attribution",
+    ATTRIBUTION_VERSION,
+)
+
+BY_NAME: Final = {"attribution": ATTRIBUTION, "operations": OPERATIONS, "events": EVENTS, "system": SYSTEM}

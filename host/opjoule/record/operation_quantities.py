@@ -7,14 +7,13 @@ from statistics import fmean
 from typing import Final
 
 from opjoule.operations.latency import mean_s, percentile_s
-from opjoule.operations.operation_table import ACTIVITIES
+from opjoule.record.attribution_quantities import AMPLIFICATION, BY_ACTIVITY
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
 from opjoule.record.quantities import above_idle, budget_parts
 from opjoule.record.repeat import Repeat
 from opjoule.units import Measured, Missing, exact
 
-NOT_ATTRIBUTED: Final = "energy is not attributed to kinds of operation or to background activity yet"
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 
 
@@ -100,7 +99,12 @@ OPERATIONS: Final = (
     ),
     Definition(
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=(PER_OPERATION,),
-        meaning="by kind of operation, beside `count`, and `identifiable`: can the kinds be told apart?",
+        meaning="what its execution draws above idle, by kind, beside `count` and `identifiable`: can it be told?",
+    ),
+    Definition(
+        "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=(PER_OPERATION,),
+        meaning="what it causes later: background work, write-back and tail, shared out by bytes written",
+        required=False,
     ),
     *budget_parts("headline_budget", "the same of marginal_energy_per_operation_j", *_ALL),
 )  # fmt: skip
@@ -116,12 +120,7 @@ KEY_VALUE: Final = (
         "bandwidth_bytes_per_s", "B/s", Topic.WORK, "bandwidth", "bytes of values over the run's duration",
         lambda of: rate(of, float(of.operations.bytes.sum()), "B/s"), rests_on=(PER_OPERATION,), compared=True,
     ),
-    *(
-        Definition(
-            f"by_activity.{name}", "J", Topic.PART, meaning="by background activity of the engine",
-            formula=lambda of: Missing(NOT_ATTRIBUTED, "J"),
-        )
-        for name in ACTIVITIES
-    ),
+    *AMPLIFICATION,
+    *BY_ACTIVITY,
 )  # fmt: skip
 """Of a study of key-value stores."""

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from opjoule.attribution.attribute import Attribution
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.window import EnergyResult
 from opjoule.operations.operation_table import OperationTable
+from opjoule.record.figures import Figure
 from opjoule.units import Missing
 
 NO_IDLE = "no idle baseline (--idle 0)"
@@ -89,6 +91,9 @@ class Repeat:
     operations: OperationTable = field(default_factory=OperationTable.empty)
     """The run's operations; empty where the log is off."""
     samples: SystemSamples | Missing = field(default_factory=lambda: Missing(NO_SAMPLES))
+    attribution: Attribution | Missing = field(default_factory=lambda: Missing(NO_IDLE))
+    harness: Figure | Missing = field(default_factory=lambda: Missing("the harness was not measured", "J"))
+    """What the loader itself draws for as many operations [J]."""
 
     @property
     def clock_u(self) -> float:

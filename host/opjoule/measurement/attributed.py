@@ -1,0 +1,153 @@
+"""From a record's run to whose joules they are: what the attribution needs, and its figures by kind of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from opjoule.attribution.activities import background
+from opjoule.attribution.attribute import Attribution, Share, Work, attribute
+from opjoule.attribution.medium import Counters
+from opjoule.databases import background_threads
+from opjoule.measurement.result import Placed
+from opjoule.operations import schemas
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.attribution_quantities import READS, told
+from opjoule.record.figures import Figure, over_repeats
+from opjoule.record.phases import Cycle
+from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
+from opjoule.units import Missing, exact
+
+SHORTEST_S: Final = 0.2
+"""A run holds at least so much, and so many samples, that windows can be compared."""
+SAMPLES_MIN: Final = 160
+BY_BYTES: Final = "shared out among kinds that write by their bytes: a rule, no measurement"
+
+
+def attributed(
+    placed: Placed,
+    cycle: Cycle,
+    energy: RepeatEnergy,
+    operations: OperationTable,
+    samples: SystemSamples | Missing,
+    events: pa.Table,
+    database: str,
+) -> Attribution | Missing:
+    """Whose joules those of one repeat are; Missing where idle power is not known or the run is too short."""
+    if energy.idle is None or energy.marginal is None:
+        return Missing(NO_IDLE, "J")
+    end = cycle.drain or cycle.work
+    period_s = placed.cells.period_ns * 1e-9
+    if cycle.work.duration_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
+        return Missing(
+            f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, samples come each {period_s:.2g} s",
+            "J",
+        )
+    start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
+    stamps = events["board_ns"].to_numpy()
+    work = Work(
+        placed.cells,
+        placed.board_to_meter,
+        start_ns,
+        cycle.work.end_board_ns,
+        end_ns,
+        energy.idle,
+        energy.marginal,
+        operations,
+        background(events.filter(pa.array((stamps >= start_ns) & (stamps < end_ns)))),
+        background_threads(database) == 1,
+        _counters(samples),
+    )
+    return attribute(work)
+
+
+def _counters(samples: SystemSamples | Missing) -> Counters | None:
+    if isinstance(samples, Missing):
+        return None
+    table = samples.table.slice(max(samples.first - 1, 0))
+    return Counters(
+        table["board_ns"].to_numpy().astype(np.int64),
+        table["device_written_bytes"].to_numpy().astype(np.float64),
+    )
+
+
+def by_operation(repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """Counts and energies by kind, over all repeats."""
+    counts = OperationTable.concatenate([each.operations for each in repeats]).counts()
+    entries = {}
+    for name, count in counts.items():
+        own = [_foreground(each, name) for each in repeats]
+        energy = over_repeats(own)
+        entries[name] = {
+            "count": exact(count / len(repeats), "1"),
+            "energy_per_operation_j": energy,
+            "background_energy_per_operation_j": over_repeats([_background(each, name) for each in repeats]),
+            "identifiable": not isinstance(energy, Missing),
+        }
+    return entries
+
+
+def _foreground(of: Repeat, kind: str) -> Figure | Missing:
+    if isinstance(of.attribution, Missing):
+        return of.attribution
+    share, count = of.attribution.operations.get(kind), of.operations.counts().get(kind, 0)
+    if share is None or not count:
+        return Missing(f"no {kind} in this repeat", "J")
+    found = told(share)
+    return found if isinstance(found, Missing) else found.scale(1.0 / count)
+
+
+def _background(of: Repeat, kind: str) -> Figure | Missing:
+    """What one operation of a kind causes later, by the bytes it writes [J]."""
+    if isinstance(of.attribution, Missing):
+        return of.attribution
+    counts = of.operations.counts()
+    if kind in READS or not counts.get(kind):
+        return Figure(0.0, "J", 0.0) if counts.get(kind) else Missing(f"no {kind} in this repeat", "J")
+    writing = [name for name in counts if name not in READS]
+    whole = _later(of.attribution)
+    if isinstance(whole, Missing):
+        return whole
+    sizes = {name: float(of.operations.bytes[of.operations.of_kind(name)].sum()) for name in writing}
+    part = (
+        sizes[kind] / sum(sizes.values())
+        if sum(sizes.values())
+        else counts[kind] / sum(counts[n] for n in writing)
+    )
+    found = whole.scale(part / counts[kind])
+    return found if len(writing) == 1 else Figure(found.value, "J", None, BY_BYTES)
+
+
+def _later(found: Attribution) -> Figure | Missing:
+    """All background work together [J]."""
+    shares: list[Share] = list(found.activities.values())
+    if any(each.unidentified for each in shares):
+        names = [name for name, each in found.activities.items() if each.unidentified]
+        return Missing(f"{' and '.join(names)} cannot be told apart from the rest", "J")
+    return Figure(
+        sum(each.energy_j for each in shares),
+        "J",
+        float(np.hypot.reduce([each.standard_u_j for each in shares] or [0.0])),
+    )
+
+
+def course_table(repeats: Sequence[Repeat]) -> pa.Table:
+    """attribution.parquet: which part drew how much above idle when."""
+    tables = [schemas.ATTRIBUTION.empty_table()]
+    for each in repeats:
+        if isinstance(each.attribution, Missing):
+            continue
+        course = each.attribution.course
+        for name, energy_j in {**course.energy_j, "measured": course.measured_j}.items():
+            columns = [
+                pa.array(np.full(energy_j.size, each.number), pa.int32()),
+                pa.array(course.edge_board_ns[:-1]),
+                pa.array(course.edge_board_ns[1:]),
+                pa.array([name] * energy_j.size),
+                pa.array(energy_j),
+            ]
+            tables.append(pa.Table.from_arrays(columns, schema=schemas.ATTRIBUTION))
+    return pa.concat_tables(tables)

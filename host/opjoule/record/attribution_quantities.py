@@ -1,0 +1,138 @@
+"""The quantities that come of attribution: energy by activity, and how much the medium was asked for a byte."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.attribute import FOREGROUND, TAIL, WRITE_BACK, Share
+from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Topic
+from opjoule.record.figures import Figure
+from opjoule.record.quantities import above_idle
+from opjoule.record.repeat import NO_IDLE, Repeat
+from opjoule.units import Missing
+
+_ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
+_NEVER: Final = Share(0.0, 0.0)
+
+
+def told(share: Share) -> Figure | Missing:
+    """A share of the energy [J], or why it cannot be told."""
+    return (
+        Missing(share.unidentified, "J")
+        if share.unidentified
+        else Figure(share.energy_j, "J", share.standard_u_j)
+    )
+
+
+def idle(of: Repeat) -> Figure | Missing:
+    """Idle power times the run's duration [J]."""
+    known = of.energy.idle
+    return (
+        Figure(known.power.value, "W", known.power.standard_u).scale(of.run_s, "J")
+        if known
+        else Missing(NO_IDLE, "J")
+    )
+
+
+def foreground(of: Repeat) -> Figure | Missing:
+    """What operations drew while they were carried out, the loader's own part taken out [J]."""
+    if isinstance(of.attribution, Missing):
+        return Missing(of.attribution.reason, "J")
+    found = told(of.attribution.foreground)
+    if isinstance(found, Missing) or isinstance(of.harness, Missing):
+        return found
+    own_u_j, harness_u_j = found.standard_u, of.harness.standard_u
+    u_j = None if own_u_j is None or harness_u_j is None else math.hypot(own_u_j, harness_u_j)
+    return Figure(found.value - of.harness.value, "J", u_j, of.harness.reason)
+
+
+def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
+    """The formula of an activity's energy [J]; one that never began drew nothing."""
+
+    def of_repeat(of: Repeat) -> Figure | Missing:
+        if isinstance(of.attribution, Missing):
+            return Missing(of.attribution.reason, "J")
+        return told(of.attribution.activities.get(name, _NEVER))
+
+    return of_repeat
+
+
+def unseparated(of: Repeat) -> Figure | Missing:
+    """The parts that cannot be told apart, as one [J]."""
+    if isinstance(of.attribution, Missing):
+        return Missing(of.attribution.reason, "J")
+    share = of.attribution.unseparated
+    return Figure(share.energy_j, "J", share.standard_u_j)
+
+
+def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Missing]) -> Definition:
+    return Definition(f"by_activity.{name}", "J", Topic.PART, name, meaning, formula, rests_on=_ALL)
+
+
+BY_ACTIVITY: Final = (
+    _activity("idle", "idle power times the run's duration", idle),
+    _activity("harness", "what the loader itself draws for as many operations", lambda of: of.harness),
+    _activity(
+        FOREGROUND,
+        "while operations are carried out, without the harness; by kind in `by_operation`",
+        foreground,
+    ),
+    _activity("flush", "memtables written out, without their syncs", activity("flush")),
+    _activity("compaction", "files merged, without their syncs", activity("compaction")),
+    _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
+    _activity("sync", "waiting until written data are safe", activity("sync")),
+    _activity(WRITE_BACK, "bytes on their way to the medium", activity(WRITE_BACK)),
+    _activity(TAIL, "the medium, from half a second after its last write", activity(TAIL)),
+    _activity("unseparated", "parts that cannot be told apart, as one; 0 where all can", unseparated),
+)
+"""Together they are energy_j."""
+
+
+def asked_bytes(of: Repeat, writes: bool) -> float:
+    """Bytes of values that operations wrote, or read."""
+    reading = [code for code, name in enumerate(of.operations.kinds) if name in READS]
+    of_reads = np.isin(of.operations.kind, reading)
+    return float(of.operations.bytes[~of_reads if writes else of_reads].sum())
+
+
+def amplification(of: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
+    """Bytes to or from the medium, run and settle, over bytes asked."""
+    asked = asked_bytes(of, writes)
+    if isinstance(of.samples, Missing):
+        return Missing(of.samples.reason, "1")
+    if not asked:
+        return Missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
+    return Figure(of.samples.grown(counter, settle=True) / asked, "1", None, "counters of the board")
+
+
+def energy_per_byte(of: Repeat) -> Figure | Missing:
+    """Energy above idle over all bytes of values that operations moved [J/B]."""
+    energy, asked = above_idle("marginal", of), asked_bytes(of, True) + asked_bytes(of, False)
+    if isinstance(energy, Missing):
+        return Missing(energy.reason, "J/B")
+    return energy.scale(1.0 / asked, "J/B") if asked else Missing("no operation moved bytes of values", "J/B")
+
+
+READS: Final = ("read", "scan")
+"""Kinds of operation that write nothing."""
+AMPLIFICATION: Final = (
+    Definition(
+        "write_amplification", "1", Topic.USAGE, "write amplification",
+        "bytes that went to the medium, run and settle, over bytes of values written",
+        lambda of: amplification(of, "device_written_bytes", writes=True), rests_on=(PER_OPERATION,),
+    ),
+    Definition(
+        "read_amplification", "1", Topic.USAGE, "read amplification",
+        "bytes that came from the medium, run and settle, over bytes of values read",
+        lambda of: amplification(of, "device_read_bytes", writes=False), rests_on=(PER_OPERATION,),
+    ),
+    Definition(
+        "energy_per_byte_j", "J/B", Topic.USAGE, "energy above idle per byte",
+        "marginal_energy_j over bytes of values that operations moved", energy_per_byte, rests_on=_ALL,
+    ),
+)  # fmt: skip
+"""Of a study of key-value stores, beside the joules."""
