@@ -117,8 +117,6 @@ class _Columns:
     """shape (n, 3) each"""
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
-    expected_s: Float64Array
-    """How long the operations of each window usually take [s], shape (n,)."""
     group: Groups
 
     @property
@@ -128,10 +126,10 @@ class _Columns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns: kinds, activities between groups, activities within groups, expected time; shape (n, p)."""
+        """All columns: kinds, activities between groups, activities within groups; shape (n, p)."""
         activities = [each[:, None] for each in self.of_activity.values()]
-        last = self.expected_s[:, None]
-        return np.concatenate([*self.of_kind.values(), *activities, *activities, last], axis=1)
+        none = np.zeros((self.group.duration_s.size, 0))
+        return np.concatenate([none, *self.of_kind.values(), *activities, *activities], axis=1)
 
     def with_medium(self, medium: MediumColumns) -> _Columns:
         """These and the columns of the medium."""
@@ -139,10 +137,10 @@ class _Columns:
         added = {name: each for name, each in own.items() if each.any()}
         return replace(self, of_activity={**self.of_activity, **added})
 
-    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool, time: bool) -> BoolArray:
+    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool) -> BoolArray:
         """A mark for each column, shape (p,)."""
         activities = len(self.of_activity)
-        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * activities), time]
+        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * activities)]
         return np.array(marks, np.bool_)
 
     @property
@@ -151,7 +149,7 @@ class _Columns:
         widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
         own = np.repeat(np.eye(len(widths)), widths, axis=1)
         own = np.concatenate([own, own[: len(self.of_kind)].sum(axis=0)[None]])
-        return np.concatenate([own, np.zeros((len(own), len(self.of_activity) + 1))], axis=1)
+        return np.concatenate([own, np.zeros((len(own), len(self.of_activity)))], axis=1)
 
 
 def attribute(work: Work, seed: int = 1) -> Attribution:
@@ -214,9 +212,9 @@ def _fitted(columns: _Columns, windows: Windows, above_j: Float64Array, seed: in
         columns.matrix * windows.sound[:, None],
         above_j,
         columns.group,
-        within=columns.chosen((True, True, False), False, True, True),
-        between=columns.chosen((True, False, True), True, False, False),
-        free=columns.chosen((False, False, True), False, True, True),
+        within=columns.chosen((True, True, False), False, True),
+        between=columns.chosen((True, False, True), True, False),
+        free=columns.chosen((False, False, True), False, True),
         parts=columns.parts,
         seed=seed,
     )
@@ -244,13 +242,13 @@ def _without_medium(work: Work, windows: Windows, above_j: Float64Array) -> _Wit
     count, busy_s = operations_in(edge_ns, work.operations, waits)
     seconds = background_s(edge_ns, work.activities, one_thread=work.one_background_thread)
     group = groups(seconds, windows.duration_s, windows.edge_board_ns[:-1] >= work.work_end_board_ns)
-    near, far, expected_s = beyond_count(count, busy_s, group)
+    near, far = beyond_count(count, busy_s, group)
     kinds = {
         work.operations.kinds[at]: np.stack([count[:, at], near[:, at], far[:, at]], axis=1)
         for at in np.flatnonzero(count.any(axis=0)).tolist()
     }
     activities = {name: each for name, each in seconds.items() if each.any()}
-    return _WithoutMedium(_Columns(kinds, activities, expected_s, group), edge_ns)
+    return _WithoutMedium(_Columns(kinds, activities, group), edge_ns)
 
 
 def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[MediumColumns]:
@@ -258,8 +256,8 @@ def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[M
     if work.counters is None:
         return []
     columns = without.columns
-    between = columns.chosen((True, False, True), True, False, False)
-    free = columns.chosen((False, False, True), False, False, False)
+    between = columns.chosen((True, False, True), True, False)
+    free = columns.chosen((False, False, True), False, False)
     likelihood = Likelihood(columns.matrix[:, between], free[between], above_j, columns.group)
     return medium_columns(work.counters, without.edge_ns, likelihood.unlikely)
 

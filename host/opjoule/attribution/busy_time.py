@@ -15,14 +15,14 @@ FEW: Final = 16
 
 def beyond_count(
     count: Float64Array, busy_s: Float64Array, group: Groups
-) -> tuple[Float64Array, Float64Array, Float64Array]:
+) -> tuple[Float64Array, Float64Array]:
     """Operations that a window's busy time would usually hold, less those that it held, each of shape (n, kinds).
 
     An operation that takes longer than others does more, or it waits: for a compaction beside it, for a processor that
     runs slower. As a number of operations it means the same in either state. The first is against what is usual in the
     neighbourhood, where all kinds are taken to be slowed alike; the second against what is usual with the same
     background work in all of the run, and sums to nothing over it, so that it takes up scatter and moves no energy
-    between kinds and activities. The third is how long the operations of each window usually take [s], shape (n,).
+    between kinds and activities.
     """
     usual_s = np.stack(
         [_usual_s(*each, group.state)[group.state] for each in zip(count.T, busy_s.T, strict=True)], axis=1
@@ -33,7 +33,7 @@ def beyond_count(
     taken_s = np.bincount(group.near, busy_s.sum(axis=1)) + few_s
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
     far = busy_s / usual_s - count
-    return busy_s / (usual_s * slower[:, None]) - count, far, expected_s * slower
+    return busy_s / (usual_s * slower[:, None]) - count, far
 
 
 def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Float64Array:

@@ -12,11 +12,11 @@ from opjoule.attribution.overlap import Waits, operations_in
 from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
-STEP_NS: Final = 20_000
+STEP_NS: Final = 40_000
 FARTHEST_NS: Final = 160_000
 SUPPLY_U_NS: Final = 50_000.0
 """Standard uncertainty of what capacitors and regulators delay, before the data are asked."""
-OPERATIONS: Final = 1 << 18
+OPERATIONS: Final = 1 << 17
 """So many operations tell it."""
 _NEAR: Final = 16
 

@@ -27,7 +27,10 @@ class Fit:
     energy_j: Float64Array
     """shape (q,)"""
     standard_u_j: Float64Array
-    """From the scatter of the windows, by blocks, widened by Student's t so that k = 2 means 95 %, shape (q,)."""
+    """From the scatter of the windows, by blocks, widened by Student's t so that k = 2 means 95 %, shape (q,).
+
+    No less than without the rule that nothing is negative: at its bound the rule would make certainty of no knowledge.
+    """
     free_u_j: Float64Array
     """The same without the rule that nothing is negative: what the data alone say, shape (q,)."""
     independent: Float64Array
@@ -85,7 +88,7 @@ def fit(
     widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
     return Fit(
         wanted @ x,
-        drawn.std(axis=0, ddof=1) * widening,
+        np.maximum(drawn.std(axis=0, ddof=1), free_u_j) * widening,
         free_u_j * widening,
         independent,
         wanted @ blocks.shift_per_j,

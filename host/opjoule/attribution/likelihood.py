@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Final
 
 import numpy as np
@@ -23,27 +24,48 @@ class Likelihood:
         self._group, self._free = group, free
         self._root = np.sqrt(group.lasted_s)
         self._settling = group.settling.astype(np.intp)
-        self._rows = _unit(group.sums(shared) / self._root[:, None])
-        self._left = group.sums(energy_j[:, None])[:, 0] / self._root
-        self._count = np.maximum(np.bincount(self._settling, minlength=2), 1)
+        rows = _unit(group.sums(shared) / self._root[:, None])
+        left = group.sums(energy_j[:, None])[:, 0] / self._root
+        self._sets = [
+            _Set(rows[chosen], left[chosen], chosen) for chosen in (self._settling == each for each in (0, 1))
+        ]
         lasted_s = np.bincount(self._settling, group.lasted_s, 2)
         self._independent = lasted_s / INDEPENDENT_S
 
     def unlikely(self, own: list[Float64Array]) -> float:
         """Minus twice the logarithm of the likelihood with more columns, each of shape (n,), but for a constant."""
         added = _unit(self._group.sums(np.stack(own, axis=1)) / self._root[:, None])
-        rows = np.concatenate([self._rows, added], axis=1)
-        sets = [self._settling == each for each in (0, 1)]
-        grams = [rows[each].T @ rows[each] for each in sets]
-        moments = [rows[each].T @ self._left[each] for each in sets]
+        sets = [each.with_columns(added) for each in self._sets]
+        free = np.append(self._free, [False] * len(own))
         variance = np.ones(2)
         for _ in range(_ROUNDS):
-            gram = sum(each / var for each, var in zip(grams, variance, strict=True))
-            moment = sum(each / var for each, var in zip(moments, variance, strict=True))
-            x = non_negative(np.asarray(gram), np.asarray(moment), np.append(self._free, [False] * len(own)))
-            off = (self._left - rows @ x) ** 2
-            variance = np.maximum(np.bincount(self._settling, off, 2) / self._count, 1e-300)
+            gram = sum(each.gram / var for each, var in zip(sets, variance, strict=True))
+            moment = sum(each.moment / var for each, var in zip(sets, variance, strict=True))
+            x = non_negative(np.asarray(gram), np.asarray(moment), free)
+            variance = np.array([each.variance(x) for each in sets])
         return float(np.dot(self._independent, np.log(variance)))
+
+
+class _Set:
+    """Normal equations of the groups of the run, or of settle."""
+
+    def __init__(self, rows: Float64Array, left: Float64Array, chosen: BoolArray) -> None:
+        self._rows, self._left, self._chosen = rows, left, chosen
+        self.gram, self.moment = rows.T @ rows, rows.T @ left
+        self._square = float(left @ left)
+
+    def with_columns(self, added: Float64Array) -> _Set:
+        """The same with more columns; only what they add is computed."""
+        own, made = added[self._chosen], copy(self)
+        across = self._rows.T @ own
+        made.gram = np.block([[self.gram, across], [across.T, own.T @ own]])
+        made.moment = np.concatenate([self.moment, own.T @ self._left])
+        return made
+
+    def variance(self, x: Float64Array) -> float:
+        """Mean square of what x leaves."""
+        left = self._square - 2 * float(self.moment @ x) + float(x @ self.gram @ x)
+        return max(left / max(self._left.size, 1), 1e-12 * self._square / max(self._left.size, 1), 1e-300)
 
 
 def _unit(rows: Float64Array) -> Float64Array:

@@ -18,7 +18,7 @@ TAILS: Final = 8
 FINE: Final = 4
 """Values that are tried on either side of the best, closer in each round."""
 ROUNDS: Final = 4
-OTHERS: Final = 6
+OTHERS: Final = 4
 """Lags and tails as good as the best whose fits show how much rests on them."""
 TAIL_BEGINS_S: Final = 0.5
 """Five samples of the board's counters: a shorter pause is no different from the writing itself."""

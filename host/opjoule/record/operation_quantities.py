@@ -98,11 +98,11 @@ OPERATIONS: Final = (
         lambda of: latency(of, 100), rests_on=(PER_OPERATION,),
     ),
     Definition(
-        "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=(PER_OPERATION,),
+        "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
         meaning="what its execution draws above idle, by kind, beside `count` and `identifiable`: can it be told?",
     ),
     Definition(
-        "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=(PER_OPERATION,),
+        "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
         meaning="what it causes later: background work, write-back and tail, shared out by bytes written",
         required=False,
     ),

@@ -10,6 +10,7 @@ import numpy as np
 
 from opjoule.files import write_whole
 from opjoule.report import sections
+from opjoule.report.activity_stack import activity_stack
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
@@ -179,7 +180,8 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *sections.latency(answer, timeline.latency),
         *latency_histogram(timeline.latency_counts),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
-        *sections.breakdown(answer.result, "by_activity", "By activity of the engine", "activity"),
+        *sections.breakdown(answer.result, "by_activity", "By activity", "activity"),
+        *activity_stack(answer.record),
         *sections.budgets(answer),
         *sections.quantities(answer),
     ]
