@@ -271,7 +271,17 @@ RESULT: dict[str, Any] = {
         "read": {"count": 10021, "energy_per_operation_j": _none(_LATER), "identifiable": False},
         "update": {"count": 9979, "energy_per_operation_j": _none(_LATER), "identifiable": False},
     },
-    "by_activity": {name: _none(_LATER) for name in ("flush", "compaction", "sync", "checkpoint")},
+    "by_activity": {
+        name: _none(_LATER)
+        for name in (
+            *("idle", "harness", "foreground", "flush", "compaction", "checkpoint", "sync"),
+            *("write_back", "tail", "unseparated"),
+        )
+    },
+    "by_component": {"storage": _none(_LATER), "rest": _none(_LATER)},
+    "write_amplification": _m(4.1, None, "1", "counters of the board"),
+    "read_amplification": _m(0.09, None, "1", "counters of the board"),
+    "energy_per_byte_j": _m(8.6e-7, 5.2e-8, "J/B"),
     "budget": {
         "gain": {**_m(0.81, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.887},
         "offset": {**_m(0.26, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.091},

@@ -94,6 +94,7 @@ def entries():
     return numbers | {
         "latency_s": Missing("no operation was logged"),
         "by_activity": Missing("not attributed", "J"),
+        "by_component": Missing("not attributed", "J"),
         "budget": Budget(dict.fromkeys(PARTS, 0.5)),
         "by_operation": {
             "read": {

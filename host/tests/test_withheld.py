@@ -16,11 +16,13 @@ ABOVE = {
         "budget",
         "marginal_budget",
         "headline_budget",
+        *("by_operation", "by_activity", "by_component", "energy_per_byte_j"),
     ),
 }
 COUNTED = {
     *("operations", "energy_per_operation_j", "marginal_energy_per_operation_j", "harness_energy_j"),
     *("throughput_per_s", "bandwidth_bytes_per_s", "latency_s", "by_operation", "headline_budget"),
+    *("by_activity", "by_component", "write_amplification", "read_amplification", "energy_per_byte_j"),
 }
 
 

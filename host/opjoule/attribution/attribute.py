@@ -75,7 +75,7 @@ class Share:
 
 
 @dataclass(frozen=True)
-class Course:
+class EnergyCourse:
     """Which part drew how much when."""
 
     edge_board_ns: Int64Array
@@ -101,7 +101,7 @@ class Attribution:
     window_s: float
     drain_bytes_per_s: float | None
     tail_length_s: float | None
-    course: Course
+    course: EnergyCourse
 
 
 @dataclass(frozen=True)
@@ -194,13 +194,13 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
 
 def _course(
     columns: _Columns, matrix: Float64Array, found: Fit, windows: Windows, above_j: Float64Array
-) -> Course:
+) -> EnergyCourse:
     """Energies of each part in a few hundred stretches of time."""
     starts = np.unique(np.linspace(0, len(windows), STRETCHES, endpoint=False).astype(np.int64))
     names = [*columns.of_kind, *columns.of_activity]
     parts = columns.parts[: len(names)] * found.coefficients
     drawn = {name: np.add.reduceat(matrix @ own, starts) for name, own in zip(names, parts, strict=True)}
-    return Course(
+    return EnergyCourse(
         np.append(windows.edge_board_ns[starts], windows.edge_board_ns[-1]),
         drawn,
         np.add.reduceat(above_j, starts),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -66,7 +67,12 @@ def unseparated(of: Repeat) -> Figure | Missing:
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
     share = of.attribution.unseparated
-    return Figure(share.energy_j, "J", share.standard_u_j)
+    own = Figure(share.energy_j, "J", share.standard_u_j)
+    if of.attribution.foreground.unidentified and isinstance(of.harness, Figure):
+        return replace(
+            own, value=own.value - of.harness.value
+        )  # the harness is told, and a part of the foreground
+    return own
 
 
 def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Missing]) -> Definition:
@@ -90,6 +96,41 @@ BY_ACTIVITY: Final = (
     _activity("unseparated", "parts that cannot be told apart, as one; 0 where all can", unseparated),
 )
 """Together they are energy_j."""
+
+
+MODEL: Final = (
+    "a model's: write-back, sync and tail are taken for the medium's; a sensor in its supply would tell"
+)
+
+
+def storage(of: Repeat) -> Figure | Missing:
+    """What the medium drew above idle by the model [J]."""
+    if isinstance(of.attribution, Missing):
+        return Missing(of.attribution.reason, "J")
+    shares = [of.attribution.activities.get(name, _NEVER) for name in ("sync", WRITE_BACK, TAIL)]
+    if untold := next((each.unidentified for each in shares if each.unidentified), ""):
+        return Missing(untold, "J")
+    return Figure(math.fsum(each.energy_j for each in shares), "J", None, MODEL)
+
+
+def rest(of: Repeat) -> Figure | Missing:
+    """What processor, memory and all else drew above idle by the model [J]."""
+    whole, own = above_idle("marginal", of), storage(of)
+    if isinstance(whole, Missing) or isinstance(own, Missing):
+        return own if isinstance(own, Missing) else whole
+    return Figure(whole.value - own.value, "J", None, MODEL)
+
+
+COMPONENTS: Final = (
+    Definition(
+        "by_component.storage", "J", Topic.PART, "storage", "the medium above idle, by a model", storage, rests_on=_ALL
+    ),
+    Definition(
+        "by_component.rest", "J", Topic.PART, "rest", "processor and all else above idle, by a model",
+        rest, rests_on=_ALL,
+    ),
+)  # fmt: skip
+"""From one sensor; one in the medium's own supply has its energies under `by_sensor`."""
 
 
 def asked_bytes(of: Repeat, writes: bool) -> float:

@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Final
 
 from opjoule.operations.latency import mean_s, percentile_s
-from opjoule.record.attribution_quantities import AMPLIFICATION, BY_ACTIVITY
+from opjoule.record.attribution_quantities import AMPLIFICATION, BY_ACTIVITY, COMPONENTS
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
 from opjoule.record.quantities import above_idle, budget_parts
@@ -122,5 +122,6 @@ KEY_VALUE: Final = (
     ),
     *AMPLIFICATION,
     *BY_ACTIVITY,
+    *COMPONENTS,
 )  # fmt: skip
 """Of a study of key-value stores."""

@@ -182,6 +182,7 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
         *sections.breakdown(answer.result, "by_activity", "By activity", "activity"),
         *activity_stack(answer.record),
+        *sections.breakdown(answer.result, "by_component", "Storage and the rest", "component"),
         *sections.budgets(answer),
         *sections.quantities(answer),
     ]
