@@ -15,6 +15,8 @@ from opjoule.trace.power_trace import BoolArray, Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
 REPLICATES: Final = 200
+UNTOLD: Final = 1e-3
+"""Part of a sum that lies in directions without data, from which on it is not known."""
 _ROUNDS: Final = 4
 _SUM_WEIGHT: Final = 1e4
 """How much more than all windows together their sum weighs: parts add up to the whole."""
@@ -174,7 +176,10 @@ class _Blocks:
         way = wanted @ spread
         weights = np.einsum("qi,bij,qj->qb", way, self.gram, way)
         independent = weights.sum(axis=1) ** 2 / np.maximum((weights**2).sum(axis=1), 1e-300) - 1.0
-        return free_u_j, independent
+        # what the data say nothing of at all was left at zero: where a sum rests on it, it may be anything
+        untold = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
+        lost = untold > UNTOLD * np.linalg.norm(wanted, axis=1)
+        return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
 
 
 def _iterated(
