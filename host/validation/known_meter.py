@@ -15,6 +15,7 @@ from opjoule.attribution.medium import Counters
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
@@ -48,6 +49,15 @@ SLOW: Final = Kind("10 Hz", 0.1, 0.1, 1e-3, replace(ina219_breakout(1.0), voltag
 """Such as a board's own power chip, read by its driver."""
 GAIN_U, OFFSET_U_A = 4e-4, 1e-4
 """What a calibration leaves, standard."""
+CALIBRATION: Final = SensorCalibration(
+    "known",
+    covariance=(
+        (GAIN_U**2, 0.0, 0.0, 0.0),
+        (0.0, 0.0, 0.0, 0.0),
+        (0.0, 0.0, OFFSET_U_A**2, 0.0),
+        (0.0, 0.0, 0.0, 0.0),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -114,9 +124,7 @@ def _measured(
     centre_ns = np.rint((start_s + conversion_s / 2) * rate * 1e9 + moved_ns).astype(np.int64) + 10**10
     trace = PowerTrace.of(centre_ns, read_a, voltage_v)
     to_meter = ClockMap("board", "meter", BOARD_NS, 10**10, rate, u_ns, 1e-9, "truth", 0, 100)
-    bounds = replace(
-        kind.bounds, calibration="known", calibrated_power_gain_u=GAIN_U, calibrated_offset_u_a=OFFSET_U_A
-    )
+    bounds = replace(kind.bounds, calibration=CALIBRATION)
     return trace, to_meter, bounds
 
 
