@@ -82,6 +82,23 @@ def test_parts_add_up_to_the_whole():
         )
 
 
+def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
+    made = experiment(0, Choice(seconds=20.0))
+    found = attribute(made.work)
+    name = next(iter(found.activities))
+    hidden = found.without({name: "repeat 2: too few windows"})
+    assert hidden.activities[name].unidentified == "repeat 2: too few windows"
+    moved_j = found.activities[name].energy_j
+    assert not found.activities[name].unidentified
+    told_j = sum(
+        each.energy_j for each in (hidden.foreground, *hidden.activities.values()) if not each.unidentified
+    )
+    assert told_j + hidden.unseparated.energy_j == pytest.approx(hidden.whole.energy_j)
+    assert hidden.unseparated.energy_j - found.unseparated.energy_j == pytest.approx(
+        moved_j, rel=0.05, abs=0.05
+    )
+
+
 def test_a_short_run_says_too_few_windows():
     made = experiment(1, Choice(mix=(0.5, 0.5), seconds=0.3, slow_meter=True, engine="plain"))
     reasons = [each.unidentified for each in attribute(made.work).operations.values()]

@@ -95,13 +95,45 @@ class Attribution:
     foreground: Share
     """All kinds together, which may be told where each kind cannot."""
     activities: Mapping[str, Share]
-    unseparated: Share
-    """The sum of the parts that cannot be told apart; 0 where all can."""
+    whole: Share
+    """Energy above idle of run and settle."""
     windows: int
     window_s: float
     drain_bytes_per_s: float | None
     tail_length_s: float | None
     course: EnergyCourse
+
+    @property
+    def unseparated(self) -> Share:
+        """The sum of the parts that cannot be told apart; 0 where all can."""
+        parts = {FOREGROUND: self.foreground} if not self.foreground.unidentified else dict(self.operations)
+        parts |= self.activities
+        missing = [name for name, share in parts.items() if share.unidentified]
+        if not missing:
+            return Share(0.0, 0.0)
+        told = [share for share in parts.values() if not share.unidentified]
+        u_j = math.hypot(self.whole.standard_u_j, *(share.standard_u_j for share in told))
+        told_j = math.fsum(share.energy_j for share in told)
+        return Share(self.whole.energy_j - told_j, u_j, ", ".join(missing))
+
+    def without(self, untold: Mapping[str, str]) -> Attribution:
+        """The same, some of its parts not told: their names and why."""
+
+        def hidden(name: str, share: Share) -> Share:
+            return replace(share, unidentified=share.unidentified or untold.get(name, ""))
+
+        return replace(
+            self,
+            operations={name: hidden(name, share) for name, share in self.operations.items()},
+            foreground=hidden(FOREGROUND, self.foreground),
+            activities={name: hidden(name, share) for name, share in self.activities.items()},
+        )
+
+    @property
+    def untold(self) -> dict[str, str]:
+        """The parts that are not told, and why."""
+        parts = {**self.operations, FOREGROUND: self.foreground, **self.activities}
+        return {name: share.unidentified for name, share in parts.items() if share.unidentified}
 
 
 @dataclass(frozen=True)
@@ -183,7 +215,7 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
         {name: shares[name] for name in columns.of_kind},
         shares[FOREGROUND],
         {name: shares[name] for name in columns.of_activity},
-        _together(work, columns, shares),
+        Share(work.marginal.energy.value, work.marginal.budget.standard_u),
         len(windows),
         float(np.mean(windows.duration_s)),
         media[0].drain_bytes_per_s if media else None,
@@ -286,17 +318,3 @@ def _standard_u_j(work: Work, energy_j: float, fitted_u_j: float, shift_per_j: f
         abs(work.marginal.energy.value), 1e-300
     )
     return math.hypot(fitted_u_j, shift_per_j * whole_u_j, scaling * energy_j)
-
-
-def _together(work: Work, columns: _Columns, shares: Mapping[str, Share]) -> Share:
-    """The parts that cannot be told apart, as one: the whole less those that can."""
-    whole_kinds = not shares[FOREGROUND].unidentified
-    names = [FOREGROUND] if whole_kinds else list(columns.of_kind)
-    names += columns.of_activity
-    missing = [name for name in names if shares[name].unidentified]
-    if not missing:
-        return Share(0.0, 0.0)
-    told = [shares[name] for name in names if name not in missing]
-    u_j = math.hypot(work.marginal.budget.standard_u, *(share.standard_u_j for share in told))
-    told_j = math.fsum(share.energy_j for share in told)
-    return Share(work.marginal.energy.value - told_j, u_j, ", ".join(missing))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -62,6 +63,20 @@ def attributed(
         _counters(samples),
     )
     return attribute(work)
+
+
+def told_alike(repeats: Sequence[Repeat]) -> list[Repeat]:
+    """The repeats, what one of them cannot tell told by none: only so do the means of all parts add up to the whole."""
+    known = [(each.number, each.attribution) for each in repeats if not isinstance(each.attribution, Missing)]
+    if len(known) < 2:
+        return list(repeats)
+    untold = {name: f"repeat {number}: {why}" for number, one in known for name, why in one.untold.items()}
+    return [
+        each
+        if isinstance(each.attribution, Missing)
+        else replace(each, attribution=each.attribution.without(untold))
+        for each in repeats
+    ]
 
 
 def _counters(samples: SystemSamples | Missing) -> Counters | None:

@@ -15,7 +15,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
-from opjoule.measurement.attributed import attributed, by_operation, course_table
+from opjoule.measurement.attributed import attributed, by_operation, course_table, told_alike
 from opjoule.measurement.by_phase import by_phase, phase_figures
 from opjoule.measurement.result import Placed, harness_energy, repeat_energy
 from opjoule.measurement.samples import read_samples
@@ -60,7 +60,9 @@ def build_result(
     if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
-    repeats = [_repeat(record, placed, phases, number, operations, cores, events) for number in numbers]
+    repeats = told_alike(
+        [_repeat(record, placed, phases, number, operations, cores, events) for number in numbers]
+    )
     wording = wording_of(record.run)
     quantities = wording.quantities
     figures = [quantities.figures(each) for each in repeats]
