@@ -37,9 +37,14 @@ def attributed(
     events: pa.Table,
     database: str,
 ) -> Attribution | Missing:
-    """Whose joules those of one repeat are; Missing where idle power is not known or the run is too short."""
+    """Whose joules those of one repeat are.
+
+    Missing where idle power or the operations are not known, or the run is too short.
+    """
     if energy.idle is None or energy.marginal is None:
         return Missing(NO_IDLE, "J")
+    if not len(operations):
+        return Missing("no operation of the run is known", "J")
     end = cycle.drain or cycle.work
     period_s = placed.cells.period_ns * 1e-9
     if cycle.work.duration_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
