@@ -8,7 +8,8 @@ from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.calibrating.fitting import calibrate
-from opjoule.energy.comparison import Side, correlation, difference, ratio
+from opjoule.energy.comparison import Side, correlation, differ, difference, ratio
+from opjoule.energy.repeats import repeat_standard_u, student_t
 from opjoule.energy.systematic import systematic
 from opjoule.meters.chips.ina219 import ina219_breakout
 
@@ -102,3 +103,68 @@ def test_numbers_of_a_result_are_taken_with_what_it_says_they_share():
         Side.of({"value": 40.0, "u": None, "unit": "J", "reason": "clipped"})
     with pytest.raises(ValueError, match="cannot compare J with W"):
         difference(taken, Side(1.0, 0.1, "W"))
+
+
+def repeats(rng, count, mean_j, spread_j, common=0.0):
+    """A figure of several repeats as result.json states it: all of them wrong by a part that is stated to be shared."""
+    values = (mean_j + rng.normal(0, spread_j, count) + common).tolist()
+    u = 2 * np.hypot(repeat_standard_u(values), 1.0)
+    return Side.of({"value": float(np.mean(values)), "u": u, "unit": "J"}, {"one sensor: gain": 1.0}, values)
+
+
+@pytest.mark.parametrize(("counts", "spreads_j"), [((5, 5), (1, 1)), ((5, 5), (0.3, 1)), ((3, 3), (1, 1))])
+def test_two_that_are_the_same_are_found_different_as_seldom_as_stated(counts, spreads_j):
+    """And the interval of their difference holds it, though both are far off by what they share."""
+    rng = np.random.default_rng(4)
+    held, found = [], []
+    for _ in range(2000):
+        common = rng.normal(0, 1.0)
+        a, b = (repeats(rng, n, 100.0, s, common) for n, s in zip(counts, spreads_j, strict=True))
+        held.append(difference(a, b).covers(0.0))
+        found.append(differ(a, b))
+    assert 0.94 <= np.mean(held) <= 0.98
+    assert found == [not each for each in held]
+
+
+def test_five_repeats_of_either_show_a_difference_of_three_hundredths():
+    rng = np.random.default_rng(5)
+    found = [
+        differ(repeats(rng, 5, 103.0, 1.0, common), repeats(rng, 5, 100.0, 1.0, common))
+        for common in rng.normal(0, 1.0, 300)
+    ]
+    assert np.mean(found) >= 0.95
+
+
+def test_few_repeats_make_a_wide_interval_and_one_none_at_all():
+    two, many = (repeats(np.random.default_rng(1), n, 100.0, 1.0) for n in (2, 40))
+    assert difference(two, replace(two, value=99.0)).u > 4 * np.hypot(two.spread_u, two.spread_u)
+    assert difference(many, many).u == pytest.approx(2.03 * np.hypot(many.spread_u, many.spread_u), rel=0.01)
+    one = Side(103.0, 0.1, "J")
+    assert differ(one, two) is None and differ(two, one) is None
+
+
+def test_the_mean_of_runs_has_their_spread_and_keeps_what_they_share():
+    runs = [Side(value, 0.5, "J", {"gain": 0.4}) for value in (9.0, 10.0, 11.0)]
+    mean = Side.mean(runs)
+    assert (mean.value, mean.freedom, mean.shared) == (10.0, 2.0, {"gain": pytest.approx(0.4)})
+    assert mean.spread_u == pytest.approx(3**-0.5) and mean.own_u == pytest.approx(0.3)
+    assert Side.mean(runs[:1]) is runs[0]
+    with pytest.raises(ValueError, match="nothing"):
+        Side.mean([])
+
+
+def test_the_spread_of_repeats_is_taken_out_of_the_stated_interval_once():
+    values = [9.0, 10.0, 11.0]
+    u = 2 * np.hypot(0.2, repeat_standard_u(values))
+    taken = Side.of({"value": 10.0, "u": u, "unit": "J"}, {"gain": 0.16}, values)
+    assert taken.spread_u == pytest.approx(3**-0.5)
+    assert taken.own_u == pytest.approx(0.12)
+    assert taken.scale(-2.0).spread_u == pytest.approx(2 * 3**-0.5)
+
+
+def test_students_t_lies_between_the_tabulated_degrees_of_freedom():
+    assert student_t(5) == 2.65
+    assert 2.52 < student_t(5.5) < 2.65
+    assert student_t(1e9) == pytest.approx(2.0, abs=1e-6)
+    with pytest.raises(ValueError, match="at least one"):
+        student_t(0.5)

@@ -181,7 +181,7 @@ def test_a_budget_names_every_part_and_gives_a_reason_for_an_absent_one():
 def test_the_spread_of_repeats_is_widened_for_few_runs():
     values = [10.0, 12.0, 11.0]
     assert 2 * repeat_standard_u(values) == pytest.approx(4.53 * 1.0 / math.sqrt(3))
-    assert student_t(22) == 2.13 and student_t(10**6) == 2.025
+    assert 2.11 < student_t(22) < 2.13 and student_t(10**6) < 2.001
     with pytest.raises(ValueError, match="at least two"):
         repeat_standard_u([1.0])
 

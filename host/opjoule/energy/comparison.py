@@ -2,74 +2,143 @@
 
 A source that both rest on (one sensor, one calibration, two calibrations against one reference) moves both figures
 together: of it only the difference of its two contributions is left, and nothing of a gain in their ratio. All else is
-independent and adds in quadrature.
-Source: JCGM 100:2008, 5.2.2 (correlated inputs) and F.1.2.3 (covariance of figures that share an input).
+independent and adds in quadrature. How much repeats differ is known from a few of them only: intervals are as wide as
+Student's t says for the degrees of freedom that are left of both figures together (Welch and Satterthwaite).
+Source: JCGM 100:2008, 5.2.2 (correlated inputs), F.1.2.3 (covariance of figures that share an input), G.4 (effective
+degrees of freedom).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
 from typing import Any
 
+from opjoule.energy.repeats import repeat_standard_u, student_t
 from opjoule.units import COVERAGE_FACTOR, Measured
 
 
 @dataclass(frozen=True)
 class Side:
-    """One figure of a comparison."""
+    """One figure of a comparison: of one run, or the mean of several repeats or runs."""
 
     value: float
     standard_u: float
-    """All of it."""
+    """All of it; of a mean with the standard error of its repeats as it is, not yet widened for their number."""
     unit: str
     shared: Mapping[str, float] = field(default_factory=dict)
     """Source -> contribution of one standard uncertainty, with sign, in `unit`: a part of `standard_u`."""
+    spread_u: float = 0.0
+    """Standard error of the mean, from how much repeats differ: a part of `standard_u`."""
+    freedom: float = math.inf
+    """Degrees of freedom of `spread_u`; infinite for one run, whose spread is not known at all."""
 
     @classmethod
-    def of(cls, number: Mapping[str, Any], shared: Mapping[str, float] | None = None) -> Side:
-        """From a number of result.json, and what its `shared` entry lists of it.
+    def of(
+        cls,
+        number: Mapping[str, Any],
+        shared: Mapping[str, float] | None = None,
+        values: Sequence[float] = (),
+    ) -> Side:
+        """From a number of result.json, what its `shared` entry lists of it, and its values repeat by repeat.
 
         Args:
-            number: {"value", "u", "unit"}, u expanded.
+            number: {"value", "u", "unit"}, u expanded; of several repeats it holds their spread, widened.
+            values: of `by_repeat`; without them the spread in u is taken for known exactly.
         Raises: ValueError: the number is absent, or states no uncertainty; says its reason.
         """
         if number.get("value") is None or number.get("u") is None:
             raise ValueError(str(number.get("reason") or "no value with an uncertainty"))
-        return cls(
-            float(number["value"]), float(number["u"]) / COVERAGE_FACTOR, str(number["unit"]), shared or {}
-        )
+        value, unit = float(number["value"]), str(number["unit"])
+        standard_u = float(number["u"]) / COVERAGE_FACTOR
+        if len(values) < 2:
+            return cls(value, standard_u, unit, shared or {})
+        common_u = math.sqrt(max(standard_u**2 - repeat_standard_u(values) ** 2, 0.0))
+        return cls._repeated(value, common_u, unit, shared or {}, values)
+
+    @classmethod
+    def mean(cls, runs: Sequence[Side]) -> Side:
+        """Of several runs of the same: how much they differ is known from them; what else each gets wrong on its own
+        may be alike in all of them and does not average out.
+
+        Raises: ValueError: no run, or they have different units.
+        """
+        units = {each.unit for each in runs}
+        if len(units) != 1:
+            raise ValueError(f"no mean of {', '.join(sorted(units)) or 'nothing'}")
+        if len(runs) == 1:
+            return runs[0]
+        names = sorted({name for each in runs for name in each.shared})
+        shared = {name: fmean(each.shared.get(name, 0.0) for each in runs) for name in names}
+        common_u = math.hypot(fmean(each.own_u for each in runs), *shared.values())
+        values = [each.value for each in runs]
+        return cls._repeated(fmean(values), common_u, units.pop(), shared, values)
+
+    @classmethod
+    def _repeated(
+        cls, value: float, common_u: float, unit: str, shared: Mapping[str, float], values: Sequence[float]
+    ) -> Side:
+        spread_u = stdev(values) / math.sqrt(len(values))
+        return cls(value, math.hypot(common_u, spread_u), unit, shared, spread_u, len(values) - 1.0)
 
     @property
     def own_u(self) -> float:
-        """Standard uncertainty without what may be shared."""
-        return math.sqrt(max(self.standard_u**2 - sum(each**2 for each in self.shared.values()), 0.0))
+        """Standard uncertainty without spread and without what may be shared."""
+        rest = self.standard_u**2 - self.spread_u**2 - sum(each**2 for each in self.shared.values())
+        return math.sqrt(max(rest, 0.0))
+
+    @property
+    def repeated(self) -> bool:
+        """Is it known how much runs of it differ?"""
+        return math.isfinite(self.freedom)
 
     def scale(self, factor: float, unit: str | None = None) -> Side:
         """The figure times an exact factor, for example one over its operations."""
-        shared = {name: factor * each for name, each in self.shared.items()}
-        return Side(self.value * factor, self.standard_u * abs(factor), unit or self.unit, shared)
+        size = abs(factor)
+        return replace(
+            self,
+            value=self.value * factor,
+            standard_u=self.standard_u * size,
+            unit=unit or self.unit,
+            shared={name: factor * each for name, each in self.shared.items()},
+            spread_u=self.spread_u * size,
+        )
 
 
 def difference(a: Side, b: Side) -> Measured:
-    """a - b, k = 2.
+    """a - b, with an interval for 95.45 %.
 
     Raises: ValueError: they have different units.
     """
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
-    return Measured.from_standard(a.value - b.value, _difference_u(a, b), a.unit)
+    return Measured(a.value - b.value, _difference_u(a, b), a.unit)
 
 
 def ratio(a: Side, b: Side) -> Measured:
-    """a / b, k = 2, to first order.
+    """a / b, to first order, with an interval for 95.45 %.
 
-    Raises: ZeroDivisionError: b is zero.
+    Raises: ValueError: they have different units. ZeroDivisionError: b is zero.
     """
+    if a.unit != b.unit:
+        raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     quotient = a.value / b.value
-    u = _difference_u(a.scale(1.0 / b.value, "1"), b.scale(a.value / b.value**2, "1"))
-    return Measured.from_standard(quotient, u, "1")
+    return Measured(
+        quotient, _difference_u(a.scale(1.0 / b.value, "1"), b.scale(quotient / b.value, "1")), "1"
+    )
+
+
+def differ(a: Side, b: Side) -> bool | None:
+    """Whether the two are found different: a - b lies outside of its interval around 0.
+
+    Of two that are the same it says so in 4.55 of 100 comparisons. None where one of them is a single run: how much
+    runs of it differ is then not known.
+    Raises: ValueError: they have different units.
+    """
+    found = difference(a, b)
+    return abs(found.value) > found.u if a.repeated and b.repeated else None
 
 
 def correlation(a: Side, b: Side) -> float:
@@ -79,6 +148,11 @@ def correlation(a: Side, b: Side) -> float:
 
 
 def _difference_u(a: Side, b: Side) -> float:
+    """Half of the interval of a - b for 95.45 %."""
     names = a.shared.keys() | b.shared.keys()
     left = [a.shared.get(name, 0.0) - b.shared.get(name, 0.0) for name in names]
-    return math.hypot(a.own_u, b.own_u, *left)
+    standard_u = math.hypot(a.own_u, b.own_u, a.spread_u, b.spread_u, *left)
+    if standard_u == 0.0:
+        return 0.0
+    inverse = sum((each.spread_u / standard_u) ** 4 / each.freedom for each in (a, b))
+    return standard_u * (student_t(1.0 / inverse) if inverse else COVERAGE_FACTOR)

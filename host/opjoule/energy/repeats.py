@@ -30,6 +30,14 @@ def repeat_standard_u(values: Sequence[float]) -> float:
     return standard_error * student_t(len(values) - 1) / COVERAGE_FACTOR
 
 
-def student_t(degrees_of_freedom: int) -> float:
-    """Student's t for 95.45 %, from the next lower tabulated degrees of freedom."""
-    return T_95[max(tabulated for tabulated in T_95 if tabulated <= degrees_of_freedom)]
+def student_t(degrees_of_freedom: float) -> float:
+    """Student's t for 95.45 %, between tabulated degrees of freedom by their reciprocals, in which it bends upwards.
+
+    Raises: ValueError: fewer than one.
+    """
+    if degrees_of_freedom < 1:
+        raise ValueError(f"{degrees_of_freedom:g} degrees of freedom: Student's t needs at least one")
+    at = [1.0 / tabulated for tabulated in T_95]
+    return float(
+        np.interp(1.0 / degrees_of_freedom, [0.0, *reversed(at)], [COVERAGE_FACTOR, *reversed(T_95.values())])
+    )
