@@ -1,7 +1,8 @@
 #!/bin/sh
 """:"
 # Run by sh first: the smallest Debian installation has no Python yet.
-trap 'echo "measure.py: interrupted before anything was done" >&2; exit 130' HUP INT TERM
+name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as opjoule/scripts.py says it
+trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
 if ! command -v python3 >/dev/null 2>&1; then
   echo "python3 is missing: installing it ..." >&2
   command -v apt-get >/dev/null 2>&1 || { echo "install Python 3.11 or later, then start again" >&2; exit 1; }
@@ -32,6 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import bootstrap  # noqa: E402  # the path is set above
 from opjoule.cli import arguments  # noqa: E402
 from opjoule.cli.signals import answer_with, hold_back, interrupt  # noqa: E402
+from opjoule.scripts import script_name  # noqa: E402
 from opjoule.system_errors import of_system  # noqa: E402
 
 
@@ -54,13 +56,13 @@ def main() -> int:
         hold_back()
         return os.execv(python, [python, "-m", "opjoule.cli.start", *sys.argv[1:]])
     except bootstrap.SetupError as error:
-        print(f"measure.py: {error}", file=sys.stderr)
+        print(f"{script_name()}: {error}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"measure.py: set-up: {of_system(error)}", file=sys.stderr)
+        print(f"{script_name()}: set-up: {of_system(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("measure.py: interrupted during set-up; start again to go on", file=sys.stderr)
+        print(f"{script_name()}: interrupted during set-up; start again to go on", file=sys.stderr)
         return 130
 
 

@@ -14,7 +14,6 @@ Nothing here is a measurement of a board. docs/method/validation.md says what wa
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -24,19 +23,41 @@ from pathlib import Path
 HOST = Path(__file__).resolve().parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # experiments run side by side
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
-_PYTHON = HOST.parent / ".venv/bin/python"
 
+from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402  # the path is set above
+from opjoule.cli.argument_types import Parser, directory, positive  # noqa: E402
+from opjoule.cli.failures import told  # noqa: E402
+from opjoule.errors import BadInput, OpJouleError  # noqa: E402
+
+NAME = Path(__file__).name
 FIRST_TRIALS, OTHER_TRIALS = 500, 100
 
 
 def main() -> int:
-    """Runs the experiments and prints a table for each scenario."""
-    if not Path(sys.prefix).samefile(_PYTHON.parents[1]) and _PYTHON.exists():
-        os.execv(_PYTHON, [str(_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])
+    """Set-up where it is missing, then the experiments in the environment's Python."""
+    if not VENV_PYTHON.exists() or not Path(sys.prefix).samefile(VENV_PYTHON.parents[1]):
+        _parser().parse_args()
+        try:
+            set_up(Needs(loader=False))
+        except SetupError as error:
+            raise OpJouleError(str(error)) from None
+        os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])
+    return _validate()
+
+
+def _validate() -> int:
+    """Runs the experiments and prints a table for each scenario. Raises: BadInput: an option that none can meet."""
     from attribution_trials import SCENARIOS, lines, trial  # noqa: PLC0415  # in the environment
     from coverage_plot import draw  # noqa: PLC0415
 
-    asked = _arguments(list(SCENARIOS))
+    asked = _parser().parse_args()
+    for each in asked.only or ():
+        if each not in SCENARIOS:
+            raise BadInput(f"there is no scenario '{each}'; there are: {'; '.join(SCENARIOS)}")
+    if asked.plot and not asked.plot.absolute().parent.is_dir():
+        raise BadInput(
+            f"--plot {asked.plot}: there is no folder {asked.plot.absolute().parent}: make it first"
+        )
     views: dict[str, list[list[float]]] = {}
     rows: list[str] = []
     for number, scenario in enumerate(SCENARIOS):
@@ -87,19 +108,24 @@ def _print_table(table: list) -> None:
         print("| " + " | ".join(cells + [""] * (len(HEADINGS) - len(cells))) + " |")
 
 
-def _arguments(scenarios: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--trials", type=int, metavar="N", help="experiments of each scenario")
+def _parser() -> Parser:
+    about, _, rest = (__doc__ or "").partition("\n\n")
+    parser = Parser(program=NAME, description=about, epilog=rest)
+    parser.add_argument("--trials", type=positive, metavar="N", help="experiments of each scenario")
     parser.add_argument("--seed", type=int, default=1, help="of the first experiment (default: 1)")
-    parser.add_argument("--only", action="append", choices=scenarios, help="one scenario; may be given again")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count(), help="processes (default: all processors)"
+        "--only", action="append", metavar="SCENARIO", help="one scenario; may be given again"
     )
-    parser.add_argument("--plot", type=Path, metavar="FILE", help="errors over their intervals, as SVG")
-    return parser.parse_args()
+    parser.add_argument(
+        "--jobs",
+        type=positive,
+        default=os.cpu_count(),
+        metavar="N",
+        help="processes (default: all processors)",
+    )
+    parser.add_argument("--plot", type=directory, metavar="FILE", help="errors over their intervals, as SVG")
+    return parser
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(told(NAME, main))

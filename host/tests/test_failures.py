@@ -22,6 +22,7 @@ from opjoule.devices.line_process import LINE_MAX, LineProcess
 from opjoule.errors import BadInput
 from opjoule.record.directory import check_out
 from opjoule.record.run_record import RunRecord
+from opjoule.scripts import script_name
 from opjoule.trace.csv_import import PAUSE, import_csv
 from opjoule.trace.power_trace import Gap
 
@@ -59,6 +60,36 @@ def test_every_failure_is_one_line_with_its_status(capsys, error, said, status):
 
 def test_one_line_leaves_ordinary_text_alone():
     assert one_line("±5 µJ, [red] ü") == "±5 µJ, [red] ü"
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (["calibrate", "show"], "calibrate.py"),
+        (["record", "--out", "x"], "measure.py"),
+        (["--db", "leveldb"], "measure.py"),
+        (["../host/calibrate"], "measure.py"),
+        ([], "measure.py"),
+    ],
+)
+def test_messages_begin_with_the_script_that_the_user_started(argv, name):
+    assert script_name(argv) == name
+
+
+@pytest.mark.parametrize("script", ["calibrate.py", "validate.py"])
+def test_a_failure_names_its_own_script_through_set_up_and_all(tmp_path, script):
+    """At run time, in .venv, not only what the command line's parser says."""
+    wrong = {
+        "calibrate.py": ["show", "--folder", str(tmp_path)],
+        "validate.py": ["--trials", "1", "--plot", str(tmp_path / "none" / "plot.svg")],
+    }
+    (tmp_path / "x.toml").write_text("schema = 99")
+    ended = subprocess.run(
+        [HOST / script, *wrong[script]], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ended.returncode != 0
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"{script}: ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])

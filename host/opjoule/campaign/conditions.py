@@ -21,6 +21,7 @@ from opjoule.campaign.index import INDEX, ConditionRun, look, write_index
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
 from opjoule.measurement.plan import Plan
 from opjoule.record.directory import check_out, held
+from opjoule.scripts import script_name
 from opjoule.system_errors import of_system
 
 
@@ -124,7 +125,7 @@ def _run_held(plans: Sequence[Plan], folder: Path, measure_one: MeasureOne, *, s
             statuses.append(status)
             runs[at] = look(folder, replace(run, folder=place.name, why=why))
             if why:
-                print(f"measure.py: {run.name}: {why}", file=sys.stderr)
+                print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
             write_index(folder, runs, simulated=simulated)
     finally:
         write_comparison(folder)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from opjoule.cli.failures import one_line
+from opjoule.scripts import MEASURE
 
 HELP_WIDTH = 80
 
@@ -66,7 +67,7 @@ class Parser(argparse.ArgumentParser):
         description: str,
         epilog: str = "",
         usage: str | None = None,
-        program: str = "measure.py",
+        program: str = MEASURE,
     ) -> None:
         """Of `measure.py COMMAND`; of measure.py itself without one."""
         self._program = program

@@ -48,6 +48,7 @@ from opjoule.record.directory import check_out, free_directory, made_directory
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.html import write_report
 from opjoule.report.terminal import print_summary
+from opjoule.scripts import script_name
 from opjoule.studies.results import TRACE, wording_of
 from opjoule.studies.ycsb.properties import parse_properties
 
@@ -77,7 +78,7 @@ def run_measure(options: argparse.Namespace) -> int:
         return 0
     check_out(directory)
     for line in dict.fromkeys(line for each in plans for line in desk_warnings(each, rig, options)):
-        print(f"measure.py: warning: {line}", file=sys.stderr)
+        print(f"{script_name()}: warning: {line}", file=sys.stderr)
     for each in plans:
         each.study.check_here()
 
@@ -104,12 +105,12 @@ def run_measure(options: argparse.Namespace) -> int:
 def _alone() -> Iterator[None]:
     """Sweeps what killed measurements left; warns where another one runs on this computer."""
     for path in sweep(ROOT):
-        print(f"measure.py: removed {path}, left by a measurement that was killed", file=sys.stderr)
+        print(f"{script_name()}: removed {path}, left by a measurement that was killed", file=sys.stderr)
     with alone() as only_one:
         if not only_one:
             print(
-                "measure.py: another measurement runs on this computer: they take each other's processor and disk, "
-                "and their figures are not those of one alone",
+                f"{script_name()}: another measurement runs on this computer: they take each other's processor and "
+                "disk, and their figures are not those of one alone",
                 file=sys.stderr,
             )
         yield
@@ -144,7 +145,7 @@ def _tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> No
         sys.stdout.write((directory / "result.json").read_text())
     elif options.json:
         why = "; ".join(record.faults) or "no fault was noted"
-        print(f"measure.py: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
+        print(f"{script_name()}: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
         print_summary(directory)
 
@@ -312,4 +313,4 @@ def _analyse(directory: Path) -> None:
 def main(argv: list[str]) -> int:
     """One command line; every failure is one line on stderr and its exit status."""
     asked = arguments.parse(argv)
-    return told("measure.py", lambda: _run(asked))
+    return told(script_name(argv), lambda: _run(asked))

@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Final
 
 from opjoule.errors import Interrupted
+from opjoule.scripts import script_name
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -33,5 +34,5 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 def leave(number: int, frame: FrameType | None) -> None:
     """Ends the program at once, while modules load: an exception there may be swallowed, or become another one."""
-    os.write(2, b"measure.py: interrupted before anything was done\n")
+    os.write(2, f"{script_name()}: interrupted before anything was done\n".encode())
     os._exit(Interrupted.exit_code)

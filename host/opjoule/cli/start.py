@@ -6,6 +6,7 @@ import sys
 
 from opjoule.cli.failures import plain_output, told
 from opjoule.cli.signals import answer_with, interrupt, leave
+from opjoule.scripts import script_name
 
 
 def main(argv: list[str]) -> int:
@@ -19,7 +20,7 @@ def main(argv: list[str]) -> int:
         answer_with(interrupt)
         return measure(argv)
 
-    return told("measure.py", run)
+    return told(script_name(argv), run)
 
 
 if __name__ == "__main__":

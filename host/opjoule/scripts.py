@@ -1,0 +1,22 @@
+"""The scripts under host/: which of them the user started, since its messages begin with its name."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+HOST: Final = Path(__file__).resolve().parents[1]
+MEASURE: Final = "measure.py"
+
+
+def script_name(argv: Sequence[str] | None = None) -> str:
+    """Name of the script: a command of measure.py that has one of its own is started through that, as calibrate.py.
+
+    Args:
+        argv: the command line behind the script; None: this program's.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    own = f"{words[0]}.py" if words and words[0].isidentifier() else MEASURE
+    return own if (HOST / own).is_file() else MEASURE
