@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
+from itertools import accumulate
 
 import msgspec
 import numpy as np
 import pytest
 from opjoule.energy.baseline import idle_power, marginal_energy
-from opjoule.energy.block_error import standard_error
+from opjoule.energy.block_error import long_block_errors, standard_error
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
 from opjoule.energy.repeats import repeat_standard_u, student_t
@@ -162,6 +163,24 @@ def test_standard_error_respects_autocorrelation():
         means.append(series.mean())
         errors.append(standard_error(series))
     assert float(np.mean(errors)) == pytest.approx(float(np.std(means)), rel=0.4)
+
+
+def test_few_long_blocks_hold_the_mean_of_what_stays_correlated_for_a_tenth_of_the_stretch():
+    """An AR(1) series; of two stretches together, and of one, which says less and so is wider."""
+    rng = np.random.default_rng(3)
+    held, wider, count, rho = [], [], 1000, 0.98
+    for _ in range(200):
+        stretches = []
+        for _ in range(2):
+            steps = rng.normal(0, 1, count)
+            steps[0] /= math.sqrt(1 - rho**2)
+            stretches.append(np.array(list(accumulate(steps.tolist(), lambda now, step: rho * now + step))))
+        errors = long_block_errors(stretches)
+        held += [abs(float(each.mean())) <= 2 * error for each, error in zip(stretches, errors, strict=True)]
+        wider.append(long_block_errors(stretches[:1])[0] / errors[0])
+    assert 0.88 <= np.mean(held) <= 0.97
+    assert np.mean(wider) > 1.05
+    assert long_block_errors([np.ones(4), np.arange(5.0)])[0] == 0.0
 
 
 def test_a_budget_names_every_part_and_gives_a_reason_for_an_absent_one():

@@ -16,6 +16,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import SensorCalibration
+from opjoule.measurement.plan import IDLE_S, LEAD_IN_MAX_S
 from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
@@ -24,7 +25,8 @@ from opjoule.record.phases import Phase, Role
 from opjoule.record.repeat import RepeatEnergy
 from opjoule.trace.power_trace import PowerTrace
 
-IDLE_S: Final = 15.0
+LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)
+"""Of idle, which is measured as long as on a board."""
 BOARD_NS: Final = 1_000_000_000_000
 SUPPLY_V, SUPPLY_OHM = 5.1, 0.1
 
@@ -132,10 +134,10 @@ def _phases(known: Known) -> list[Phase]:
     begin, end, settled = (_ns(each) for each in (known.start_s, known.end_s, known.settled_s))
     idle_ns = round(IDLE_S * 1e9)
     return [
-        Phase("idle-before", 1, begin - idle_ns, begin, role=Role.BASELINE),
+        Phase("idle-before", 1, begin - idle_ns, begin, lead_in_s=LEAD_IN_S, role=Role.BASELINE),
         Phase("run", 1, begin, end, known.kind.size, role=Role.WORK),
         Phase("settle", 1, end, settled, role=Role.DRAIN),
-        Phase("idle-after", 1, settled, settled + idle_ns, role=Role.BASELINE),
+        Phase("idle-after", 1, settled, settled + idle_ns, lead_in_s=LEAD_IN_S, role=Role.BASELINE),
     ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opjoule.energy.block_error import standard_error
+from opjoule.energy.block_error import long_block_errors
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -16,7 +16,7 @@ from opjoule.energy.systematic import systematic
 from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
-from opjoule.trace.power_trace import PowerTrace
+from opjoule.trace.power_trace import Float64Array, PowerTrace
 from opjoule.units import Measured, Unstated
 
 
@@ -57,7 +57,7 @@ class MarginalEnergy:
 def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: ErrorBounds) -> IdlePower:
     """Mean idle power of one or two windows (before, after), in the same state as the run.
 
-    The standard error of each mean respects the noise's autocorrelation (block averages); the difference
+    The standard error of each mean respects the noise's autocorrelation (averages of long blocks); the difference
     between the windows enters as drift: idle power during the run lay anywhere between them.
 
     Raises: WindowError, GapError: as `window_energy_j`, or windows other than one or two.
@@ -71,7 +71,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     power_w, voltage_v = float(np.mean(powers_w)), _mean(results, "voltage_time_vs")
     current_a = _mean(results, "charge_c")
     drift_w = powers_w[-1] - powers_w[0]
-    mean_u_w = [_mean_u_w(cells, result) for result in results]
+    mean_u_w = _mean_u_w(cells, results)
     standard_u_w = math.hypot(
         *(each / count for each in mean_u_w),
         *(result.voltage.spread_u_j / result.window.duration_s / count for result in results),
@@ -136,13 +136,18 @@ def marginal_energy(
     return MarginalEnergy(stated_energy(budget, value_j, run.clipped_samples), budget)
 
 
-def _mean_u_w(cells: Cells, result: EnergyResult) -> float:
-    """Standard error of a window's mean power [W]: noise, and what was lost."""
-    window = result.window
+def _mean_u_w(cells: Cells, results: Sequence[EnergyResult]) -> list[float]:
+    """Standard error of the mean power of each window [W]: noise, and what was lost."""
+    errors_a = long_block_errors([_current_a(cells, each.window) for each in results])
+    return [
+        math.hypot(error_a * abs(each.voltage_time_vs), each.budget.parts["loss"]) / each.window.duration_s
+        for error_a, each in zip(errors_a, results, strict=True)
+    ]
+
+
+def _current_a(cells: Cells, window: Window) -> Float64Array:
     inside = cells.inside(window.start_ns, window.end_ns)
-    current_a = cells.current_a[inside][cells.is_sample[inside]]
-    noise_w = standard_error(current_a) * abs(result.voltage_time_vs) / window.duration_s
-    return math.hypot(noise_w, result.budget.parts["loss"] / window.duration_s)
+    return cells.current_a[inside][cells.is_sample[inside]]
 
 
 def _mean(results: Sequence[EnergyResult], name: str) -> float:
