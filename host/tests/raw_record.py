@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 from operation_log_writer import byte_size, log, operation
-from opjoule.clocks.exchange_file import ExchangeFile
+from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
 from opjoule.clocks.exchanges import Exchange
-from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES, Evidence, collect
+from opjoule.measurement.collection import Evidence, collect
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
 from opjoule.record.run import Run, run_of

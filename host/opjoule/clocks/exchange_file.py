@@ -9,6 +9,9 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.errors import RecordFault
 from opjoule.system_errors import naming
 
+METER_EXCHANGES = "meter-exchanges.csv"
+BOARD_EXCHANGES = "board-exchanges.csv"
+"""Names under raw/ of a record."""
 _FIELDS = [field.name for field in dataclasses.fields(Exchange)]
 
 

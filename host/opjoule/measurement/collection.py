@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from opjoule.clocks.exchange_file import read_exchanges
+from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, read_exchanges
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.played_signature import PlayedPattern, fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
@@ -48,9 +48,6 @@ from opjoule.studies.results import wording_of
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import PowerTrace
-
-METER_EXCHANGES = "meter-exchanges.csv"
-BOARD_EXCHANGES = "board-exchanges.csv"
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from opjoule.clocks.exchange_file import ExchangeFile
+from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
 from opjoule.clocks.exchanges import Exchange
 from opjoule.measurement.clock_watch import ClockWatch
-from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES
 from opjoule.meters import Meter
 from opjoule.meters.capture import Capture
 from opjoule.record.run_record import RunRecord

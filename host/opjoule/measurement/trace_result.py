@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.exchange_file import read_exchanges
+from opjoule.clocks.exchange_file import METER_EXCHANGES, read_exchanges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
-from opjoule.measurement.collection import METER_EXCHANGES
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.json_file import write_json
 from opjoule.record.result import RESULT_SCHEMA
@@ -65,21 +64,21 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
         if corrected.refusal:
             record.add_fault(corrected.refusal)
     cells = Cells.of(trace)
-    host = None if sensor is None else _meter_to_host(record)
+    host = None if sensor is None else meter_to_host(record)
     window = Window.of_meter(cells.start_ns, cells.end_ns, host)
-    found = window_energy_j(cells, window, sensor or _unknown_sensor(float(cells.current_a.max())))
+    found = window_energy_j(cells, window, sensor or unknown_sensor(float(cells.current_a.max())))
     entries: dict[str, Any] = {
         **_numbers(found, cells, sensor),
         "lost_samples": exact(found.lost_samples, "1"),
         "seen_share": seen([found]),
     }
-    if reason := _no_uncertainty(record, sensor):
+    if reason := no_uncertainty(record, sensor):
         return {key: _unstated(value, reason) for key, value in entries.items()}
     shared = {"shared": {"budget": found.budget.shared}} if found.budget.shared else {}
     return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated(), **shared}
 
 
-def _unknown_sensor(current_max_a: float) -> ErrorBounds:
+def unknown_sensor(current_max_a: float) -> ErrorBounds:
     """Stands in where the meter is unknown; nothing is stated of its uncertainty then."""
     return ErrorBounds(
         gain_errors_max={},
@@ -107,7 +106,8 @@ def _numbers(found: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> d
     }
 
 
-def _no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
+def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
+    """Why no uncertainty of a record's energies can be stated; empty where it can."""
     if sensor is None:
         return NO_BOUNDS
     return STATED_VOLTAGE if record.run.found.imported.voltage_stated else ""
@@ -120,7 +120,7 @@ def _unstated(value: Any, reason: str) -> Any:
     return value
 
 
-def _meter_to_host(record: RunRecord) -> ClockMap | None:
+def meter_to_host(record: RunRecord) -> ClockMap | None:
     """Round trips tie the meter to this computer's clock, whose seconds are better; None without enough of them."""
     exchanges = read_exchanges(record.intact(f"raw/{METER_EXCHANGES}"))
     try:

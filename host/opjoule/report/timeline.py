@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import RecordFault
 from opjoule.operations.board_files import of_loader_alone
 from opjoule.operations.latency import Latency, latency_by_kind_s
@@ -75,7 +76,7 @@ class Timeline:
 def read_timeline(record: RunRecord) -> Timeline:
     """The record's trace, phases, operation rate, system samples and events; whatever is unreadable is noted."""
     notes: list[str] = []
-    trace = _noted(notes, lambda: _trace(record))
+    trace = _noted(notes, lambda: corrected_trace(record)[0])
     if trace is None or len(trace) < 2:
         return Timeline(notes=notes or ["The power trace holds no samples."])
     axis = TimeAxis(trace)
@@ -89,7 +90,7 @@ def read_timeline(record: RunRecord) -> Timeline:
             )
         return Timeline(duration_s, tracks, axis.lost, notes=notes)
     operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
-    system = _noted(notes, lambda: _samples(record))
+    system = _noted(notes, lambda: system_samples(record))
     events = _noted(notes, lambda: _table(record, "events", EVENTS_VERSION))
     of_runs = run_operations(operations, record.run.phases) if operations else None
     made = {
@@ -168,7 +169,7 @@ def phase_spans(run: Run, to_seconds: ToSeconds) -> list[PhaseSpan]:
     return sorted(spans, key=lambda span: span.start_s)
 
 
-def _samples(record: RunRecord) -> pa.Table:
+def system_samples(record: RunRecord) -> pa.Table:
     """The board's counters; in simulated records of version 1 the loader's are those of the board."""
     table = _table(record, "system", SYSTEM_VERSION)
     return of_loader_alone(table) if record.simulated and "operations" in table.column_names else table
@@ -178,12 +179,19 @@ def _table(record: RunRecord, name: str, newest: int) -> pa.Table:
     return read_parquet(record.intact(f"{name}.parquet"), name, newest)
 
 
-def _trace(record: RunRecord) -> PowerTrace:
+def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
+    """The trace, corrected by its sensor's calibration, and the sensor's error bounds; None where they are not known.
+
+    Raises: RecordFault: it is absent, damaged, or was changed since it was recorded.
+    """
     for name in ("power", "gaps", "bus"):
         record.intact(f"{name}.parquet")
         record.intact(f"raw/{name}.arrows")
     trace, sensor = read_trace(record.directory), record.run.sensor
-    return CorrectedTrace.of(trace, sensor).trace if sensor else trace
+    if sensor is None:
+        return trace, None
+    found = CorrectedTrace.of(trace, sensor)
+    return found.trace, found.sensor
 
 
 def _noted(notes: list[str], read: Callable[[], T]) -> T | None:
