@@ -3,6 +3,7 @@
 import os
 import pty
 import time
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -226,8 +227,9 @@ def test_a_reset_is_told_even_if_the_line_has_closed_since(opened):
         meter = opened(device.path)
         meter.open()
         meter.start()
-        # The line closes before the next clock exchange.
-        read_until(meter, lambda _: meter._reset is not None)
+        # The line closes before the next clock exchange. What was lost on the way may leave nothing to read first.
+        with suppress(MeterFault):
+            read_until(meter, lambda _: meter._reset is not None)
     meter.clock_exchange()
     assert "reset in mid-run (external)" in message_of(lambda: read_on(meter))
 
