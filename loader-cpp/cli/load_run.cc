@@ -150,7 +150,7 @@ Status PhaseCommand::open() {
 std::unique_ptr<OperationSource> PhaseCommand::make_source(uint32_t thread, Client* client) {
   if (trace_ != nullptr) return std::make_unique<TraceSource>(*trace_);
   if (phase_ == Phase::kLoad) return std::make_unique<LoadGenerator>(*key_space_, thread, client);
-  return std::make_unique<RunGenerator>(*key_space_, thread);
+  return run_source(*key_space_, thread);
 }
 
 // Operations to do; 0 where the trace or the time ends the phase.
@@ -328,6 +328,7 @@ int PhaseCommand::finish() {
   summary_.peak_memory_bytes = process_memory().peak_resident_bytes;
   summary_.dropped_events = events_ == nullptr ? 0 : events_->dropped();
   summary_.replayed = trace_ != nullptr;
+  if (key_space_->mix_blocks) summary_.mix_blocks = key_space_->mix_blocks->count();
   summary_.resumed = options_.resume;
   summary_.failure = failure_.message();
   print_line(summary_json(summary_));

@@ -108,6 +108,7 @@ std::string summary_json(const Summary& summary) {
   json["interrupted"] = summary.interrupted;
   json["out_of_time"] = summary.out_of_time;
   json["replayed"] = summary.replayed;
+  if (summary.mix_blocks > 0) json["mix_blocks"] = summary.mix_blocks;
   json["failure"] = summary.failure.empty() ? Json(nullptr) : Json(summary.failure);
   json["settled"] = summary.settle_asked ? Json(summary.settled) : Json(nullptr);
   json["settle_s"] = summary.settle_s;

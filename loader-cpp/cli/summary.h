@@ -28,6 +28,7 @@ struct Summary {
   bool interrupted = false;
   bool out_of_time = false;  // maxexecutiontime ended the phase, before its operations did
   bool replayed = false;     // the operations came from a trace
+  uint64_t mix_blocks = 0;   // randomised blocks that it had
   std::string failure;       // why the command failed, empty if it did not
   std::map<std::string, std::string> engine_settings;
   ProcessMemory memory_at_end;  // of the phase, before settling

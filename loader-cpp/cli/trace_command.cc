@@ -25,7 +25,7 @@ Status write_trace(const WorkloadSettings& settings, OperationSource& source, ui
   Status status;
   for (uint64_t left = operations; left > 0 && !stop_requested();) {
     const std::span<Operation> room(batch.data(), std::min<uint64_t>(batch.size(), left));
-    const size_t count = source.next(room, status);
+    const size_t count = source.next(room, 0, status);
     for (size_t i = 0; i < count; ++i) {
       append_trace(settings, batch[i], lines);
       source.done(batch[i]);
@@ -46,6 +46,9 @@ Status prepare(const CommandOptions& options, Phase phase, WorkloadSettings* set
   if (status.is_ok() && settings->value_characters == ValueCharacters::kAny)
     status = {StatusCode::kBadInput,
               "valuecharacters=any: a trace is text, its values have to be printable"};
+  if (status.is_ok() && settings->mix_block_s > 0)
+    status = {StatusCode::kBadInput,
+              "mixblock.length_s: blocks last for a time, and a trace has none; leave it out"};
   if (status.is_ok() && phase == Phase::kRun && settings->operation_count == 0)
     status = {StatusCode::kBadInput, "property operationcount: a trace needs it"};
   return status;

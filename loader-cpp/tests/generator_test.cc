@@ -51,7 +51,7 @@ std::vector<Operation> generate(RunGenerator& generator, size_t count) {
   std::vector<Operation> batch(16);
   Status status;
   while (all.size() < count) {
-    const size_t got = generator.next(batch, status);
+    const size_t got = generator.next(batch, 0, status);
     for (size_t i = 0; i < got; ++i) {
       all.push_back(batch[i]);
       generator.done(batch[i]);
@@ -163,7 +163,7 @@ TEST_CASE("inserts take the next key numbers, end their batch, and can be read a
   Status status;
   uint64_t next = 100;
   for (int i = 0; i < 1000; ++i) {
-    const size_t count = generator.next(batch, status);
+    const size_t count = generator.next(batch, 0, status);
     for (size_t at = 0; at < count; ++at) {
       const uint64_t number = std::stoull(batch[at].key.substr(4));
       if (batch[at].kind == OperationKind::kInsert) {
@@ -237,7 +237,7 @@ TEST_CASE("a load inserts each key number once, whatever the threads") {
   std::set<std::string> keys;
   Status status;
   for (int i = 0; i < 20; ++i) {
-    REQUIRE((i % 3 == 0 ? a : b).next(batch, status) == 16);
+    REQUIRE((i % 3 == 0 ? a : b).next(batch, 0, status) == 16);
     for (const Operation& operation : batch) keys.insert(operation.key);
   }
   CHECK(keys.size() == 320);
@@ -252,7 +252,7 @@ TEST_CASE("values of dataintegrity verify, altered ones do not") {
   LoadGenerator load(state, 0);
   std::vector<Operation> batch(1);
   Status status;
-  REQUIRE(load.next(batch, status) == 1);
+  REQUIRE(load.next(batch, 0, status) == 1);
   CHECK(verify_values(workload, batch[0].key, {}, batch[0].values).is_ok());
   CHECK(verify_values(workload, "user1", {}, batch[0].values).code() == StatusCode::kCorrupt);
   batch[0].values.mutable_value(3)[39] ^= 1;

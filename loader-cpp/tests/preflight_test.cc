@@ -64,7 +64,7 @@ bool resume(SetClient& client, const WorkloadSettings& workload) {
   std::vector<Operation> batch(16);
   Status failure;
   bool all_new = true;
-  while (const size_t count = source.next(batch, failure))
+  while (const size_t count = source.next(batch, 0, failure))
     for (size_t i = 0; i < count; ++i)
       all_new = client.insert(batch[i].key, batch[i].values).is_ok() && all_new;
   CHECK(failure.is_ok());

@@ -98,7 +98,7 @@ TEST_CASE("every operation a workload makes reads back from its trace") {
   std::string text;
   Status status;
   while (written.size() < 3000) {
-    const size_t count = generator.next(batch, status);
+    const size_t count = generator.next(batch, 0, status);
     for (size_t i = 0; i < count; ++i) {
       append_trace(workload, batch[i], text);
       written.push_back(batch[i]);

@@ -104,7 +104,7 @@ const KindResults& of(const PhaseResults& results, OperationKind kind) {
 // Reads made elsewhere; the end comes some time after the last of them.
 class LateStream : public OperationSource {
  public:
-  size_t next(std::span<Operation> out, Status&) override {
+  size_t next(std::span<Operation> out, int64_t, Status&) override {
     asked_board_ns = board_ns();
     if (left-- > 0) {
       out[0].kind = OperationKind::kRead;

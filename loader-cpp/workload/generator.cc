@@ -11,18 +11,22 @@ RunGenerator::RunGenerator(KeySpace& space, uint32_t thread)
       random_(space.settings.seed, thread),
       keys_(space, random_),
       values_(space.settings, thread, random_) {
+  set_mix(settings_.proportion);
+  if (settings_.scan_zipfian)
+    scan_zipfian_.emplace(settings_.scan_maximum - settings_.scan_minimum + 1);
+}
+
+void RunGenerator::set_mix(std::span<const double, kOperationKinds> shares) {
   double sum = 0;
-  for (const double share : settings_.proportion) sum += share;
+  for (const double share : shares) sum += share;
   double bound = 0;
   for (int kind = 0; kind < kOperationKinds; ++kind)
-    kind_bounds_[kind] = (bound += settings_.proportion[kind] / sum);
+    kind_bounds_[kind] = (bound += shares[kind] / sum);
   // After rounding every draw must still give an operation, and none of a kind whose share is 0.
   for (int kind = kOperationKinds - 1; kind >= 0; --kind) {
     kind_bounds_[kind] = 2;
-    if (settings_.proportion[kind] > 0) break;
+    if (shares[kind] > 0) break;
   }
-  if (settings_.scan_zipfian)
-    scan_zipfian_.emplace(settings_.scan_maximum - settings_.scan_minimum + 1);
 }
 
 OperationKind RunGenerator::draw_kind() {
@@ -68,7 +72,7 @@ inline void RunGenerator::prepare(Operation& operation) {
   }
 }
 
-size_t RunGenerator::next(std::span<Operation> out, Status&) {
+size_t RunGenerator::next(std::span<Operation> out, int64_t, Status&) {
   const uint64_t last = space_.inserts.acknowledged_end() - 1;
   if (numbers_.size() < out.size()) numbers_.resize(out.size());
   // Kinds and key numbers first, then keys and values: the steps of each loop are independent of
@@ -92,13 +96,29 @@ void RunGenerator::done(const Operation& operation) {
   if (operation.kind == OperationKind::kInsert) space_.inserts.acknowledge(thread_);
 }
 
+BlockGenerator::BlockGenerator(KeySpace& space, uint32_t thread)
+    : RunGenerator(space, thread), blocks_(*space.mix_blocks), thread_(thread) {}
+
+size_t BlockGenerator::next(std::span<Operation> out, int64_t now_board_ns, Status& status) {
+  MixBlocks::Shares mix;
+  if (blocks_.follow(thread_, now_board_ns, &mix)) set_mix(mix);
+  const size_t count = RunGenerator::next(out, now_board_ns, status);
+  for (const Operation& operation : out.first(count)) blocks_.add(thread_, operation.kind, 1);
+  return count;
+}
+
+std::unique_ptr<OperationSource> run_source(KeySpace& space, uint32_t thread) {
+  if (space.mix_blocks) return std::make_unique<BlockGenerator>(space, thread);
+  return std::make_unique<RunGenerator>(space, thread);
+}
+
 LoadGenerator::LoadGenerator(KeySpace& space, uint32_t thread, Client* client)
     : space_(space),
       client_(client),
       random_(space.settings.seed, thread),
       values_(space.settings, thread, random_) {}
 
-size_t LoadGenerator::next(std::span<Operation> out, Status& status) {
+size_t LoadGenerator::next(std::span<Operation> out, int64_t, Status& status) {
   while (true) {
     const uint64_t first = space_.next_load_number.fetch_add(out.size(), std::memory_order_relaxed);
     if (first >= space_.load_end) return 0;

@@ -5,11 +5,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "loader/random.h"
 #include "workload/insert_counter.h"
+#include "workload/mix_blocks.h"
 #include "workload/settings.h"
 #include "workload/source.h"
 #include "workload/values.h"
@@ -23,13 +26,16 @@ struct KeySpace {
       : settings(workload_settings),
         inserts(workload_settings.row_count, workload_settings.threads),
         next_load_number(workload_settings.insert_start),
-        load_end(workload_settings.insert_start + workload_settings.insert_count) {}
+        load_end(workload_settings.insert_start + workload_settings.insert_count) {
+    if (settings.mix_block_s > 0) mix_blocks.emplace(settings);
+  }
 
   const WorkloadSettings& settings;
   InsertCounter inserts;
   alignas(64) std::atomic<uint64_t> sequential{0};
   alignas(64) std::atomic<uint64_t> next_load_number;
   uint64_t load_end;
+  std::optional<MixBlocks> mix_blocks;
   uint64_t check_end = 0;  // a resumed load looks for each key below this one before it inserts it
 };
 
@@ -84,8 +90,12 @@ class ValueMaker {
 class RunGenerator : public OperationSource {
  public:
   RunGenerator(KeySpace& space, uint32_t thread);
-  size_t next(std::span<Operation> out, Status& status) override;
+  size_t next(std::span<Operation> out, int64_t now_board_ns, Status& status) override;
   void done(const Operation& operation) override;
+
+ protected:
+  // From the next batch on; shares of operations, of any sum.
+  void set_mix(std::span<const double, kOperationKinds> shares);
 
  private:
   OperationKind draw_kind();
@@ -103,12 +113,26 @@ class RunGenerator : public OperationSource {
   std::vector<uint64_t> numbers_;
 };
 
+// The run phase in randomised blocks.
+class BlockGenerator : public RunGenerator {
+ public:
+  BlockGenerator(KeySpace& space, uint32_t thread);
+  size_t next(std::span<Operation> out, int64_t now_board_ns, Status& status) override;
+
+ private:
+  MixBlocks& blocks_;
+  uint32_t thread_;
+};
+
+// The operations of one thread of the run phase, in randomised blocks where the settings say so.
+std::unique_ptr<OperationSource> run_source(KeySpace& space, uint32_t thread);
+
 // The load phase: inserts of consecutive key numbers, handed out to the threads in short sequences.
 class LoadGenerator : public OperationSource {
  public:
   // client: the thread's own, with which a resumed load looks for keys.
   LoadGenerator(KeySpace& space, uint32_t thread, Client* client = nullptr);
-  size_t next(std::span<Operation> out, Status& status) override;
+  size_t next(std::span<Operation> out, int64_t now_board_ns, Status& status) override;
 
  private:
   bool is_there(const std::string& key, Status& status);

@@ -1,5 +1,6 @@
 #include "workload/settings.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace opjoule {
@@ -103,7 +104,7 @@ void read_rows(Reader& in, WorkloadSettings* out) {
                                                 " bytes: expected records of at most 1 GiB");
 }
 
-void read_operations(Reader& in, WorkloadSettings* out) {
+void read_operations(Reader& in, Phase phase, WorkloadSettings* out) {
   constexpr const char* kKeys[kOperationKinds] = {"readproportion",   "updateproportion",
                                                   "insertproportion", "readmodifywriteproportion",
                                                   "scanproportion",   "removeproportion"};
@@ -113,6 +114,15 @@ void read_operations(Reader& in, WorkloadSettings* out) {
     sum += out->proportion[kind];
   }
   in.fail_if(!(sum > 0), "all proportions are 0: set at least one, as in -p readproportion=1");
+  in.real("mixblock.length_s", 0, 86400, &out->mix_block_s);
+  const bool one_kind =
+      std::count(out->proportion, out->proportion + kOperationKinds, 0.0) == kOperationKinds - 1;
+  in.fail_if(
+      phase == Phase::kRun && out->mix_block_s > 0 && one_kind,
+      "property mixblock.length_s: a workload of one kind of operation has no mix that could "
+      "change; leave it out");
+  in.fail_if(phase == Phase::kReplay && out->mix_block_s > 0,
+             "property mixblock.length_s: a trace brings its own mix; leave one of them out");
   const size_t distribution = in.choice(
       "requestdistribution",
       {"uniform", "zipfian", "truezipfian", "latest", "hotspot", "exponential", "sequential"}, 0);
@@ -174,7 +184,7 @@ Status WorkloadSettings::from(const Properties& properties, Phase phase, uint32_
              "property workload=" + workload + ": expected site.ycsb.workloads.CoreWorkload");
   read_amounts(in, phase, threads, out);
   read_rows(in, out);
-  read_operations(in, out);
+  read_operations(in, phase, out);
   read_load(in, out);
   check_hotspot(in, *out);
   check_updates(in, phase, *out);

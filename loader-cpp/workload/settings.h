@@ -58,6 +58,7 @@ struct WorkloadSettings {
 
   // Operations.
   double proportion[kOperationKinds] = {0.95, 0.05, 0, 0, 0, 0};
+  double mix_block_s = 0;  // randomised blocks of a run last so long; 0: one mix throughout
   RequestDistribution distribution = RequestDistribution::kUniform;
   double zipfian_theta = 0.99;  // of truezipfian alone
   double hotspot_data_fraction = 0.2;

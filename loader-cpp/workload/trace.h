@@ -108,7 +108,9 @@ class TraceFile {
 class TraceSource : public OperationSource {
  public:
   explicit TraceSource(TraceFile& file) : file_(file) {}
-  size_t next(std::span<Operation> out, Status& status) override { return file_.next(out, status); }
+  size_t next(std::span<Operation> out, int64_t, Status& status) override {
+    return file_.next(out, status);
+  }
   [[nodiscard]] bool is_stream() const override { return true; }
 
  private:

@@ -47,7 +47,7 @@ void Worker::run() {
     const uint64_t left = task_.budget - operations_;
     const std::span<Operation> room(batch_.data(), std::min<uint64_t>(batch_.size(), left));
     Status status;
-    const size_t count = task_.source->next(room, status);
+    const size_t count = task_.source->next(room, now_, status);
     if (!status.is_ok()) give_up(status);
     if (count == 0) break;
     run_batch(room.first(count));
