@@ -249,3 +249,54 @@ def test_a_damaged_index_is_the_records_fault(tmp_path, text):
         (tmp_path / name).write_text(text)
         with pytest.raises((RecordFault, NewerSchema), match=name):
             read_index(tmp_path)
+
+
+def media(tmp_path, sd, emmc, shared_u=0.05):
+    """A folder of two media with these powers; each run is uncertain by what all of them share, and a little more."""
+    values = {"sd": list(sd), "emmc": list(emmc)}
+    made = make_plans(arguments.parse([*ONE, "--storage", "sd,emmc", "--repeats", str(len(sd))]).options)
+
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
+        value = values[plan.medium].pop(0)
+        record = RunRecord.create(place, plan.asked, simulated=True)
+        contents = result(value, 2 * (shared_u**2 + 0.001**2) ** 0.5 * value)
+        contents["shared"] = {"power_w": {"one sensor: gain": shared_u * value}}
+        (place / "result.json").write_text(json.dumps(contents))
+        record.finish("complete")
+        return 0, place
+
+    run_conditions(made, tmp_path / "out", measure_one, seed=1, json=False)
+    return json.loads((tmp_path / "out" / "conditions.json").read_text())
+
+
+SAME = (1.0, 1.01, 0.99, 1.005, 0.995)
+
+
+def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
+    index = media(tmp_path, sd=[1.03 * each for each in SAME], emmc=SAME)
+    assert index["base"] == "emmc"
+    found = index["differences"]["sd"]
+    assert found["power_w"]["ratio"]["value"] == pytest.approx(1.03)
+    assert 0.008 < found["power_w"]["ratio"]["u"] < 0.015, "Welch's t for 8 degrees of freedom, and no gain"
+    assert found["power_w"]["differ"] is True
+    assert found["throughput_per_s"]["differ"] is False, "nothing says that it shares its uncertainty"
+    said = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+    assert "against emmc" in said and "+3.0 ± 1.2 %, different" in said and "not told apart" in said
+    assert "different" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_media_that_are_the_same_are_not_told_apart(tmp_path, capsys):
+    index = media(tmp_path, sd=[1.003 * each for each in SAME], emmc=SAME)
+    assert index["differences"]["sd"]["power_w"]["differ"] is False
+    assert "different" not in capsys.readouterr().out
+
+
+def test_one_run_of_each_medium_says_nothing_about_the_media(tmp_path, capsys):
+    index = media(tmp_path, sd=[2.0], emmc=[1.0])
+    assert index["differences"]["sd"]["power_w"]["differ"] is None
+    assert "%, one run" in capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_medium_without_a_number_is_compared_with_nothing(tmp_path):
+    index = media(tmp_path, sd=SAME, emmc=[0.0] * 5)
+    assert index["differences"]["sd"]["power_w"]["ratio"]["reason"] == "emmc has none of it"

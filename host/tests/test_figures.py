@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from opjoule.energy.budget import PARTS, Budget
-from opjoule.record.figures import Figure, RepeatValues, by_repeat, mean_budget, over_repeats
+from opjoule.record.figures import Figure, RepeatValues, by_repeat, mean_budget, mean_shared, over_repeats
 from opjoule.units import Measured, Missing, Unstated
 
 
@@ -69,3 +69,10 @@ def test_the_budget_of_a_mean_names_the_spread():
     both = mean_budget([one, one], [1.0, 2.0])
     assert both.parts["gain"] == pytest.approx(0.1)
     assert both.parts["repeats"] > 1
+
+
+def test_what_a_figure_shares_with_other_runs_is_scaled_with_it_and_averaged_over_repeats():
+    figures = [Figure.energy(Measured(value, 0.1, "J"), {"gain": 0.02 * value}) for value in (5.0, 7.0)]
+    assert mean_shared(figures) == {"gain": pytest.approx(0.12)}
+    assert figures[0].scale(-0.5).shared == {"gain": pytest.approx(-0.05)}
+    assert mean_shared([Figure(1.0, "W", 0.1)] * 3) == {}

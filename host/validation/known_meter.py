@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -63,6 +64,21 @@ CALIBRATION: Final = SensorCalibration(
 
 
 @dataclass(frozen=True)
+class Sensor:
+    """What one sensor gets wrong, and what is stated of it."""
+
+    gain: float
+    offset_a: float
+    bounds: ErrorBounds
+
+    @classmethod
+    def calibrated(cls, rng: np.random.Generator, kind: Kind) -> Sensor:
+        """One with what its calibration leaves."""
+        gain, offset_a = rng.normal(1, GAIN_U), rng.normal(0, OFFSET_U_A)
+        return cls(gain, offset_a, replace(kind.bounds, calibration=CALIBRATION))
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One measurement: what the estimate may see, and what it is held against."""
 
@@ -85,13 +101,12 @@ def experiment(seed: int, choice: Choice) -> Experiment:
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
         bursts(rng, end_s + 1, rng.uniform(1, 10), 10 ** rng.uniform(-3, -1.7)),
     ]
-    trace, to_meter, bounds = _measured(rng, kind, [*idle, *known.pieces], end_s)
-    placed = Placed(Cells.of(trace), bounds, to_meter)
-    energies = repeat_energy(placed, _phases(known), 1)
+    placed = measured(rng, kind, [*idle, *known.pieces], end_s)
+    energies = repeat_energy(placed, phases(known), 1)
     assert energies.idle and energies.marginal
     operations = _operations(known)
     seen = Work(
-        placed.cells, to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s),
+        placed.cells, placed.board_to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s),
         energies.idle, energies.marginal, operations, background(_events(known)), known.one_thread, _counters(known),
     )  # fmt: skip
     ends_s = np.array([known.start_s, known.end_s])
@@ -103,10 +118,11 @@ def _ns(time_s: float) -> int:
     return BOARD_NS + round(time_s * 1e9)
 
 
-def _measured(
-    rng: np.random.Generator, kind: Kind, pieces: list[Piece], end_s: float
-) -> tuple[PowerTrace, ClockMap, ErrorBounds]:
-    """Samples on the meter's clock, the map to it with its error, and what the meter states after calibration."""
+def measured(
+    rng: np.random.Generator, kind: Kind, pieces: Sequence[Piece], end_s: float, sensor: Sensor | None = None
+) -> Placed:
+    """Samples on the meter's clock, the map to it with its error, and what the sensor states; a calibrated one is
+    drawn if none is given."""
     own = 1 + rng.uniform(-0.1, 0.1)
     period_s, conversion_s = kind.period_s * own, kind.conversion_s * own
     start_s = np.arange(0.05, end_s - 0.05, period_s)
@@ -116,8 +132,8 @@ def _measured(
     power_w = np.diff(np.reshape(drawn_j, (2, -1)), axis=0)[0] / conversion_s
     current_a = (SUPPLY_V - np.sqrt(SUPPLY_V**2 - 4 * SUPPLY_OHM * power_w)) / (2 * SUPPLY_OHM)
     voltage_v = SUPPLY_V - SUPPLY_OHM * current_a
-    gain, offset_a = rng.normal(1, GAIN_U), rng.normal(0, OFFSET_U_A)
-    read_a = current_a * gain + offset_a + rng.normal(0, kind.noise_a, current_a.size)
+    sensor = sensor or Sensor.calibrated(rng, kind)
+    read_a = current_a * sensor.gain + sensor.offset_a + rng.normal(0, kind.noise_a, current_a.size)
     step_a = kind.bounds.current_step_a
     read_a = np.rint(read_a / step_a) * step_a
     rate = 1 + rng.uniform(-5e-3, 5e-3)
@@ -126,11 +142,11 @@ def _measured(
     centre_ns = np.rint((start_s + conversion_s / 2) * rate * 1e9 + moved_ns).astype(np.int64) + 10**10
     trace = PowerTrace.of(centre_ns, read_a, voltage_v)
     to_meter = ClockMap("board", "meter", BOARD_NS, 10**10, rate, u_ns, 1e-9, "truth", 0, 100)
-    bounds = replace(kind.bounds, calibration=CALIBRATION)
-    return trace, to_meter, bounds
+    return Placed(Cells.of(trace), sensor.bounds, to_meter)
 
 
-def _phases(known: Known) -> list[Phase]:
+def phases(known: Known) -> list[Phase]:
+    """Idle, run, settle, idle, on the board's clock."""
     begin, end, settled = (_ns(each) for each in (known.start_s, known.end_s, known.settled_s))
     idle_ns = round(IDLE_S * 1e9)
     return [

@@ -11,11 +11,20 @@ from rich.console import Console
 from rich.table import Table
 
 from opjoule import report
-from opjoule.campaign.index import ConditionRun, compared_by, means_of, names_of, read_index
+from opjoule.campaign.index import (
+    ConditionRun,
+    Difference,
+    compared_by,
+    differences_of,
+    means_of,
+    names_of,
+    read_index,
+)
 from opjoule.files import write_whole
 from opjoule.report.markup import Element, element, row, table, text_of
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import rounded
+from opjoule.units import Measured, Missing
 
 _ASSETS = Path(report.__file__).parent / "assets"
 
@@ -27,6 +36,10 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     return lines + [(each.label, [_cell(mean[each.key]) for mean in means]) for each in compared_by(runs)]
 
 
+def _marked(simulated: bool) -> str:
+    return " (SIMULATED)" if simulated else ""
+
+
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
     own = [each for each in runs if each.name == name]
     return f"{sum(each.result is not None for each in own)} of {len(own)}"
@@ -36,6 +49,25 @@ def _cell(number: Mapping[str, Any]) -> str:
     if number["value"] is None:
         return NONE
     return str(rounded(number["value"], number["u"], number["unit"]))
+
+
+def difference_cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
+    """The second table: by how much each condition but the first differs from it, in each quantity."""
+    base, *others = names_of(runs)
+    found = [differences_of(runs, name, base) for name in others]
+    return [
+        (each.label, [_difference_cell(of[each.key]) for of in found])
+        for each in compared_by(runs)
+        if any(isinstance(of[each.key].ratio, Measured) for of in found)
+    ]
+
+
+def _difference_cell(found: Difference) -> str:
+    if isinstance(found.ratio, Missing):
+        return NONE
+    change = rounded(100 * (found.ratio.value - 1), 100 * found.ratio.u, "%")
+    verdict = {True: ", different", False: ", not told apart", None: ", one run"}[found.differ]
+    return f"{'+' if found.ratio.value > 1 else ''}{change}{verdict}"
 
 
 def notes(runs: Sequence[ConditionRun]) -> list[str]:
@@ -58,10 +90,16 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
     """
     runs, simulated = read_index(directory)
     console = console or Console(highlight=False, markup=False)
-    shown = Table(f"mean of blocks{' (SIMULATED)' if simulated else ''}, k = 2", *names_of(runs), box=None)
+    shown = Table(f"mean of blocks{_marked(simulated)}, k = 2", *names_of(runs), box=None)
     for title, values in cells(runs):
         shown.add_row(title, *values)
     console.print(shown)
+    if differences := difference_cells(runs):
+        base, *others = names_of(runs)
+        apart = Table(f"against {base}{_marked(simulated)}, 95 %", *others, box=None)
+        for title, values in differences:
+            apart.add_row(title, *values)
+        console.print(apart)
     for line in notes(runs):
         console.print(line, soft_wrap=True)
     console.print(f"records    {directory}", soft_wrap=True)
@@ -74,13 +112,17 @@ def write_comparison(directory: Path) -> Path:
     Raises: RecordFault: no readable index.
     """
     runs, simulated = read_index(directory)
-    title = f"{', '.join(names_of(runs))} side by side{' (SIMULATED)' if simulated else ''}"
+    title = f"{', '.join(names_of(runs))} side by side{_marked(simulated)}"
     body = [element("h1", title)]
     if simulated:
         words = "No board and no meter was measured; these joules come from a power model."
         body.append(element("p", element("strong", "SIMULATED"), f" {words}", class_="banner simulated"))
     values = [row(name, *texts) for name, texts in cells(runs)]
     body.append(table(["mean of blocks", *names_of(runs)], values, "Conditions side by side, k = 2"))
+    if differences := difference_cells(runs):
+        base, *others = names_of(runs)
+        apart = [row(name, *texts) for name, texts in differences]
+        body.append(table([f"against {base}", *others], apart, "What differs, 95 %"))
     head = ["run", "block", "condition", "status", "why"]
     body.append(table(head, [_run_row(each) for each in runs], "Runs as measured"))
     frame = Template((_ASSETS / "comparison.html").read_text(encoding="utf-8"))

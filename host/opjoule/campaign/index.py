@@ -1,4 +1,4 @@
-"""conditions.json: the runs of one measurement in several conditions, and each condition's means.
+"""conditions.json: the runs of one measurement in several conditions, each condition's means, and how they differ.
 
 Schema: docs/reference/run-record.md.
 """
@@ -14,14 +14,16 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from opjoule.energy.comparison import Side, differ, ratio
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.record.definition import Definition
-from opjoule.record.json_file import Schema, as_value, read_json, write_json
+from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
+from opjoule.record.side import side_of
 from opjoule.studies.results import wording_of
-from opjoule.units import COVERAGE_FACTOR
+from opjoule.units import COVERAGE_FACTOR, Measured, Missing
 
 INDEX: Final = "conditions.json"
 SCHEMA: Final = Schema("conditions", 1)
@@ -63,7 +65,7 @@ def has_index(directory: Path) -> bool:
 
 
 def write_index(directory: Path, runs: Sequence[ConditionRun], *, simulated: bool) -> None:
-    """Writes conditions.json: the runs, and each condition's means as far as there are results."""
+    """Writes conditions.json: the runs, each condition's means and differences as far as there are results."""
     entries = [
         {
             "block": each.block,
@@ -75,10 +77,16 @@ def write_index(directory: Path, runs: Sequence[ConditionRun], *, simulated: boo
         for each in runs
     ]
     directory.mkdir(parents=True, exist_ok=True)
-    means = {name: means_of(runs, name) for name in names_of(runs)}
-    write_json(
-        directory / INDEX, {"schema": SCHEMA, "simulated": simulated, "runs": entries, "conditions": means}
-    )
+    base, *others = names_of(runs)
+    document = {
+        "schema": SCHEMA,
+        "simulated": simulated,
+        "runs": entries,
+        "conditions": {name: means_of(runs, name) for name in (base, *others)},
+        "base": base,
+        "differences": {name: plain(differences_of(runs, name, base)) for name in others},
+    }
+    write_json(directory / INDEX, document)
 
 
 def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
@@ -171,3 +179,39 @@ def _mean(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     spread = COVERAGE_FACTOR * repeat_standard_u(values) if len(values) > 1 else 0.0
     entry["u"] = math.hypot(max(float(number["u"]) for number in known), spread)
     return entry
+
+
+class Difference(Struct, frozen=True):
+    """One quantity of a condition against the same of the base."""
+
+    ratio: Measured | Missing
+    """Condition over base, 95.45 %; what both get wrong alike is not in its interval."""
+    differ: bool | None
+    """Are the two found different? None where nobody knows: without a ratio, or with one run of either."""
+
+
+def differences_of(runs: Sequence[ConditionRun], name: str, base: str) -> dict[str, Difference]:
+    """Every compared quantity of one condition against the base's, by its key."""
+    return {each.key: _difference(runs, name, base, each) for each in compared_by(runs)}
+
+
+def _difference(runs: Sequence[ConditionRun], name: str, base: str, quantity: Definition) -> Difference:
+    try:
+        own, other = _side(runs, name, quantity), _side(runs, base, quantity)
+        return Difference(ratio(own, other), differ(own, other))
+    except ValueError as error:
+        return Difference(Missing(str(error), "1"), None)
+    except ZeroDivisionError:
+        return Difference(Missing(f"{base} has none of it", "1"), None)
+
+
+def _side(runs: Sequence[ConditionRun], name: str, quantity: Definition) -> Side:
+    """The mean over the condition's runs that have the number.
+
+    Raises: ValueError: no run has it, or one states no uncertainty.
+    """
+    results = [each.result for each in runs if each.name == name and each.result]
+    known = [each for each in results if each.get(quantity.key, {}).get("value") is not None]
+    if not known:
+        raise ValueError(f"no run of {name} has it")
+    return Side.mean([side_of(each, quantity) for each in known])

@@ -26,7 +26,7 @@ from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import Quantities
-from opjoule.record.figures import Figure, by_repeat, mean_budget
+from opjoule.record.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
 from opjoule.record.operation_quantities import operations as operations_of
 from opjoule.record.operation_quantities import per_operation
 from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
@@ -75,12 +75,12 @@ def build_result(
         if quantities.get(HARNESS_ENERGY)
         else {}
     )
-    made = {**budgets([each.energy for each in repeats]), "headline_budget": _headline_budget(repeats)}
+    made = {**budgets([each.energy for each in repeats]), "headline_budget": headline_budget(repeats)}
     result = {
         "repeats": len(repeats),
         **entries,
         **made,
-        **({"shared": shared} if (shared := _shared(made)) else {}),
+        **({"shared": common} if (common := shared_with_others(made, quantities, figures)) else {}),
         "by_repeat": by_repeat(figures),
         **_by_phase(record, placed, repeats),
         **harness,
@@ -159,9 +159,17 @@ def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missi
         return Missing(str(fault))
 
 
-def _shared(budgets: Mapping[str, Any]) -> dict[str, Mapping[str, float]]:
-    """Of each budget what other results of the same sensor, or reference, have in common with it (k = 1, signed)."""
-    return {key: each.shared for key, each in budgets.items() if isinstance(each, Budget) and each.shared}
+def shared_with_others(
+    budgets: Mapping[str, Any], quantities: Quantities, repeats: Sequence[Figures]
+) -> dict[str, Mapping[str, float]]:
+    """Of each budget, and of each figure without one, what other results of the same sensor, or reference, have in
+    common with it (k = 1, signed)."""
+    found = {key: each.shared for key, each in budgets.items() if isinstance(each, Budget) and each.shared}
+    for path in (each.key for each in quantities if each.formula and not each.budget):
+        own = [figure for each in repeats if isinstance(figure := each[path], Figure)]
+        if len(own) == len(repeats) and (shared := mean_shared(own)):
+            found[path] = shared
+    return found
 
 
 def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
@@ -174,7 +182,7 @@ def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
     return made | ({} if made["budget"] else {"budget": Missing(NO_IDLE, "J")})
 
 
-def _headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
+def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
     """The budget of the energy above idle per operation, with the spread of what an operation cost."""
     made, values_j = [], []
     for each in repeats:

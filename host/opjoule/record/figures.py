@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
 from msgspec import Struct
@@ -31,18 +31,21 @@ class Figure:
     """Why the uncertainty is not stated."""
     lower_bound: bool = False
     """The true value may be larger, nobody knows how much: samples were at the end of the meter's range."""
+    shared: Mapping[str, float] = field(default_factory=dict)
+    """What figures of other runs have in common with it, as in `Budget.shared`."""
 
     @classmethod
-    def energy(cls, energy: Measured | Unstated) -> Figure:
+    def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Figure:
         """An energy [J]; one without an uncertainty is a lower bound."""
         if isinstance(energy, Measured):
-            return cls(energy.value, energy.unit, energy.standard_u)
+            return cls(energy.value, energy.unit, energy.standard_u, shared=shared or {})
         return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
 
     def scale(self, factor: float, unit: str | None = None) -> Figure:
         """The figure times an exact factor."""
         u = None if self.standard_u is None else self.standard_u * abs(factor)
-        return replace(self, value=self.value * factor, unit=unit or self.unit, standard_u=u)
+        shared = {name: factor * each for name, each in self.shared.items()}
+        return replace(self, value=self.value * factor, unit=unit or self.unit, standard_u=u, shared=shared)
 
 
 Figures = Mapping[str, Figure | Missing]
@@ -98,7 +101,11 @@ def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
     budget = budgets[0]
     for name in budget.parts:
         budget = budget.with_part(name, fmean(each.parts.get(name, 0.0) for each in budgets))
-    names = {name for each in budgets for name in each.shared}
-    shared = {name: fmean(each.shared.get(name, 0.0) for each in budgets) for name in sorted(names)}
-    budget = replace(budget, shared=shared)
+    budget = replace(budget, shared=mean_shared(budgets))
     return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget
+
+
+def mean_shared(repeats: Sequence[Budget | Figure]) -> dict[str, float]:
+    """What the mean of all repeats has in common with figures of other runs, source by source."""
+    names = {name for each in repeats for name in each.shared}
+    return {name: fmean(each.shared.get(name, 0.0) for each in repeats) for name in sorted(names)}

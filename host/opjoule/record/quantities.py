@@ -22,13 +22,13 @@ from opjoule.units import Measured, Missing, Unstated, exact
 
 def run_energy(of: Repeat) -> Figure:
     """Energy of the run's window [J]."""
-    return Figure.energy(of.energy.run.energy)
+    return Figure.energy(of.energy.run.energy, of.energy.run.budget.shared)
 
 
 def above_idle(name: str, of: Repeat) -> Figure | Missing:
     """One of the energies [J] that idle power is part of, by its name in RepeatEnergy."""
     if found := getattr(of.energy, name):
-        return Figure.energy(found.energy)
+        return Figure.energy(found.energy, found.budget.shared)
     return Missing(NO_IDLE if of.energy.idle is None else NO_SETTLE, "J")
 
 

@@ -1,0 +1,161 @@
+"""Two media that differ by a few per cent, five runs of each: are they found different, and only then? SIMULATED.
+
+    .venv/bin/python host/validation/media_trials.py --trials 500
+
+Each trial draws a workload with background work, write-back and tail, a sensor and a board, and measures the workload
+in randomised blocks on a medium, on another that costs 3 % more above idle, and on a third that is the first once more.
+Runs of one medium differ at random (1 % of the energy above idle); idle wanders, is drawn anew and drifts from run to
+run. The sensor's gain and offset are the same in all runs, and are known no better than its calibration, or its data
+sheet, says. The figures go the way of every measurement: energies, one result a run, and the comparison that
+`--storage a,b` prints. Exit status 1 where fewer than 90 of 100 are found, or fewer than 94 of 100 not invented.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+HOST = Path(__file__).resolve().parents[1]
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
+sys.path[:0] = [str(HOST), str(HOST / "validation")]
+
+from known_meter import KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
+from known_power import Float64Array, Piece, bursts, wander  # noqa: E402
+from known_work import Choice, Known, work  # noqa: E402
+from opjoule.campaign.conditions import block_order  # noqa: E402
+from opjoule.campaign.index import ConditionRun, differences_of  # noqa: E402
+from opjoule.energy.error_bounds import CURRENT, SHUNT  # noqa: E402
+from opjoule.measurement.result import repeat_energy  # noqa: E402
+from opjoule.measurement.summary import budgets, headline_budget, shared_with_others  # noqa: E402
+from opjoule.record.definition import Quantities  # noqa: E402
+from opjoule.record.figures import by_repeat  # noqa: E402
+from opjoule.record.json_file import plain  # noqa: E402
+from opjoule.record.operation_quantities import OPERATIONS  # noqa: E402
+from opjoule.record.quantities import COMMON  # noqa: E402
+from opjoule.record.repeat import Repeat  # noqa: E402
+
+QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
+HEADLINE: Final = QUANTITIES.headline.key
+REPEATS: Final = 5
+SECONDS: Final = 20.0
+SENSORS: Final = ("calibrated", "as delivered")
+
+
+@dataclass(frozen=True)
+class Scaled:
+    """Power that is a factor times another's."""
+
+    piece: Piece
+    factor: float
+
+    def until_j(self, time_s: Float64Array) -> Float64Array:
+        """Energy drawn by each moment."""
+        return self.factor * self.piece.until_j(time_s)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One comparison of two media."""
+
+    differ: bool | None
+    ratio: float
+    u: float
+    """95.45 %"""
+    true_ratio: float
+
+    @property
+    def held(self) -> bool:
+        """Whether the interval holds the truth."""
+        return abs(self.ratio - self.true_ratio) <= self.u
+
+
+def as_delivered(rng: np.random.Generator, kind: Kind) -> Sensor:
+    """A named sensor with errors anywhere within its data sheet's bounds."""
+    bounds = replace(kind.bounds, sensor_id="bench-1@0x40")
+    gains = [1 + rng.uniform(-1, 1) * bounds.gain_errors_max[name] for name in (SHUNT, CURRENT)]
+    return Sensor(float(np.prod(gains)), rng.uniform(-1, 1) * bounds.current_offset_max_a, bounds)
+
+
+def one_run(
+    rng: np.random.Generator, kind: Kind, known: Known, sensor: Sensor, factor: float, idle_w: float
+) -> dict[str, Any]:
+    """result.json's numbers of one run that costs a factor more above idle than the workload as drawn."""
+    end_s = known.settled_s + 16.0
+    idle: list[Piece] = [
+        wander(rng, end_s + 1, idle_w * rng.normal(1, 0.005), 3e-3),
+        bursts(rng, end_s + 1, 5.0, 5e-3),
+    ]
+    load = [Scaled(piece, factor) for piece in known.pieces]
+    placed = measured(rng, kind, [*idle, *load], end_s, sensor)
+    energies = repeat_energy(placed, phases(known), 1)
+    run_s = known.end_s - known.start_s
+    repeat = Repeat(1, energies, run_s, known.settled_s - known.end_s, counted=known.kind.size)
+    figures = [QUANTITIES.figures(repeat)]
+    made = {**budgets([energies]), "headline_budget": headline_budget([repeat])}
+    shared = shared_with_others(made, QUANTITIES, figures)
+    return plain({**QUANTITIES.over_repeats(figures), "by_repeat": by_repeat(figures), "shared": shared})
+
+
+def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tuple[Verdict, Verdict]:
+    """Two media that differ, and two that do not."""
+    rng = np.random.default_rng(seed)
+    kind = KINDS[int(rng.integers(len(KINDS)))]
+    known = work(rng, Choice(seconds=SECONDS), 16.0, kind.period_s)
+    sensor = Sensor.calibrated(rng, kind) if sensor_kind == SENSORS[0] else as_delivered(rng, kind)
+    idle_w = rng.uniform(1.5, 3.5)
+    factors = {"a": 1.0, "a again": 1.0, "dearer": 1.0 + difference}
+    names = list(factors)
+    compared = [each for each in QUANTITIES.shown("compared") if each.key == HEADLINE]
+    runs = []
+    for block, which in block_order(len(names), REPEATS, seed):
+        factor = factors[names[which]] * rng.normal(1, spread)
+        numbers = one_run(rng, kind, known, sensor, factor, idle_w)
+        condition = {"storage": names[which]}
+        runs.append(ConditionRun(block, condition, "", status="complete", result=numbers, compared=compared))
+    return _verdict(runs, "dearer", 1.0 + difference), _verdict(runs, "a again", 1.0)
+
+
+def _verdict(runs: Sequence[ConditionRun], name: str, true_ratio: float) -> Verdict:
+    found = differences_of(runs, name, "a")[HEADLINE]
+    return Verdict(found.differ, found.ratio.value, found.ratio.u, true_ratio)
+
+
+def main() -> int:
+    """Prints a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--trials", type=int, default=100, help="of each sensor")
+    parser.add_argument("--seed", type=int, default=1, help="of the first trial")
+    parser.add_argument("--difference", type=float, default=3.0, metavar="PERCENT")
+    parser.add_argument("--spread", type=float, default=1.0, metavar="PERCENT", help="of runs of one medium")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    asked = parser.parse_args()
+    print(f"SIMULATED; {asked.difference:g} % apart, {REPEATS} runs of each that vary by {asked.spread:g} %")
+    print("| sensor | trials | found | not invented | ratio held | median width |\n|---|---|---|---|---|---|")
+    good = True
+    for sensor in SENSORS:
+        one = partial(trial, sensor, asked.difference / 100, asked.spread / 100)
+        with ProcessPoolExecutor(asked.jobs) as pool:
+            made = list(pool.map(one, range(asked.seed, asked.seed + asked.trials), chunksize=2))
+        found = np.mean([bool(apart.differ) for apart, _ in made])
+        quiet = np.mean([not same.differ for _, same in made])
+        held = np.mean([each.held for pair in made for each in pair])
+        width = np.median([each.u for pair in made for each in pair])
+        shares = " | ".join(f"{100 * each:.1f} of 100" for each in (found, quiet, held))
+        print(f"| {sensor} | {len(made)} | {shares} | ±{100 * width:.2f} % |", flush=True)
+        good = good and bool(found >= 0.90 and quiet >= 0.94)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
