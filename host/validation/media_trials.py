@@ -28,7 +28,7 @@ HOST = Path(__file__).resolve().parents[1]
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
-from known_meter import KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
+from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
 from known_power import Float64Array, Piece, bursts, wander  # noqa: E402
 from known_work import Choice, Known, work  # noqa: E402
 from opjoule.campaign.conditions import block_order  # noqa: E402
@@ -89,7 +89,7 @@ def one_run(
     rng: np.random.Generator, kind: Kind, known: Known, sensor: Sensor, factor: float, idle_w: float
 ) -> dict[str, Any]:
     """result.json's numbers of one run that costs a factor more above idle than the workload as drawn."""
-    end_s = known.settled_s + 16.0
+    end_s = known.settled_s + IDLE_S + 1.0
     idle: list[Piece] = [
         wander(rng, end_s + 1, idle_w * rng.normal(1, 0.005), 3e-3),
         bursts(rng, end_s + 1, 5.0, 5e-3),
@@ -109,7 +109,7 @@ def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tupl
     """Two media that differ, and two that do not."""
     rng = np.random.default_rng(seed)
     kind = KINDS[int(rng.integers(len(KINDS)))]
-    known = work(rng, Choice(seconds=SECONDS), 16.0, kind.period_s)
+    known = work(rng, Choice(seconds=SECONDS), IDLE_S + 1.0, kind.period_s)
     sensor = Sensor.calibrated(rng, kind) if sensor_kind == SENSORS[0] else as_delivered(rng, kind)
     idle_w = rng.uniform(1.5, 3.5)
     factors = {"a": 1.0, "a again": 1.0, "dearer": 1.0 + difference}
