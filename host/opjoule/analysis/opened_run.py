@@ -31,7 +31,7 @@ from opjoule.operations.tables import read_parquet
 from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.answer import Answer, open_answer
-from opjoule.report.timeline import TimeAxis, board_to_meter, corrected_trace, system_samples
+from opjoule.report.timeline import LostStretch, TimeAxis, board_to_meter, corrected_trace, system_samples
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Quantity
 
@@ -139,6 +139,16 @@ class OpenedRun:
         }
         return Columns(pa.table(columns))
 
+    @property
+    def lost(self) -> list[LostStretch]:
+        """Stretches without samples, on the time axis."""
+        return self._axis.lost
+
+    def time_s(self, board_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Times of the board's clock on the time axis, of the same shape; NaN where the clocks cannot be matched."""
+        to_seconds = self._axis.of_board(self._map)
+        return np.full(board_ns.shape, np.nan) if to_seconds is None else to_seconds(board_ns)
+
     @cached_property
     def operations(self) -> Columns:
         """One row an operation, of all runs and loads: time_s, and the columns of operations.parquet."""
@@ -233,11 +243,10 @@ class OpenedRun:
             return read_parquet(self._record.intact(f"{name}.parquet"), name, newest)
 
     def _timed(self, table: pa.Table) -> Columns:
-        """The table with `time_s` before its other columns; NaN where the clocks cannot be matched."""
-        to_seconds = self._axis.of_board(self._map)
-        stamps = table.column("board_ns").to_numpy()
-        time_s = np.full(stamps.size, np.nan) if to_seconds is None else to_seconds(stamps)
-        return Columns(table.add_column(0, "time_s", pa.array(time_s)))
+        """The table with `time_s` before its other columns."""
+        return Columns(
+            table.add_column(0, "time_s", pa.array(self.time_s(table.column("board_ns").to_numpy())))
+        )
 
     def _phases_of(self, phases: Sequence[Phase]) -> tuple[RunPhase, ...]:
         to_seconds = self._axis.of_board(self._map) if phases else None

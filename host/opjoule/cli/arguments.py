@@ -16,6 +16,8 @@ from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import ACTIONS, calibrate_parser
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
+from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
+from opjoule.cli.runs_arguments import runs_parser
 from opjoule.suggestion import suggestion
 
 FIRST_COMMAND = "host/measure.py --db leveldb --device rpi4 --simulate"
@@ -31,6 +33,7 @@ COMMANDS = (
     "command",
     "again",
     "calibrate",
+    "runs",
 )
 MEASURING = {"command": command_parser, "again": again_parser}
 
@@ -52,6 +55,8 @@ def parse(argv: list[str]) -> Asked:
     """Parses one command line; argparse exits with status 2 and one line on a mistake."""
     if argv and argv[0] == "calibrate":
         return _calibrate(argv[1:])
+    if argv and argv[0] == "runs":
+        return _runs(argv[1:])
     measuring = MEASURING.get(argv[0]) if argv else None
     if argv and argv[0] in COMMANDS and not measuring:
         parser = {
@@ -102,6 +107,14 @@ def _calibrate(argv: list[str]) -> Asked:
     load = bool(getattr(options, "device", None))
     board = board_architecture(options) if load else ""
     return Asked("calibrate", loader=load, board=board, options=options)
+
+
+def _runs(argv: list[str]) -> Asked:
+    """`runs ACTION ...`."""
+    action = argv[0] if argv and argv[0] in ACTIONS_ON_RUNS else ""
+    options = runs_parser(action).parse_args(argv[1:] if action else argv)
+    options.action = action
+    return Asked("runs", loader=False, options=options)
 
 
 def _look_ahead(options: argparse.Namespace) -> None:
@@ -248,8 +261,8 @@ def _report() -> Parser:
 def _verify() -> Parser:
     parser = Parser(
         "verify",
-        description="Compares every file of a record, raw and derived, with the checksum that its run left, and names "
-        "those that were changed or are missing. Exit status 0 if all are as they were, 4 if not.",
+        description="Compares every file of a record, raw and derived, with the checksum that its run left, reads its "
+        "tables, and names what was changed, is missing or cannot be read. Exit status 0 if nothing, 4 if anything.",
         epilog="example:\n  host/measure.py verify runs/*",
     )
     parser.add_argument(

@@ -5,17 +5,25 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from opjoule.analysis.opened_run import open_run
 from opjoule.errors import RecordFault
+from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Prints what was changed or is missing in each record; exit status 4 if anything was."""
-    found = [_verified(directory) for directory in options.records]
-    if options.json:
+    """Of the records that were named."""
+    return print_verified(options.records, as_json=options.json)
+
+
+def print_verified(records: Sequence[Path], *, as_json: bool) -> int:
+    """Prints what of each record was changed, is missing or cannot be read; exit status 4 if anything was."""
+    found = [_verified(directory) for directory in records]
+    if as_json:
         sys.stdout.write(json.dumps(found, indent=2) + "\n")
     else:
         for one in found:
@@ -30,7 +38,7 @@ def _verified(directory: Path) -> dict[str, Any]:
     try:
         with reading(directory):
             record = RunRecord.open(directory)
-            problems = record.verify()
+            problems = record.verify() or _unreadable(record)
     except RecordFault as fault:
         return {"record": str(directory), "status": None, "said": "", "problems": [str(fault)]}
     return {
@@ -39,6 +47,25 @@ def _verified(directory: Path) -> dict[str, Any]:
         "said": _sound(record),
         "problems": problems,
     }
+
+
+def _unreadable(record: RunRecord) -> list[str]:
+    """One line for each file of a record that is as the run left it and still cannot be read."""
+    run, said = open_run(record.directory), []
+    readers: dict[str, Callable[[], object]] = {
+        "power.parquet": lambda: run.power,
+        "operations.parquet": lambda: run.operations,
+        "events.parquet": lambda: run.events,
+        "system.parquet": lambda: run.system,
+        "result.json": lambda: read_result(record.directory),
+    }
+    for name, read in readers.items():
+        try:
+            if record.path(name).exists():
+                read()
+        except RecordFault as fault:
+            said.append(str(fault))
+    return said
 
 
 def _sound(record: RunRecord) -> str:

@@ -1,0 +1,133 @@
+"""The command line of host/runs.py, with the standard library alone."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Final
+
+from opjoule.cli.argument_types import Parser, directory, positive
+
+STATUSES: Final = ("complete", "partial", "failed", "unreadable")
+_FOLDERS: Final = "a record, or a folder of records at any depth (default: runs)"
+
+
+def runs_parser(action: str) -> Parser:
+    """Of one of ACTIONS; of runs.py itself for anything else."""
+    made = ACTIONS.get(action)
+    if made:
+        return made()
+    parser = Parser(
+        program="runs.py",
+        description="Lists, shows, checks, exports and deletes run records. 'runs.py ACTION --help' says more.",
+        epilog="examples:\n"
+        "  host/runs.py list --db leveldb --sort headline\n"
+        "  host/runs.py export runs/example --perfetto example.perfetto-trace\n"
+        "  host/runs.py prune --status failed --older-than 30",
+    )
+    parser.add_argument("action", choices=ACTIONS, help="what to do")
+    return parser
+
+
+def _list() -> Parser:
+    parser = Parser(
+        "list",
+        program="runs.py",
+        description="One line a record: when, what, on which board and medium, how it ended, and its headline with its "
+        "interval (k = 2). SIMULATED stands where it was.",
+    )
+    _add_places(parser)
+    for name in ("db", "device", "storage"):
+        parser.add_argument(f"--{name}", metavar="NAME", help=f"only of this {name}")
+    _add_status(parser, "only those that ended so; may be given several times")
+    parser.add_argument("--real", action="store_true", help="leave out what was simulated")
+    parser.add_argument(
+        "--sort", choices=("date", "name", "headline"), default="date", help="least first (default: date)"
+    )
+    _add_json(parser)
+    return parser
+
+
+def _show() -> Parser:
+    parser = Parser("show", program="runs.py", description="Prints the summary of one record.")
+    parser.add_argument("record", type=directory, metavar="RECORD", help="for example runs/example")
+    parser.add_argument("--json", action="store_true", help="print its result.json instead")
+    return parser
+
+
+def _verify() -> Parser:
+    parser = Parser(
+        "verify",
+        program="runs.py",
+        description="Compares every file of records with the checksum that its run left, reads every table, and names "
+        "what was changed, is missing or cannot be read. Exit status 0 if nothing, 4 if anything.",
+    )
+    _add_places(parser)
+    _add_json(parser)
+    return parser
+
+
+def _export() -> Parser:
+    parser = Parser(
+        "export",
+        program="runs.py",
+        description="Writes a record in other programs' formats. Simulated ones say SIMULATED in all of them.",
+        epilog="example:\n  host/runs.py export runs/example --perfetto example.perfetto-trace --csv example-csv",
+    )
+    parser.add_argument("record", type=directory, metavar="RECORD", help="for example runs/example")
+    parser.add_argument(
+        "--perfetto",
+        type=directory,
+        metavar="FILE",
+        help="phases, operations, background work, power and counters on one time axis, for https://ui.perfetto.dev",
+    )
+    parser.add_argument(
+        "--most",
+        type=positive,
+        metavar="N",
+        help="power samples and operations in the Perfetto trace (default 200000: more are thinned out, and say so)",
+    )
+    parser.add_argument("--all", action="store_true", help="all samples and operations in the Perfetto trace")
+    parser.add_argument(
+        "--openmetrics",
+        type=directory,
+        metavar="FILE",
+        help="every number of the result, for Prometheus and the like",
+    )
+    parser.add_argument("--csv", type=directory, metavar="DIR", help="every table, the phases and the result")
+    return parser
+
+
+def _prune() -> Parser:
+    parser = Parser(
+        "prune",
+        program="runs.py",
+        description="Says which records all given rules pick and what deleting them would free; with --yes it deletes "
+        "them. Kept in any case: the example, runs of a comparison or campaign, and those still being written.",
+    )
+    _add_places(parser)
+    _add_status(parser, "those that ended so; may be given several times")
+    parser.add_argument("--older-than", type=positive, metavar="DAYS", help="those that began before that")
+    parser.add_argument("--simulated", action="store_true", help="those that were simulated")
+    parser.add_argument(
+        "--keep", action="append", default=[], metavar="PATTERN", help="but not these, as in --keep '*paper*'"
+    )
+    parser.add_argument("--yes", action="store_true", help="delete them")
+    return parser
+
+
+def _add_places(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "places", type=directory, nargs="*", default=[Path("runs")], metavar="PLACE", help=_FOLDERS
+    )
+
+
+def _add_status(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--status", action="append", choices=STATUSES, default=[], help=words)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON on stdout")
+
+
+ACTIONS: Final = {"list": _list, "show": _show, "verify": _verify, "export": _export, "prune": _prune}
