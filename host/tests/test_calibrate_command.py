@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from opjoule.calibrating.calibration_file import read_calibration
 from opjoule.calibrating.library import find_calibration
-from opjoule.cli import arguments
+from opjoule.cli import arguments, calibration_bench
+from opjoule.cli.measure import main
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
@@ -25,6 +26,7 @@ SENSOR = (
 )
 REFERENCE = ("--sensor=ina228", "--noise-uv=5")
 LOADS_A = (0.05, 0.4, 0.8, 1.2, 1.5)
+QUESTION = "Point {}: set a steady load, then Enter ('done' ends): "
 GAIN = 1 / (1.007 * 1.004)
 OFFSET_A = 80e-6 / 0.1 * GAIN
 pytestmark = pytest.mark.rig
@@ -72,7 +74,7 @@ def done(tmp_path_factory):
     """A calibration with typed readings, a check, one of a sensor that has drifted, and one by a meter in series."""
     folder = tmp_path_factory.mktemp("bench")
     found = {"folder": folder}
-    common = ("--seconds=1", f"--folder={folder}/calibration", "--json", "--temperature=23")
+    common = ("--seconds=0.6", f"--folder={folder}/calibration", "--json", "--room-temperature=23")
     bench = ("--reference=DMM 7", "--over=0.1,0.1%", "--voltage=0.03%+0.1mV", *common)
     with series_rigs(folder, SENSOR, REFERENCE) as ((sensor, reference), load):
         meter = f"--meter=serial:{sensor},label=bench-1"
@@ -117,7 +119,7 @@ def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of
     for which in ("sensor", "reference"):
         contents = json.loads((done["folder"] / "series" / which / "run.json").read_text())
         assert contents["status"] == "complete" and contents["simulated"]
-        assert contents["capture"]["samples"] > 5000
+        assert contents["capture"]["samples"] > 3000
 
 
 def test_a_check_says_that_the_calibration_holds_or_that_the_sensor_has_drifted(done):
@@ -161,25 +163,96 @@ def test_what_is_missing_is_said_before_any_question(tmp_path, arguments, words)
     assert status == 2 and words in told and "Point 1" not in told
 
 
-def test_too_few_points_leave_no_file(tmp_path):
-    arguments = ("--reference=DMM", "--current=0.1%", "--seconds=0.5", f"--folder={tmp_path}/calibration")
+def one_reading_wrong(current_a):
+    return [f"{current_a + 0.02 * (current_a == LOADS_A[1]):.4f}"]
+
+
+@pytest.mark.parametrize(
+    ("loads_a", "typed", "said"),
+    [
+        (
+            LOADS_A[:2],
+            lambda a: [f"{a:.4f}"],
+            "2 point(s): gain and offset of the current cannot be trusted, nor any energy by them",
+        ),
+        (
+            (0.5,) * 4,
+            lambda a: [f"{a:.4f}"],
+            "all points lie between 0.5 and 0.5 A: they do not tell gain from offset, and neither of them can be "
+            "trusted",
+        ),
+        (
+            LOADS_A[:4],
+            one_reading_wrong,
+            "the current cannot be trusted, nor any energy by it: the points stray from a line",
+        ),
+    ],
+    ids=["too few", "at one current", "a reference noisier than it claims"],
+)
+def test_points_that_tell_nothing_leave_no_file_and_one_line_says_what_cannot_be_trusted(
+    tmp_path, loads_a, typed, said
+):
+    arguments = ("--reference=DMM", "--current=0.1%", "--seconds=0.3", f"--folder={tmp_path}/calibration")
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
         meter = f"--meter=serial:{sensor},label=x"
-        status, _, told = run(
-            (meter, *arguments, f"--keep={tmp_path}/keep"), load, lambda a: [f"{a:.4f}"], LOADS_A[:2]
-        )
-    assert status == 5 and "2 point(s): gain and offset of the current cannot be trusted" in told
+        status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, typed, loads_a)
+    assert status == 5 and told.count("\n") <= 2 * len(loads_a) + 1
+    assert f"{QUESTION.format(len(loads_a) + 1)}calibrate.py: {said}" in told
     assert not (tmp_path / "calibration").exists()
+
+
+def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, capsys, monkeypatch):
+    """The whole procedure; a person's part is played at the wire. It ends with what the simulator knows."""
+    monkeypatch.setattr(calibration_bench, "SIMULATED_LOADS_A", (0.0, 0.5, 1.0, 1.5))
+    monkeypatch.setattr(calibration_bench, "UNSEEN_A", (1.2,))
+    own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seconds=0.4", "--seed=8")
+    assert main(["calibrate", "--simulate", "--json", *own]) == 0
+    out, told = capsys.readouterr()
+    found = json.loads(out)
+    (held,) = found["against_truth"]
+    assert found["simulated"] and held["simulated"] == "SIMULATED" and "(SIMULATED) 1.5 A" in told
+    assert "voltage over the 0.1 ohm [V]: 1" in told
+    assert abs(held["calibrated_error"]) < min(held["calibrated_u"], abs(held["delivered_error"]) / 3)
+    assert abs(held["delivered_error"]) > 3e-3
+    file = read_calibration(Path(found["file"]))
+    assert file.simulated and file.sensor.sensor_id == "simulated-8@0x40"
+    assert (tmp_path / "keep/sensor/simulator-truth.json").exists()
+
+
+def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_question(done, tmp_path):
+    """Also where the file bears the sensor's name and is another's."""
+    (tmp_path / "bench-9@0x40.toml").write_text(
+        (done["folder"] / "calibration/bench-1@0x40.toml").read_text(encoding="utf-8")
+    )
+    with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
+        found = [
+            run(
+                (
+                    *("check", f"--meter=serial:{sensor},label={label}", "--reference=DMM", "--current=0.1%"),
+                    *(f"--folder={tmp_path}", f"--keep={tmp_path}/keep-{label}"),
+                ),
+                load,
+            )
+            for label in ("bench-8", "bench-9")
+        ]
+    assert [status for status, _, _ in found] == [2, 5]
+    assert "holds no calibration of sensor bench-8@0x40: calibrate it first" in found[0][2]
+    assert (
+        "is of sensor bench-1@0x40, this is bench-9@0x40: no current, power or energy could be" in found[1][2]
+    )
+    assert all(told.count("\n") == 1 for _, _, told in found)
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "one of the arguments --reference --reference-meter is required"),
+        ([], "--reference NAME or --reference-meter KIND:PLACE is needed; without hardware, --simulate"),
         (["--reference", "x", "--reference-meter", "y"], "not allowed with"),
-        (["--reference", "x", "--temperature", "hot"], "a room's temperature from -40 to 85"),
+        (["--reference", "x", "--room-temperature", "hot"], "a room's temperature from -40 to 85"),
         (["check", "--reference", "x", "--shunt-ppm", "-1"], "ppm per kelvin"),
         (["show", "--reference", "x"], "unrecognized arguments"),
+        (["--simulate", "--meter", "serial:x"], "--meter serial:x with a simulated bench, which has its own"),
+        (["--simulate", "--device", "rpi4"], "--device rpi4 with a simulated bench"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, told, capsys):

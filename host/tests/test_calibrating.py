@@ -113,14 +113,14 @@ def test_two_voltages_are_refused_and_none_leaves_the_voltage_as_delivered():
     assert all(each.effect[1] == each.effect[3] == 0 for each in without.common)
 
 
-def test_a_gain_that_no_shunt_has_is_noted_and_so_is_a_reference_that_does_not_help():
+def test_a_gain_that_no_shunt_has_is_noted_and_a_reference_that_does_not_help_is_refused():
     odd = calibrate(
         points(TrueSensor(0.95), TrueReference(bench_reference())), bench_reference(), BOUNDS, "x"
     )
     assert len(odd.notes) == 1 and "is shunt= what is printed" in odd.notes[0]
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
-    made = calibrate(points(SENSOR, TrueReference(coarse)), coarse, BOUNDS, "x")
-    assert "the reference is too coarse to help" in made.notes[0]
+    with pytest.raises(CalibrationFault, match=r"power and energy would be trusted less .* take a better"):
+        calibrate(points(SENSOR, TrueReference(coarse)), coarse, BOUNDS, "x")
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,29 @@ def test_a_record_made_by_another_version_of_python_types_keeps_its_checksum(tmp
     assert json.loads((record.directory / "run.json").read_text())["digest"]
 
 
+def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_would_use(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(init, "CALIBRATIONS", tmp_path)
+    (tmp_path / "bench-1@0x40.toml").write_text("")
+    offered = {}
+
+    def ask(question, **options):
+        offered[str(question)] = options.get("default")
+        return {"Board": "rpi4", "Connection": "local"}.get(
+            str(question).split(":")[0], options.get("default")
+        )
+
+    monkeypatch.setattr(init.Prompt, "ask", ask)
+    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    assert offered["Name of the sensor, as on a sticker on its breakout"] == "bench-2"
+    assert "label=bench-2" in (tmp_path / "rig.toml").read_text()
+    monkeypatch.setattr(init, "_free_label", lambda: "bench-1")
+    monkeypatch.setattr(init.Confirm, "ask", lambda *_, **__: True)
+    run_init(Namespace(rig=tmp_path / "rig.toml"))
+    assert f"{tmp_path}/bench-1@0x40.toml will be used: it must be of this very" in capsys.readouterr().out
+
+
 def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path, monkeypatch, capsys):
     given = [
         "/dev/ttyACM0",
@@ -280,6 +303,8 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
         "0.02",
         "half",
         "0.5 %",
+        "my sensor",
+        "left",
         "rpi4",
         "telnet:pi",
         "",
@@ -292,12 +317,13 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
     written = (tmp_path / "rig.toml").read_text()
     assert 'connection = "ssh:pi@raspberrypi.local"' in written and "/mnt/sd [a]" in written
-    assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%"' in written
+    assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,label=left"' in written
     said = capsys.readouterr().out
     assert (
         "'R020' is not a number" in said
         and "'half' is not" in said
         and "Shunt: 0.02 ohm ±0.5 %, shunt= in rig.toml" in said
     )
+    assert "label=my sensor: letters, digits" in said and "Sensor left: not calibrated yet" in said
     assert "telnet:pi" in said and "pin 17" in said and "'here' is no absolute path" in said
     assert [path.name for path in tmp_path.iterdir()] == ["rig.toml"]

@@ -4,6 +4,7 @@ import time
 from pathlib import Path
 
 import pytest
+from loopback_sshd import Sshd
 from opjoule.devices.load_steps import CHIPS, LEVELS, PERIOD_NS, load_steps, pattern
 from opjoule.devices.rig_file import RigDevice
 
@@ -20,11 +21,23 @@ def test_a_pattern_is_busy_in_so_many_chips_of_each_period_and_spreads_them(leve
     assert longest <= 1 or level > CHIPS // 2
 
 
-def test_a_step_is_whole_periods_within_the_time_that_the_board_played_it(tmp_path, monkeypatch):
+@pytest.fixture(params=["local", "ssh"])
+def described(request, tmp_path):
+    """This computer as the board, at once and through a real sshd."""
+    if request.param == "local":
+        yield RigDevice()
+        return
+    server = Sshd(tmp_path)
+    yield RigDevice(connection=f"ssh:{server.target}", ssh_options=tuple(server.options()))
+    server.close()
+
+
+def test_a_step_is_whole_periods_within_the_time_that_the_board_played_it(described, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     begun_ns = time.monotonic_ns()
-    with load_steps(RigDevice(), ROOT / "build") as steps:
+    with load_steps(described, ROOT / "build") as steps:
         start_ns, end_ns = steps.play(2, 0.32)
         ended_ns = time.monotonic_ns()
     assert begun_ns < start_ns < end_ns < ended_ns
     assert end_ns - start_ns == 2 * PERIOD_NS
+    assert not list(tmp_path.rglob("opjoule-*/*")), "nothing stays on the board"

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.errors import RecordFault
-from opjoule.trace.journal import TraceJournal, read_edges, read_trace, to_parquet
+from opjoule.trace.journal import TraceJournal, _Stream, read_edges, read_trace, to_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 
 HOST = Path(__file__).parents[1]
@@ -71,6 +71,19 @@ append(journal, 203, 50)
 print("ready", flush=True)
 input()
 """
+
+
+def test_whoever_reads_a_running_journal_finds_the_voltages_up_to_its_last_current(tmp_path, monkeypatch):
+    flushed = []
+    monkeypatch.setattr(_Stream, "flush", lambda stream: flushed.append(stream._path.name))
+    writing = TraceJournal(tmp_path)
+    writing.append_samples(np.array([1]), np.ones(1), np.ones(1))
+    writing.append_bus(2, 5.0)
+    flushed.clear()
+    writing.flush()
+    assert flushed.index("bus.arrows") < flushed.index("power.arrows")
+    monkeypatch.undo()
+    writing.close()
 
 
 def test_a_killed_recorder_leaves_everything_up_to_its_last_flush(tmp_path):

@@ -37,7 +37,7 @@ def test_what_is_no_reading_in_ampere_is_refused_in_one_line(text):
 def answers(*texts):
     left, asked = list(texts), []
 
-    def ask(question):
+    def ask(question, _):
         asked.append(question)
         return left.pop(0) if left else None
 

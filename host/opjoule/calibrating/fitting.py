@@ -68,8 +68,8 @@ def calibrate(
     Args:
         sensor: as delivered: its bounds are what is known of the voltage's gain beforehand.
         gain_drift_u: relative standard uncertainty of the power for what happens after the calibration.
-    Raises: CalibrationFault: too few points, points at one current, or points that stray
-            further than their uncertainty.
+    Raises: CalibrationFault: too few points, points at one current, points that stray further than their
+            uncertainty, or a reference that knows less than the data sheets.
     """
     current = _current(points, reference)
     with_voltage = [each for each in points if each.reference_v is not None]
@@ -93,6 +93,7 @@ def calibrate(
         gain_drift_u=gain_drift_u,
     )
     fitted = Fitted(calibration, current, voltage, tuple(points), ())
+    _check_helps(fitted, sensor, reference)
     return Fitted(calibration, current, voltage, tuple(points), tuple(_notes(fitted, sensor)))
 
 
@@ -156,22 +157,26 @@ def _widened(fit: LineFit) -> np.ndarray:
 
 
 def _notes(fitted: Fitted, sensor: ErrorBounds) -> list[str]:
-    found = []
     of_current = math.hypot(*(b for source, b in sensor.gain_errors_max.items() if source != VOLTAGE))
-    if abs(fitted.current.gain - 1) > 1.2 * of_current:
-        found.append(
-            f"the current's gain is {100 * (fitted.current.gain - 1):+.2f} % off, more than the "
-            f"{100 * of_current:.2g} % that shunt and chip may have as delivered: is shunt= what is printed "
-            "on the resistor, are VIN+ and VIN- soldered well?"
-        )
+    if abs(fitted.current.gain - 1) <= 1.2 * of_current:
+        return []
+    return [
+        f"the current's gain is {100 * (fitted.current.gain - 1):+.2f} % off, more than the "
+        f"{100 * of_current:.2g} % that shunt and chip may have as delivered: is shunt= what is printed "
+        "on the resistor, are VIN+ and VIN- soldered well?"
+    ]
+
+
+def _check_helps(fitted: Fitted, sensor: ErrorBounds, reference: Reference) -> None:
+    """Raises CalibrationFault for a calibration that knows the power less well than the data sheets."""
     middle_a = max(each.reference_a for each in fitted.points) / 2
     middle_v = float(np.mean([each.voltage_v for each in fitted.points]))
     after, before = fitted.calibration.power_u(middle_a, middle_v), sensor.power_gain_u
     if fitted.voltage is None:
         after = math.hypot(after, sensor.voltage_gain_error_max / SQRT3)
     if after > before:
-        found.append(
-            f"this calibration knows the power to {200 * after:.2g} %, the data sheets to {200 * before:.2g} % "
-            "(k = 2): the reference is too coarse to help"
+        raise CalibrationFault(
+            f"power and energy would be trusted less than without a calibration: by {reference.name} "
+            f"({reference.stated}) they are known to ±{200 * after:.2g} %, by the data sheets to ±{200 * before:.2g} % "
+            "(k = 2): take a better reference"
         )
-    return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Final
 
 from opjoule.calibrating.reference import Accuracy, Reference, multimeter, over_resistor
@@ -12,8 +13,18 @@ from opjoule.errors import BadInput
 
 READING: Final = re.compile(r"^(-?\d*)(?:[.,](\d+))?\s*([mu\N{MICRO SIGN}]?)([AV]?)$")
 PREFIX: Final = {"": 1.0, "m": 1e-3, "u": 1e-6, "\N{MICRO SIGN}": 1e-6}
-Ask = Callable[[str], str | None]
-"""Gives the answer to a question; None at the end of the input."""
+
+
+class TypedQuantity(Enum):
+    """What is read off the reference, with its unit."""
+
+    CURRENT = "current", "A"
+    DROP = "voltage over the resistor", "V"
+    VOLTAGE = "voltage at the board's side of the sensor", "V"
+
+
+Ask = Callable[[str, TypedQuantity], str | None]
+"""Gives the answer to a question, which is of this quantity; None at the end of the input."""
 Typed = tuple[float, float]
 """A reading and its standard uncertainty, of its last digit."""
 
@@ -46,12 +57,12 @@ class TypedReference:
         """Current and voltage of one point, as far as they are typed. Raises: BadInput: the input ended."""
         current = voltage = None
         if self.asks_current and self.over_ohm:
-            volts, u_v = _asked(ask, f"voltage over the {self.over_ohm:g} ohm", "V")
+            volts, u_v = _asked(ask, TypedQuantity.DROP, f"voltage over the {self.over_ohm:g} ohm")
             current = volts / self.over_ohm, u_v / self.over_ohm
         elif self.asks_current:
-            current = _asked(ask, "current", "A")
+            current = _asked(ask, TypedQuantity.CURRENT)
         if self.reference.measures_voltage:
-            voltage = _asked(ask, "voltage at the board's side of the sensor", "V")
+            voltage = _asked(ask, TypedQuantity.VOLTAGE)
         return current, voltage
 
     def beside(self, meter: Reference) -> Reference:
@@ -107,10 +118,11 @@ def typed_reference(
     return TypedReference(known, over_ohm=ohm)
 
 
-def _asked(ask: Ask, what: str, unit: str) -> Typed:
+def _asked(ask: Ask, quantity: TypedQuantity, words: str = "") -> Typed:
+    what, unit = words or quantity.value[0], quantity.value[1]
     wrong = ""
     while True:
-        answer = ask(f"{wrong}  {what} [{unit}]: ")
+        answer = ask(f"{wrong}  {what} [{unit}]: ", quantity)
         if answer is None:
             raise BadInput(f"the input ended before the {what} was typed: the point is left out")
         try:

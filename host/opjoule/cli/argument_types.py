@@ -50,6 +50,22 @@ def voltage(text: str) -> float:
     return value
 
 
+def number_between(text: str, least: float, most: float, words: str) -> float:
+    """A number in a range, which `words` name."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = most + 1
+    if not least <= value <= most:
+        raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
+    return value
+
+
+def celsius(text: str) -> float:
+    """Temperature of a room."""
+    return number_between(text, -40.0, 85.0, "a room's temperature from -40 to 85")
+
+
 def directory(text: str) -> Path:
     """A name for a directory or file; an empty one would mean the current folder."""
     if not text.strip():
@@ -88,6 +104,15 @@ class Parser(argparse.ArgumentParser):
             default=Path("rig.toml"),
             metavar="FILE",
             help=f"{about} (default: rig.toml)",
+        )
+
+    def add_room_temperature(self) -> None:
+        """--room-temperature."""
+        self.add_argument(
+            "--room-temperature",
+            type=celsius,
+            metavar="C",
+            help="in degrees Celsius: how far the sensor is from the temperature of its calibration",
         )
 
     def error(self, message: str) -> NoReturn:

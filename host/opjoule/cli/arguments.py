@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
-from opjoule.cli.calibrate_arguments import ACTIONS, calibrate_parser
+from opjoule.cli.calibrate_arguments import calibrate_options
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
 from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
@@ -101,12 +101,11 @@ def parse(argv: list[str]) -> Asked:
 
 def _calibrate(argv: list[str]) -> Asked:
     """`calibrate [check|show] ...`."""
-    action = argv[0] if argv and argv[0] in ACTIONS else ""
-    options = calibrate_parser(action).parse_args(argv[1:] if action else argv)
-    options.action, options.simulate, options.db = action, False, None
+    options = calibrate_options(argv)
     load = bool(getattr(options, "device", None))
+    simulate = options.simulate and options.action != "show"
     board = board_architecture(options) if load else ""
-    return Asked("calibrate", loader=load, board=board, options=options)
+    return Asked("calibrate", loader=load, simulate=simulate, board=board, options=options)
 
 
 def _runs(argv: list[str]) -> Asked:
@@ -166,6 +165,7 @@ def _record() -> Parser:
         help="seconds of the meter's clock (default: until Ctrl-C or the meter ends)",
     )
 
+    parser.add_room_temperature()
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
     return parser
 

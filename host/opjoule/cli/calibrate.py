@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+import math
+from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -23,80 +21,17 @@ from opjoule.calibrating.calibration_file import (
 from opjoule.calibrating.calibration_text import write_calibration
 from opjoule.calibrating.drift import deviations
 from opjoule.calibrating.fitting import CalibrationFault, Fitted, ReferencePoint, calibrate
-from opjoule.calibrating.library import find_calibration
-from opjoule.calibrating.reference import Reference, other_meter
-from opjoule.calibrating.typed import TypedReference, typed_reference
+from opjoule.calibrating.library import FoundCalibration, find_calibration
+from opjoule.cli.calibration_bench import Bench, TrueLoad, open_bench, open_simulated_bench
 from opjoule.cli.planning import CALIBRATIONS, ROOT
-from opjoule.devices.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
-from opjoule.devices.rig_file import read_rig
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.errors import FAULTY_EXIT, BadInput
-from opjoule.measurement.calibration_points import RecordedMeter, Stretch, recorded
-from opjoule.measurement.known_sensors import Calibrations
 from opjoule.report.calibration_figure import write_residuals
 from opjoule.units import COVERAGE_FACTOR
 
-SETTLE_S: Final = 0.5
-"""From Enter to the first sample that counts."""
-DONE: Final = ("done", "q", "quit", "end")
-
-
-@dataclass(frozen=True)
-class _Bench:
-    """What stands on the desk: the sensor, and what it is held against."""
-
-    sensor: RecordedMeter
-    reference: Reference
-    typed: TypedReference | None
-    """What is typed at each point; None: nothing."""
-    meter: RecordedMeter | None
-    """The reference, where it is a meter."""
-    same_voltage: bool
-    seconds: float
-    steps: LoadSteps | None = None
-    """A board that is the load; None: the user sets one."""
-
-    def point(self, level: int = 0) -> ReferencePoint:
-        """Takes one, now; of the board's load at this level, where a board is the load.
-
-        Raises: CalibrationFault: the load moved. BadInput: what was typed is no reading.
-        """
-        stretch = self._stretch(level)
-        period_ns = PERIOD_NS if self.steps else 0
-        read = self.sensor.mean(stretch, period_ns)
-        other = self.meter.mean(stretch, period_ns) if self.meter else None
-        _say(f"  sensor {read.current_a:.5f} A, {read.voltage_v:.4f} V")
-        typed_a, typed_v = self.typed.ask(_asked) if self.typed else (None, None)
-        current = (other.current_a, other.current_u_a) if other else typed_a
-        voltage = (other.voltage_v, other.voltage_u_v) if other and self.same_voltage else typed_v
-        assert current  # one of the two is always there
-        return ReferencePoint(
-            *(read.current_a, read.current_u_a, *current, read.voltage_v, read.voltage_u_v),
-            reference_v=voltage[0] if voltage else None,
-            reference_u_v=voltage[1] if voltage else 0.0,
-        )
-
-    def _stretch(self, level: int) -> Stretch:
-        if self.steps:
-            _say(f"Board busy {level} of {CHIPS} parts of the time, {self.seconds:g} s ...")
-            return Stretch(*self.steps.play(level, self.seconds))
-        _say(f"  recording {self.seconds:g} s; note what the reference shows ...")
-        time.sleep(SETTLE_S)
-        start_ns = time.monotonic_ns()
-        time.sleep(self.seconds)
-        return Stretch(start_ns, time.monotonic_ns())
-
-    def points(self) -> list[ReferencePoint]:
-        """Takes points until the user has enough, or the board has played all of its steps."""
-        found: list[ReferencePoint] = []
-        if self.steps:
-            return [self.point(level) for level in LEVELS]
-        while _goes_on(_asked(f"Point {len(found) + 1}: set a steady load, then Enter ('done' ends): ")):
-            try:
-                found.append(self.point())
-            except (CalibrationFault, BadInput) as fault:
-                _say(f"  {fault}")
-        return found
+SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
+"""Of the simulated sensors' files: no measurement looks there."""
 
 
 def run_calibrate(options: argparse.Namespace) -> int:
@@ -104,56 +39,50 @@ def run_calibrate(options: argparse.Namespace) -> int:
 
     Raises: BadInput, CalibrationFault, MeterFault: one line each.
     """
-    folder = options.folder or CALIBRATIONS
+    folder = options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
     if options.action == "show":
         return _show(folder, as_json=options.json)
-    name = options.meter or read_rig(options.rig).meter
-    with _bench(name, folder, options) as bench:
-        taken = bench.points()
-    if options.action == "check":
-        return _check(bench, taken, folder, options)
-    return _calibrate(bench, taken, folder, options)
+    loads: list[TrueLoad] = []
+    if options.simulate:
+        with open_simulated_bench(options) as (bench, simulated):
+            found = _to_check(bench, folder, options)
+            taken = bench.points()
+            loads = [] if found else bench.unseen(simulated)
+    else:
+        with open_bench(folder, options) as bench:
+            found = _to_check(bench, folder, options)
+            taken = bench.points()
+    if found:
+        return _check(found, bench, taken, options)
+    return _calibrate(bench, taken, folder, options, loads)
 
 
-@contextmanager
-def _bench(name: str, folder: Path, options: argparse.Namespace) -> Iterator[_Bench]:
-    keep = options.keep or ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"
-    typed = typed_reference(
-        options.reference or "",
-        current=options.current,
-        over=options.over,
-        voltage=options.voltage,
-        with_meter=bool(options.reference_meter),
+def _to_check(bench: Bench, folder: Path, options: argparse.Namespace) -> FoundCalibration | None:
+    """The calibration that `check` is about, before any point is taken; None where a new one is made.
+
+    Raises: BadInput: there is none. CalibrationFault: it is of another sensor, or another setting of it.
+    """
+    if options.action != "check":
+        return None
+    bounds = bench.sensor.bounds
+    found = find_calibration(
+        folder,
+        bounds,
+        simulated=bench.sensor.identity.simulated,
+        temperature_c=options.room_temperature,
     )
-    if options.device and (not options.reference_meter or typed):
-        raise BadInput(
-            "--device plays its load by itself, and nothing is typed: give --reference-meter alone"
-        )
-    with recorded(name, keep / "sensor") as sensor:
-        if not sensor.bounds.sensor_id:
-            raise BadInput(
-                f"meter '{name}' says no name by which its sensor's calibration could be found again: give it a "
-                "label, for example label=bench-1 behind its port"
-            )
-        if not options.reference_meter:
-            assert typed
-            yield _Bench(sensor, typed.reference, typed, None, False, options.seconds)
-            return
-        calibrations = Calibrations(folder, options.temperature)
-        with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
-            reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
-            if typed:
-                reference = typed.beside(reference)
-            bench = _Bench(sensor, reference, typed, meter, options.same_voltage, options.seconds)
-            if not options.device:
-                yield bench
-                return
-            board = read_rig(options.rig).device(options.device)
-            with load_steps(board, ROOT / "build") as steps:
-                yield replace(bench, steps=steps)
+    if found is None:
+        raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
+    return found
 
 
-def _calibrate(bench: _Bench, taken: list[ReferencePoint], folder: Path, options: argparse.Namespace) -> int:
+def _calibrate(
+    bench: Bench,
+    taken: list[ReferencePoint],
+    folder: Path,
+    options: argparse.Namespace,
+    loads: Sequence[TrueLoad],
+) -> int:
     bounds = bench.sensor.bounds
     fitted = calibrate(taken, bench.reference, bounds, "")
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
@@ -164,20 +93,61 @@ def _calibrate(bench: _Bench, taken: list[ReferencePoint], folder: Path, options
         bench.reference,
         simulated=bench.sensor.identity.simulated,
         date_utc=datetime.now(UTC).replace(microsecond=0),
-        temperature_c=options.temperature,
+        temperature_c=options.room_temperature,
         gain_per_k=shunt_per_k + CHIP_PER_K,
     )
     path = write_calibration(folder, file)
     picture = write_residuals(path, read_calibration(path))
     told = _told(fitted, bounds)
+    held = [_against_truth(each, bounds, file.at(options.room_temperature)) for each in loads]
     if options.json:
+        told |= {"against_truth": held} if held else {}
         print(json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **told}))
         return 0
     print(f"{file.title}")
     for line in told["lines"]:
         print(f"  {line}")
-    print(f"calibration {path}\nresiduals   {picture}\nIt is used from now on, whenever this sensor is read.")
+    print(f"calibration {path}\nresiduals   {picture}")
+    if options.simulate:
+        _tell_truth(held)
+    else:
+        print("It is used from now on, whenever this sensor is read.")
     return 0
+
+
+def _against_truth(
+    load: TrueLoad, delivered: ErrorBounds, calibration: SensorCalibration
+) -> dict[str, float | str]:
+    """Power of a simulated load, as delivered and calibrated, with relative errors and expanded uncertainties."""
+    voltage = calibration.voltage or Correction()
+    true_w, read = load.current_a * load.voltage_v, load.read
+    calibrated_w = (calibration.current.offset + calibration.current.gain * read.current_a) * (
+        voltage.offset + voltage.gain * read.voltage_v
+    )
+    delivered_u = math.hypot(delivered.power_gain_u, delivered.current_offset_u_a / load.current_a)
+    return {
+        "simulated": "SIMULATED",
+        "current_a": load.current_a,
+        "true_w": true_w,
+        "delivered_error": read.current_a * read.voltage_v / true_w - 1,
+        "delivered_u": COVERAGE_FACTOR * delivered_u,
+        "calibrated_error": calibrated_w / true_w - 1,
+        "calibrated_u": COVERAGE_FACTOR * calibration.power_u(load.current_a, load.voltage_v),
+    }
+
+
+def _tell_truth(held: Sequence[dict[str, Any]]) -> None:
+    print("SIMULATED: power of loads that no point was taken at, held against the truth (stated: k = 2)")
+    for each in held:
+        parts = [
+            f"{words} {100 * each[f'{key}_error']:+.3f} % (stated ±{100 * each[f'{key}_u']:.2g} %)"
+            for words, key in (("as delivered", "delivered"), ("calibrated", "calibrated"))
+        ]
+        print(f"  {each['current_a']:g} A, {each['true_w']:.4f} W: {', '.join(parts)}")
+    print(
+        "No measurement uses this calibration. Next: host/calibrate.py check --simulate; with hardware: "
+        "docs/how-to/calibrate.md"
+    )
 
 
 def _told(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
@@ -206,16 +176,12 @@ def _told(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
     }
 
 
-def _check(bench: _Bench, taken: list[ReferencePoint], folder: Path, options: argparse.Namespace) -> int:
-    bounds = bench.sensor.bounds
-    found = find_calibration(
-        folder, bounds, simulated=bench.sensor.identity.simulated, temperature_c=options.temperature
-    )
-    if found is None:
-        raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
+def _check(
+    found: FoundCalibration, bench: Bench, taken: list[ReferencePoint], options: argparse.Namespace
+) -> int:
     if not taken:
         raise CalibrationFault("no point was taken: whether the sensor has drifted cannot be told")
-    all_of = deviations(taken, bench.reference, found.file.at(options.temperature))
+    all_of = deviations(taken, bench.reference, found.file.at(options.room_temperature))
     drifted = any(each.has_drifted for each in all_of)
     if options.json:
         points = [{**asdict(each), "has_drifted": each.has_drifted} for each in all_of]
@@ -252,18 +218,3 @@ def _show(folder: Path, *, as_json: bool) -> int:
     if not files:
         print(f"{folder} holds no calibration: host/calibrate.py --help says how one is made")
     return 0
-
-
-def _asked(question: str) -> str | None:
-    """An answer on stdin, which may be a file; None at its end."""
-    print(question, end="", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline()
-    return answer.strip() if answer else None
-
-
-def _goes_on(answer: str | None) -> bool:
-    return answer is not None and answer.lower() not in DONE
-
-
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

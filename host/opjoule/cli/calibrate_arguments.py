@@ -5,13 +5,18 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from opjoule.cli.argument_types import Parser, directory, seconds
+from opjoule.cli.argument_types import Parser, directory, number_between, seconds
 
 ACTIONS: Final = ("check", "show")
+SECONDS: Final = 5.0
+SIMULATED_SECONDS: Final = 2.0
 ACCURACIES: Final = """\
 accuracies as their maker states them: 0.05%+2mV (bounds), or "0.03% k=2" (a certificate)
 """
 EXAMPLES: Final = """\
+To try it out without hardware, a minute (a simulated sensor and multimeter):
+  host/calibrate.py --simulate
+
 With a multimeter on the voltage over a 0.1 ohm 0.1 % resistor in series, and on
 the board's voltage (the better way: its volts are far better than its amperes):
   host/calibrate.py --reference "Fluke 87V 123" --over 0.1,0.1% --voltage 0.05%+1mV
@@ -49,7 +54,7 @@ def calibrate_parser(action: str = "") -> Parser:
         "--meter", metavar="KIND:PLACE", help="meter of the sensor (default: that of rig.toml)"
     )
     parser.add_rig()
-    against = parser.add_mutually_exclusive_group(required=True)
+    against = parser.add_mutually_exclusive_group()
     against.add_argument(
         "--reference", metavar="NAME", help="a multimeter whose readings are typed: model, number"
     )
@@ -78,39 +83,59 @@ def calibrate_parser(action: str = "") -> Parser:
         help="a board of rig.toml plays the loads by itself (with --reference-meter)",
     )
     parser.add_argument(
-        "--seconds", type=seconds, default=5.0, metavar="N", help="of each point (default: 5)"
+        "--seconds", type=seconds, metavar="N", help="of each point (default: 5, simulated 2)"
     )
-    parser.add_argument("--temperature", type=_celsius, metavar="C", help="of the room, in degrees Celsius")
+    parser.add_room_temperature()
     parser.add_argument(
         "--shunt-ppm", type=_ppm, metavar="PPM", help="the shunt's temperature coefficient (default: 200)"
     )
     parser.add_argument(
         "--keep", type=directory, metavar="DIR", help="where the recordings go (default: under runs/)"
     )
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="a simulated bench is drawn from it (default: 1)"
+    )
     _add_folder(parser)
     return parser
 
 
+def calibrate_options(argv: list[str]) -> argparse.Namespace:
+    """Parses `[check|show] ...`; argparse exits with status 2 and one line on a mistake."""
+    action = argv[0] if argv and argv[0] in ACTIONS else ""
+    parser = calibrate_parser(action)
+    options = parser.parse_args(argv[1:] if action else argv)
+    options.action, options.db = action, None
+    if action == "show":
+        return options
+    own = {"--meter": options.meter, "--reference-meter": options.reference_meter, "--device": options.device}
+    for name, value in own.items():
+        if options.simulate and value:
+            parser.error(
+                f"{name} {value} with a simulated bench, which has its own: leave out one of the two"
+            )
+    if not (options.simulate or options.reference or options.reference_meter):
+        parser.error(
+            "--reference NAME or --reference-meter KIND:PLACE is needed; without hardware, --simulate shows how it goes"
+        )
+    if options.seconds is None:
+        options.seconds = SIMULATED_SECONDS if options.simulate else SECONDS
+    return options
+
+
 def _add_folder(parser: Parser) -> None:
     parser.add_argument(
-        "--folder", type=directory, metavar="DIR", help="of the files (default: calibration/)"
+        "--simulate",
+        action="store_true",
+        help="a simulated sensor and multimeter, which answers by itself; all of it says SIMULATED",
+    )
+    parser.add_argument(
+        "--folder",
+        type=directory,
+        metavar="DIR",
+        help="of the files (default: calibration/, simulated build/simulated-calibrations/)",
     )
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
 
 
-def _celsius(text: str) -> float:
-    return _number(text, -40.0, 85.0, "a room's temperature from -40 to 85")
-
-
 def _ppm(text: str) -> float:
-    return _number(text, 0.0, 5000.0, "ppm per kelvin from 0 to 5000")
-
-
-def _number(text: str, least: float, most: float, words: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = most + 1
-    if not least <= value <= most:
-        raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
-    return value
+    return number_between(text, 0.0, 5000.0, "ppm per kelvin from 0 to 5000")

@@ -172,7 +172,8 @@ def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
             yield Finding(
                 "calibration",
                 True,
-                f"none, and the sensor has no name to find one by: add label=NAME to the meter's port; {_AS_DELIVERED}",
+                "none, and the sensor has no name to find one by: add label=NAME to the meter's port, as in "
+                f"serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}",
             )
     for line in known.warnings:
         yield Finding("calibration", True, line)

@@ -6,12 +6,14 @@ import argparse
 import json
 import os
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from rich.console import Console
 from rich.prompt import Confirm, Prompt
 from rich.text import Text
 
+from opjoule.cli.planning import CALIBRATIONS
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import read_rig
 from opjoule.devices.sync_pin import check_sync
@@ -19,7 +21,8 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.files import replacing
 from opjoule.measurement.supply_path import RIG_FILE, shunt_words
-from opjoule.meters.serial_options import SHUNT, TOLERANCE, shunts
+from opjoule.meters.registry import Address
+from opjoule.meters.serial_options import LABEL, SHUNT, TOLERANCE, shunts
 from opjoule.meters.serial_port import ports_present
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
@@ -79,11 +82,36 @@ def _ask_meter(console: Console) -> str:
     port = _ask("Port of the meter", lambda answer: "" if answer else "the meter needs a port", first)
     ohm = _ask("Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)", _shunt, f"{Shunt.ohm:g}")
     tolerance = _ask("Tolerance of the shunt in %", _tolerance, f"{100 * Shunt.tolerance:g}").rstrip(" %")
-    name = f"serial:{port.removeprefix('serial:')},{SHUNT}={ohm},{TOLERANCE}={tolerance}%"
+    label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
+    name = f"serial:{port.removeprefix('serial:')},{SHUNT}={ohm},{TOLERANCE}={tolerance}%,{LABEL}={label}"
     console.print(
         f"Shunt: {shunt_words(float(ohm), float(tolerance) / 100, f'{SHUNT}= in {RIG_FILE}')}", soft_wrap=True
     )
+    known = " and ".join(str(path) for path in _calibrations(label))
+    console.print(
+        f"Sensor {label}: {known} will be used: it must be of this very breakout"
+        if known
+        else f"Sensor {label}: not calibrated yet; host/calibrate.py makes its errors smaller, under this name",
+        soft_wrap=True,
+    )
     return f"[meter]\nport = {_text(name)}\n\n"
+
+
+def _free_label() -> str:
+    """One that no calibration bears: another breakout must not get it by pressing Enter."""
+    return next(label for number in count(1) if not _calibrations(label := f"bench-{number}"))
+
+
+def _calibrations(label: str) -> list[Path]:
+    return sorted(CALIBRATIONS.glob(f"{label}@0x*.toml"))
+
+
+def _label(answer: str) -> str:
+    try:
+        Address.of(f"serial:,{LABEL}={answer}").take_label()
+    except BadInput as wrong:
+        return str(wrong)
+    return "" if answer else "without a name no calibration of it could be found again"
 
 
 def _shunt(answer: str) -> str:

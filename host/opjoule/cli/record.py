@@ -35,12 +35,17 @@ def run_record(options: argparse.Namespace) -> int:
     Raises: BadInput: the directory holds a record already. MeterFault: the meter does not do as asked.
     """
     check_out(options.out)
+    calibrations = Calibrations(CALIBRATIONS, options.room_temperature)
     meter = open_meter(options.meter)
     try:
         identity = meter.open()
         meter.configure()
-        sensors = KnownSensors.of(meter, options.meter, identity, Calibrations(CALIBRATIONS))
-        asked = {"meter": options.meter, "seconds": options.seconds}
+        sensors = KnownSensors.of(meter, options.meter, identity, calibrations)
+        asked = {
+            "meter": options.meter,
+            "seconds": options.seconds,
+            "room_temperature_c": options.room_temperature,
+        }
         record = RunRecord.create(options.out, asked, simulated=identity.simulated)
         record.update(found={"meter": identity, "warnings": sensors.warnings})
         record.update(**sensors.entries())

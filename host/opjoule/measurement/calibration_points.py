@@ -28,6 +28,8 @@ from opjoule.trace.journal import read_trace
 
 LATE_LIMIT_S: Final = 30.0
 """How long samples of a point may be on their way: a meter's buffer, a busy computer, the journal's flush."""
+BEHIND_NS: Final = 200_000_000
+"""A sensor converts its voltage each 128th time by default, each 68 ms."""
 POLL_S: Final = 0.1
 
 
@@ -67,20 +69,15 @@ class RecordedMeter:
         return mean_reading(Cells.of(trace), start_ns, end_ns, self.bounds, u_ns=u_ns, period_ns=period_ns)
 
     def _await(self, end_meter_ns: int) -> None:
-        """Waits until what was converted up to this time is on disk, currents and voltages.
-
-        The journal's files are flushed one after the other: the voltages are there once the currents have grown again.
-        """
+        """Waits until what was converted up to this time is on disk, and a voltage behind it."""
+        enough_ns = end_meter_ns + BEHIND_NS
         limit_s = time.monotonic() + LATE_LIMIT_S
-        first_ns = 0
         while True:
             latest = self.recording.capture.latest
-            if latest and latest.meter_ns > end_meter_ns:
+            if latest and latest.meter_ns > enough_ns:
                 trace = read_trace(self.directory)
-                last_ns = int(trace.meter_ns[-1]) if len(trace) else 0
-                if first_ns and last_ns > first_ns:
+                if len(trace) and int(trace.meter_ns[-1]) > enough_ns:
                     return
-                first_ns = first_ns or (last_ns if last_ns > end_meter_ns else 0)
             if self.recording.capture.ended:
                 raise MeterFault(f"{self.name}: {self.recording.capture.ended}")
             if time.monotonic() > limit_s:

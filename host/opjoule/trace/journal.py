@@ -146,8 +146,11 @@ class TraceJournal:
         self._flush_when_due()
 
     def flush(self) -> None:
-        """Hands every waiting row to the kernel: it survives a kill of this process."""
-        for stream in self._streams.values():
+        """Hands every waiting row to the kernel: it survives a kill of this process.
+
+        The currents come last, so that whoever reads a running journal finds the voltages up to its last current.
+        """
+        for stream in reversed(self._streams.values()):
             stream.flush()
         self._flushed_s = time.monotonic()
 

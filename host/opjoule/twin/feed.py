@@ -16,14 +16,25 @@ import time
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
-from opjoule.twin.power_model import Activity, PowerModel
+from opjoule.twin.power_model import Activity
 
 MARGIN_NS = 300_000_000
 DELAY_NS = 1_000_000_000
 _IDLE_STEP_NS = 10_000_000
 _STOP_LIMIT_S = 60.0
+
+
+class LoadModel(Protocol):
+    """What turns activity into supply current."""
+
+    @property
+    def pending_bytes(self) -> float:
+        """Written, not yet on the simulated medium."""
+
+    def step(self, activity: Activity) -> tuple[float, float]:
+        """(current [A], voltage [V]) over one interval."""
 
 
 class LineFifo:
@@ -83,7 +94,7 @@ class ActivityReader:
 class Feed:
     """The thread between the probe and the rig simulator. Until the probe samples, and after it, the board is idle."""
 
-    def __init__(self, folder: Path, model: PowerModel) -> None:
+    def __init__(self, folder: Path, model: LoadModel) -> None:
         self.system = LineFifo(folder / "system.fifo")
         self.sync = LineFifo(folder / "sync.fifo")
         self.live = folder / "live.fifo"

@@ -21,7 +21,8 @@ from opjoule.devices.steps import JOURNAL
 from opjoule.errors import RigFault
 from opjoule.twin.delayed_probe import DelayedProbe
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.supply import PERIOD_MS, SimulatedSupply
+from opjoule.twin.power_model import load_model
+from opjoule.twin.supply import PERIOD_MS, SimulatedSupply, drawn_for
 
 
 class TwinRig:
@@ -63,9 +64,9 @@ class TwinRig:
             ) from error
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         try:
-            supply = SimulatedSupply(
-                profile, medium, root=root, truth=truth, seed=seed, imperfections=imperfections
-            )
+            drawn = imperfections or drawn_for(profile, medium, seed)
+            model = load_model(profile.name, medium, drawn.supply)
+            supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed)
             self._open.callback(supply.close)
             self.board = _board(profile, supply, root, storage, disturbance, sync=sync)
             self._open.callback(self.board.close)

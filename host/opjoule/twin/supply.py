@@ -14,7 +14,7 @@ from typing import Any
 from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
 from opjoule.files import replacing
-from opjoule.twin.feed import DELAY_NS, Feed
+from opjoule.twin.feed import DELAY_NS, Feed, LoadModel
 from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import load_model
 
@@ -44,30 +44,30 @@ class SimulatedSupply:
 
     def __init__(
         self,
-        profile: Profile,
-        medium: str,
+        imperfections: Imperfections,
+        model: LoadModel,
         *,
         root: Path,
         truth: Path,
         seed: int,
         course: bool = True,
-        imperfections: Imperfections | None = None,
     ) -> None:
         """Starts everything.
 
         Args:
+            imperfections: of the rig.
+            model: of what it supplies.
             truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.
-            seed: of what is drawn of this rig.
+            seed: what the rig was drawn from; of its noise.
             course: keep the true energy over time, which is on this computer's clock.
-            imperfections: in place of those drawn.
         """
         place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
         self._temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
         self.folder = Path(self._temporary.name)
         self._truth = truth
         self._course = course
-        self._seed, self._imperfections = seed, imperfections or drawn_for(profile, medium, seed)
-        self.feed = Feed(self.folder, load_model(profile.name, medium, self._imperfections.supply))
+        self._seed, self._imperfections = seed, imperfections
+        self.feed = Feed(self.folder, model)
         link = self.folder / "meter"
         self._log = (self.folder / "rig-sim.log").open("w+")
         command = [

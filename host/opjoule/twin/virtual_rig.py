@@ -31,7 +31,8 @@ from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import MEDIA, Machine
 from opjoule.errors import LinkFault
 from opjoule.twin.delayed_probe import DelayedProbe
-from opjoule.twin.supply import SimulatedSupply
+from opjoule.twin.power_model import load_model
+from opjoule.twin.supply import SimulatedSupply, drawn_for
 
 _EDGE = re.compile(r"@(\d+)\.(\d{6}):pl061_set_output \S+ setting output 0 to ([01])$")
 _POLL_S = 0.02
@@ -184,7 +185,9 @@ class VirtualRig:
         self._open = ExitStack()
         image = get_image(root / "build" / "virtual-board", say)
         try:
-            self._supply = SimulatedSupply(profile, medium, root=root, truth=truth, seed=seed, course=False)
+            drawn = drawn_for(profile, medium, seed)
+            model = load_model(profile.name, medium, drawn.supply)
+            self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
             self._open.callback(self._supply.close)
             place = Path(
                 self._open.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
