@@ -31,6 +31,8 @@ def plan_of(*argv: str):
         (["--distribution", "zipf"], "did you mean 'zipfian'?"),
         (["-p", "readproportion"], "is not KEY=VALUE"),
         (["-p", "recordcount=many"], "recordcount='many'"),
+        (["--design", "--generator", "ycsb"], "--design: the loader changes the mix"),
+        (["--generator", "ycsb", "-p", "mixblock.length_s=1"], "mixblock.length_s"),
     ],
 )
 def test_a_wrong_name_or_value_is_one_line_that_names_it(argv, says):
@@ -114,6 +116,7 @@ def test_two_plans_of_the_same_settings_are_the_same_value_and_any_other_setting
         ["--idle", "4"],
         ["--repeats", "7"],
         ["--storage", "ssd-usb3"],
+        ["--design"],
     )
     hashes = {plan_of(*other).sha256 for other in others}
     assert len(hashes) == len(others) and plan_of().sha256 not in hashes
@@ -124,6 +127,34 @@ def test_a_command_is_planned_with_its_own_phases():
     plan = make_plan(asked.options)
     assert [name for name, _ in plan.phases()] == ["idle", "run", "settle", "idle"]
     assert plan.study.label == "command-sleep"
+
+
+def run_command(study, folder: Path) -> tuple[str, ...]:
+    with study.repeat(BoardOfPaths(folder), 1, folder) as steps:
+        return next(step for step in steps if step.name == "run").runs.command
+
+
+@pytest.mark.parametrize(
+    ("period_s", "length_s"),
+    [(200e-6, 0.02), (532e-6, 0.02), (0.01, 0.1), (0.0681, 0.69), (0.1, 1.0), (1.0, 10.0), (0.0, 0.02)],
+)
+def test_randomised_blocks_are_as_long_as_ten_samples_of_the_meter(tmp_path, period_s, length_s):
+    study = plan_of("--design").study.under(period_s)
+    assert f"mixblock.length_s={length_s:g}" in run_command(study, tmp_path)
+    assert not any("mixblock" in part for part in run_command(plan_of().study.under(period_s), tmp_path))
+
+
+def test_randomised_blocks_are_run_and_never_loaded_and_the_user_may_choose_their_length(tmp_path):
+    with plan_of("--design").study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
+        load = next(step for step in steps if step.name == "load").runs.command
+    assert not any("mixblock" in part for part in load)
+    chosen = run_command(plan_of("--design", "-p", "mixblock.length_s=3").study.under(0.1), tmp_path)
+    assert [part for part in chosen if "mixblock" in part] == ["mixblock.length_s=3"]
+
+
+def test_the_plan_shows_randomised_blocks():
+    assert "from block to block" in dict(plan_of("--design").study.settings())["mix"]
+    assert "mix" not in dict(plan_of().study.settings())
 
 
 def saved(tmp_path, *argv: str) -> Path:
@@ -138,6 +169,7 @@ def saved(tmp_path, *argv: str) -> Path:
         [],
         ["--workload", "d", "--records", "7", "--threads", "3", "--no-harness"],
         ["--seconds", "4", "--until-u", "3%"],
+        ["--design"],
     ],
 )
 def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):

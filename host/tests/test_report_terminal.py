@@ -6,6 +6,8 @@ import io
 from pathlib import Path
 
 import pytest
+from msgspec import structs
+from opjoule.record.run import Generator, LoaderSummary
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import REMEDIES, largest_parts, remedies
 from opjoule.report.terminal import print_summary
@@ -116,3 +118,46 @@ def test_a_command_that_marks_nothing_is_not_spoken_of_in_operations(tmp_path: P
 
 def test_every_part_of_a_budget_has_a_remedy() -> None:
     assert set(RESULT["budget"]) == set(REMEDIES)
+
+
+@pytest.mark.parametrize(
+    ("reason", "apart", "says"),
+    [
+        ("collinear: read always goes together with update", "--design", "(--design): they tell read apart"),
+        ("repeat 2: too noisy: lost in the scatter", "--design", "(--design): they tell read apart"),
+        ("too noisy: lost in the scatter", "", "more work (more operations), to tell what read cost"),
+        (
+            "too few windows: read rests on 2 stretches",
+            "--design",
+            "more work (more operations), to tell what read",
+        ),
+    ],
+)
+def test_kinds_that_cannot_be_told_apart_lead_to_randomised_blocks_or_to_more_work(
+    reason: str, apart: str, says: str
+) -> None:
+    untold = {"value": None, "u": None, "unit": "J", "reason": reason}
+    told = {"value": 1e-6, "u": 1e-7, "unit": "J"}
+    kinds = {"read": {"energy_per_operation_j": untold}, "update": {"energy_per_operation_j": told}}
+    found = remedies({"by_operation": kinds}, YCSB.quantities, "more operations", apart)
+    assert len(found) == 1 and says in found[0]
+    known = {"update": {"energy_per_operation_j": told}}
+    assert remedies({"by_operation": known}, YCSB.quantities, "more operations", apart) == []
+    withheld = {"by_operation": untold}
+    assert remedies(withheld, YCSB.quantities, "more operations", apart) == []
+
+
+def test_a_run_in_randomised_blocks_says_so(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    plain = RunRecord.open(tmp_path).run
+    assert YCSB.notes(plain) == [] and YCSB.apart(plain) == "--design"
+    summary = LoaderSummary(mix_blocks=600, workload={**plain.summary.workload, "mixblock.length_s": "0.1"})
+    blocks = structs.replace(plain, loader={"run-1": summary})
+    [line] = YCSB.notes(blocks)
+    assert "600 randomised blocks of 0.1 s" in line and "not with the plain workload" in line
+    assert YCSB.apart(blocks) == ""
+    assert "in randomised blocks of 0.1 s" in YCSB.work(blocks)
+    streamed = structs.replace(
+        plain, found=structs.replace(plain.found, generator=Generator("ycsb", runs_on="host"))
+    )
+    assert YCSB.apart(streamed) == ""

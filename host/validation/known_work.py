@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 from known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
+from opjoule.attribution.windows import block_length_s
 
 Generator = np.random.Generator
 FAMILIES: Final = ("steady", "steps", "bursts", "frequency", "in step")
@@ -121,9 +122,10 @@ class _Operations:
         own_j = rng.uniform(0.0, 0.3, mix.size) * watt * usual_s
         watt -= own_j / usual_s
         spread = 0.0 if choice.locked else rng.uniform(0.2, 1.0)
+        blocks = _blocks(rng, mix, usual_s, choice.seconds, meter_period_s) if choice.design else None
         parts = []
         for thread in range(int(rng.choice([1, 1, 2, 4]))):
-            kind = _kinds(rng, choice, mix, int(1.1 * choice.seconds / float(mix @ usual_s)), usual_s)
+            kind = _kinds(rng, choice, mix, int(1.1 * choice.seconds / float(mix @ usual_s)), blocks)
             work_s = usual_s[kind] * (
                 1.0 if choice.locked else rng.gamma(1 / spread**2, spread**2, kind.size)
             )
@@ -148,16 +150,26 @@ class _Operations:
 
 
 def _kinds(
-    rng: Generator, choice: Choice, mix: Float64Array, count: int, usual_s: Float64Array
+    rng: Generator, choice: Choice, mix: Float64Array, count: int, blocks: Float64Array | None
 ) -> npt.NDArray[np.int64]:
     if choice.locked:
         return np.tile(np.repeat(np.arange(mix.size), np.rint(mix / mix.min()).astype(int)), count)[:count]
-    if choice.design:
-        per_block = max(int(0.1 / float(mix @ usual_s)), 1)
-        blocks = rng.dirichlet(np.full(mix.size, 0.5), -(-count // per_block))
-        chance = np.repeat(np.cumsum(blocks, axis=1), per_block, axis=0)[:count]
-        return (rng.random(count)[:, None] > chance[:, :-1]).sum(axis=1)
+    if blocks is not None:
+        expected = blocks.sum(axis=1)
+        operations = np.maximum(np.rint(expected).astype(np.int64), 1)
+        chance = np.repeat(np.cumsum(blocks / expected[:, None], axis=1), operations, axis=0)
+        return (rng.random(len(chance))[:, None] > chance[:, :-1]).sum(axis=1)
     return rng.choice(mix.size, count, p=mix)
+
+
+def _blocks(
+    rng: Generator, mix: Float64Array, usual_s: Float64Array, seconds: float, meter_period_s: float
+) -> Float64Array:
+    """Operations of each kind expected in each of the loader's blocks: it draws shares of time, for all threads."""
+    length_s = block_length_s(meter_period_s)
+    share = mix * usual_s / float(mix @ usual_s)
+    drawn = rng.dirichlet(share, int(1.1 * seconds / length_s) + 1)
+    return np.asarray(length_s * drawn / usual_s, np.float64)
 
 
 def _in_step(rng: Generator, work_s: Float64Array, meter_period_s: float) -> Float64Array:

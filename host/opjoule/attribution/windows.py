@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,8 @@ PERIODS_MIN: Final = 10
 about a hundredth of it."""
 LATENCIES_MIN: Final = 8
 """Typical latencies that a window has at least: the energy of one operation need not be spread evenly over it."""
+BLOCK_MIN_S: Final = 0.02
+"""Randomised blocks hold many operations, however fast the meter is."""
 _NOWHERE: Final = np.zeros(0, np.int64)
 WINDOWS_WANTED: Final = 1 << 16
 """Windows do not become shorter than it takes for so many."""
@@ -82,6 +85,17 @@ def window_ns(period_ns: int, latency_ns: float, span_ns: int) -> int:
         span_ns: what is to be cut.
     """
     return round(max(PERIODS_MIN * period_ns, LATENCIES_MIN * latency_ns, span_ns / WINDOWS_WANTED))
+
+
+def block_length_s(period_s: float) -> float:
+    """How long the blocks of a workload whose mix is to change are [s]: as a window, in two digits upwards.
+
+    Args:
+        period_s: distance of two samples.
+    """
+    length_s = max(PERIODS_MIN * period_s, BLOCK_MIN_S)
+    step_s = 10.0 ** (math.floor(math.log10(length_s)) - 1)
+    return float(f"{math.ceil(length_s / step_s - 1e-9) * step_s:.2g}")
 
 
 def _nearest(bounds_ns: Int64Array, wanted_ns: Int64Array) -> Int64Array:

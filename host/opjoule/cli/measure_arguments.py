@@ -173,6 +173,13 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="one field of this size (default: the workload's fields)",
     )
+    work.add_argument(
+        "--design",
+        action="store_true",
+        help="run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (0.02 s "
+        "at least) and is the workload's over the whole run. Tells what each kind of operation costs where the plain "
+        "workload does not, above all with a slow meter; use --seconds 60 or so",
+    )
     work.add_argument("--threads", type=positive, default=1, metavar="N", help="client threads (default: 1)")
     work.add_argument(
         "--seed",

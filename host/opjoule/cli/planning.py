@@ -121,6 +121,7 @@ def _ycsb(options: argparse.Namespace) -> YcsbStudy:
         seed=SEED if options.seed is None else options.seed,
         harness=not options.no_harness,
         run_s=options.seconds,
+        design=options.design,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
     )
 

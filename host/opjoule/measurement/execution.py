@@ -67,6 +67,7 @@ class Execution:
         self, plan: Plan, board: Board, capture: Watched, record: RunRecord, progress: PhaseProgress
     ) -> None:
         self._plan = plan
+        self._study = plan.study
         self._board = board
         self._capture = capture
         self._record = record
@@ -106,6 +107,7 @@ class Execution:
         self._signature(1)
         self._begin_files("rest")
         before = self._await_rest()
+        self._study = self._plan.study.under(self._capture.period_ns * 1e-9)
         repeat = 0
         while repeat < self._plan.repeats or not enough(repeat):
             repeat += 1
@@ -113,7 +115,7 @@ class Execution:
             self._rest = before
             self._repeat(repeat)
         self._begin_files("controls")
-        for step in self._plan.study.controls(self._board):
+        for step in self._study.controls(self._board):
             self._do(step, 1)
         self._signature(2)
         self._fetch()
@@ -121,7 +123,7 @@ class Execution:
 
     def _repeat(self, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
-        with self._plan.study.repeat(self._board, repeat, self._raw) as steps:
+        with self._study.repeat(self._board, repeat, self._raw) as steps:
             for step in steps:
                 self._do(step, repeat)
             self._begin_files(f"after-{repeat}")

@@ -92,7 +92,8 @@ def build_result(
             trace.period_ns(),
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
-        + until_warnings(run.until_u),
+        + until_warnings(run.until_u)
+        + wording.notes(run),
         **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),

@@ -31,6 +31,8 @@ class AskedFor(Struct, frozen=True):
     seconds: int | float | None = None
     """Length of a run or of a recording [s]; None where something else ends it."""
     threads: int | None = None
+    design: bool | None = None
+    """In randomised blocks of changing mix."""
     properties: tuple[str, ...] = ()
     command: str | tuple[str, ...] | None = None
     meter: str | None = None
@@ -142,6 +144,8 @@ class LoaderSummary(Struct, frozen=True):
     """Of values moved [B]."""
     by_kind: dict[str, KindSummary] = {}
     settings: dict[str, str] = {}
+    mix_blocks: int | None = None
+    """Randomised blocks of a changing mix that the run had; None for one mix throughout."""
     workload: dict[str, str] = {}
     """The properties that were in effect."""
 

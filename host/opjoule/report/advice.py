@@ -10,7 +10,7 @@ from opjoule.energy.sensor_calibration import CALIBRATION
 from opjoule.record.definition import Quantities
 from opjoule.report.quantities import is_quantity, quantity
 from opjoule.report.rounding import percent
-from opjoule.units import Measured
+from opjoule.units import Measured, Missing
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
 REMEDIES = {
@@ -63,11 +63,12 @@ def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[Lar
     return [LargestPart(*next(iter(each.items()))) for each in budgets if each]
 
 
-def remedies(result: Mapping[str, Any], quantities: Quantities, more: str) -> list[str]:
+def remedies(result: Mapping[str, Any], quantities: Quantities, more: str, apart: str = "") -> list[str]:
     """What would make the result better, most useful first; empty without a budget.
 
     Args:
         more: what to ask for who wants more of it measured, in the words of its study.
+        apart: what to ask for who wants kinds of operation told apart; empty for nothing.
     """
     parts = largest_parts(result, quantities)
     known = REMEDIES | (OF_A_CALIBRATION if _is_calibrated(result) else {})
@@ -77,7 +78,23 @@ def remedies(result: Mapping[str, Any], quantities: Quantities, more: str) -> li
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U:
         lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
-    return lines
+    return lines + _for_kinds(result, more, apart)
+
+
+def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
+    """What would tell kinds of operation apart that the data cannot."""
+    entries = result.get("by_operation")
+    kinds = entries if isinstance(entries, Mapping) and not is_quantity(entries) else {}
+    energies = {name: quantity(result, f"by_operation.{name}.energy_per_operation_j") for name in kinds}
+    why = {name: each.reason for name, each in energies.items() if isinstance(each, Missing)}
+    mixed = [name for name, reason in why.items() if "collinear" in reason or "too noisy" in reason]
+    short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]
+    found = []
+    if mixed and apart:
+        found.append(f"randomised blocks of changing mix ({apart}): they tell {' and '.join(mixed)} apart")
+    elif mixed or short:
+        found.append(f"more work ({more}), to tell what {' and '.join([*mixed, *short])} cost")
+    return found
 
 
 def _is_calibrated(result: Mapping[str, Any]) -> bool:

@@ -126,7 +126,9 @@ def _print_limits(answer: Answer, console: Console) -> None:
     table = _plain_table()
     for largest in largest_parts(answer.result, answer.quantities)[:1]:
         _add(table, "largest uncertainty", str(largest))
-    for number, remedy in enumerate(remedies(answer.result, answer.quantities, answer.wording.more)):
+    words = answer.wording
+    found = remedies(answer.result, answer.quantities, words.more, words.apart(answer.run))
+    for number, remedy in enumerate(found):
         _add(table, "to make it better" if number == 0 else "", remedy)
     console.print(table)
 

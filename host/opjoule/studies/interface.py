@@ -104,6 +104,10 @@ class Study(Protocol):
         """
         ...
 
+    def under(self, period_s: float) -> Study:
+        """The study as it is carried out under a meter whose samples come so far apart [s]."""
+        ...
+
     def repeat(self, board: Board, number: int, raw: Path) -> AbstractContextManager[Iterable[Step]]:
         """The steps of one repeat, on a board that is put back as it was when the context ends."""
         ...

@@ -26,6 +26,10 @@ class Wording:
     longer: Callable[[Run, float, float, float], str]
     """What to ask for where a run was too short; given run.json, how many times as long it has to be, its length [s],
     and its operations."""
+    notes: Callable[[Run], list[str]] = lambda run: []
+    """What has to stand above the figures."""
+    apart: Callable[[Run], str] = lambda run: ""
+    """What to ask for who wants kinds of operation told apart that the run could not tell; empty for nothing."""
     always_counted: bool = True
     """Its work is made of operations; if not, a result without any is not spoken of in terms of them."""
 

@@ -20,6 +20,7 @@ VERSION = "0.17.0"
 NOT_YCSBS = frozenset(
     {
         *("removeproportion", "truezipfian.theta", "valuecharacters", "valuecompressratio"),
+        "mixblock.length_s",
     }
 )
 """Properties of a workload that the loader's own generator knows and YCSB does not."""

@@ -10,10 +10,12 @@ from opjoule.databases import known_databases
 from opjoule.record.definition import Quantities
 from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS
 from opjoule.record.quantities import COMMON, SENSORS
-from opjoule.record.run import Run
+from opjoule.record.run import Generator, Run
 from opjoule.studies.wording import Wording
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
+MIX_BLOCK: Final = "mixblock.length_s"
+"""The loader's property: its run's mix changes at random every so many seconds."""
 _COMFORTABLE_S: Final = 30
 
 
@@ -37,6 +39,7 @@ def _work(run: Run) -> str:
     elif operations:
         words += [f"{int(operations):,} operations"]
     words += [f"{asked.threads} thread{'s' if asked.threads != 1 else ''}"] if asked.threads else []
+    words += [f"in randomised blocks of {effective[MIX_BLOCK]} s"] if run.summary.mix_blocks else []
     if (made_by := run.found.generator) and made_by.runs_on == "host":
         words += [f"operations made by {made_by.name.upper()} {made_by.version}"]
     return ", ".join(words)
@@ -48,6 +51,23 @@ def _size(effective: Mapping[str, str]) -> str:
     if effective.get("fieldlengthdistribution", "constant") != "constant":
         return f" of {effective['fieldcount']} fields of up to {effective['fieldlength']} B"
     return f" of {effective['fieldcount']} x {effective['fieldlength']} B"
+
+
+def _notes(run: Run) -> list[str]:
+    summary = run.summary
+    if not summary.mix_blocks:
+        return []
+    return [
+        f"the workload was run in {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s: its mix "
+        "changed from block to block and is the workload's over the whole run alone. What kinds cost is told so; "
+        "the whole is that of these blocks, comparable with other runs in blocks, not with the plain workload"
+    ]
+
+
+def _apart(run: Run) -> str:
+    """Blocks, where the loader makes the operations and its run had none."""
+    blocks = run.summary.mix_blocks or (run.found.generator or Generator()).runs_on == "host"
+    return "" if blocks else "--design"
 
 
 def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
@@ -64,4 +84,6 @@ def _rounded_up(number: float) -> int:
     return math.ceil(number / step) * step
 
 
-WORDING: Final = Wording(QUANTITIES, _subject, _work, more="more operations", longer=_longer)
+WORDING: Final = Wording(
+    QUANTITIES, _subject, _work, more="more operations", longer=_longer, notes=_notes, apart=_apart
+)

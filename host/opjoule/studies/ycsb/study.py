@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
+from opjoule.attribution.windows import BLOCK_MIN_S, PERIODS_MIN, block_length_s
 from opjoule.databases import Database, find_database
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
@@ -16,12 +17,17 @@ from opjoule.files import write_whole
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Workload, around
 from opjoule.studies.ycsb.core import YcsbCore, check_settings, expected_operations, file_properties
+from opjoule.studies.ycsb.results import MIX_BLOCK
 from opjoule.studies.ycsb.space import check_space
 
 HARNESS_S = 2.0
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
+_DESIGN_WORDS = (
+    f"changes at random from block to block, over the run the workload's; a block lasts {PERIODS_MIN} samples of the "
+    f"meter, at least {BLOCK_MIN_S:g} s"
+)
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,10 @@ class YcsbStudy:
     """Run for so long instead of for a number of operations."""
     generator: YcsbCore | None = None
     """What makes the operations on this computer; None: the loader makes its own."""
+    design: bool = False
+    """Run in randomised blocks: the mix changes at random, and is the workload's over the whole run."""
+    block_s: float = BLOCK_MIN_S
+    """How long those are [s]; under a slow meter longer."""
     called: str = ""
     """The workload file's name, where the file itself has another."""
 
@@ -49,6 +59,11 @@ class YcsbStudy:
         for key in ("recordcount", "operationcount"):
             if not self.properties[key].isdigit():
                 raise BadInput(f"property {key}={self.properties[key]!r} is not a whole number of at least 0")
+        if self.generator and self.design:
+            raise BadInput(
+                "--design: the loader changes the mix, and with --generator ycsb it takes operations as they come; "
+                "leave one of them out"
+            )
         if self.generator:
             check_settings(self.effective, self.threads)
 
@@ -89,6 +104,8 @@ class YcsbStudy:
         if self.generator:
             made = f"made by YCSB {self.generator.version} on this computer, as a stream"
             lines.append(("operations", made))
+        if self.design:
+            lines.append(("mix", _DESIGN_WORDS))
         return lines
 
     def _run_words(self) -> str:
@@ -100,6 +117,10 @@ class YcsbStudy:
         """Load and run with what lies around them, and the harness."""
         cycle = around(Step("run", Role.WORK), prepare=Step("load", Role.PREPARE))
         return [*cycle, *([Step("harness", Role.CONTROL)] if self.harness else [])]
+
+    def under(self, period_s: float) -> YcsbStudy:
+        """With blocks that are long enough for the meter."""
+        return replace(self, block_s=block_length_s(period_s))
 
     def check_here(self) -> None:
         """Has YCSB check that it can make the operations, where it is to.
@@ -175,7 +196,8 @@ class YcsbStudy:
     def _loader(self, board: Board, command: str, database: str, path: str) -> tuple[str, ...]:
         """The loader's command line for `load` or `run`, files and operations' stream aside."""
         limit = {"maxexecutiontime": str(self.run_s)} if self.run_s and command == "run" else {}
-        chosen = {**self.properties, **limit}
+        blocks = {MIX_BLOCK: f"{self.block_s:g}"} if self.design and command == "run" else {}
+        chosen = {**blocks, **self.properties, **limit}
         return (
             *(board.programs.loader, command, "--db", database, "--path", path),
             *("--workload", board.runner.copy_in(self.workload)),
@@ -219,6 +241,7 @@ class YcsbStudy:
             "harness": self.harness,
             "run_s": self.run_s,
             "generator": self.generator.name if self.generator else "loader",
+            **({"design": True} if self.design else {}),
         }
 
     @classmethod
@@ -245,6 +268,7 @@ class YcsbStudy:
             harness=bool(entry["harness"]),
             run_s=entry["run_s"],
             generator=YcsbCore(jars) if entry["generator"] == YcsbCore.name else None,
+            design=bool(entry.get("design", False)),
             called=described["name"],
         )
 
