@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from opjoule.calibrating.fitting import ReferencePoint
+from opjoule.calibrating.line_fit import LinePoint
 from opjoule.calibrating.reference import Reference
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.units import COVERAGE_FACTOR
@@ -44,56 +45,34 @@ def deviations(
     points: Sequence[ReferencePoint], reference: Reference, calibration: SensorCalibration
 ) -> list[Deviation]:
     """How far each point is from the calibration, first the currents, then the voltages."""
-    found = [
-        _deviation(
-            "current",
-            "A",
-            calibration,
-            reference,
-            (p.current_a, p.current_u_a),
-            (p.reference_a, p.reference_u_a),
-        )
-        for p in points
-    ]
+    found = [_deviation("current", "A", calibration, reference, each.current) for each in points]
     if calibration.voltage:
         found += [
-            _deviation(
-                "voltage",
-                "V",
-                calibration,
-                reference,
-                (p.voltage_v, p.voltage_u_v),
-                (p.reference_v, p.reference_u_v),
-            )
-            for p in points
-            if p.reference_v is not None
+            _deviation("voltage", "V", calibration, reference, each.voltage)
+            for each in points
+            if each.voltage
         ]
     return found
 
 
 def _deviation(
-    quantity: str,
-    unit: str,
-    calibration: SensorCalibration,
-    reference: Reference,
-    reading: tuple[float, float],
-    true: tuple[float, float],
+    quantity: str, unit: str, calibration: SensorCalibration, reference: Reference, point: LinePoint
 ) -> Deviation:
     of_current = quantity == "current"
     correction = calibration.current if of_current else calibration.voltage or Correction()
-    sensitivity = [reading[0], 0.0, 1.0, 0.0] if of_current else [0.0, reading[0], 0.0, 1.0]
+    sensitivity = [point.reading, 0.0, 1.0, 0.0] if of_current else [0.0, point.reading, 0.0, 1.0]
     left = {name: each for name, (_, each) in calibration.contributions(np.array(sensitivity)).items()}
     for each in reference.common:
         share, fixed = (
             (each.current_share, each.current_a) if of_current else (each.voltage_share, each.voltage_v)
         )
-        left[each.name] = left.get(each.name, 0.0) - share * true[0] - fixed
-    u = math.hypot(correction.gain * reading[1], true[1], *left.values())
+        left[each.name] = left.get(each.name, 0.0) - share * point.reference - fixed
+    u = math.hypot(correction.gain * point.reading_u, point.reference_u, *left.values())
     return Deviation(
         quantity,
         unit,
-        at=true[0],
-        value=correction.offset + correction.gain * reading[0] - true[0],
+        at=point.reference,
+        value=correction(point.reading) - point.reference,
         u=COVERAGE_FACTOR * u,
-        claimed=COVERAGE_FACTOR * calibration.gain_drift_u * abs(true[0]) if of_current else 0.0,
+        claimed=COVERAGE_FACTOR * calibration.gain_drift_u * abs(point.reference) if of_current else 0.0,
     )

@@ -43,6 +43,18 @@ class ReferencePoint:
     reference_v: float | None = None
     reference_u_v: float = 0.0
 
+    @property
+    def current(self) -> LinePoint:
+        """Its currents [A]."""
+        return LinePoint(self.current_a, self.current_u_a, self.reference_a, self.reference_u_a)
+
+    @property
+    def voltage(self) -> LinePoint | None:
+        """Its voltages [V]; None where the reference measured none."""
+        if self.reference_v is None:
+            return None
+        return LinePoint(self.voltage_v, self.voltage_u_v, self.reference_v, self.reference_u_v)
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -72,11 +84,11 @@ def calibrate(
             uncertainty, or a reference that knows less than the data sheets.
     """
     current = _current(points, reference)
-    with_voltage = [each for each in points if each.reference_v is not None]
-    voltage = _voltage(with_voltage, reference, sensor) if with_voltage else None
+    voltages = [each.voltage for each in points if each.voltage]
+    voltage = _voltage(voltages, reference, sensor) if voltages else None
     corrections = (
         _correction(current, [each.current_a for each in points]),
-        (_correction(voltage, [each.voltage_v for each in with_voltage], VOLTAGE_RANGE) if voltage else None),
+        _correction(voltage, [each.reading for each in voltages], VOLTAGE_RANGE) if voltage else None,
     )
     covariance = np.zeros((4, 4))
     covariance[np.ix_([0, 2], [0, 2])] = _widened(current)
@@ -110,24 +122,19 @@ def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
             f"all points lie between {least_a:.4g} and {most_a:.4g} A: they do not tell gain from offset, and "
             f"neither of them can be trusted; add points below {SPAN_MIN * most_a:.2g} A, without the load for example"
         )
-    fit = fit_line([LinePoint(p.current_a, p.current_u_a, p.reference_a, p.reference_u_a) for p in points])
+    fit = fit_line([each.current for each in points])
     _check_spread(fit, "current", "A", reference)
     return fit
 
 
-def _voltage(points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
+def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
     if len(points) < VOLTAGE_POINTS_MIN:
         raise CalibrationFault(
             f"{len(points)} point(s) with a voltage: the voltage, and every energy, cannot be trusted by them; "
             f"at least {VOLTAGE_POINTS_MIN} are needed, or none"
         )
-    lines = [
-        LinePoint(p.voltage_v, p.voltage_u_v, p.reference_v, p.reference_u_v)
-        for p in points
-        if p.reference_v is not None
-    ]
     prior_u = sensor.gain_errors_max.get(VOLTAGE, 0.0) / SQRT3
-    fit = fit_line(lines, prior_u if prior_u > 0 else None)
+    fit = fit_line(points, prior_u if prior_u > 0 else None)
     _check_spread(fit, "voltage", "V", reference)
     return fit
 

@@ -121,9 +121,7 @@ def _against_truth(
     """Power of a simulated load, as delivered and calibrated, with relative errors and expanded uncertainties."""
     voltage = calibration.voltage or Correction()
     true_w, read = load.current_a * load.voltage_v, load.read
-    calibrated_w = (calibration.current.offset + calibration.current.gain * read.current_a) * (
-        voltage.offset + voltage.gain * read.voltage_v
-    )
+    calibrated_w = calibration.current(read.current_a) * voltage(read.voltage_v)
     delivered_u = math.hypot(delivered.power_gain_u, delivered.current_offset_u_a / load.current_a)
     return {
         "simulated": "SIMULATED",

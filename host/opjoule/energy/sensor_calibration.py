@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,7 @@ BEYOND: Final = 0.05
 """A calibrated range counts as wider by this share of its span at either end."""
 
 
+Readings = TypeVar("Readings", float, Float64Array)
 Row = tuple[float, float, float, float]
 Matrix = tuple[Row, Row, Row, Row]
 """Of parameters, in their order."""
@@ -46,9 +47,9 @@ class Correction:
     """Least reading among the calibrated points, in the unit of the reading."""
     most: float = UNLIMITED
 
-    def __call__(self, reading: Float64Array) -> Float64Array:
-        """Corrected values, same shape."""
-        return np.asarray(self.offset + self.gain * reading, np.float64)
+    def __call__(self, reading: Readings) -> Readings:
+        """The corrected value, or values of the same shape."""
+        return self.offset + self.gain * reading
 
     def before(self, value: float) -> float:
         """The reading that a corrected value comes from; of an integral take `offset` times the length off first."""
