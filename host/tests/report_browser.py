@@ -52,7 +52,7 @@ class Browser:
         self._number = 0
         self._session: str | None = None
         self.complaints: list[str] = []
-        """JavaScript errors, console errors and every request that is not for the page's own file."""
+        """JavaScript errors, console errors and every request that is not for the page's own file or server."""
 
     def __enter__(self) -> Browser:
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
@@ -72,11 +72,15 @@ class Browser:
 
     def open(self, page: Path) -> None:
         """Loads a file and waits until its script has drawn the chart, or has said that it cannot."""
-        self.page = page.resolve().as_uri()
-        self.send("Page.navigate", url=self.page)
         drawn = "(!!window.timeChart || !document.getElementById('chart'))"
+        self.visit(page.resolve().as_uri(), drawn)
+
+    def visit(self, address: str, ready: str) -> None:
+        """Loads a page and waits until it is complete and a JavaScript condition is true."""
+        self.page = address
+        self.send("Page.navigate", url=address)
         self.wait_for(
-            f"location.href === {json.dumps(self.page)} && document.readyState === 'complete' && {drawn}"
+            f"location.href === {json.dumps(address)} && document.readyState === 'complete' && {ready}"
         )
 
     def run(self, script: str) -> Any:
@@ -169,6 +173,12 @@ class Browser:
             raise AssertionError(f"{method}: {answer['error']}")
         return dict(answer["result"])
 
+    def _is_own(self, address: str) -> bool:
+        """The page's own file or server, or no request at all."""
+        page = getattr(self, "page", "")
+        served = page.startswith("http:") and address.startswith(page)
+        return address == page or served or address.startswith("data:")
+
     def _receive(self) -> dict[str, Any]:
         while b"\0" not in self._buffer:
             readable, _, _ = select.select([self._from], [], [], ANSWER_LIMIT_S)
@@ -188,5 +198,5 @@ class Browser:
             self.complaints.append(f"console: {told['args']}")
         elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
             self.complaints.append(f"log: {told['entry']['text']}")
-        elif method == "Network.requestWillBeSent" and told["request"]["url"] != getattr(self, "page", ""):
+        elif method == "Network.requestWillBeSent" and not self._is_own(told["request"]["url"]):
             self.complaints.append(f"request: {told['request']['url']}")

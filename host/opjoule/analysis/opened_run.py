@@ -180,7 +180,7 @@ class OpenedRun:
             operations = self._operations_from(start_ns, end_ns)
             idle = self._idle_at((start_ns + end_ns) // 2)
         return stretch_energy(
-            self._cells,
+            self.cells,
             self._bounds,
             window,
             idle,
@@ -194,8 +194,7 @@ class OpenedRun:
         ends_s = (start.start_s, start.end_s) if isinstance(start, RunPhase) else (start, end_s)
         if ends_s[1] is None or not (math.isfinite(ends_s[0]) and ends_s[0] < ends_s[1] < math.inf):
             raise BadInput(f"no stretch from {ends_s[0]} to {ends_s[1]} s: its end must come after its start")
-        origin_ns = self._axis.origin_ns
-        return origin_ns + round(ends_s[0] * 1e9), origin_ns + round(ends_s[1] * 1e9)
+        return self.meter_ns(ends_s[0]), self.meter_ns(ends_s[1])
 
     @property
     def _record(self) -> RunRecord:
@@ -214,12 +213,25 @@ class OpenedRun:
         return self._supply[0]
 
     @cached_property
-    def _cells(self) -> Cells:
+    def cells(self) -> Cells:
+        """The trace as energies are integrated over it: what each sample and each lost stretch counts for.
+
+        Raises: RecordFault: the trace cannot be read. WindowError: it holds fewer than two good samples.
+        """
         return Cells.of(self._trace)
 
     @property
+    def origin_ns(self) -> int:
+        """Where the time axis begins on the meter's clock [ns]."""
+        return self._axis.origin_ns
+
+    def meter_ns(self, time_s: float) -> int:
+        """A moment of the time axis on the meter's clock [ns]."""
+        return self.origin_ns + round(time_s * 1e9)
+
+    @property
     def _bounds(self) -> ErrorBounds:
-        return self._supply[1] or unknown_sensor(float(self._cells.current_a.max()))
+        return self._supply[1] or unknown_sensor(float(self.cells.current_a.max()))
 
     @cached_property
     def _unstated(self) -> str:
@@ -291,7 +303,7 @@ class OpenedRun:
                 for each in steady
                 if self._map is not None
             ]
-            self._idle_of[repeat] = idle_power(self._cells, windows, self._bounds) if windows else None
+            self._idle_of[repeat] = idle_power(self.cells, windows, self._bounds) if windows else None
         return self._idle_of[repeat]
 
     @cached_property

@@ -24,6 +24,13 @@ def positive(text: str) -> int:
     return value
 
 
+def port(text: str) -> int:
+    """A port from 0 (any that is free) to 65535."""
+    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a port from 0 to 65535")
+    return int(text)
+
+
 def percent(text: str) -> float:
     """A share from per cent: 0.03 from "3%" or "3"."""
     try:

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
+from opjoule.cli.argument_types import Parser, directory, port, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
 from opjoule.cli.failures import one_line
@@ -34,6 +34,7 @@ COMMANDS = (
     "again",
     "calibrate",
     "runs",
+    "view",
 )
 MEASURING = {"command": command_parser, "again": again_parser}
 
@@ -68,6 +69,7 @@ def parse(argv: list[str]) -> Asked:
             "verify": _verify,
             "restore": _restore,
             "virtual-board": _virtual_board,
+            "view": _view,
         }[argv[0]]()
         options = parser.parse_args(argv[1:])
         return Asked(
@@ -212,6 +214,32 @@ def _virtual_board() -> Parser:
     parser.add_argument(
         "action", choices=("build", "start"), help="build: make and cache it; start: run it until Ctrl-C"
     )
+    return parser
+
+
+def _view() -> Parser:
+    parser = Parser(
+        program="view.py",
+        description="Shows past runs in a browser: one alone or two on one time axis, from the whole run to single "
+        "samples; a stretch that is selected shows its joules, joules above idle, joules per operation and mean power. "
+        "Prints the page's address; whoever has it sees the runs.",
+        epilog="examples:\n  host/view.py\n  host/view.py runs/example",
+    )
+    parser.add_argument(
+        "runs",
+        type=directory,
+        nargs="?",
+        metavar="RUNS",
+        help="a folder of run records, or one (default: runs)",
+    )
+    parser.add_argument(
+        "--listen",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address of this computer to be reached at; 0.0.0.0 lets other computers connect (default: 127.0.0.1, "
+        "this one alone)",
+    )
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="port (default: any that is free)")
     return parser
 
 

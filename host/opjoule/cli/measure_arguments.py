@@ -30,6 +30,7 @@ other commands:
   host/measure.py import    make a record of a trace that another program recorded
   host/measure.py report    print the summary of a record again and rewrite its report.html
   host/measure.py verify    compare a record's files with the checksums its run left
+  host/view.py              look at past runs in a browser, two on one time axis
 (each has its own --help)
 """
 

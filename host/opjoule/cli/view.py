@@ -1,0 +1,27 @@
+"""`host/view.py`: past runs in a browser."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from opjoule.cli.planning import ROOT
+from opjoule.view.replies import Replies
+from opjoule.view.server import ViewServer
+from opjoule.view.shelf import Shelf
+
+
+def run_view(options: argparse.Namespace) -> int:
+    """Serves the page until Ctrl-C.
+
+    Raises: BadInput: no such folder, or an address that cannot be had.
+    """
+    shelf = Shelf(options.runs or ROOT / "runs")
+    with ViewServer(Replies(shelf).known, listen=options.listen, port=options.port) as server:
+        print(server.address, flush=True)
+        print("open this address in a browser; Ctrl-C ends it", file=sys.stderr)
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return 0
+    return 0

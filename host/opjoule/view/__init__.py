@@ -1,0 +1,1 @@
+"""Past runs in a browser: one page, served on loopback."""

@@ -1,0 +1,143 @@
+"""What the page asks for, as JSON values; times in seconds on a run's time axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.errors import BadInput, OpJouleError
+from opjoule.report.timeline import phase_kind
+from opjoule.view.shelf import Shelf, ShownRun
+
+MOST_COLUMNS: Final = 4000
+OPERATION_BINS: Final = 400
+SHOWN: Final = (
+    ("duration_s", "length"),
+    ("energy_j", "energy"),
+    ("marginal_energy_j", "energy above idle"),
+    ("power_w", "mean power"),
+    ("energy_per_operation_j", "energy per operation"),
+    ("marginal_energy_per_operation_j", "energy above idle per operation"),
+)
+"""Quantities of a stretch and their names in the page."""
+
+
+class Replies:
+    """The answers to the page's questions. Safe from several threads."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self.known = {"runs": self._runs, "run": self._run, "power": self._power, "stretch": self._stretch}
+
+    def _runs(self, asked: Mapping[str, str]) -> Any:
+        return {"folder": str(self._shelf.folder), "runs": [asdict(each) for each in self._shelf.listing()]}
+
+    def _run(self, asked: Mapping[str, str]) -> Any:
+        """Title, length, phases; what takes seconds on a long trace is made here, so that nothing later waits."""
+        shown = self._shelf.open(_name(asked))
+        with shown.lock:
+            run, length_s = shown.run, shown.duration_s
+            with suppress(OpJouleError):  # too much of it may be lost
+                run.energy(0.0, length_s / 2)
+            phases = [{**asdict(each), "kind": phase_kind(each.name)} for each in run.phases]
+            return {
+                "title": run.title,
+                "status": run.status,
+                "simulated": run.simulated,
+                "faults": run.faults,
+                "duration_s": length_s,
+                "samples": len(shown.pyramid.levels[0]),
+                "operations": int(shown.operations_s.size),
+                "phases": phases,
+            }
+
+    def _power(self, asked: Mapping[str, str]) -> Any:
+        """Least, greatest and mean power of a stretch's cells; operations begun per second in equal bins."""
+        shown = self._shelf.open(_name(asked))
+        start_s, end_s = _stretch(asked)
+        columns = min(max(round(_number(asked, "columns")), 1), MOST_COLUMNS)
+        with shown.lock:
+            run = shown.run
+            level, single = shown.pyramid.view(run.meter_ns(start_s), run.meter_ns(end_s), columns)
+            return {
+                "single": single,
+                "bounds_s": _rounded((level.bounds_ns - run.origin_ns) * 1e-9, 9),
+                "mean_w": _rounded(level.mean_w, 6),
+                "least_w": _rounded(level.least_w, 6),
+                "greatest_w": _rounded(level.greatest_w, 6),
+                "lost_s": _rounded(_lost_s(shown, start_s, end_s, columns), 9),
+                "operations": _rate(shown, start_s, end_s),
+            }
+
+    def _stretch(self, asked: Mapping[str, str]) -> Any:
+        """What a stretch drew, as the library computes it."""
+        shown = self._shelf.open(_name(asked))
+        start_s, end_s = _stretch(asked)
+        with shown.lock:
+            found = shown.run.energy(start_s, end_s)
+        rows = []
+        for key, label in SHOWN:
+            quantity = getattr(found, key)
+            reason = getattr(quantity, "reason", "")
+            rows.append(
+                {
+                    "key": key,
+                    "label": label,
+                    "value": quantity.value,
+                    "u": quantity.u,
+                    "unit": quantity.unit,
+                    "reason": reason,
+                }
+            )
+        return {"operations": found.operations, "quantities": rows}
+
+
+def _lost_s(shown: ShownRun, start_s: float, end_s: float, columns: int) -> npt.NDArray[np.floating[Any]]:
+    """Where samples were lost inside a stretch, one moment for each column that has any."""
+    first, last = np.searchsorted(shown.lost_s, [start_s, end_s])
+    middle_s = shown.lost_s[first:last]
+    place = np.floor((middle_s - start_s) / (end_s - start_s) * columns)
+    return middle_s[np.unique(place, return_index=True)[1]]
+
+
+def _rate(shown: ShownRun, start_s: float, end_s: float) -> Any:
+    """Operations per second in equal bins of a stretch; None of a run without any."""
+    if not shown.operations_s.size:
+        return None
+    bounds_s = np.linspace(start_s, end_s, OPERATION_BINS + 1)
+    counts = np.diff(np.searchsorted(shown.operations_s, bounds_s))
+    return {"bounds_s": _rounded(bounds_s, 9), "per_s": _rounded(counts / np.diff(bounds_s), 3)}
+
+
+def _name(asked: Mapping[str, str]) -> str:
+    if "run" not in asked:
+        raise BadInput("which run? give its name as 'run'")
+    return asked["run"]
+
+
+def _stretch(asked: Mapping[str, str]) -> tuple[float, float]:
+    start_s, end_s = _number(asked, "start"), _number(asked, "end")
+    if not start_s < end_s:
+        raise BadInput(f"no stretch from {start_s} to {end_s} s: its end must come after its start")
+    return start_s, end_s
+
+
+def _number(asked: Mapping[str, str], key: str) -> float:
+    try:
+        number = float(asked[key])
+    except (KeyError, ValueError):
+        number = math.nan
+    if not abs(number) < 1e9:
+        raise BadInput(f"'{key}' must be a number, found '{asked.get(key, '')[:40]}'")
+    return number
+
+
+def _rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | None]:
+    """As JSON has them: None for NaN."""
+    return [None if math.isnan(value) else value for value in np.round(values, digits).tolist()]

@@ -1,0 +1,170 @@
+"""The page's server: HTTP on loopback, for whoever knows the random token in its address.
+
+The standard library's server is enough: one reader, a handful of addresses, no state between requests.
+"""
+
+from __future__ import annotations
+
+import hmac
+import ipaddress
+import json
+import secrets
+import socket
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from opjoule import report
+from opjoule.errors import BadInput, OpJouleError
+from opjoule.system_errors import of_system
+
+LOOPBACK: Final = "127.0.0.1"
+ASSETS: Final = Path(__file__).parent / "assets"
+FILES: Final = {
+    "": (ASSETS / "view.html", "text/html"),
+    "view.css": (ASSETS / "view.css", "text/css"),
+    "report.css": (Path(report.__file__).parent / "assets" / "report.css", "text/css"),
+    "chart.js": (ASSETS / "chart.js", "text/javascript"),
+    "view.js": (ASSETS / "view.js", "text/javascript"),
+}
+HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-store",
+}
+"""Of every answer: the page loads nothing from elsewhere, and no other page may read or frame it."""
+SILENCE_LIMIT_S: Final = 60.0
+
+Reply = Callable[[Mapping[str, str]], Any]
+
+
+class ViewServer(ThreadingHTTPServer):
+    """Serves the page and its data until `shutdown`."""
+
+    daemon_threads = True
+
+    def __init__(self, replies: Mapping[str, Reply], *, listen: str = LOOPBACK, port: int = 0) -> None:
+        """Listens; nothing is answered before `serve_forever`.
+
+        Args:
+            replies: question in the address -> what answers it with a JSON value.
+            listen: address of this computer on which connections are taken.
+            port: 0: any that is free.
+        Raises: BadInput: the address or the port cannot be had.
+        """
+        try:
+            self.listen = ipaddress.ip_address(listen)
+        except ValueError:
+            raise BadInput(
+                f"--listen {listen} is no address: give one such as 127.0.0.1 or 0.0.0.0"
+            ) from None
+        self.address_family = socket.AF_INET6 if self.listen.version == 6 else socket.AF_INET
+        self.replies = replies
+        self.token = secrets.token_urlsafe(24)
+        try:
+            super().__init__((listen, port), _Handler)
+        except OSError as error:
+            raise BadInput(f"cannot listen on {listen}, port {port}: {of_system(error)}") from None
+
+    def server_bind(self) -> None:
+        """Without the search for a name that HTTPServer makes: it may ask a name server."""
+        socket.socket.setsockopt(self.socket, socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(self.server_address)
+        self.server_address = self.socket.getsockname()
+        self.server_name, self.server_port = str(self.listen), int(self.server_address[1])
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser."""
+        host = LOOPBACK if self.listen.is_unspecified else str(self.listen)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/{self.token}/"
+
+    def is_own(self, host: str) -> bool:
+        """Whether a Host header names this server by an address of its own: another name may be a rebound one."""
+        try:
+            found = urlsplit(f"//{host}")
+            name, port = found.hostname or "", found.port or 80
+        except ValueError:
+            return False
+        if port != self.server_port or host != found.netloc or "@" in host:
+            return False
+        if name == "localhost":
+            return self.listen.is_loopback or self.listen.is_unspecified
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return self.listen.is_unspecified and name == socket.gethostname().lower()
+        return address == self.listen or self.listen.is_unspecified
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that goes away in the middle of an answer is no error."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: ViewServer
+    protocol_version = "HTTP/1.1"
+    timeout = SILENCE_LIMIT_S
+    server_version = "OpJoule"
+    sys_version = ""
+    disable_nagle_algorithm = True
+
+    def do_GET(self) -> None:  # the name that http.server calls
+        refused = self._refused()
+        if refused:
+            self._answer(HTTPStatus.FORBIDDEN, "text/plain; charset=utf-8", f"{refused}\n".encode())
+            return
+        asked = urlsplit(self.path)
+        _, _, what = asked.path.removeprefix("/").partition("/")
+        if what in FILES:
+            path, kind = FILES[what]
+            self._answer(HTTPStatus.OK, f"{kind}; charset=utf-8", path.read_bytes())
+        elif what in self.server.replies:
+            self._reply(self.server.replies[what], dict(parse_qsl(asked.query)))
+        else:
+            self._answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", b"there is no such page\n")
+
+    def _refused(self) -> str:
+        """Why this request gets nothing; empty where it may be answered."""
+        hosts = self.headers.get_all("Host") or []
+        if len(hosts) != 1 or not self.server.is_own(hosts[0].strip().lower()):
+            return "the Host header does not name this server"
+        for origin in self.headers.get_all("Origin") or []:
+            if origin.strip().lower() != f"http://{hosts[0].strip().lower()}":
+                return "the request comes from another page"
+        given = self.path.removeprefix("/").partition("/")
+        if not given[1] or not hmac.compare_digest(
+            given[0].encode("latin-1", "replace"), self.server.token.encode()
+        ):
+            return "the address lacks the token that host/view.py printed"
+        return ""
+
+    def _reply(self, reply: Reply, asked: Mapping[str, str]) -> None:
+        try:
+            status, value = HTTPStatus.OK, reply(asked)
+        except (OpJouleError, OSError, MemoryError) as error:
+            status, value = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": _told(error)}
+        self._answer(status, "application/json", json.dumps(value, allow_nan=False).encode())
+
+    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # the name that http.server gives it
+        """Nothing: the terminal is the user's."""
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return of_system(error)
+    return str(error) or "this needs more memory than there is"

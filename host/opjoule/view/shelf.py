@@ -1,0 +1,138 @@
+"""The records under a folder, by name, and those of them that are open."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from opjoule.analysis.opened_run import OpenedRun, open_run
+from opjoule.errors import BadInput, OpJouleError, RecordFault
+from opjoule.record.run_record import reading
+from opjoule.report.answer import open_answer
+from opjoule.trace.power_trace import Float64Array
+from opjoule.view.pyramid import Pyramid
+
+OPEN_AT_ONCE: Final = 2
+"""Runs that are kept open: the two that the page shows."""
+DEEPEST: Final = 2
+"""Folders in a folder: a measurement in several conditions has a record for each of them."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One record as the list of runs shows it."""
+
+    name: str
+    """Its path under the folder."""
+    title: str
+    status: str
+    started_utc: str
+    problem: str = ""
+    """Why it cannot be read; empty where it can."""
+
+
+@dataclass
+class ShownRun:
+    """An open record and what is computed of it once."""
+
+    run: OpenedRun
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @cached_property
+    def pyramid(self) -> Pyramid:
+        """The power in several resolutions."""
+        return Pyramid.of(self.run.cells)
+
+    @cached_property
+    def operations_s(self) -> Float64Array:
+        """When each operation began, on the run's time axis [s], rising; empty where that is not known."""
+        if not (self.run.path / "operations.parquet").exists():
+            return np.zeros(0)
+        found: Float64Array = np.sort(self.run.operations["time_s"])
+        return found[np.isfinite(found)]
+
+    @cached_property
+    def lost_s(self) -> Float64Array:
+        """Middle of each lost stretch, on the run's time axis [s], rising."""
+        cells = self.run.cells
+        middle_ns = [
+            (cells.bounds_ns[each.cell] + cells.bounds_ns[each.cell + 1]) // 2 for each in cells.lost
+        ]
+        return np.asarray((np.sort(np.array(middle_ns, np.int64)) - self.run.origin_ns) * 1e-9, np.float64)
+
+    @property
+    def duration_s(self) -> float:
+        """From the trace's first cell to its last [s]."""
+        return (self.run.cells.end_ns - self.run.origin_ns) * 1e-9
+
+
+class Shelf:
+    """All records under one folder, which may be a record itself. Safe from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises: BadInput: there is no such folder."""
+        if not folder.is_dir():
+            raise BadInput(f"there is no folder {folder}: give one with run records, for example runs")
+        self.folder = folder
+        self._open: OrderedDict[str, ShownRun] = OrderedDict()
+        self._lock = threading.Lock()
+        self._listed: dict[Path, tuple[tuple[int, int], Listed]] = {}
+
+    def places(self) -> dict[str, Path]:
+        """Every record by its name, the newest first."""
+        if (self.folder / "run.json").is_file():
+            return {self.folder.resolve().name: self.folder}
+        found = {
+            path.parent.relative_to(self.folder).as_posix(): path.parent
+            for depth in range(1, DEEPEST + 1)
+            for path in self.folder.glob("*/" * depth + "run.json")
+        }
+        return dict(sorted(found.items(), reverse=True))
+
+    def listing(self) -> list[Listed]:
+        """Every record, with its title; what did not change since the last call is not read again."""
+        return [self._one(name, path) for name, path in self.places().items()]
+
+    def open(self, name: str) -> ShownRun:
+        """The run of that name.
+
+        Raises: BadInput: there is none. RecordFault: it cannot be read.
+        """
+        path = self.places().get(name)
+        if path is None:
+            raise BadInput(f"there is no run '{name}' in {self.folder}")
+        with self._lock:
+            shown = self._open.get(name)
+            if shown is None:
+                shown = ShownRun(open_run(path))
+            self._open[name] = shown
+            self._open.move_to_end(name)
+            while len(self._open) > OPEN_AT_ONCE:
+                self._open.popitem(last=False)
+        return shown
+
+    def _one(self, name: str, path: Path) -> Listed:
+        try:
+            info = (path / "run.json").stat()
+        except OSError as error:
+            return Listed(name, name, "unreadable", "", error.strerror or "")
+        mark = info.st_mtime_ns, info.st_size
+        known = self._listed.get(path)
+        if known is None or known[0] != mark:
+            known = self._listed[path] = mark, _listed(name, path)
+        return known[1]
+
+
+def _listed(name: str, path: Path) -> Listed:
+    try:
+        with reading(path):
+            answer = open_answer(path)
+            return Listed(name, answer.title, answer.record.status, answer.run.found.started_utc or "")
+    except (RecordFault, OpJouleError, OSError) as fault:
+        return Listed(name, name, "unreadable", "", str(fault))
