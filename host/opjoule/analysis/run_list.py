@@ -71,13 +71,21 @@ def find_runs(places: Sequence[Path]) -> Iterator[ListedRun]:
     Raises: RecordFault: one of the places is no directory.
     """
     for place in places:
-        if not place.is_dir():
-            raise RecordFault(f"{place} is no directory: name a record, or a folder of records such as runs")
-        for folder, below, files in os.walk(place):
-            below.sort()
-            if "run.json" in files:
-                below.clear()
-                yield listed(Path(folder))
+        yield from map(listed, run_folders(place))
+
+
+def run_folders(place: Path) -> Iterator[Path]:
+    """The folder of every record in or below a directory, by name.
+
+    Raises: RecordFault: it is no directory.
+    """
+    if not place.is_dir():
+        raise RecordFault(f"{place} is no directory: name a record, or a folder of records such as runs")
+    for folder, below, files in os.walk(place):
+        below.sort()
+        if "run.json" in files:
+            below.clear()
+            yield Path(folder)
 
 
 def listed(directory: Path) -> ListedRun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 
 from opjoule.cli.planning import ROOT
 from opjoule.view.replies import Replies
@@ -17,11 +18,11 @@ def run_view(options: argparse.Namespace) -> int:
     Raises: BadInput: no such folder, or an address that cannot be had.
     """
     shelf = Shelf(options.runs or ROOT / "runs")
-    with ViewServer(Replies(shelf).known, listen=options.listen, port=options.port) as server:
+    with (
+        suppress(KeyboardInterrupt),
+        ViewServer(Replies(shelf).known, listen=options.listen, port=options.port) as server,
+    ):
+        print("open this address in a browser; Ctrl-C ends it:", file=sys.stderr)
         print(server.address, flush=True)
-        print("open this address in a browser; Ctrl-C ends it", file=sys.stderr)
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            return 0
+        server.serve_forever()
     return 0

@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from opjoule.analysis.opened_run import OpenedRun, open_run
-from opjoule.errors import BadInput, OpJouleError, RecordFault
+from opjoule.analysis.run_list import UNREADABLE, run_folders
+from opjoule.errors import BadInput, OpJouleError
 from opjoule.record.run_record import reading
 from opjoule.report.answer import open_answer
 from opjoule.trace.power_trace import Float64Array
@@ -20,8 +21,6 @@ from opjoule.view.pyramid import Pyramid
 
 OPEN_AT_ONCE: Final = 2
 """Runs that are kept open: the two that the page shows."""
-DEEPEST: Final = 2
-"""Folders in a folder: a measurement in several conditions has a record for each of them."""
 
 
 @dataclass(frozen=True)
@@ -76,24 +75,20 @@ class Shelf:
     """All records under one folder, which may be a record itself. Safe from several threads."""
 
     def __init__(self, folder: Path) -> None:
-        """Raises: BadInput: there is no such folder."""
-        if not folder.is_dir():
-            raise BadInput(f"there is no folder {folder}: give one with run records, for example runs")
+        """Raises: RecordFault: there is no such folder."""
         self.folder = folder
         self._open: OrderedDict[str, ShownRun] = OrderedDict()
         self._lock = threading.Lock()
         self._listed: dict[Path, tuple[tuple[int, int], Listed]] = {}
+        self.places()
 
     def places(self) -> dict[str, Path]:
         """Every record by its name, the newest first."""
-        if (self.folder / "run.json").is_file():
-            return {self.folder.resolve().name: self.folder}
-        found = {
-            path.parent.relative_to(self.folder).as_posix(): path.parent
-            for depth in range(1, DEEPEST + 1)
-            for path in self.folder.glob("*/" * depth + "run.json")
-        }
+        found = {self._name(path): path for path in run_folders(self.folder)}
         return dict(sorted(found.items(), reverse=True))
+
+    def _name(self, path: Path) -> str:
+        return path.resolve().name if path == self.folder else path.relative_to(self.folder).as_posix()
 
     def listing(self) -> list[Listed]:
         """Every record, with its title; what did not change since the last call is not read again."""
@@ -104,14 +99,13 @@ class Shelf:
 
         Raises: BadInput: there is none. RecordFault: it cannot be read.
         """
-        path = self.places().get(name)
-        if path is None:
-            raise BadInput(f"there is no run '{name}' in {self.folder}")
         with self._lock:
             shown = self._open.get(name)
             if shown is None:
-                shown = ShownRun(open_run(path))
-            self._open[name] = shown
+                path = self.places().get(name)
+                if path is None:
+                    raise BadInput(f"there is no run '{name}' in {self.folder}")
+                shown = self._open[name] = ShownRun(open_run(path))
             self._open.move_to_end(name)
             while len(self._open) > OPEN_AT_ONCE:
                 self._open.popitem(last=False)
@@ -121,7 +115,7 @@ class Shelf:
         try:
             info = (path / "run.json").stat()
         except OSError as error:
-            return Listed(name, name, "unreadable", "", error.strerror or "")
+            return Listed(name, name, UNREADABLE, "", error.strerror or "")
         mark = info.st_mtime_ns, info.st_size
         known = self._listed.get(path)
         if known is None or known[0] != mark:
@@ -134,5 +128,5 @@ def _listed(name: str, path: Path) -> Listed:
         with reading(path):
             answer = open_answer(path)
             return Listed(name, answer.title, answer.record.status, answer.run.found.started_utc or "")
-    except (RecordFault, OpJouleError, OSError) as fault:
-        return Listed(name, name, "unreadable", "", str(fault))
+    except (OpJouleError, OSError) as fault:
+        return Listed(name, name, UNREADABLE, "", str(fault))
