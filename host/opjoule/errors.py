@@ -16,7 +16,8 @@
     └── Interrupted          exit 130  Ctrl-C or a termination signal
 
 A measurement that came to its end with a fault is no error: its record and its figures are there, without those that
-the fault makes wrong. It ends with exit status 6 (FAULTY_EXIT), and a trace that is shorter than asked, too.
+the fault makes wrong. It ends with exit status 6 (FAULTY_EXIT), and a trace that is shorter than asked, too. A
+comparison that finds a change for the worse ends with exit status 7 (WORSE_EXIT).
 
 A message names the thing, its value, the limit it broke and what to do next. `causes` holds the
 errors underneath, for example one for each device that failed.
@@ -30,6 +31,8 @@ from typing import ClassVar, Final
 
 FAULTY_EXIT: Final = 6
 """A measurement came to its end, with a fault that its record names."""
+WORSE_EXIT: Final = 7
+"""compare.py: what was measured after a change is worse than before it."""
 
 
 class OpJouleError(Exception):

@@ -14,6 +14,7 @@ from typing import NoReturn
 from opjoule.cli.argument_types import Parser, directory, port, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
+from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
 from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
@@ -35,6 +36,7 @@ COMMANDS = (
     "calibrate",
     "runs",
     "view",
+    "compare",
 )
 MEASURING = {"command": command_parser, "again": again_parser}
 
@@ -70,6 +72,7 @@ def parse(argv: list[str]) -> Asked:
             "restore": _restore,
             "virtual-board": _virtual_board,
             "view": _view,
+            "compare": compare_parser,
         }[argv[0]]()
         options = parser.parse_args(argv[1:])
         return Asked(

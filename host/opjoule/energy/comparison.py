@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
-from opjoule.energy.repeats import repeat_standard_u, student_t
+from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t
 from opjoule.units import COVERAGE_FACTOR, Measured
 
 
@@ -90,6 +90,11 @@ class Side:
         return math.sqrt(max(rest, 0.0))
 
     @property
+    def expanded_u(self) -> float:
+        """Half of its interval for 95.45 %, as wide as Student's t says for the repeats it rests on."""
+        return _difference_u(self, Side(0.0, 0.0, self.unit))
+
+    @property
     def repeated(self) -> bool:
         """Is it known how much runs of it differ?"""
         return math.isfinite(self.freedom)
@@ -141,6 +146,34 @@ def differ(a: Side, b: Side) -> bool | None:
     return abs(found.value) > found.u if a.repeated and b.repeated else None
 
 
+def same_probability(a: Side, b: Side) -> float | None:
+    """How probable a difference at least as large is, either way, if the two are the same: what Holm's rule compares.
+
+    None where one of them is a single run: how much runs of it differ is then not known.
+    Raises: ValueError: they have different units.
+    """
+    apart = difference(a, b).value
+    if not (a.repeated and b.repeated):
+        return None
+    standard_u, freedom = _difference_spread(a, b)
+    if standard_u == 0.0:
+        return 0.0 if apart else 1.0
+    return student_probability(abs(apart) / standard_u, freedom)
+
+
+def holm(probabilities: Sequence[float]) -> list[float]:
+    """The probabilities as they count when all of them were looked at, in their order: with those below a limit taken
+    for differences, a false one is among them at most as often as the limit says.
+
+    Source: S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979), 65-70.
+    """
+    adjusted, least = [0.0] * len(probabilities), 0.0
+    for rank, at in enumerate(sorted(range(len(probabilities)), key=lambda at: probabilities[at])):
+        least = max(least, min((len(probabilities) - rank) * probabilities[at], 1.0))
+        adjusted[at] = least
+    return adjusted
+
+
 def correlation(a: Side, b: Side) -> float:
     """Of the two figures, -1 to 1: how much of their uncertainty a comparison is spared."""
     both = sum(a.shared[name] * b.shared[name] for name in a.shared.keys() & b.shared.keys())
@@ -149,10 +182,16 @@ def correlation(a: Side, b: Side) -> float:
 
 def _difference_u(a: Side, b: Side) -> float:
     """Half of the interval of a - b for 95.45 %."""
+    standard_u, freedom = _difference_spread(a, b)
+    return standard_u * (COVERAGE_FACTOR if math.isinf(freedom) else student_t(freedom))
+
+
+def _difference_spread(a: Side, b: Side) -> tuple[float, float]:
+    """Standard uncertainty of a - b, and the degrees of freedom that it has."""
     names = a.shared.keys() | b.shared.keys()
     left = [a.shared.get(name, 0.0) - b.shared.get(name, 0.0) for name in names]
     standard_u = math.hypot(a.own_u, b.own_u, a.spread_u, b.spread_u, *left)
     if standard_u == 0.0:
-        return 0.0
+        return 0.0, math.inf
     inverse = sum((each.spread_u / standard_u) ** 4 / each.freedom for each in (a, b))
-    return standard_u * (student_t(1.0 / inverse) if inverse else COVERAGE_FACTOR)
+    return standard_u, 1.0 / inverse if inverse else math.inf

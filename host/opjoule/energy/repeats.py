@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Final
@@ -41,3 +42,31 @@ def student_t(degrees_of_freedom: float) -> float:
     return float(
         np.interp(1.0 / degrees_of_freedom, [0.0, *reversed(at)], [COVERAGE_FACTOR, *reversed(T_95.values())])
     )
+
+
+def student_probability(t: float, degrees_of_freedom: float) -> float:
+    """How probable a value at least as far from 0 as `t` is, either way, in Student's distribution.
+
+    By the angle whose tangent is t over the root of the degrees of freedom, of which the distribution's density is a
+    power of the cosine; with infinitely many degrees of freedom it is the normal distribution.
+    Source: Abramowitz, Stegun, Handbook of Mathematical Functions, 26.7.1 and 26.7.3.
+    """
+    if math.isinf(degrees_of_freedom) or degrees_of_freedom > _NORMAL_FROM:
+        return math.erfc(abs(t) / math.sqrt(2.0))
+    nodes, weights = _quadrature()
+    start = math.atan2(abs(t), math.sqrt(degrees_of_freedom))
+    angles = start + (math.pi / 2 - start) * (nodes + 1) / 2
+    tail = float(weights @ np.cos(angles) ** (degrees_of_freedom - 1)) * (math.pi / 2 - start) / 2
+    half = (degrees_of_freedom + 1) / 2
+    scale = math.exp(math.lgamma(half) - math.lgamma(degrees_of_freedom / 2)) / math.sqrt(math.pi)
+    return min(2.0 * scale * tail, 1.0)
+
+
+@functools.cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights of Gauss and Legendre on -1 to 1."""
+    return np.polynomial.legendre.leggauss(200)
+
+
+_NORMAL_FROM: Final = 1e5
+"""Degrees of freedom from which on the normal distribution is as good to 5 digits."""

@@ -87,7 +87,8 @@ class SimulatedSupply:
         )
         self.feed.start()
         self._await(link)
-        self.meter = f"serial:{link}"
+        # Of one seed it is the same meter, so that what two measurements share cancels when they are compared.
+        self.meter = f"serial:{link}" + ("" if imperfections else f",label=simulated-{seed}")
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""

@@ -1,0 +1,275 @@
+"""Runs held against each other by an axis: what may be compared, ratios with their intervals, and what follows.
+
+Runs of one value of the axis are repeats of the same; all other axes of their index are kept apart (a stratum each). A
+ratio is spared what both of its sides share (energy/comparison.py). All comparisons of one question are judged together
+by Holm's rule.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from opjoule.campaign.compared_run import ComparedRun
+from opjoule.campaign.settings import VERSIONS, Disagreement, disagreements, groups_of
+from opjoule.energy.comparison import Side, holm, ratio, same_probability
+from opjoule.errors import BadInput, DataFault
+from opjoule.record.definition import Definition
+from opjoule.units import Measured
+
+LIMIT: Final = 0.0455
+"""A difference counts from this probability on: that of all stated intervals (95.45 %, k = 2)."""
+SIDE: Final = "side"
+"""The axis of runs before and after a change."""
+BEFORE: Final = "before"
+AFTER: Final = "after"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the runs."""
+
+    by: tuple[str, ...]
+    """Axes, or groups of settings; (SIDE,) for before and after."""
+    metrics: tuple[str, ...] = ()
+    """Keys of quantities; empty for the headline of their study."""
+    against: str = ""
+    """The value that all others are held against; empty for every pair."""
+    although: frozenset[str] = frozenset()
+    """Groups of settings that may differ."""
+    tolerance: float = 0.0
+    """A change of less than this share is none."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one value of the axis in one stratum."""
+
+    stratum: Mapping[str, str]
+    name: str
+    runs: tuple[ComparedRun, ...]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A quantity of two groups."""
+
+    quantity: Definition
+    stratum: Mapping[str, str]
+    a: str
+    b: str
+    side_a: Side = field(repr=False)
+    side_b: Side = field(repr=False)
+    probability: float | None = None
+    """Of such a difference between two that are the same; None where one is a single run."""
+    adjusted: float | None = None
+    """The same among all that were looked at."""
+
+    @property
+    def ratio(self) -> Measured | None:
+        """a / b with an interval for 95.45 %; None where one of them is not above 0."""
+        return ratio(self.side_a, self.side_b) if min(self.side_a.value, self.side_b.value) > 0 else None
+
+    @property
+    def differs(self) -> bool:
+        """Are the two found different, beyond the tolerance?"""
+        return self.adjusted is not None and self.adjusted < LIMIT
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The answer to a question."""
+
+    question: Question
+    simulated: bool
+    groups: tuple[Group, ...]
+    sides: Mapping[tuple[str, int], Side]
+    """(quantity's key, number of the group) -> its mean, where it has one."""
+    contrasts: tuple[Contrast, ...]
+    quantities: tuple[Definition, ...]
+    notes: tuple[str, ...]
+    """What else is to be known, a line each."""
+
+
+def compare(
+    runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None
+) -> Compared:
+    """Holds the runs against each other.
+
+    Args:
+        sides: number of the run -> BEFORE or AFTER, where it is asked by side.
+    Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no two groups have the quantity.
+    """
+    groups = _groups(runs, question, sides)
+    notes = _check_comparable(groups, question)
+    quantities = _quantities(runs, question.metrics)
+    means: dict[tuple[str, int], Side] = {}
+    for quantity in quantities:
+        for at, group in enumerate(groups):
+            side, lacking = _mean(group, quantity)
+            notes += lacking
+            if side:
+                means[quantity.key, at] = side
+    contrasts = [
+        _contrast(quantity, groups[a], groups[b], means[quantity.key, a], means[quantity.key, b])
+        for quantity in quantities
+        for a, b in _pairs(groups, question)
+        if (quantity.key, a) in means and (quantity.key, b) in means
+    ]
+    if not contrasts:
+        why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
+        raise DataFault(f"{', '.join(each.key for each in quantities)}: nothing to compare: {why}")
+    if not question.against and question.by != (SIDE,):
+        contrasts = [_greater_first(each) for each in contrasts]
+    if any(
+        not each.side_a.shared or not each.side_b.shared for each in contrasts if "_j" in each.quantity.key
+    ):
+        notes.append(
+            "the meter's gain stays in the ratios of energies: its sensor has no name; give it one with label= "
+            "behind its port (docs/how-to/calibrate.md)"
+        )
+    return Compared(
+        question,
+        any(each.simulated for each in runs),
+        tuple(groups),
+        means,
+        tuple(_judged(contrasts, question.tolerance)),
+        tuple(quantities),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _contrast(quantity: Definition, a: Group, b: Group, side_a: Side, side_b: Side) -> Contrast:
+    return Contrast(quantity, a.stratum, a.name, b.name, side_a, side_b)
+
+
+def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
+    if not runs:
+        raise BadInput("there is no run with a result to compare")
+    apart = sorted({axis for run in runs for axis in run.condition} - set(question.by))
+    found: dict[tuple[tuple[str, ...], str], list[ComparedRun]] = {}
+    for number, run in enumerate(runs):
+        name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
+        found.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
+    ordered = sorted(found.items(), key=lambda each: (each[0][0], each[0][1] != BEFORE, each[0][1]))
+    groups = [
+        Group(dict(zip(apart, values, strict=True)), name, tuple(own)) for (values, name), own in ordered
+    ]
+    names = {each.name for each in groups}
+    if len(names) < 2:
+        what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
+        raise BadInput(
+            f"{what}: all runs with a result are of '{names.pop()}': there is nothing to compare it with"
+        )
+    if question.against and question.against not in names:
+        raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
+    return groups
+
+
+def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]:
+    """(a, b): numbers of two groups of one stratum, b the one that a is held against."""
+    pairs = [
+        (b, a)
+        for a, b in itertools.combinations(range(len(groups)), 2)
+        if groups[a].stratum == groups[b].stratum
+    ]
+    if not question.against:
+        return pairs
+    return [
+        (a, b) if groups[b].name == question.against else (b, a)
+        for a, b in pairs
+        if question.against in (groups[a].name, groups[b].name)
+    ]
+
+
+def _check_comparable(groups: Sequence[Group], question: Question) -> list[str]:
+    """Lines for what differs and may. Raises: BadInput: something else does."""
+    refused: dict[str, Disagreement] = {}
+    told: dict[str, str] = {}
+    explained = {group for axis in question.by if axis != SIDE for group in groups_of(axis)}
+    if question.by == (SIDE,):
+        explained |= set(VERSIONS)
+    strata: dict[tuple[str, ...], list[Group]] = {}
+    for each in groups:
+        strata.setdefault(tuple(each.stratum.values()), []).append(each)
+    for own in strata.values():
+        everything = [run.settings for each in own for run in each.runs]
+        inside = {str(one): one for each in own for one in disagreements([run.settings for run in each.runs])}
+        between = {str(one): one for one in disagreements(everything, explained)}
+        declared = _of_one_index(own) and question.by != (SIDE,)
+        for line, one in {**inside, **between}.items():
+            if one.group in question.although:
+                told[line] = f"compared although {line}"
+            elif declared and line not in inside and one.group not in (*VERSIONS, "simulated"):
+                told[line] = f"with {', '.join(question.by)}, as the campaign has it, goes {line}"
+            else:
+                refused[line] = one
+        if question.by == (SIDE,):
+            told |= {
+                str(one): f"the change: {one}" for one in disagreements(everything) if one.group in VERSIONS
+            }
+    if refused:
+        groups_named = ",".join(dict.fromkeys(each.group for each in refused.values()))
+        shown = "; ".join(list(refused)[:4]) + ("; ..." if len(refused) > 4 else "")
+        raise BadInput(
+            f"these runs are not comparable, they differ in {shown}: compare them by it, give fewer runs, or have it "
+            f"said and compare with --although {groups_named}"
+        )
+    return list(told.values())
+
+
+def _of_one_index(groups: Sequence[Group]) -> bool:
+    """Are all runs of one campaign, whose file says what differs?"""
+    return (
+        len({run.index for each in groups for run in each.runs}) == 1 and groups[0].runs[0].index is not None
+    )
+
+
+def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Definition]:
+    """Raises: BadInput: a key that a study of the runs does not have."""
+    first = runs[0].quantities
+    found = []
+    for key in keys or [first.headline.key]:
+        quantity = first.get(key)
+        if quantity is None:
+            known = [each.key for each in first.shown("compared")]
+            raise BadInput(f"--metric {key}: there is no such quantity; for example {', '.join(known[:4])}")
+        found.append(quantity)
+    return found
+
+
+def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
+    """The mean over a group's runs; a line for each that lacks the quantity."""
+    sides, lacking = [], []
+    for run in group.runs:
+        try:
+            sides.append(run.side(quantity))
+        except ValueError as fault:
+            lacking.append(f"{run.place} ({group.name}) is left out: {quantity.key}: {fault}")
+    return (Side.mean(sides) if sides else None), lacking
+
+
+def _greater_first(contrast: Contrast) -> Contrast:
+    if contrast.side_a.value >= contrast.side_b.value:
+        return contrast
+    return replace(contrast, a=contrast.b, b=contrast.a, side_a=contrast.side_b, side_b=contrast.side_a)
+
+
+def _judged(contrasts: Sequence[Contrast], tolerance: float) -> list[Contrast]:
+    """Each with its probability, alone and among all that can be judged."""
+    alone = [_probability(each.side_a, each.side_b, tolerance) for each in contrasts]
+    together = iter(holm([each for each in alone if each is not None]))
+    return [
+        replace(each, probability=own, adjusted=None if own is None else next(together))
+        for each, own in zip(contrasts, alone, strict=True)
+    ]
+
+
+def _probability(a: Side, b: Side, tolerance: float) -> float | None:
+    """That of a difference beyond the tolerated one; 1 inside of it."""
+    limit = b.scale(1 + tolerance if a.value > b.value else 1 - tolerance)
+    found = same_probability(a, limit)
+    inside = (a.value - b.value) * (a.value - limit.value) < 0
+    return 1.0 if inside and found is not None else found

@@ -1,0 +1,176 @@
+"""What a run was made with, group by group, so that two runs can be held against each other before their figures are.
+
+A group is what `compare.py --although` takes; a further one is a row of `GROUPS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+Settings = Mapping[str, Mapping[str, str]]
+"""Group -> key -> value, in words."""
+
+_WORKLOAD_GROUPS: Final = {
+    "recordcount": "records",
+    "insertcount": "records",
+    "operationcount": "operations",
+    "requestdistribution": "distribution",
+    "fieldcount": "value_size",
+    "fieldlength": "value_size",
+    "threadcount": "threads",
+    "maxexecutiontime": "seconds",
+    "seed": "",
+}
+"""Properties of a workload that have a group of their own; "" for what may differ between repeats of the same."""
+_STUDY_OWN: Final = (
+    "name",
+    "database",
+    "workload",
+    "properties",
+    "threads",
+    "seed",
+    "run_s",
+    "called",
+    "files",
+)
+"""What another group tells of a study."""
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    found: Any = document
+    for part in path.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
+
+
+def _values(**paths: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
+    """Reads keys from paths of run.json; what is not there is left out."""
+
+    def read(document: Mapping[str, Any]) -> dict[str, str]:
+        found = {key: _at(document, path) for key, path in paths.items()}
+        return {key: str(value) for key, value in found.items() if value is not None}
+
+    return read
+
+
+def _summary(document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The loader's of the first run; empty of a study without it."""
+    return _at(document, "loader.run-1") or _at(document, "loader.load-1") or {}
+
+
+def _workload(group: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
+    """The properties in effect that belong to a group."""
+
+    def read(document: Mapping[str, Any]) -> dict[str, str]:
+        found = _summary(document).get("workload") or {}
+        return {
+            key: str(each) for key, each in found.items() if _WORKLOAD_GROUPS.get(key, "workload") == group
+        }
+
+    return read
+
+
+def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]]:
+    def read(document: Mapping[str, Any]) -> dict[str, str]:
+        found = _summary(document).get("settings") or {}
+        return {key: str(each) for key, each in found.items() if (key == "durability") is durability}
+
+    return read
+
+
+def _study(document: Mapping[str, Any]) -> dict[str, str]:
+    """What a plan says of its study that no other group has."""
+    study = _at(document, "plan.study") or {}
+    known = {key: each for key, each in study.items() if key not in _STUDY_OWN}
+    return {key: str(each) for key, each in known.items()}
+
+
+def _changes(document: Mapping[str, Any]) -> dict[str, str]:
+    """What the user asked of the board on top of rig.toml, as `--state` takes it."""
+    asked = _at(document, "asked.state") or []
+    return dict(each.partition("=")[::2] for each in asked) if isinstance(asked, list) else {}
+
+
+GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = {
+    "simulated": _values(simulated="simulated"),
+    "db": _values(db="asked.db"),
+    "device": _values(device="asked.device", cpu="found.device.cpu", model="found.device.model"),
+    "storage": _values(storage="found.storage"),
+    "study": _study,
+    "workload": _workload("workload"),
+    **{
+        group: _workload(group)
+        for group in ("distribution", "records", "operations", "value_size", "threads", "seconds")
+    },
+    "durability": _engine(durability=True),
+    "engine": _engine(durability=False),
+    "board": _changes,
+    "disturb": _values(disturb="found.device.disturbance"),
+    "idle": _values(idle="plan.idle_s"),
+    "settle_limit": _values(settle_limit="plan.settle_limit_s"),
+    "opjoule": _values(version="found.opjoule", commit="found.commit"),
+    "database": lambda document: {
+        key: str(_summary(document)[key])
+        for key in ("database_version", "loader_version")
+        if key in _summary(document)
+    },
+    "firmware": _values(firmware="found.meter.firmware_version", meter="found.meter.kind"),
+    "system": _values(kernel="found.device.kernel", system="found.device.system"),
+}
+"""What must be the same in runs that are compared, unless it is what they are compared by."""
+VERSIONS: Final = ("opjoule", "database", "firmware", "system")
+"""Groups that a change of a program shows in, as before and after it."""
+GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
+    "db": ("engine", "database"),
+    "device": ("system",),
+    "workload": ("distribution", "records", "operations", "value_size"),
+}
+"""Groups that change with another one of themselves."""
+
+
+def settings_of(document: Mapping[str, Any]) -> Settings:
+    """Every group of a run.
+
+    Args:
+        document: its run.json.
+    """
+    return {group: dict(read(document)) for group, read in GROUPS.items()}
+
+
+def groups_of(axis: str) -> tuple[str, ...]:
+    """The groups that differ between the values of an axis; one named after a property is of engine or workload."""
+    if axis in GROUPS:
+        return (axis, *GOES_WITH.get(axis, ()))
+    return ("engine", "workload") if "." in axis else ("board",)
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """A key whose value is not the same in all runs."""
+
+    group: str
+    key: str
+    values: tuple[str, ...]
+    """Each once, sorted; "none" where a run does not have the key."""
+
+    def __str__(self) -> str:
+        shown = " / ".join(each if len(each) <= 40 else f"{each[:37]}..." for each in self.values[:4])
+        name = self.group if self.key == self.group else f"{self.group}: {self.key}"
+        return f"{name} {shown}{' / ...' if len(self.values) > 4 else ''}"
+
+
+def disagreements(runs: Sequence[Settings], apart_from: Iterable[str] = ()) -> list[Disagreement]:
+    """Every key that is not the same in all runs, without those of some groups."""
+    left_out = set(apart_from)
+    found = []
+    for group in GROUPS:
+        if group in left_out:
+            continue
+        keys = {key: None for run in runs for key in run.get(group, {})}
+        for key in keys:
+            values = {run.get(group, {}).get(key, "none") for run in runs}
+            if len(values) > 1:
+                found.append(Disagreement(group, key, tuple(sorted(values))))
+    return found

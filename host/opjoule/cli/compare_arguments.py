@@ -1,0 +1,64 @@
+"""The options of `host/compare.py`."""
+
+from __future__ import annotations
+
+from opjoule.cli.argument_types import Parser, directory, percent
+
+EXAMPLES = """\
+examples:
+  host/compare.py runs/20261122-101500-leveldb-rpi4-by-storage
+      the media of one measurement (--storage sd,emmc,ssd-usb3) against each other
+  host/compare.py runs/s1-figure-7 --by storage --metric marginal_energy_per_operation_j,throughput_per_s
+      a campaign: each database and workload on its own
+  host/compare.py 'runs/*-sqlite-*' 'runs/*-leveldb-*' --by db --against sqlite
+      records of their own, by patterns
+  host/compare.py --before runs/old --after runs/new --tolerance 2%
+      has a change made it worse? exit status 7 if so (docs/how-to/compare-runs.md)
+"""
+
+
+def compare_parser() -> Parser:
+    """The parser of `measure.py compare`."""
+    parser = Parser(
+        program="compare.py",
+        description="Compares runs: ratios with intervals in which what both sides share cancels, several comparisons "
+        "judged together, and what can be concluded. Runs that are not comparable are refused.",
+        epilog=EXAMPLES,
+    )
+    parser.add_argument(
+        "runs",
+        nargs="*",
+        metavar="RUNS",
+        help="records, folders of several (campaigns), or patterns of either",
+    )
+    parser.add_argument(
+        "--by",
+        metavar="AXIS,...",
+        help="what they are compared by: storage, db, device, workload, durability, ... (default: the axis of their "
+        "campaign, if it has one alone); every other axis of a campaign is kept apart",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="KEY,...",
+        help="quantities of result.json (default: the headline, marginal_energy_per_operation_j)",
+    )
+    parser.add_argument(
+        "--against", metavar="VALUE", help="compare every value with this one alone (default: every pair)"
+    )
+    parser.add_argument("--before", nargs="+", metavar="RUN", help="runs before a change: gives a verdict")
+    parser.add_argument("--after", nargs="+", metavar="RUN", help="runs after it")
+    parser.add_argument(
+        "--tolerance",
+        type=percent,
+        default=0.0,
+        metavar="P%",
+        help="with --before and --after: a change of less than this is none (default: 0)",
+    )
+    parser.add_argument(
+        "--although",
+        metavar="GROUP,...",
+        help="compare although these settings differ (simulated, durability, opjoule, ...); the output says so",
+    )
+    parser.add_argument("--csv", type=directory, metavar="FILE", help="write the comparisons as CSV, too")
+    parser.add_argument("--json", action="store_true", help="print the comparison as JSON on stdout")
+    return parser
