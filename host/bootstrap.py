@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from logged_commands import SetupError, end_running, logged
@@ -177,6 +178,9 @@ class Needs:
     board: str = ""
     """Architecture of a board whose loader is built here (aarch64, armhf, amd64), or none."""
 
+    figures: bool = False
+    """What figures for print are drawn with."""
+
     @property
     def sections(self) -> list[str]:
         """The sections of host/packages.txt."""
@@ -185,7 +189,8 @@ class Needs:
 
 
 def _steps(needs: Needs) -> list[Step]:
-    lock = ROOT / "host/requirements" / ("test.txt" if needs.test else "measure.txt")
+    pins = "test" if needs.test else "figures" if needs.figures else "measure"
+    lock = ROOT / "host/requirements" / f"{pins}.txt"
     steps = [_packages_step(section) for section in needs.sections]
     steps.append(
         Step(
@@ -223,14 +228,8 @@ _FOR = {"measure": "", "test": " for the tests", "virtual": " for the virtual bo
 def _packages_step(section: str) -> Step:
     title = "system packages" + _FOR[section]
     listed = repr(packages(section))
-    return Step(
-        f"packages-{section}",
-        title,
-        (),
-        lambda log: install_packages(section, log),
-        salt=listed,
-        lane="packages",
-    )
+    run = partial(install_packages, section)
+    return Step(f"packages-{section}", title, (), run, salt=listed, lane="packages")
 
 
 def _cmake_step(name: str, title: str, source: Path, *targets: str) -> Step:

@@ -49,6 +49,7 @@ def main() -> int:
                 ycsb=asked.ycsb,
                 virtual=asked.virtual,
                 board=asked.board,
+                figures=asked.figures,
             )
         )
         os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")

@@ -162,10 +162,11 @@ def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
     that of the mean of repeats; null, with a reason, where no run has the number, or one states no uncertainty.
     """
     results = [each.result for each in runs if each.name == name and each.result]
-    return {each.key: _mean([of.get(each.key, {}) for of in results]) for each in compared_by(runs)}
+    return {each.key: mean_number([of.get(each.key, {}) for of in results]) for each in compared_by(runs)}
 
 
-def _mean(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def mean_number(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Mean of one number of several results, as they state it, with `runs` saying how many; null if none has it."""
     units = [number["unit"] for number in numbers if number.get("unit")]
     entry: dict[str, Any] = {"value": None, "u": None, "unit": units[0] if units else "1"}
     known = [number for number in numbers if number.get("value") is not None]

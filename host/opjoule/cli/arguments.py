@@ -50,6 +50,7 @@ class Asked:
     simulate: bool = False
     ycsb: bool = False
     virtual: bool = False
+    figures: bool = False
     board: str = ""
     options: argparse.Namespace = field(default_factory=argparse.Namespace)
 
@@ -118,7 +119,7 @@ def _runs(argv: list[str]) -> Asked:
     action = argv[0] if argv and argv[0] in ACTIONS_ON_RUNS else ""
     options = runs_parser(action).parse_args(argv[1:] if action else argv)
     options.action = action
-    return Asked("runs", loader=False, options=options)
+    return Asked("runs", loader=False, figures=action == "figures", options=options)
 
 
 def _look_ahead(options: argparse.Namespace) -> None:

@@ -124,6 +124,13 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _figures(options: argparse.Namespace) -> int:
+    from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
+
+    _tell(write_figures(options.places, options.out))
+    return 0
+
+
 def _tell(lines: Iterable[str]) -> None:
     for line in lines:
         print(one_line(line))
@@ -190,5 +197,6 @@ _ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "show": _show,
     "verify": _verify,
     "export": _export,
+    "figures": _figures,
     "prune": _prune,
 }

@@ -98,6 +98,22 @@ def _export() -> Parser:
     return parser
 
 
+def _figures() -> Parser:
+    parser = Parser(
+        "figures",
+        program="runs.py",
+        description="Draws runs for print (PDF, SVG, PNG): bandwidth and latency, energy and power, processor and "
+        "disk, energy against delay and throughput, joules by kind and activity; with the table (CSV, LaTeX) and a "
+        "paragraph on methods. Runs of the same settings become one bar with their mean.",
+        epilog="example:\n  host/runs.py figures runs/leveldb runs/sqlite --out figures",
+    )
+    _add_places(parser)
+    parser.add_argument(
+        "--out", type=directory, default=Path("figures"), metavar="DIR", help="where to (default: figures)"
+    )
+    return parser
+
+
 def _prune() -> Parser:
     parser = Parser(
         "prune",
@@ -130,4 +146,11 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON on stdout")
 
 
-ACTIONS: Final = {"list": _list, "show": _show, "verify": _verify, "export": _export, "prune": _prune}
+ACTIONS: Final = {
+    "list": _list,
+    "show": _show,
+    "verify": _verify,
+    "export": _export,
+    "figures": _figures,
+    "prune": _prune,
+}

@@ -1,0 +1,1 @@
+"""Figures for print, from records alone; the one place that needs matplotlib."""

@@ -1,0 +1,135 @@
+"""Grouped bars with points on a second axis: how study S1 shows two quantities of every cell at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from opjoule.plots.cells import Plotted, PlottedCell, numbers
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, legend, limits, name_places, scaled
+from opjoule.report.quantities import NONE
+
+WIDTH = 0.8
+"""Of all bars of one group, whose groups are 1 apart."""
+HEIGHT_IN = 2.9
+INTERVAL_AT = -0.24
+POINTS_AT = {1: (0.2,), 2: (0.06, 0.32)}
+"""From a bar's middle, in parts of its width: the interval and the points do not stand on each other."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A quantity by its path in result.json, with the words of its axis."""
+
+    path: str
+    words: str
+    unit: str
+
+
+def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: str) -> Figure:
+    """Bars of one quantity against the left axis, points of one or two others against the right one.
+
+    Intervals (k = 2) are drawn where they are stated. A cell without a value has a dash in its place.
+    """
+    figure = canvas(HEIGHT_IN)
+    left = figure.add_subplot()
+    right = left.twinx()
+    bar_scale = scaled(numbers(plotted.cells, bar.path), bar.unit)
+    values = [value for each in points for value in numbers(plotted.cells, each.path)]
+    point_scale = scaled(values, points[0].unit)
+    step = WIDTH / len(plotted.series)
+    for at, group in enumerate(plotted.groups):
+        for number, series in enumerate(plotted.series):
+            cell = plotted.cell(series, group)
+            x = at - WIDTH / 2 + step * (number + 0.5)
+            _bar(left, cell, bar, bar_scale[0], x, step, number)
+            for order, each in enumerate(points):
+                _point(right, cell, each, point_scale[0], x + step * POINTS_AT[len(points)][order], order)
+    name_places(left, plotted.groups)
+    left.set_xlim(-0.5, len(plotted.groups) - 0.5)
+    left.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+    left.set_ylabel(f"{bar.words} [{bar_scale[1]}]  (bars)")
+    right.set_ylabel(f"{points_words} [{point_scale[1]}]  (points)")
+    limits(left, [cell.number(bar.path) for cell in plotted.cells], bar_scale[0])
+    limits(right, [cell.number(each.path) for cell in plotted.cells for each in points], point_scale[0])
+    for axes in (left, right):
+        axes.spines["top"].set_visible(False)
+    handles = [*series_patches(plotted), *(_point_handle(each, order) for order, each in enumerate(points))]
+    legend(figure, handles, simulated=plotted.simulated)
+    return figure
+
+
+def series_patches(plotted: Plotted) -> list[Patch]:
+    """The legend's entries of the series."""
+    return [
+        Patch(
+            facecolor=COLOURS[at % len(COLOURS)],
+            edgecolor=INK,
+            linewidth=0.5,
+            label=name,
+            hatch=HATCHES[at % len(HATCHES)],
+        )
+        for at, name in enumerate(plotted.series)
+    ]
+
+
+def _bar(
+    axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, step: float, number: int
+) -> None:
+    found = cell.number(of.path) if cell else None
+    if found is None or found.value is None:
+        axes.annotate(NONE, (x, 0.0), ha="center", va="bottom", color=INK)
+        return
+    axes.bar(
+        x,
+        found.value * scale,
+        step * 0.92,
+        color=COLOURS[number % len(COLOURS)],
+        hatch=HATCHES[number % len(HATCHES)],
+        edgecolor=INK,
+        linewidth=0.5,
+    )
+    if found.u is not None:
+        at = x + INTERVAL_AT * step
+        axes.errorbar(at, found.value * scale, yerr=found.u * scale, **_INTERVAL)
+
+
+def _point(axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, order: int) -> None:
+    found = cell.number(of.path) if cell else None
+    if found is None or found.value is None:
+        return
+    axes.errorbar(
+        x,
+        found.value * scale,
+        yerr=None if found.u is None else found.u * scale,
+        zorder=5,
+        **_marker(order),
+        **_INTERVAL,
+    )
+
+
+_INTERVAL: dict[str, Any] = {"ecolor": INK, "elinewidth": 0.9, "capsize": 2.0}
+
+
+def _marker(order: int) -> dict[str, Any]:
+    """Dark points with a light edge stand out from bars of every colour."""
+    fill = (INK, "white")[order % 2]
+    edge = ("white", INK)[order % 2]
+    return {
+        "marker": ("D", "o")[order % 2],
+        "markersize": 5.0,
+        "markerfacecolor": fill,
+        "markeredgecolor": edge,
+        "markeredgewidth": 0.8,
+        "linestyle": "none",
+    }
+
+
+def _point_handle(of: Drawn, order: int) -> Line2D:
+    return Line2D([], [], label=of.words, **_marker(order))

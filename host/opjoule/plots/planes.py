@@ -1,0 +1,136 @@
+"""Every cell as a point with both of its intervals: energy against delay, energy against throughput."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
+
+from opjoule.plots.cells import Plotted
+from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, OPERATIONS, REACH, canvas, legend, scaled
+from opjoule.units import Measured, Missing, Quantity, Unstated
+
+HEIGHT_IN = 3.6
+ENERGY = "marginal_energy_per_operation_j"
+THROUGHPUT = "throughput_per_s"
+LOG_FROM = 10.0
+"""Greatest over least value from which an axis is logarithmic, where all are above 0."""
+
+
+def energy_and_delay(plotted: Plotted) -> Figure:
+    """Joules above idle per operation against seconds per operation, with lines of equal energy-delay product.
+
+    Source of the plane: Gonzalez, Horowitz, Energy dissipation in general purpose microprocessors, IEEE JSSC 31 (1996).
+    """
+    return _plane(plotted, delay=True, words="time per operation")
+
+
+def energy_and_throughput(plotted: Plotted) -> Figure:
+    """Joules above idle per operation against operations per second."""
+    return _plane(plotted, delay=False, words="throughput")
+
+
+def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
+    figure = canvas(HEIGHT_IN)
+    axes = figure.add_subplot()
+    found = []
+    for cell in plotted.cells:
+        energy, rate = cell.number(ENERGY), cell.number(THROUGHPUT)
+        if energy.value is not None and rate.value:
+            found.append((cell, _inverse(rate) if delay else rate, energy))
+    x_scale, x_unit = scaled([of.value or 0.0 for _, of, _ in found], "s" if delay else OPERATIONS)
+    y_scale, y_unit = scaled([of.value or 0.0 for *_, of in found], "J")
+    for cell, x, y in found:
+        axes.errorbar(
+            (x.value or 0.0) * x_scale,
+            (y.value or 0.0) * y_scale,
+            xerr=None if x.u is None else x.u * x_scale,
+            yerr=None if y.u is None else y.u * y_scale,
+            marker=MARKERS[plotted.groups.index(plotted.group_of(cell)) % len(MARKERS)],
+            **_filled(plotted.series.index(plotted.series_of(cell))),
+            ecolor=INK,
+            elinewidth=0.8,
+            capsize=2.0,
+        )
+    _scale(axes, [of for _, of, _ in found], x_scale, "x")
+    _scale(axes, [of for *_, of in found], y_scale, "y")
+    axes.set_xlabel(f"{words} [{x_unit}]")
+    axes.set_ylabel(f"energy above idle per operation [{y_unit}]")
+    axes.grid(color="#DDDDDD", linewidth=0.5)
+    handles = _handles(plotted)
+    if delay and axes.get_xscale() == axes.get_yscale() == "log":
+        handles.append(_equal_products(axes))
+    legend(figure, handles, simulated=plotted.simulated)
+    return figure
+
+
+def _scale(axes: Axes, values: Sequence[Quantity], scale: float, which: str) -> None:
+    """Logarithmic where values span much and are all above 0; else from 0. Intervals are cut as those of bars are."""
+    known = [(of.value * scale, (of.u or 0.0) * scale) for of in values if of.value is not None]
+    alone = [value for value, _ in known] or [1.0]
+    set_limits = getattr(axes, f"set_{which}lim")
+    if min(alone) > 0 and max(alone) / min(alone) >= LOG_FROM:
+        getattr(axes, f"set_{which}scale")("log")
+        axis = getattr(axes, f"{which}axis")
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
+        low = min(max(value - u, value / REACH) for value, u in known)
+        high = max(min(value + u, value * REACH) for value, u in known)
+        set_limits(low / 1.15, high * 1.15)
+        return
+    reach = REACH * max(abs(value) for value in alone)
+    high = min(max((value + u for value, u in known), default=1.0), reach)
+    low = max(min(value - u for value, u in known), -reach) if min(alone) < 0 else 0.0
+    set_limits(1.07 * low, 1.07 * high)
+
+
+def _equal_products(axes: Axes) -> Line2D:
+    """Dashed lines on which energy times delay is the same, a factor of ten apart; gives the legend's entry."""
+    x, y = axes.get_xlim(), axes.get_ylim()
+    along = np.geomspace(*x, 100)
+    look: dict[str, Any] = {"color": "#777777", "linewidth": 0.7, "linestyle": (0, (4, 3))}
+    for power in range(math.floor(math.log10(x[0] * y[0])), math.ceil(math.log10(x[1] * y[1])) + 1):
+        axes.plot(along, 10.0**power / along, zorder=0, **look)
+    axes.set_xlim(*x)
+    axes.set_ylim(*y)
+    return Line2D([], [], label="equal energy times time, by tens", **look)
+
+
+def _inverse(of: Quantity) -> Quantity:
+    """One over a quantity, to first order."""
+    if isinstance(of, Missing):
+        return of
+    if isinstance(of, Measured):
+        return Measured(1.0 / of.value, of.u / of.value**2, "s")
+    return Unstated(1.0 / of.value, "s", of.reason)
+
+
+def _filled(series: int) -> dict[str, Any]:
+    """Colour and filling tell the series."""
+    return {
+        "color": COLOURS[series % len(COLOURS)],
+        "fillstyle": FILLS[series % len(FILLS)],
+        "markerfacecoloralt": "white",
+        "markeredgecolor": INK,
+        "markeredgewidth": 0.7,
+        "markersize": 6.5,
+        "linestyle": "none",
+    }
+
+
+def _handles(plotted: Plotted) -> list[Line2D]:
+    """Shapes tell the groups."""
+    series = [Line2D([], [], marker="o", label=name, **_filled(at)) for at, name in enumerate(plotted.series)]
+    shape: dict[str, Any] = {"color": "white", "markeredgecolor": INK, "linestyle": "none"}
+    groups = [
+        Line2D([], [], marker=MARKERS[at % len(MARKERS)], label=name, **shape)
+        for at, name in enumerate(plotted.groups)
+    ]
+    return series + (groups if len(plotted.groups) > 1 else [])

@@ -1,0 +1,133 @@
+"""How figures look, and how they are saved: legible in print, in grey, and with any colour vision."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from opjoule.files import write_whole
+from opjoule.report.rounding import PREFIXED_SYMBOLS, PREFIXES, PRINTED_UNITS
+from opjoule.units import Quantity
+
+COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
+"""Source: Paul Tol, Colour Schemes, SRON/EPS/TN/09-002, "bright"."""
+HATCHES: Final = ("", "////", "....", "xx", "\\\\\\\\", "++", "--")
+FILLS: Final = ("full", "left", "bottom", "right", "top")
+"""How points are filled, so that series differ without colour, too."""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+INK: Final = "#222222"
+WARNING: Final = "#A50026"
+SIMULATED: Final = "SIMULATED: no board was measured; these joules come from a power model"
+REACH: Final = 2.5
+"""Greatest value times this: an axis goes no further for the sake of an interval."""
+LETTERS_A_LINE: Final = 85
+"""That fit side by side into the width."""
+OPERATIONS: Final = "operations/s"
+COLUMNS: Final = 6
+"""Of a legend, at most."""
+WIDTH_IN: Final = 6.3
+"""Of the text of an A4 page with usual margins [inch]."""
+FORMATS: Final[dict[str, dict[str, Any]]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
+"""With what each would otherwise say of the moment it was written: the same records make the same file."""
+PNG_DPI: Final = 200
+_SETTINGS: Final[Any] = {
+    "font.size": 8.0,
+    "axes.labelsize": 8.0,
+    "legend.fontsize": 7.5,
+    "xtick.labelsize": 8.0,
+    "ytick.labelsize": 7.5,
+    "axes.linewidth": 0.6,
+    "hatch.linewidth": 0.6,
+    "axes.axisbelow": True,
+    "figure.constrained_layout.w_pad": 0.06,
+    "figure.constrained_layout.h_pad": 0.05,
+    "pdf.fonttype": 42,  # letters stay letters
+    "svg.fonttype": "none",
+    "svg.hashsalt": "opjoule",  # the same figure is the same file
+}
+
+
+def drawn(draw: Callable[[], Figure]) -> Figure:
+    """A figure drawn with these settings, whatever those of the user's own are."""
+    with mpl.rc_context(_SETTINGS):
+        return draw()
+
+
+def canvas(height_in: float) -> Figure:
+    """An empty figure as wide as a page's text."""
+    return Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+
+
+def save(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Writes a figure in every format; gives the files."""
+    made = []
+    for kind, metadata in FORMATS.items():
+        out = io.BytesIO()
+        with mpl.rc_context(_SETTINGS):
+            figure.savefig(out, format=kind, dpi=PNG_DPI, metadata=metadata)
+        made.append(folder / f"{name}.{kind}")
+        write_whole(made[-1], out.getvalue())
+    return made
+
+
+def scaled(values: Iterable[float], unit: str) -> tuple[float, str]:
+    """What to multiply values by so that they read well on an axis, and the unit that they have then."""
+    if unit == "1":
+        return 100.0, "%"
+    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if unit == OPERATIONS:
+        return (1e-3, f"1,000 {OPERATIONS}") if size >= 10_000 else (1.0, OPERATIONS)
+    shown = PRINTED_UNITS.get(unit, unit)
+    if size == 0 or not unit.startswith(PREFIXED_SYMBOLS):
+        return 1.0, shown
+    power = min(max(3 * math.floor(math.log10(size) / 3), min(PREFIXES)), max(PREFIXES))
+    return 10.0**-power, PREFIXES[power] + shown
+
+
+def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool) -> None:
+    """Above the axes, where it hides nothing, under the word that simulated records demand."""
+    rows = math.ceil(len(handles) / COLUMNS)
+    made = figure.legend(
+        handles=handles,
+        loc="outside upper center",
+        ncols=math.ceil(len(handles) / rows),
+        frameon=False,
+        handlelength=1.8,
+        columnspacing=1.4,
+        title=SIMULATED if simulated else None,
+        title_fontproperties={"size": 8, "weight": "bold"},
+    )
+    made.get_title().set_color(WARNING)
+
+
+def limits(axes: Axes, values: Iterable[Quantity], scale: float) -> None:
+    """The y axis from 0, or from below the least value, so far up that intervals fit or reach far beyond all values.
+
+    Intervals of very few runs are many times their value; one that leaves the axis has no cap there.
+    """
+    known = [(of.value * scale, (of.u or 0.0) * scale) for of in values if of.value is not None]
+    reach = REACH * max((abs(value) for value, _ in known), default=1.0) or 1.0
+    high = min(max((value + u for value, u in known), default=1.0), reach)
+    low = 0.0
+    if any(value < 0 for value, _ in known):
+        low = max(min(value - u for value, u in known), -reach)
+    span = max(high, 0.0) - low
+    axes.set_ylim(low - (0.05 * span if low < 0 else 0.0), max(high, 0.0) + 0.07 * span)
+
+
+def name_places(axes: Axes, names: Sequence[str]) -> None:
+    """Names below the places 0, 1, 2, ...: on several lines, or turned where they would stand on each other."""
+    lines = [name.replace(", ", "\n") for name in names]
+    longest = max(len(line) for name in lines for line in name.split("\n"))
+    turned = len(names) * (longest + 2) > LETTERS_A_LINE
+    axes.set_xticks(range(len(names)), names if turned else lines)
+    axes.tick_params(axis="x", length=0)
+    for text in axes.get_xticklabels() if turned else ():
+        text.set(rotation=35, ha="right", rotation_mode="anchor")

@@ -1,0 +1,256 @@
+"""Figures from records: what is drawn is what the records say, nothing is cut off, SIMULATED stands in all."""
+
+import contextlib
+import csv
+import io
+import re
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+
+import opjoule
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from opjoule.cli import arguments
+from opjoule.cli.measure import main
+from opjoule.errors import BadInput
+from opjoule.plots.cells import plotted
+from opjoule.plots.figures import FIGURES
+from opjoule.plots.stack import NOT_TOLD, parts
+from opjoule.plots.style import FORMATS, drawn, save
+from opjoule.plots.tables import csv_table, latex_table, methods
+from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_runs, result, scaled
+from report_record import make_record, make_trace, put_result
+
+ROOT = Path(__file__).resolve().parents[2]
+BEGINS = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return make_runs(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="module")
+def found(folder):
+    return plotted([folder])
+
+
+@pytest.fixture(scope="module")
+def written(folder, tmp_path_factory):
+    out = tmp_path_factory.mktemp("figures")
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        assert main(["runs", "figures", str(folder), "--out", str(out)]) == 0
+    return out, told.getvalue().splitlines()
+
+
+def figure(name, found):
+    made = drawn(partial(FIGURES[name], found))
+    FigureCanvasAgg(made).draw()
+    return made
+
+
+def test_every_figure_is_written_in_every_format_and_says_simulated(written):
+    out, told = written
+    assert {path.name for path in out.iterdir()} == {
+        *(f"{name}.{kind}" for name in FIGURES for kind in FORMATS),
+        *("table.csv", "table.tex", "methods.txt"),
+    }
+    assert len(told) == len(FIGURES) + 3
+    for path in out.iterdir():
+        if path.suffix[1:] in BEGINS:
+            assert path.read_bytes().startswith(BEGINS[path.suffix[1:]])
+        if path.suffix not in {".png", ".pdf"}:
+            assert "simulated" in path.read_text().lower(), path
+
+
+def test_the_same_records_make_the_same_files(found, written, tmp_path):
+    for path in save(drawn(partial(FIGURES["energy-power"], found)), tmp_path, "energy-power"):
+        assert path.read_bytes() == (written[0] / path.name).read_bytes(), path.suffix
+
+
+def test_bars_and_points_stand_where_the_records_say(found):
+    made = figure("bandwidth-latency", found)
+    left, right = made.axes
+    assert "MB/s" in left.get_ylabel() and "ms" in right.get_ylabel()
+    wanted = [
+        result(database, medium)["bandwidth_bytes_per_s"]["value"] / 1e6
+        for medium in MEDIA
+        for database in DATABASES
+    ]
+    assert [bar.get_height() for bar in left.patches] == pytest.approx(wanted)
+    points = [line.get_ydata()[0] for line in right.lines if line.get_marker() == "D"]
+    latency = [
+        result(database, medium)["latency_s"]["mean"]["value"] * 1e3
+        for medium in MEDIA
+        for database in DATABASES
+    ]
+    assert points == pytest.approx(latency)
+    assert left.get_ylim()[0] == right.get_ylim()[0] == 0.0
+
+
+def test_intervals_are_drawn_as_stated(found):
+    left, right = figure("energy-power", found).axes
+    for axes, key, scale in ((left, "energy_j", 1e-3), (right, "power_w", 1.0)):
+        spans = [each.get_segments()[0][:, 1] for each in axes.collections]
+        stated = [result(database, medium)[key] for medium in MEDIA for database in DATABASES]
+        assert len(spans) == len(stated)
+        for (low, high), number in zip(spans, stated, strict=True):
+            assert high - low == pytest.approx(2 * number["u"] * scale)
+            assert low + high == pytest.approx(2 * number["value"] * scale)
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory):
+    """With long names and many groups, as a campaign over several axes has."""
+    folder = tmp_path_factory.mktemp("crowded")
+    for database in ("leveldb", "a command with a long line of words"):
+        for medium in MEDIA:
+            for distribution in ("uniform", "zipfian"):
+                place = folder / database / f"{medium}-{distribution}"
+                make_record(place, db=database, storage=medium, distribution=distribution)
+    return plotted([folder])
+
+
+def tick_labels(axis):
+    """Those that are drawn: of ticks inside the axis."""
+    low, high = sorted(axis.get_view_interval())
+    labels = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
+    return [label for at, label in labels if low <= at <= high and label.get_text()]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_label_is_cut_off_or_stands_on_another(name, crowded):
+    made = figure(name, crowded)
+    [legend] = made.legends
+    rows = [tick_labels(axis) for axes in made.axes for axis in (axes.xaxis, axes.yaxis)]
+    words = [axis.label for axes in made.axes for axis in (axes.xaxis, axes.yaxis) if axis.label.get_text()]
+    for text in (*(text for row in rows for text in row), *words, legend):
+        box = text.get_window_extent()
+        inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= made.bbox.x1 + 1 and box.y1 <= made.bbox.y1 + 1
+        assert inside, f"cut off: {text}"
+    for row in rows:
+        for one, other in pairwise(each for each in row if each.get_rotation() in (0, 90)):
+            assert not one.get_window_extent().overlaps(other.get_window_extent()), (one, other)
+    assert not legend.get_window_extent().overlaps(made.axes[0].get_window_extent())
+
+
+def test_the_plane_has_each_cell_at_its_energy_and_time(found):
+    axes = figure("energy-delay", found).axes[0]
+    points = [line for line in axes.lines if line.get_marker() in ("o", "s", "^")]
+    results = [result(database, medium) for database in DATABASES for medium in MEDIA]
+    assert [line.get_xdata()[0] for line in points] == pytest.approx(
+        [1e3 / of["throughput_per_s"]["value"] for of in results]
+    )
+    assert [line.get_ydata()[0] for line in points] == pytest.approx(
+        [1e3 * of[ABOVE_IDLE]["value"] for of in results]
+    )
+    assert axes.get_xscale() == axes.get_yscale() == "log"
+
+
+def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(found):
+    for cell in found.cells:
+        stack = parts(cell)
+        assert sum(stack.values()) == pytest.approx(cell.number("marginal_energy_j").value)
+        if cell.values["db"] == "SQLite":
+            assert set(stack) == {NOT_TOLD}
+        else:
+            assert set(stack) == {"read", "update", "flush", "compaction", "write-back", "tail", NOT_TOLD}
+            assert stack[NOT_TOLD] == pytest.approx(0.05 * sum(stack.values()))
+
+
+def test_runs_of_the_same_settings_are_one_bar_with_their_mean_and_spread(tmp_path):
+    found = plotted([make_runs(tmp_path, blocks=2)])
+    cell = found.cell("LevelDB", "sd")
+    first, second = (result("leveldb", "sd", block)["energy_j"] for block in (1, 2))
+    mean = cell.number("energy_j")
+    assert len(cell.runs) == 2 and mean.value == pytest.approx((first["value"] + second["value"]) / 2)
+    assert mean.u > second["u"]
+
+
+def test_a_cell_without_a_value_has_a_dash_and_a_missing_cell_too(tmp_path):
+    make_runs(tmp_path)
+    for place in (tmp_path / "sqlite-sd-1").iterdir():
+        place.unlink() if place.is_file() else None
+    left, _ = figure("energy-power", plotted([tmp_path])).axes
+    assert len(left.patches) == 8 and [text.get_text() for text in left.texts] == ["—"]
+
+
+def test_what_cannot_stand_in_one_figure_is_refused(tmp_path):
+    make_record(tmp_path / "a")
+    make_record(tmp_path / "b", simulated=False)
+    make_trace(tmp_path / "c")
+    with pytest.raises(BadInput, match="simulated runs and measured ones"):
+        plotted([tmp_path])
+    with pytest.raises(BadInput, match="no run with a result"):
+        plotted([tmp_path / "c"])
+    [line] = plotted([tmp_path / "a", tmp_path / "c"]).left_out
+    assert "the run wrote no result.json" in line
+
+
+def test_real_runs_do_not_say_simulated(tmp_path):
+    make_record(tmp_path / "real", simulated=False)
+    found = plotted([tmp_path])
+    texts = figure("energy-power", found).findobj(lambda each: hasattr(each, "get_text"))
+    assert not any("SIMULATED" in text.get_text() for text in texts)
+    assert "SIMULATED" not in latex_table(found) + methods(found) and "false" in csv_table(found)
+
+
+def test_the_tables_hold_the_numbers(found):
+    rows = list(csv.DictReader(io.StringIO(csv_table(found))))
+    assert len(rows) == 9 and {row["simulated"] for row in rows} == {"true"}
+    own = next(row for row in rows if (row["db"], row["storage"]) == ("LevelDB", "ssd-usb3"))
+    stated = result("leveldb", "ssd-usb3")[ABOVE_IDLE]
+    assert (float(own[ABOVE_IDLE]), float(own[f"{ABOVE_IDLE}, u"])) == (stated["value"], stated["u"])
+    text = latex_table(found)
+    lines = [line for line in text.splitlines() if " & " in line]
+    assert len(lines) == 10 and {line.count(" & ") for line in lines} == {6}
+    assert r"LevelDB & ssd-usb3 & $861 \pm 52$\,$\mu$J" in text and text.isascii()
+
+
+def test_names_cannot_break_the_latex_table(tmp_path):
+    make_record(tmp_path / "a", device="50%_of{it}&\\x")
+    make_record(tmp_path / "b", device="other")
+    assert r"50\%\_of\{it\}\&\textbackslash{}x" in latex_table(plotted([tmp_path]))
+
+
+def test_the_methods_name_versions_board_and_what_an_interval_is():
+    text = methods(plotted([ROOT / "runs/example"]))
+    for words in (
+        "OpJoule 0.1.0",
+        "leveldb 1.23",
+        "durability: async",
+        "rpi4",
+        "ssd-usb3",
+        "ina219",
+        "k = 2",
+    ):
+        assert words in text, words
+    assert text.startswith("SIMULATED")
+
+
+def test_set_up_brings_matplotlib_for_the_figures_alone():
+    assert arguments.parse(["runs", "figures"]).figures
+    assert not arguments.parse(["runs", "list"]).figures
+
+
+def test_the_citation_names_the_version():
+    text = (ROOT / "CITATION.cff").read_text()
+    assert re.search(rf"^version: {re.escape(opjoule.__version__)}$", text, re.MULTILINE)
+    assert text.startswith("cff-version: 1.2.0\n") and "\nlicense: MIT\n" in text
+
+
+def test_an_axis_is_not_stretched_by_an_interval_far_beyond_all_values(tmp_path):
+    """Two runs that differ have an interval of many times their value."""
+    make_record(tmp_path / "first")
+    make_record(tmp_path / "second")
+    far = scaled(result("leveldb", "sd"), 3.0)
+    put_result(tmp_path / "second", far)
+    found = plotted([tmp_path])
+    mean = found.cells[0].number("bandwidth_bytes_per_s")
+    assert mean.u > 3 * mean.value
+    low, high = figure("bandwidth-latency", found).axes[0].get_ylim()
+    assert low == 0.0 and mean.value / 1e6 < high < 3 * mean.value / 1e6
+    low, high = figure("energy-throughput", found).axes[0].get_xlim()
+    assert low == 0.0 and high < 3 * found.cells[0].number("throughput_per_s").value
