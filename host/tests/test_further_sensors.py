@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.measurement.alignment import Alignment
+from opjoule.energy.cells import Cells
+from opjoule.measurement.result import Placed
 from opjoule.measurement.summary import sensor_energies
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.phases import Phase
 from opjoule.record.quantities import SENSORS
 from opjoule.trace.power_trace import PowerTrace
@@ -39,13 +39,14 @@ def found():
         source="board", target="meter", source_ref_ns=BOARD_AHEAD_NS, target_ref_ns=0, rate=1.0, u_offset_ns=1e3,
         u_rate=1e-9, method="sync-edges", residual_ns=100.0, n=30,
     )  # fmt: skip
-    return sensor_energies(PHASES, CorrectedTrace.of(trace, ina219_breakout()), Alignment(board_to_meter, ()))
+    return sensor_energies(PHASES, Placed(Cells.of(trace), ina219_breakout(), board_to_meter))
 
 
 def test_every_number_is_there(found):
     assert [f"by_sensor.*.{key}" for key in found] == [each.key for each in SENSORS]
     assert {
         "run_energy_j",
+        "write_back_energy_j",
         "energy_j",
         "marginal_energy_j",
         "power_w",
@@ -60,4 +61,5 @@ def test_energy_is_that_of_the_run_and_of_settle_above_idle_and_marginal_energy_
     assert found["marginal_energy_j"].value == pytest.approx(11 * (RUN_W - IDLE_W), rel=1e-3)
     assert found["power_w"].value == pytest.approx(RUN_W, rel=1e-3)
     assert found["idle_power_w"].value == pytest.approx(IDLE_W, rel=1e-3)
+    assert found["write_back_energy_j"].value == pytest.approx(RUN_W - IDLE_W, rel=1e-3), "in settle"
     assert 0 < found["energy_j"].u < 0.1 * found["energy_j"].value

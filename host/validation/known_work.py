@@ -313,10 +313,10 @@ def _medium(
     rate = rng.uniform(1.5, 6.0) * max(float(dirtied.sum()) / (end_s - start_s), 1e4)
     period = int(rng.choice([0.1, 1.0, 5.0]) / GRID_S)
     due = np.concatenate([[0.0], np.cumsum(dirtied)])[np.arange(grid_s.size) // period * period]
-    counted = _drained(due - due[0], rate)
+    counted = drained(due - due[0], rate)
     lag = bool(rng.random() < 0.5)
     slower = rng.uniform(0.4, 0.8)
-    inside = _drained(counted, rate * slower) if lag else counted
+    inside = drained(counted, rate * slower) if lag else counted
     going = np.diff(inside, prepend=0.0)
     active_w = rng.uniform(0.1, 0.8)
     joule_per_byte = active_w / (rate * (slower if lag else 1.0))
@@ -336,6 +336,7 @@ def _medium(
     return _Medium(pieces, true_j, (grid_s + GRID_S, counted), settled_s, drawn)
 
 
-def _drained(due: Float64Array, rate: float) -> Float64Array:
+def drained(due: Float64Array, rate: float) -> Float64Array:
+    """What has gone through at no more than a rate [1/s] of what was due by each step of the grid."""
     time_s = np.arange(due.size) * GRID_S
     return np.minimum(np.minimum.accumulate(due - rate * time_s) + rate * time_s, due)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -29,6 +29,13 @@ class Medium:
     """Its block device; empty for a directory on whatever is mounted there."""
     expendable: Annotated[bool, Meta(description="true or false")] = False
     """True if the user allows everything on the device to be lost."""
+    sensor: Annotated[
+        Annotated[int, Meta(ge=0, le=15)],
+        Meta(description="the place of a further sensor in the meter's list: 1 for the second"),
+    ] = 0
+    """Of the further sensor in this medium's own supply line; 0: there is none."""
+    supply: Annotated[Literal["board", "own"], Meta(description='"board" or "own"')] = "board"
+    """Whose supply it draws from: the board's, so that the board's sensor sees it, too, or one of its own."""
 
 
 def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: str) -> Iterator[Change]:

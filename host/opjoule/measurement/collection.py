@@ -14,6 +14,7 @@ from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, read_
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.played_signature import PlayedPattern, fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
+from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.measurement.alignment import (
@@ -25,6 +26,7 @@ from opjoule.measurement.alignment import (
 )
 from opjoule.measurement.execution import SIGNATURE
 from opjoule.measurement.logged import LoggedOperations, read_logs
+from opjoule.measurement.result import Placed
 from opjoule.measurement.summary import build_result, sensor_energies
 from opjoule.measurement.supply_check import check_supply
 from opjoule.measurement.trace_faults import TraceFault
@@ -299,6 +301,17 @@ def _entries(
     if evidence.ended_early:
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
         phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
+    recorded = further_numbers(record.directory)
+    further = {
+        number: CorrectedTrace.of(_trace(record, number), bounds)
+        for number, bounds in evidence.further_sensors.items()
+        if number in recorded
+    }
+    placed = {
+        number: Placed(Cells.of(each.trace), each.sensor, alignment.board_to_meter)
+        for number, each in further.items()
+    }
+    of_storage = record.run.found.storage_sensor
     entries, faults = build_result(
         record,
         phases,
@@ -308,11 +321,11 @@ def _entries(
         logged.table,
         evidence.cores,
         events.table,
+        placed.get(of_storage.number) if of_storage else None,
     )
-    recorded = further_numbers(record.directory)
-    if further := {key: model for key, model in evidence.further_sensors.items() if key in recorded}:
-        entries["by_sensor"] = {
-            str(key): sensor_energies(phases, CorrectedTrace.of(_trace(record, key), model), alignment)
-            for key, model in further.items()
-        }
-    return entries, faults
+    if placed:
+        entries["by_sensor"] = {str(number): sensor_energies(phases, each) for number, each in placed.items()}
+    refusals = [
+        TraceFault(f"sensor {number}: {each.refusal}") for number, each in further.items() if each.refusal
+    ]
+    return entries, faults + refusals

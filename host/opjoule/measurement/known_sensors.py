@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.calibrating.library import FoundCalibration, find_calibration
+from opjoule.devices.medium import Medium
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import BadInput
 from opjoule.meters.interface import Meter, MeterIdentity, further_sensors
 from opjoule.meters.registry import sensor_ids
+from opjoule.record.run import StorageSensor
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,20 @@ class KnownSensors:
                 number: each.of(bounds[number], calibrations.temperature_c) for number, each in found.items()
             }
         return cls(bounds, found)
+
+    def of_storage(self, medium: Medium) -> StorageSensor | None:
+        """The sensor in the medium's own supply, if the rig has one.
+
+        Raises: BadInput: the meter does not record it.
+        """
+        if not medium.sensor:
+            return None
+        if medium.sensor not in self.bounds:
+            raise BadInput(
+                f"sensor = {medium.sensor} of the medium {medium.path} in rig.toml is not recorded: name it in [meter] "
+                f"port, for example serial:/dev/ttyACM0,sensors={'+'.join(map(str, range(medium.sensor + 1)))}"
+            )
+        return StorageSensor(medium.sensor, medium.supply)
 
     @property
     def warnings(self) -> list[str]:

@@ -70,6 +70,7 @@ def measure(
         identity = meter.open()
         meter.configure()
         sensors = KnownSensors.of(meter, meter_address, identity, calibrations)
+        storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared = board.prepare()
             facts = board.facts()
@@ -80,7 +81,7 @@ def measure(
             record.update(
                 found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts()}
             )
-            record.update(found={"cores": board.cores})
+            record.update(found={"cores": board.cores, "storage_sensor": storage_sensor})
             record.update(**sensors.entries())
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             path = supply.measured(meter.error_bounds().shunt).to_json()

@@ -24,14 +24,13 @@ from opjoule.measurement.trace_faults import TraceFault, trace_faults
 from opjoule.measurement.until import until_warnings
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import Quantities
 from opjoule.record.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
 from opjoule.record.operation_quantities import operations as operations_of
 from opjoule.record.operation_quantities import per_operation
 from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
 from opjoule.record.quantities import COMMON, above_idle
-from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
+from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import wording_of
@@ -51,9 +50,11 @@ def build_result(
     operations: OperationTable,
     cores: int,
     events: pa.Table,
+    storage: Placed | None = None,
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
 
+    `storage` is the trace of the sensor in the medium's own supply.
     Raises: DataFault: no repeat has a whole run inside the trace.
     """
     numbers = worked_repeats(phases)
@@ -61,7 +62,7 @@ def build_result(
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
     repeats = told_alike(
-        [_repeat(record, placed, phases, number, operations, cores, events) for number in numbers]
+        [_repeat(record, placed, phases, number, operations, cores, events, storage) for number in numbers]
     )
     wording = wording_of(record.run)
     quantities = wording.quantities
@@ -110,6 +111,7 @@ def _repeat(
     operations: OperationTable,
     cores: int,
     events: pa.Table,
+    storage: Placed | None,
 ) -> Repeat:
     energy = repeat_energy(placed, phases, number)
     cycle = Cycle.of(phases, number)
@@ -127,7 +129,15 @@ def _repeat(
         samples,
         attributed(placed, cycle, energy, own, samples, events, record.run.asked.db or ""),
         harness if isinstance(harness, Missing) else Figure.energy(harness),
+        _storage(record.run, storage, phases, number),
     )
+
+
+def _storage(run: Run, placed: Placed | None, phases: Sequence[Phase], number: int) -> StorageEnergy | None:
+    sensor = run.found.storage_sensor
+    if sensor is None or placed is None:
+        return None
+    return StorageEnergy(repeat_energy(placed, phases, number).marginal, sensor.supply == "board")
 
 
 def _by_phase(record: RunRecord, placed: Placed, repeats: Sequence[Repeat]) -> dict[str, Any]:
@@ -195,11 +205,8 @@ def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
     return mean_budget(made, values_j)
 
 
-def sensor_energies(
-    phases: Sequence[Phase], corrected: CorrectedTrace, alignment: Alignment
-) -> Mapping[str, Quantity]:
+def sensor_energies(phases: Sequence[Phase], placed: Placed) -> Mapping[str, Quantity]:
     """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
-    placed = Placed(Cells.of(corrected.trace), corrected.sensor, alignment.board_to_meter)
     runs = [phase for phase in phases if phase.role is Role.WORK]
     repeats = [Repeat(run.repeat, repeat_energy(placed, phases, run.repeat), run.duration_s) for run in runs]
     seen = Quantities(each for each in COMMON if each.of_sensors)

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.attribute import FOREGROUND, TAIL, WRITE_BACK, Share
+from opjoule.energy.comparison import Side, difference
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
 from opjoule.record.quantities import above_idle
@@ -104,7 +105,10 @@ MODEL: Final = (
 
 
 def storage(of: Repeat) -> Figure | Missing:
-    """What the medium drew above idle by the model [J]."""
+    """What the medium drew above idle [J], by the sensor in its supply, or else by the model."""
+    if of.storage:
+        own = of.storage.marginal
+        return Figure.energy(own.energy, own.budget.shared) if own else Missing(NO_IDLE, "J")
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
     shares = [of.attribution.activities.get(name, _NEVER) for name in ("sync", WRITE_BACK, TAIL)]
@@ -114,23 +118,37 @@ def storage(of: Repeat) -> Figure | Missing:
 
 
 def rest(of: Repeat) -> Figure | Missing:
-    """What processor, memory and all else drew above idle by the model [J]."""
+    """What processor, memory and all else drew above idle [J]: the board's energy without what it fed the medium."""
     whole, own = above_idle("marginal", of), storage(of)
     if isinstance(whole, Missing) or isinstance(own, Missing):
         return own if isinstance(own, Missing) else whole
+    if of.storage:
+        return without(whole, own) if of.storage.of_board else whole
     return Figure(whole.value - own.value, "J", None, MODEL)
+
+
+def without(whole: Figure, part: Figure) -> Figure:
+    """One energy less another sensor's; a reference that both were calibrated against moves them together."""
+    if whole.standard_u is None or part.standard_u is None:
+        return Figure(whole.value - part.value, "J", None, whole.reason or part.reason)
+    left = difference(
+        Side(whole.value, whole.standard_u, "J", whole.shared),
+        Side(part.value, part.standard_u, "J", part.shared),
+    )
+    return Figure(left.value, "J", left.standard_u)
 
 
 COMPONENTS: Final = (
     Definition(
-        "by_component.storage", "J", Topic.PART, "storage", "the medium above idle, by a model", storage, rests_on=_ALL
+        "by_component.storage", "J", Topic.PART, "storage",
+        "the medium above idle: by a sensor in its supply, else by a model, without an interval", storage, rests_on=_ALL
     ),
     Definition(
-        "by_component.rest", "J", Topic.PART, "rest", "processor and all else above idle, by a model",
+        "by_component.rest", "J", Topic.PART, "rest", "processor and all else above idle, likewise",
         rest, rests_on=_ALL,
     ),
 )  # fmt: skip
-"""From one sensor; one in the medium's own supply has its energies under `by_sensor`."""
+"""All energies of a sensor in the medium's own supply are under `by_sensor`."""
 
 
 def asked_bytes(of: Repeat, writes: bool) -> float:

@@ -115,7 +115,7 @@ COMMON: Final = (
     Definition(
         "write_back_energy_j", "J", Topic.ENERGY, "… after the last operation",
         "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
-        lambda of: above_idle("write_back", of), rests_on=ENERGY_ABOVE_IDLE,
+        lambda of: above_idle("write_back", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
         headline="of it after the last operation", column="after the last operation",
         line=("write-back", "above idle, {settle_s} from the last operation to rest"),
     ),

@@ -38,6 +38,16 @@ class RepeatEnergy:
 
 
 @dataclass(frozen=True)
+class StorageEnergy:
+    """What a sensor in the medium's own supply says of one repeat."""
+
+    marginal: MarginalEnergy | None
+    """Run and settle above idle; None where idle power is not known."""
+    of_board: bool
+    """The medium draws from the board's supply: its energy is part of the board's."""
+
+
+@dataclass(frozen=True)
 class SystemSamples:
     """The board's samples around one run, to the end of its repeat: settle and idle are in them."""
 
@@ -94,6 +104,9 @@ class Repeat:
     attribution: Attribution | Missing = field(default_factory=lambda: Missing(NO_IDLE))
     harness: Figure | Missing = field(default_factory=lambda: Missing("the harness was not measured", "J"))
     """What the loader itself draws for as many operations [J]."""
+
+    storage: StorageEnergy | None = None
+    """None without a sensor in the medium's own supply."""
 
     @property
     def clock_u(self) -> float:

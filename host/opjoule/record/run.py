@@ -103,6 +103,15 @@ class Imported(Struct, frozen=True):
     """The user stated the voltage, nothing measured it."""
 
 
+class StorageSensor(Struct, frozen=True):
+    """The further sensor that sees the medium alone."""
+
+    number: int
+    """From 1."""
+    supply: Literal["board", "own"] = "board"
+    """Whose the medium draws from: what the board draws is part of the board's figures."""
+
+
 class Found(Struct, frozen=True):
     """What was found when the measurement began."""
 
@@ -113,6 +122,7 @@ class Found(Struct, frozen=True):
     cores: int | None = None
     """Processors of the board; None for a trace on its own."""
     storage: str | None = None
+    storage_sensor: StorageSensor | None = None
     generator: Generator | None = None
     device: DeviceFacts = DeviceFacts()
     meter: MeterFacts = MeterFacts()

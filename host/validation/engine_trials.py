@@ -1,0 +1,124 @@
+"""Compaction's share of a real engine's write run, against the truth. SIMULATED.
+
+    host/measure.py --db leveldb --device rpi4 --simulate ... --out /tmp/leveldb
+    .venv/bin/python host/validation/engine_trials.py /tmp/leveldb --trials 100
+
+Takes from a record when a real engine did what; each trial draws what its parts cost (known_engine.py), a meter and a
+board, and attributes the energy as a measurement does. Prints the share of the energy above idle that was compaction,
+and every part's error and coverage. Exit status 1 where that share is off by more than 5 points in a trial that tells
+it, or is told in fewer than nine of ten.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+HOST = Path(__file__).resolve().parents[1]
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
+sys.path[:0] = [str(HOST), str(HOST / "validation")]
+
+from attribution_trials import Held  # noqa: E402  # path set above
+from known_engine import Timeline, Trial, trial  # noqa: E402
+
+POINTS_MAX: Final = 5.0
+TOLD_MIN: Final = 0.9
+
+
+@dataclass(frozen=True)
+class Share:
+    """One part of the energy above idle, per cent of it."""
+
+    true: float
+    found: float
+    told: bool
+
+    @property
+    def off(self) -> float:
+        """Points between the two."""
+        return abs(self.found - self.true)
+
+
+def share_of(made: Trial, name: str) -> Share:
+    """What an activity is of the whole."""
+    whole_j = sum(made.drawn.true_j.values())
+    found = made.found.activities[name]
+    return Share(
+        100 * made.drawn.true_j[name] / whole_j,
+        100 * found.energy_j / made.found.whole.energy_j,
+        not found.unidentified,
+    )
+
+
+def held(made: Trial, seed: int) -> list[Held]:
+    """Every part beside the truth."""
+    whole_j = sum(made.drawn.true_j.values())
+    return [
+        Held(seed, name, true_j, of.energy_j, 2 * of.standard_u_j, whole_j, not of.unidentified)
+        for name, of in {**made.found.operations, **made.found.activities}.items()
+        if (true_j := made.drawn.true_j.get(name, 0.0)) or of.energy_j
+    ]
+
+
+def _one(timeline: Timeline, seed: int) -> tuple[Share, list[Held]]:
+    made = trial(timeline, seed)
+    return share_of(made, "compaction"), held(made, seed)
+
+
+def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
+    timeline = Timeline.read(directory)
+    counts = {name: of.start_ns.size for name, of in timeline.activities.items()}
+    busy_s = {name: float((of.end_ns - of.start_ns).sum()) * 1e-9 for name, of in timeline.activities.items()}
+    events = ", ".join(f"{count} {name} ({busy_s[name]:.3g} s)" for name, count in counts.items())
+    print(
+        f"\n{timeline.database}, {len(timeline.operations)} operations in {timeline.run_s:.3g} s: {events}; SIMULATED"
+    )
+    with ProcessPoolExecutor(jobs) as pool:
+        made = list(pool.map(partial(_one, timeline), range(seed, seed + trials), chunksize=2))
+    told = [share for share, _ in made if share.told]
+    true, off = np.array([each.true for each in told]), np.array([each.off for each in told])
+    if told:
+        print(
+            f"compaction: told in {len(told)} of {trials}; {true.min():.0f} to {true.max():.0f} % of the energy above "
+            f"idle; off by {np.median(off):.2f} points (median), {np.quantile(off, 0.95):.2f} (95 of 100), "
+            f"{off.max():.2f} (most)"
+        )
+    print("| part | told | holds the truth | median width | median error |\n|---|---|---|---|---|")
+    parts = [each for _, some in made for each in some]
+    for name in dict.fromkeys(each.name for each in parts):
+        own = [each for each in parts if each.name == name]
+        known = [each for each in own if each.told]
+        cells = [name, f"{len(known)} of {len(own)}", "", "", ""]
+        if known:
+            width = np.median([each.u_j / (each.true_j or each.whole_j) for each in known])
+            error = np.median([abs(each.error) for each in known])
+            covered = np.mean([each.covered for each in known])
+            cells[2:] = [f"{100 * covered:.0f} of 100", f"±{100 * width:.2g} %", f"{100 * error:.2g} %"]
+        print("| " + " | ".join(cells) + " |")
+    return len(told) >= TOLD_MIN * trials and bool(off.max() <= POINTS_MAX)
+
+
+def main() -> int:
+    """Prints a table for each record."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
+    parser.add_argument("--trials", type=int, default=100, help="with each record")
+    parser.add_argument("--seed", type=int, default=1, help="of the first trial")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    asked = parser.parse_args()
+    good = [_report(each, asked.trials, asked.seed, asked.jobs) for each in asked.records]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

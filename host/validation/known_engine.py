@@ -1,0 +1,319 @@
+"""A real engine's run with known joules: when it did what comes from a record, what each part drew is drawn. SIMULATED.
+
+The record says when each operation began and ended, when the engine flushed, compacted and synced, when the workload
+waited for it, and when how many bytes were written. Here each kind of operation, each activity and the medium get
+powers of their own at random, none of them proportional to processor time; meter, idle and clocks are those of
+known_meter.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from known_meter import BOARD_NS, IDLE_S, KINDS, LEAD_IN_S, measured
+from known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
+from known_work import GRID_S, TAIL_BEGINS_S, drained
+from opjoule.attribution.activities import Intervals, background
+from opjoule.attribution.attribute import Attribution
+from opjoule.attribution.overlap import overlap_s
+from opjoule.databases import background_threads
+from opjoule.measurement.attributed import attributed
+from opjoule.measurement.collection import BoardEvents
+from opjoule.measurement.logged import read_logs
+from opjoule.measurement.result import repeat_energy
+from opjoule.measurement.samples import read_samples
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.attribution_quantities import READS
+from opjoule.record.phases import Cycle, Phase, Role
+from opjoule.record.repeat import SystemSamples
+from opjoule.record.run_record import RunRecord
+from opjoule.units import Missing
+
+Generator = np.random.Generator
+START_S: Final = IDLE_S + 1.0
+LONG: Final = 3.0
+"""An operation that takes longer than so many times what 99 of 100 take has waited; it works for no longer."""
+HUMP_STEPS: Final = 8
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """What an engine did in one run; every stamp is moved so that the run begins START_S after BOARD_NS."""
+
+    database: str
+    operations: OperationTable
+    events: pa.Table
+    samples: pa.Table
+    run_s: float
+
+    @classmethod
+    def read(cls, directory: Path) -> Timeline:
+        """The first repeat of a record.
+
+        Raises: ValueError: no repeat came to its end, or its operations are not known.
+        """
+        record = RunRecord.open(directory)
+        cycle = Cycle.of(record.run.phases, 1)
+        events = BoardEvents.of(record).table
+        logged = read_logs(record, events)
+        if cycle is None or logged.withheld:
+            raise ValueError(f"{directory}: {logged.withheld or 'its run did not come to its end'}")
+        start_ns, end_ns = cycle.work.start_board_ns, cycle.work.end_board_ns
+        later_ns = BOARD_NS + round(START_S * 1e9) - start_ns
+        inside = (logged.table.board_ns >= start_ns) & (logged.table.board_ns < end_ns)
+        operations = logged.table.select(np.asarray(inside, np.bool_))
+        own = events.filter(pa.array(events["board_ns"].to_numpy() >= start_ns))
+        return cls(
+            record.run.asked.db or "",
+            replace(operations, board_ns=operations.board_ns + later_ns),
+            _moved(own, ("board_ns", "end_board_ns"), later_ns),
+            _moved(read_samples(record, 1), ("board_ns",), later_ns),
+            (end_ns - start_ns) * 1e-9,
+        )
+
+    @cached_property
+    def written(self) -> tuple[Float64Array, Float64Array]:
+        """Steps of a grid [s], and bytes written by the end of each."""
+        return _placed(self)
+
+    @cached_property
+    def beside(self) -> np.ndarray:
+        """What went on when each operation began, one bit an activity, shape (n,)."""
+        begin_ns, state = self.operations.board_ns, np.zeros(len(self.operations), np.int64)
+        for bit, of in enumerate(self.activities.values()):
+            begun = np.searchsorted(of.start_ns, begin_ns, "right")
+            state |= (begun > np.searchsorted(np.sort(of.end_ns), begin_ns, "right")).astype(np.int64) << bit
+        return state
+
+    @cached_property
+    def seen(self) -> pa.Table:
+        """The board's samples, with its counter where the bytes were placed."""
+        grid_s, written = self.written
+        at_s = _seconds(self.samples["board_ns"].to_numpy())
+        counted = np.rint(np.interp(at_s, grid_s + GRID_S, written)).astype(np.int64)
+        place = self.samples.column_names.index("device_written_bytes")
+        return self.samples.set_column(place, self.samples.schema.field(place), pa.array(counted))
+
+    @cached_property
+    def activities(self) -> Mapping[str, Intervals]:
+        """The engine's work, as the estimate sees it."""
+        return background(self.events)
+
+
+def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
+    """Steps of the grid, and bytes written by the end of each.
+
+    The counters say how many bytes came in a tenth of a second. What operations write came with them, the rest while
+    the engine flushed or compacted.
+    """
+    grid_s = np.arange(START_S, START_S + timeline.run_s + 120.0, GRID_S)
+    sampled_s = _seconds(timeline.samples["board_ns"].to_numpy())
+    counted = timeline.samples["device_written_bytes"].to_numpy().astype(np.float64)
+    interval = np.clip(np.searchsorted(sampled_s, grid_s + GRID_S / 2) - 1, 0, sampled_s.size - 2)
+    grown = counted[interval + 1] - counted[interval]
+    steps = np.bincount(interval, minlength=sampled_s.size)[interval]
+    made = timeline.operations
+    writes = ~np.isin(made.kind, [code for code, name in enumerate(made.kinds) if name in READS])
+    at = np.searchsorted(grid_s, _seconds(made.board_ns[writes])) - 1
+    logged = np.bincount(np.clip(at, 0, None), made.bytes[writes].astype(np.float64), grid_s.size)
+    edges_ns = BOARD_NS + np.rint(np.append(grid_s, grid_s[-1] + GRID_S) * 1e9).astype(np.int64)
+    works = sum(
+        (
+            overlap_s(edges_ns, of.start_ns, of.end_ns)
+            for name, of in timeline.activities.items()
+            if name != "sync"
+        ),
+        np.zeros(grid_s.size),
+    )
+
+    def within(values: Float64Array) -> Float64Array:
+        return np.bincount(interval, values, sampled_s.size)[interval]
+
+    logged *= np.minimum(1.0, grown / np.maximum(within(logged), 1.0))
+    share = np.where(within(works) > 0, works / np.maximum(within(works), 1e-12), 1.0 / steps)
+    written = np.where(grid_s < sampled_s[-1], logged + (grown - within(logged)) * share, 0.0)
+    return grid_s, np.cumsum(written)
+
+
+def _moved(table: pa.Table, columns: tuple[str, ...], later_ns: int) -> pa.Table:
+    for name in columns:
+        place = table.column_names.index(name)
+        table = table.set_column(place, table.schema.field(place), pc.add(table[name], later_ns))
+    return table
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What the board drew above idle, and what of it was whose."""
+
+    pieces: list[Piece]
+    true_j: Mapping[str, float]
+    """By kind and by activity."""
+    settled_s: float
+
+
+def draw(rng: Generator, timeline: Timeline) -> Drawn:
+    """Gives every part of a run powers of its own."""
+    pieces, true_j = _operations(rng, timeline)
+    for name, piece in _background(rng, timeline).items():
+        pieces.append(piece)
+        true_j[name] = float(piece.until_j(np.array([1e6]))[0])
+    medium, of_medium_j, settled_s = _medium(rng, timeline)
+    return Drawn([*pieces, *medium], true_j | of_medium_j, settled_s)
+
+
+def _seconds(board_ns: np.ndarray) -> Float64Array:
+    return np.asarray((board_ns - BOARD_NS) * 1e-9, np.float64)
+
+
+def _operations(rng: Generator, timeline: Timeline) -> tuple[list[Piece], dict[str, float]]:
+    """Each kind has a power of its own while it works, and something for each operation, however long it takes.
+
+    Beside background work operations take longer, and on the mean cost no more.
+    """
+    made = timeline.operations
+    begin_s, length_s = _seconds(made.board_ns), made.duration_ns * 1e-9
+    energy_j, true_j = np.zeros(len(made)), {}
+    for name in made.counts():
+        own = made.of_kind(name)
+        usual_s = float(np.median(length_s[own]))
+        watt = rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5))
+        works_s = np.minimum(length_s[own], LONG * np.quantile(length_s[own], 0.99))
+        state = timeline.beside[own]
+        mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
+        works_s *= works_s.mean() / mean_s[state]
+        energy_j[own] = (
+            watt * (works_s + rng.uniform(0.0, 0.4) * usual_s) * rng.lognormal(0, 0.15, works_s.size)
+        )
+        true_j[name] = float(energy_j[own].sum())
+    threads = [made.thread == each for each in np.unique(made.thread)]
+    return [Steady(begin_s[t], (begin_s + length_s)[t], energy_j[t]) for t in threads], true_j
+
+
+def _background(rng: Generator, timeline: Timeline) -> dict[str, Piece]:
+    """Power of each activity, round or flat; a thread that waits for a sync, or flushes, does not compact."""
+    found: dict[str, Piece] = {}
+    activities = timeline.activities
+    for name, of in activities.items():
+        usual_w = rng.uniform(0.05, 0.4) if name == "sync" else rng.uniform(0.3, 1.5)
+        shape = np.sin((np.arange(HUMP_STEPS) + 0.5) / HUMP_STEPS * np.pi) ** rng.uniform(0.0, 2.0)
+        shape /= shape.mean()
+        pieces = []
+        for start_ns, end_ns in zip(of.start_ns.tolist(), of.end_ns.tolist(), strict=True):
+            own_w = usual_w * rng.lognormal(0, 0.1)
+            edges = np.linspace(start_ns, end_ns, HUMP_STEPS + 1)
+            for first, last, part in zip(edges[:-1], edges[1:], shape, strict=True):
+                for begin, finish in _without(first, last, _pauses(timeline, name, start_ns, end_ns)):
+                    pieces.append((begin, finish, own_w * part))
+        begin_ns, finish_ns, power_w = np.array(pieces or np.zeros((0, 3))).T
+        found[name] = Overlapping(_seconds(begin_ns), _seconds(finish_ns), power_w)
+    return found
+
+
+def _pauses(timeline: Timeline, name: str, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    """Stretches of one event in which its thread did something else: what lies inside it and inside nothing shorter."""
+    inner = {"sync": (), "flush": ("sync",), "checkpoint": ("sync",), "compaction": ("sync",)}[name]
+    if name == "compaction" and background_threads(timeline.database) == 1:
+        inner = ("sync", "flush")
+    activities, found = timeline.activities, []
+    for other in inner:
+        for begin_ns, finish_ns in _inside(activities.get(other), start_ns, end_ns):
+            closer = any(
+                start_ns < first <= begin_ns and finish_ns <= last
+                for outer in ("flush", "checkpoint", "compaction")
+                if outer != other
+                for first, last in _inside(activities.get(outer), start_ns, end_ns)
+            )
+            if not closer:
+                found.append((begin_ns, finish_ns))
+    return sorted(found)
+
+
+def _inside(of: Intervals | None, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    if of is None:
+        return []
+    chosen = (of.start_ns >= start_ns) & (of.end_ns <= end_ns)
+    return list(zip(of.start_ns[chosen].tolist(), of.end_ns[chosen].tolist(), strict=True))
+
+
+def _without(start: float, end: float, pauses: list[tuple[int, int]]) -> list[tuple[float, float]]:
+    left, at = [], start
+    for begin, finish in pauses:
+        if finish <= at or begin >= end:
+            continue
+        if begin > at:
+            left.append((at, float(begin)))
+        at = max(at, float(finish))
+    return [*left, (at, end)] if at < end else left
+
+
+def _medium(rng: Generator, timeline: Timeline) -> tuple[list[Piece], dict[str, float], float]:
+    """A medium that takes what the counters say at a rate of its own, and tidies up afterwards."""
+    end_s = START_S + timeline.run_s
+    grid_s, counted = timeline.written
+    rate = rng.uniform(1.5, 6.0) * max(float(counted[-1]) / timeline.run_s, 1e4)
+    going = np.diff(drained(counted, rate), prepend=0.0)
+    power_w = going * rng.uniform(0.1, 0.8) / rate / GRID_S
+    last = np.maximum.accumulate(np.where(going > 0, np.arange(grid_s.size), -1e7))
+    since_s = (np.arange(grid_s.size) - last) * GRID_S
+    tail_s, tail_w = rng.uniform(1.0, 5.0), rng.uniform(0.05, 0.4)
+    tail = np.where((since_s > TAIL_BEGINS_S) & (since_s <= tail_s), tail_w, 0.0)
+    at_work = np.flatnonzero((going > 0) | (tail > 0))
+    settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
+    true_j = {"write_back": float(power_w.sum() * GRID_S), "tail": float(tail.sum() * GRID_S)}
+    return [Gridded(START_S, GRID_S, power_w), Gridded(START_S, GRID_S, tail)], true_j, settled_s
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The attribution of one experiment beside the truth."""
+
+    found: Attribution
+    drawn: Drawn
+
+
+def trial(timeline: Timeline, seed: int) -> Trial:
+    """Draws what each part of the run drew, a meter and a board's idle, measures, and attributes.
+
+    Raises: ValueError: the run is too short to be attributed.
+    """
+    rng = np.random.default_rng(seed)
+    kind = KINDS[int(rng.integers(len(KINDS)))]
+    drawn = draw(rng, timeline)
+    end_s = drawn.settled_s + IDLE_S + 1.0
+    idle = [
+        wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
+        bursts(rng, end_s + 1, rng.uniform(1, 10), 10 ** rng.uniform(-3, -1.7)),
+    ]
+    placed = measured(rng, kind, [*idle, *drawn.pieces], end_s)
+    phases = _phases(timeline, drawn.settled_s)
+    cycle = Cycle.of(phases, 1)
+    assert cycle
+    run = cycle.work
+    samples = SystemSamples.of_run(timeline.seen, run.start_board_ns, run.end_board_ns, 4)
+    found = attributed(
+        placed, cycle, repeat_energy(placed, phases, 1), timeline.operations, samples, timeline.events,
+        timeline.database,
+    )  # fmt: skip
+    if isinstance(found, Missing):
+        raise ValueError(found.reason)
+    return Trial(found, drawn)
+
+
+def _phases(timeline: Timeline, settled_s: float) -> list[Phase]:
+    edges_s = np.array([1.0, START_S, START_S + timeline.run_s, settled_s, settled_s + IDLE_S])
+    edges = (BOARD_NS + np.rint(edges_s * 1e9).astype(np.int64)).tolist()
+    idle = {"lead_in_s": LEAD_IN_S, "role": Role.BASELINE}
+    return [
+        Phase("idle-before", 1, edges[0], edges[1], **idle),
+        Phase("run", 1, edges[1], edges[2], len(timeline.operations), role=Role.WORK),
+        Phase("settle", 1, edges[2], edges[3], role=Role.DRAIN),
+        Phase("idle-after", 1, edges[3], edges[4], **idle),
+    ]
