@@ -113,6 +113,41 @@ def test_two_voltages_are_refused_and_none_leaves_the_voltage_as_delivered():
     assert all(each.effect[1] == each.effect[3] == 0 for each in without.common)
 
 
+def altered(change):
+    return [replace(each, **change(each)) for each in points(SENSOR, TrueReference(bench_reference()))]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda p: {"current_a": 0.0},
+            r"the current went through 1\.45 A by DMM 7, through 0 A by the sensor",
+        ),
+        (
+            lambda p: {"current_a": 5 * p.current_a},
+            "no figure of it can be trusted; is shunt= what is printed",
+        ),
+        (lambda p: {"reference_v": 1e-3 * p.reference_v}, "neither voltage nor energy can be trusted"),
+    ],
+    ids=["a sensor that sees nothing", "another shunt", "millivolts typed as volts"],
+)
+def test_what_no_sensors_error_is_is_refused_with_what_to_look_at(change, words):
+    with pytest.raises(CalibrationFault, match=words):
+        calibrate(altered(change), bench_reference(), BOUNDS, "x")
+
+
+@pytest.mark.parametrize("wrong", range(6))
+def test_a_reading_that_is_mistyped_is_named_wherever_it_is(wrong):
+    """At the end of the range, too, where it draws the line to itself."""
+    taken = points(SENSOR, TrueReference(bench_reference()))
+    taken[wrong] = replace(taken[wrong], reference_a=taken[wrong].reference_a + 0.01)
+    with pytest.raises(
+        CalibrationFault, match=rf"point {wrong + 1} lies \+10 mA from a line through the oth"
+    ):
+        calibrate(taken, bench_reference(), BOUNDS, "x")
+
+
 def test_a_gain_that_no_shunt_has_is_noted_and_a_reference_that_does_not_help_is_refused():
     odd = calibrate(
         points(TrueSensor(0.95), TrueReference(bench_reference())), bench_reference(), BOUNDS, "x"

@@ -71,9 +71,9 @@ def test_an_input_that_ends_leaves_the_point_out():
     [
         ({}, "Give one of --current and --over"),
         ({"current": "1%", "over": "0.1,1%"}, "Give one of --current and --over"),
-        ({"over": "0.1,1%"}, "--voltage as well"),
+        ({"over": "0.1,1%"}, "how well does the voltmeter know the voltage"),
         ({"over": "R100,1%", "voltage": "1%"}, "write --over OHM,ACCURACY"),
-        ({"over": "0.1", "voltage": "1%"}, "accuracy ''"),
+        ({"over": "0.1", "voltage": "1%"}, "write --over OHM,ACCURACY"),
         ({"current": "fine"}, "accuracy 'fine'"),
         ({"current": "1%", "with_meter": True}, "leave out --current and --over"),
     ],

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from opjoule.calibrating.fitting import Fitted
+from opjoule.calibrating.fitting import GAIN_MAX, GAIN_MIN, Fitted
 from opjoule.calibrating.reference import Reference
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.sensor_calibration import (
@@ -205,7 +205,7 @@ def _common(entry: Mapping[str, Any]) -> CommonSource:
 def _correction(table: Mapping[str, Any], name: str) -> Correction:
     values = {key: _finite(table[key], f"{name}.{key}") for key in ("gain", "offset", "least", "most")}
     correction = Correction(**values)
-    if not 0.5 < correction.gain < 2.0 or correction.most <= correction.least:
+    if not GAIN_MIN < correction.gain < GAIN_MAX or correction.most <= correction.least:
         raise ValueError(f"[{name}] has a gain of {correction.gain:g}, or a range without width")
     return correction
 

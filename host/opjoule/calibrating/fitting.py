@@ -22,6 +22,10 @@ SPAN_MIN: Final = 0.5
 """The least current may be at most half of the greatest, or offset and gain are not told apart."""
 VOLTAGE_RANGE: Final = 0.05
 """A voltage calibrated at one place holds so far around it; its gain is then the data sheet's."""
+GAIN_MIN, GAIN_MAX = 0.5, 2.0
+"""Of a current: further off is no error of a sensor, but of its wiring or of what was stated."""
+VOLTAGE_OFF_MAX: Final = 0.1
+"""The same of a voltage: the reference reads another place, or another unit was typed."""
 CHANCE_MIN: Final = 1e-3
 """Points that stray so far by chance once in a thousand calibrations are not as certain as they are said to be."""
 
@@ -122,9 +126,15 @@ def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
             f"all points lie between {least_a:.4g} and {most_a:.4g} A: they do not tell gain from offset, and "
             f"neither of them can be trusted; add points below {SPAN_MIN * most_a:.2g} A, without the load for example"
         )
-    fit = fit_line([each.current for each in points])
-    _check_spread(fit, "current", "A", reference)
-    return fit
+    readings_a = [each.current_a for each in points]
+    span_a, read_a = most_a - least_a, max(readings_a) - min(readings_a)
+    if not GAIN_MIN * read_a < span_a < GAIN_MAX * read_a:
+        raise CalibrationFault(
+            f"the current went through {span_a:.4g} A by {reference.name}, through {read_a:.4g} A by the sensor: no "
+            "sensor is off by so much, and no figure of it can be trusted; is shunt= what is printed on the resistor, "
+            "is the reference in series with it, are the readings in the unit that is asked for?"
+        )
+    return _line([each.current for each in points], None, "current", "A", reference)
 
 
 def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
@@ -133,23 +143,47 @@ def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBou
             f"{len(points)} point(s) with a voltage: the voltage, and every energy, cannot be trusted by them; "
             f"at least {VOLTAGE_POINTS_MIN} are needed, or none"
         )
+    read_v = sum(each.reading for each in points) / len(points)
+    true_v = sum(each.reference for each in points) / len(points)
+    if abs(read_v - true_v) > VOLTAGE_OFF_MAX * abs(true_v):
+        raise CalibrationFault(
+            f"the voltage is {true_v:.4g} V by {reference.name}, {read_v:.4g} V by the sensor: no sensor is off by so "
+            "much, and neither voltage nor energy can be trusted; does the reference read at the board's side of the "
+            "shunt, in the unit that is asked for?"
+        )
     prior_u = sensor.gain_errors_max.get(VOLTAGE, 0.0) / SQRT3
-    fit = fit_line(points, prior_u if prior_u > 0 else None)
-    _check_spread(fit, "voltage", "V", reference)
-    return fit
+    return _line(points, prior_u if prior_u > 0 else None, "voltage", "V", reference)
 
 
-def _check_spread(fit: LineFit, what: str, unit: str, reference: Reference) -> None:
+def _line(
+    points: Sequence[LinePoint], prior_u: float | None, what: str, unit: str, reference: Reference
+) -> LineFit:
     """Raises CalibrationFault for points that stray further from a line than reference and sensor could explain."""
+    fit = fit_line(points, prior_u)
     if fit.chance >= CHANCE_MIN:
-        return
-    worst = int(np.argmax(np.abs(fit.residuals) / fit.residual_u))
+        return fit
+    worst, others = _worst(points, prior_u)
+    away = points[worst].reference - others.offset - others.gain * points[worst].reading
     raise CalibrationFault(
-        f"the {what} cannot be trusted, nor any energy by it: the points stray from a line by up to "
-        f"{abs(fit.residuals[worst]) * 1e3:.3g} m{unit} (point {worst + 1}), where "
-        f"{fit.residual_u[worst] * 1e3:.2g} m{unit} are claimed: {reference.name} is noisier "
-        "than that, a reading is mistyped, or the load moved; repeat that point"
+        f"the {what} cannot be trusted, nor any energy by it: point {worst + 1} lies {away * 1e3:+.3g} m{unit} from a "
+        f"line through the others, where {fit.residual_u[worst] * 1e3:.2g} m{unit} are claimed: {reference.name} is "
+        "noisier than that, a reading is mistyped, or the load moved; take that point again"
     )
+
+
+def _worst(points: Sequence[LinePoint], prior_u: float | None) -> tuple[int, LineFit]:
+    """Place of the point without which the others are nearest to a line, and that line.
+
+    Its own distance would not tell: a wrong point at the end of the range draws the line to itself.
+    """
+    others = [[*points[:place], *points[place + 1 :]] for place in range(len(points))]
+    without = {
+        place: fit_line(each, prior_u)
+        for place, each in enumerate(others)
+        if prior_u is not None or len({point.reading for point in each}) > 1
+    }
+    worst = min(without, key=lambda place: without[place].chi_squared)
+    return worst, without[worst]
 
 
 def _correction(fit: LineFit, readings: Sequence[float], margin: float = 0.0) -> Correction:

@@ -107,9 +107,11 @@ def typed_reference(
         ohm = float(ohm_text)
     except ValueError:
         ohm = 0.0
-    if not 1e-4 <= ohm <= 1e3 or of_voltage is None:
+    if not 1e-4 <= ohm <= 1e3 or not resistor:
+        raise BadInput(f"--over {over}: write --over OHM,ACCURACY, for example 0.1,0.1%")
+    if of_voltage is None:
         raise BadInput(
-            f"--over {over}: write --over OHM,ACCURACY, for example 0.1,0.1%, and --voltage as well"
+            f"--over {over}: how well does the voltmeter know the voltage? Give --voltage, for example 0.05%+1mV"
         )
     stated = f"voltage {voltage}, resistor {ohm:g} ohm {resistor}"
     known = over_resistor(

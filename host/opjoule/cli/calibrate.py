@@ -46,15 +46,22 @@ def run_calibrate(options: argparse.Namespace) -> int:
     if options.simulate:
         with open_simulated_bench(options) as (bench, simulated):
             found = _to_check(bench, folder, options)
-            taken = bench.points()
+            taken = _taken(bench, found)
             loads = [] if found else bench.unseen(simulated)
     else:
         with open_bench(folder, options) as bench:
             found = _to_check(bench, folder, options)
-            taken = bench.points()
+            taken = _taken(bench, found)
     if found:
         return _check(found, bench, taken, options)
     return _calibrate(bench, taken, folder, options, loads)
+
+
+def _taken(bench: Bench, found: FoundCalibration | None) -> list[ReferencePoint]:
+    """The points; for a new calibration those that one can be made of, as long as there is someone to mend them."""
+    if found:
+        return bench.points(lambda points: None)
+    return bench.points(lambda points: calibrate(points, bench.reference, bench.sensor.bounds, ""))
 
 
 def _to_check(bench: Bench, folder: Path, options: argparse.Namespace) -> FoundCalibration | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,8 @@ if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
 SETTLE_S: Final = 0.5
 """From Enter to the first sample that counts."""
 DONE: Final = ("done", "q", "quit", "end")
+DROP: Final = re.compile(r"drop +(\d{1,3})")
+MEND: Final = "; take further points, 'drop N' takes point N out, 'done' again gives up"
 SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
 SIMULATED_CHECKS_A: Final = (0.3, 1.2)
 UNSEEN_A: Final = (0.35, 1.0)
@@ -59,23 +62,39 @@ class Bench:
     """The reference, where it is a meter."""
     same_voltage: bool
     seconds: float
-    next_load: Callable[[int], bool]
-    """Has the load of a point set, steady; False: there are enough points."""
+    next_load: Callable[[int], str]
+    """Has the load of a point set, steady; gives one of DONE where there are enough, or what DROP matches."""
     ask: Ask
     steps: LoadSteps | None = None
     """A board that is the load; None: somebody sets one."""
 
-    def points(self) -> list[ReferencePoint]:
-        """Takes points until there are enough, or the board has played all of its steps."""
+    def points(self, check: Callable[[list[ReferencePoint]], object]) -> list[ReferencePoint]:
+        """Takes points until there are enough, or the board has played all of its steps.
+
+        Points that do not pass the check may be mended: others are taken, or dropped, until it is done once more.
+
+        Args:
+            check: raises CalibrationFault for points that tell nothing.
+        """
         found: list[ReferencePoint] = []
         if self.steps:
             return [self._point(level) for level in LEVELS]
-        while self.next_load(len(found) + 1):
+        refused = False
+        while True:
+            answer = self.next_load(len(found) + 1).lower()
             try:
-                found.append(self._point())
+                if answer in DONE:
+                    if not refused:
+                        refused = True
+                        check(found)
+                    return found
+                refused = False
+                if drop := DROP.fullmatch(answer):
+                    del found[_place(int(drop[1]), found)]
+                else:
+                    found.append(self._point())
             except (CalibrationFault, BadInput) as fault:
-                say(f"  {fault}")
-        return found
+                say(f"  {fault}{MEND if refused else ''}")
 
     def unseen(self, simulated: SimulatedBench) -> list[TrueLoad]:
         """What the sensor reads at loads that no point was taken at."""
@@ -170,11 +189,12 @@ def open_simulated_bench(options: argparse.Namespace) -> Iterator[tuple[Bench, S
     truth = keep / "sensor" / "simulator-truth.json"
     with closing(SimulatedBench(typed, loads_a, root=ROOT, truth=truth, seed=options.seed)) as simulated:
 
-        def next_load(number: int) -> bool:
+        def next_load(number: int) -> str:
             goes_on = simulated.next_load(number)
-            what = f"(SIMULATED) {simulated.load.current_a:g} A" if goes_on else "done"
-            say(f"{_load_question(number)}{what}")
-            return goes_on
+            say(
+                f"{_load_question(number)}{f'(SIMULATED) {simulated.load.current_a:g} A' if goes_on else DONE[0]}"
+            )
+            return "" if goes_on else DONE[0]
 
         def answer(question: str, quantity: TypedQuantity) -> str:
             shown = simulated.answer(quantity)
@@ -210,7 +230,7 @@ def _bench(
     """With a person at it."""
     return Bench(
         *(sensor, reference, typed, meter, options.same_voltage, options.seconds),
-        next_load=lambda number: _goes_on(_asked(_load_question(number))),
+        next_load=_asked_load,
         ask=lambda question, _: _asked(question),
     )
 
@@ -226,8 +246,16 @@ def _asked(question: str) -> str | None:
     return answer.strip() if answer else None
 
 
-def _goes_on(answer: str | None) -> bool:
-    return answer is not None and answer.lower() not in DONE
+def _asked_load(number: int) -> str:
+    answer = _asked(_load_question(number))
+    return DONE[0] if answer is None else answer
+
+
+def _place(number: int, found: list[ReferencePoint]) -> int:
+    """Of a point, counted from 1. Raises: BadInput: there is no such point."""
+    if not 1 <= number <= len(found):
+        raise BadInput(f"there is no point {number}: {len(found)} are taken")
+    return number - 1
 
 
 def say(line: str) -> None:
