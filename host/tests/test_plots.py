@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.cli import arguments
 from opjoule.cli.measure import main
 from opjoule.errors import BadInput
+from opjoule.plots import figures
 from opjoule.plots.cells import plotted
 from opjoule.plots.figures import FIGURES
 from opjoule.plots.stack import NOT_TOLD, parts
@@ -23,6 +24,8 @@ from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_runs, result, scaled
 from report_record import make_record, make_trace, put_result
 
 ROOT = Path(__file__).resolve().parents[2]
+WRITTEN = ("energy-power", "energy-by-activity")
+"""The others are drawn below, without a file."""
 BEGINS = {"pdf": b"%PDF-", "svg": b"<?xml", "png": b"\x89PNG"}
 
 
@@ -40,7 +43,8 @@ def found(folder):
 def written(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("figures")
     told = io.StringIO()
-    with contextlib.redirect_stdout(told):
+    with contextlib.redirect_stdout(told), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(figures, "FIGURES", {name: FIGURES[name] for name in WRITTEN})
         assert main(["runs", "figures", str(folder), "--out", str(out)]) == 0
     return out, told.getvalue().splitlines()
 
@@ -51,13 +55,13 @@ def figure(name, found):
     return made
 
 
-def test_every_figure_is_written_in_every_format_and_says_simulated(written):
+def test_figures_are_written_in_every_format_and_say_simulated(written):
     out, told = written
     assert {path.name for path in out.iterdir()} == {
-        *(f"{name}.{kind}" for name in FIGURES for kind in FORMATS),
+        *(f"{name}.{kind}" for name in WRITTEN for kind in FORMATS),
         *("table.csv", "table.tex", "methods.txt"),
     }
-    assert len(told) == len(FIGURES) + 3
+    assert len(told) == len(WRITTEN) + 3
     for path in out.iterdir():
         if path.suffix[1:] in BEGINS:
             assert path.read_bytes().startswith(BEGINS[path.suffix[1:]])
@@ -124,6 +128,7 @@ def tick_labels(axis):
 def test_no_label_is_cut_off_or_stands_on_another(name, crowded):
     made = figure(name, crowded)
     [legend] = made.legends
+    assert "SIMULATED" in legend.get_title().get_text()
     rows = [tick_labels(axis) for axes in made.axes for axis in (axes.xaxis, axes.yaxis)]
     words = [axis.label for axes in made.axes for axis in (axes.xaxis, axes.yaxis) if axis.label.get_text()]
     for text in (*(text for row in rows for text in row), *words, legend):
@@ -175,6 +180,28 @@ def test_a_cell_without_a_value_has_a_dash_and_a_missing_cell_too(tmp_path):
         place.unlink() if place.is_file() else None
     left, _ = figure("energy-power", plotted([tmp_path])).axes
     assert len(left.patches) == 8 and [text.get_text() for text in left.texts] == ["—"]
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, tmp_path):
+    """A short run's energy above idle is that of noise."""
+    below, nothing = result("rocksdb", "sd"), result("leveldb", "sd")
+    for key in ("marginal_energy_j", ABOVE_IDLE):
+        below[key]["value"] *= -1
+    for key, number in nothing.items():
+        if "value" in (number if isinstance(number, dict) else {}):
+            nothing[key] = {"value": None, "u": None, "unit": number["unit"], "reason": "withheld"}
+    for database, own in (("rocksdb", below), ("leveldb", nothing)):
+        make_record(tmp_path / database, db=database)
+        put_result(tmp_path / database, own)
+    made = figure(name, plotted([tmp_path]))
+    axes = made.axes[0]
+    low, high = axes.get_ylim()
+    assert low <= 0 < high
+    if name == "energy-by-activity":
+        assert low < -100 and axes.get_xlim()[0] < -0.4
+    if name in ("energy-delay", "energy-throughput"):
+        assert low < -10 and "without a value: LevelDB, sd" in axes.get_xlabel()
 
 
 def test_what_cannot_stand_in_one_figure_is_refused(tmp_path):

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from opjoule.plots.cells import Plotted, PlottedCell, numbers
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, legend, limits, name_places, scaled
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places, scaled
 from opjoule.report.quantities import NONE
 
 WIDTH = 0.8
@@ -56,8 +56,9 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     left.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     left.set_ylabel(f"{bar.words} [{bar_scale[1]}]  (bars)")
     right.set_ylabel(f"{points_words} [{point_scale[1]}]  (points)")
-    limits(left, [cell.number(bar.path) for cell in plotted.cells], bar_scale[0])
-    limits(right, [cell.number(each.path) for cell in plotted.cells for each in points], point_scale[0])
+    left.set_ylim(*ends([cell.number(bar.path) for cell in plotted.cells], bar_scale[0]))
+    shown = [cell.number(each.path) for cell in plotted.cells for each in points]
+    right.set_ylim(*ends(shown, point_scale[0]))
     for axes in (left, right):
         axes.spines["top"].set_visible(False)
     handles = [*series_patches(plotted), *(_point_handle(each, order) for order, each in enumerate(points))]

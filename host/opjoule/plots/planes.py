@@ -13,12 +13,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from opjoule.plots.cells import Plotted
-from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, OPERATIONS, REACH, canvas, legend, scaled
+from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, OPERATIONS, REACH, canvas, ends, legend, scaled
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 HEIGHT_IN = 3.6
 ENERGY = "marginal_energy_per_operation_j"
 THROUGHPUT = "throughput_per_s"
+NAMED = 3
+"""Cells without a value that are named below a plane."""
 LOG_FROM = 10.0
 """Greatest over least value from which an axis is logarithmic, where all are above 0."""
 
@@ -60,7 +62,10 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
         )
     _scale(axes, [of for _, of, _ in found], x_scale, "x")
     _scale(axes, [of for *_, of in found], y_scale, "y")
-    axes.set_xlabel(f"{words} [{x_unit}]")
+    lacking = [cell for cell in plotted.cells if cell not in [each for each, *_ in found]]
+    names = "; ".join(f"{plotted.series_of(cell)}, {plotted.group_of(cell)}" for cell in lacking[:NAMED])
+    more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
+    axes.set_xlabel(f"{words} [{x_unit}]" + (f"\nwithout a value: {names}{more}" if lacking else ""))
     axes.set_ylabel(f"energy above idle per operation [{y_unit}]")
     axes.grid(color="#DDDDDD", linewidth=0.5)
     handles = _handles(plotted)
@@ -85,10 +90,7 @@ def _scale(axes: Axes, values: Sequence[Quantity], scale: float, which: str) -> 
         high = max(min(value + u, value * REACH) for value, u in known)
         set_limits(low / 1.15, high * 1.15)
         return
-    reach = REACH * max(abs(value) for value in alone)
-    high = min(max((value + u for value, u in known), default=1.0), reach)
-    low = max(min(value - u for value, u in known), -reach) if min(alone) < 0 else 0.0
-    set_limits(1.07 * low, 1.07 * high)
+    set_limits(*ends(values, scale))
 
 
 def _equal_products(axes: Axes) -> Line2D:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from opjoule.plots.cells import Plotted, PlottedCell
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, legend, limits, name_places, scaled
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places, scaled
 from opjoule.report.quantities import NONE
 
 TOTAL: Final = "marginal_energy_j"
@@ -68,7 +68,8 @@ def activity_bars(plotted: Plotted) -> Figure:
             )
     name_places(axes, [f"{plotted.series_of(cell)}, {plotted.group_of(cell)}" for cell in plotted.cells])
     axes.set_ylabel(f"energy above idle [{unit}]")
-    limits(axes, totals, factor)
+    axes.set_ylim(*ends(totals, factor))
+    axes.set_xlim(-0.6, len(stacks) - 0.4)
     axes.axhline(0.0, color=INK, linewidth=0.6)
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     for side in ("top", "right"):

@@ -107,19 +107,19 @@ def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool) -> None:
     made.get_title().set_color(WARNING)
 
 
-def limits(axes: Axes, values: Iterable[Quantity], scale: float) -> None:
-    """The y axis from 0, or from below the least value, so far up that intervals fit or reach far beyond all values.
+def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:
+    """Where an axis of some values ends: at 0 or beyond, so far out that intervals fit or reach far beyond all values.
 
     Intervals of very few runs are many times their value; one that leaves the axis has no cap there.
     """
     known = [(of.value * scale, (of.u or 0.0) * scale) for of in values if of.value is not None]
-    reach = REACH * max((abs(value) for value, _ in known), default=1.0) or 1.0
+    reach = REACH * max((abs(value) for value, _ in known), default=0.0) or 1.0
     high = min(max((value + u for value, u in known), default=1.0), reach)
     low = 0.0
     if any(value < 0 for value, _ in known):
         low = max(min(value - u for value, u in known), -reach)
     span = max(high, 0.0) - low
-    axes.set_ylim(low - (0.05 * span if low < 0 else 0.0), max(high, 0.0) + 0.07 * span)
+    return low - (0.05 * span if low < 0 else 0.0), max(high, 0.0) + 0.07 * span
 
 
 def name_places(axes: Axes, names: Sequence[str]) -> None:
