@@ -146,7 +146,10 @@ def test_a_record_is_never_overwritten(leveldb):
     [
         ("sqlite", ["--db", "sqlite"]),
         ("latest", ["--db", "leveldb", "--workload", "d", "--distribution", "latest"]),
-        ("uniform-4-threads", ["--db", "leveldb", "--distribution", "uniform", "--threads", "4"]),
+        (
+            "uniform-4-threads-in-blocks",
+            ["--db", "leveldb", "--distribution", "uniform", "--threads", "4", "--design"],
+        ),
         (
             "zipfian-rpi3",
             ["--db", "sqlite", "--device", "rpi3", "--distribution", "zipfian", "--workload", "b"],
@@ -164,6 +167,9 @@ def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arg
     assert result["simulated"] is True
     assert result["energy_per_operation_j"]["value"] > 0
     assert result["operations"]["value"] == 20000
+    run, told = RunRecord.open(tmp_path / name).run, " ".join(result["warnings"])
+    assert bool(run.summary.mix_blocks) == bool(run.asked.design) == ("randomised blocks" in told)
+    assert run.summary.workload["mixblock.length_s"] == ("0.02" if "--design" in arguments else "0")
     if "--repeats" in arguments:  # two runs say little of their spread: Student's t makes u large
         assert result["budget"]["repeats"]["value"] > 0
     else:

@@ -28,6 +28,7 @@ from opjoule.trace.power_trace import PowerTrace
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)
 """Of idle, which is measured as long as on a board."""
+RUN_STARTS_S: Final = IDLE_S + 1.0
 BOARD_NS: Final = 1_000_000_000_000
 SUPPLY_V, SUPPLY_OHM = 5.1, 0.1
 
@@ -95,7 +96,11 @@ def experiment(seed: int, choice: Choice) -> Experiment:
     """Draws a run, a board's idle, a meter and clocks, and measures."""
     rng = np.random.default_rng(seed)
     kind = SLOW if choice.slow_meter else KINDS[int(rng.integers(len(KINDS)))]
-    known = work(rng, choice, IDLE_S + 1.0, kind.period_s)
+    return watched(rng, kind, work(rng, choice, RUN_STARTS_S, kind.period_s))
+
+
+def watched(rng: np.random.Generator, kind: Kind, known: Known) -> Experiment:
+    """Draws a board's idle, a meter and clocks for a run that starts at RUN_STARTS_S, and measures."""
     end_s = known.settled_s + IDLE_S + 1.0
     idle = [
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
