@@ -64,7 +64,7 @@ def test_kinds_that_nothing_tells_apart_are_not_told():
 
 
 def test_randomised_blocks_tell_them_apart():
-    own = [each for each in trial("the same in randomised blocks", 2) if each.name in {"read", "update"}]
+    own = [each for each in trial("the same in randomised blocks", 6) if each.name in {"read", "update"}]
     assert all(each.told for each in own) and max(abs(each.error) for each in own) < 0.1
 
 

@@ -5,7 +5,7 @@ import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.busy_time import beyond_count
 from opjoule.attribution.medium import TAIL_BEGINS_S, Counters, after_writing, drained, medium_columns
-from opjoule.attribution.near_and_far import groups
+from opjoule.attribution.near_and_far import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
@@ -130,18 +130,29 @@ def test_groups_are_neighbours_with_the_same_background_work():
     duration_s = np.full(640, 0.01)
     work = np.zeros(640)
     work[100:200] = 0.01
-    found = groups({"flush": work}, duration_s, np.arange(640) >= 600)
+    found = groups({"flush": work}, duration_s, np.arange(640) >= 600, np.arange(640) // 32)
     of = found.near
     assert of[99] != of[100] and of[199] != of[200] and of[599] != of[600]
     assert of[104] == of[111] and found.lasted_s.sum() == pytest.approx(6.4)
     assert found.settling.sum() >= 2
 
 
+def test_stretches_begin_and_end_where_the_counters_were_read():
+    read_ns = np.arange(0, 30 * SECOND, 97_000_000)
+    edges = stretch_edges_ns(10 * SECOND, 20 * SECOND, 5_320_000, read_ns)
+    assert np.isin(edges, read_ns).all() and edges.size > 25
+    assert np.diff(edges).min() >= 190_000_000 and np.diff(edges).max() <= 450_000_000
+    without = stretch_edges_ns(10 * SECOND, 20 * SECOND, 5_320_000, read_ns[:0])
+    assert without.size > 25 and np.unique(np.diff(without)).size == 1
+
+
 def test_a_slower_processor_is_no_more_work():
     count = np.full((640, 1), 20.0)
     busy_s = np.full((640, 1), 1e-3)
     busy_s[320:] *= 2.0
-    near, far = beyond_count(count, busy_s, groups({}, np.full(640, 0.01), np.zeros(640, np.bool_)))
+    near, far = beyond_count(
+        count, busy_s, groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
+    )
     assert np.abs(near).max() < 0.05 * 20 * 16
     assert np.abs(near[330:] - near[330:].mean()).max() < 1e-9
     assert far.sum() == pytest.approx(0.0, abs=1e-9)

@@ -18,7 +18,7 @@ from opjoule.attribution.delay import delay_ns
 from opjoule.attribution.fit import Fit, fit
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import Counters, MediumColumns, medium_columns
-from opjoule.attribution.near_and_far import Groups, groups
+from opjoule.attribution.near_and_far import Groups, groups, stretch_edges_ns
 from opjoule.attribution.overlap import Waits, operations_in
 from opjoule.attribution.verdict import verdicts
 from opjoule.attribution.windows import Windows, window_ns
@@ -149,6 +149,10 @@ class _Columns:
     """shape (n, 3) each"""
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
+    usual_s: Float64Array
+    """Time that the operations of each window usually take, of all kinds together, shape (n,). It counts within groups
+    and belongs to no part: how much all kinds draw together is asked between groups alone, where pauses, clocks that
+    are a little off and a frequency that changes leave it unbiased."""
     group: Groups
 
     @property
@@ -158,10 +162,11 @@ class _Columns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns: kinds, activities between groups, activities within groups; shape (n, p)."""
+        """All columns: kinds, activities between groups, activities within groups, usual time; shape (n, p)."""
         activities = [each[:, None] for each in self.of_activity.values()]
-        none = np.zeros((self.group.duration_s.size, 0))
-        return np.concatenate([none, *self.of_kind.values(), *activities, *activities], axis=1)
+        return np.concatenate(
+            [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
+        )
 
     def with_medium(self, medium: MediumColumns) -> _Columns:
         """These and the columns of the medium."""
@@ -172,7 +177,7 @@ class _Columns:
     def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool) -> BoolArray:
         """A mark for each column, shape (p,)."""
         activities = len(self.of_activity)
-        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * activities)]
+        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * (activities + 1))]
         return np.array(marks, np.bool_)
 
     @property
@@ -181,7 +186,7 @@ class _Columns:
         widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
         own = np.repeat(np.eye(len(widths)), widths, axis=1)
         own = np.concatenate([own, own[: len(self.of_kind)].sum(axis=0)[None]])
-        return np.concatenate([own, np.zeros((len(own), len(self.of_activity)))], axis=1)
+        return np.concatenate([own, np.zeros((len(own), len(self.of_activity) + 1))], axis=1)
 
 
 def attribute(work: Work, seed: int = 1) -> Attribution:
@@ -193,6 +198,12 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
     latency_ns = float(np.median(work.operations.duration_ns)) if len(work.operations) else 0.0
     span_ns = work.end_board_ns - work.start_board_ns
     length_ns = window_ns(work.cells.period_ns, latency_ns, span_ns)
+    stretch_ns = stretch_edges_ns(
+        work.start_board_ns,
+        work.end_board_ns,
+        length_ns,
+        work.counters.board_ns if work.counters else np.zeros(0, np.int64),
+    )
     changes = changes_ns(work.activities, CHANGE_PERIODS * work.cells.period_ns, CHANGES_MAX)
     windows = Windows.cut(
         work.cells,
@@ -200,10 +211,10 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
         work.start_board_ns,
         work.end_board_ns,
         length_ns,
-        np.append(changes, work.work_end_board_ns),
+        np.concatenate([changes, stretch_ns, [work.work_end_board_ns]]),
     )
     above_j = np.where(windows.sound, windows.energy_j - work.idle.power.value * windows.duration_s, 0.0)
-    without = _without_medium(work, windows, above_j)
+    without = _without_medium(work, windows, above_j, stretch_ns)
     media = _media(work, without, above_j)
     columns, *others = [without.columns.with_medium(each) for each in media] or [without.columns]
     found = _fitted(columns, windows, above_j, seed).with_spread(
@@ -266,21 +277,30 @@ class _WithoutMedium:
     edge_ns: Int64Array
 
 
-def _without_medium(work: Work, windows: Windows, above_j: Float64Array) -> _WithoutMedium:
+def _without_medium(
+    work: Work, windows: Windows, above_j: Float64Array, stretch_ns: Int64Array
+) -> _WithoutMedium:
     waits = Waits.of(work.operations)
     map_u_ns = work.board_to_meter.u_ns(work.start_board_ns)
     late_ns = delay_ns(windows.edge_board_ns, above_j, work.operations, waits, map_u_ns)
     edge_ns = windows.edge_board_ns - late_ns
     count, busy_s = operations_in(edge_ns, work.operations, waits)
     seconds = background_s(edge_ns, work.activities, one_thread=work.one_background_thread)
-    group = groups(seconds, windows.duration_s, windows.edge_board_ns[:-1] >= work.work_end_board_ns)
+    middle_ns = (windows.edge_board_ns[1:] + windows.edge_board_ns[:-1]) // 2
+    group = groups(
+        seconds,
+        windows.duration_s,
+        windows.edge_board_ns[:-1] >= work.work_end_board_ns,
+        np.searchsorted(stretch_ns, middle_ns),
+    )
     near, far = beyond_count(count, busy_s, group)
     kinds = {
         work.operations.kinds[at]: np.stack([count[:, at], near[:, at], far[:, at]], axis=1)
         for at in np.flatnonzero(count.any(axis=0)).tolist()
     }
     activities = {name: each for name, each in seconds.items() if each.any()}
-    return _WithoutMedium(_Columns(kinds, activities, group), edge_ns)
+    usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
+    return _WithoutMedium(_Columns(kinds, activities, count @ usual_s, group), edge_ns)
 
 
 def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[MediumColumns]:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.least_squares import inverse, non_negative
-from opjoule.attribution.near_and_far import Equations, Groups, block_windows
+from opjoule.attribution.near_and_far import Equations, Groups
 from opjoule.energy.repeats import student_t
 from opjoule.trace.power_trace import BoolArray, Float64Array
 from opjoule.units import COVERAGE_FACTOR
@@ -37,6 +37,10 @@ class Fit:
     """The same without the rule that nothing is negative: what the data alone say, shape (q,)."""
     independent: Float64Array
     """Effective number of independent blocks that each part rests on, shape (q,)."""
+    own_variation: Float64Array
+    """Part of a column's variation that the others together do not have, the least of a part's columns, shape (q,)."""
+    traded: Float64Array
+    """Squared correlation of two parts' errors: what the one gets wrong the other makes good, shape (q, q)."""
     shift_per_j: Float64Array
     """What each part changes by where the whole changes by 1 J spread evenly over time, shape (q,)."""
     coefficients: Float64Array
@@ -84,7 +88,7 @@ def fit(
     wanted = parts * scaled.sum(axis=0)
     if seed is None:
         none = np.zeros(len(wanted))
-        return Fit(wanted @ x, none, none, none, none, x / scale)
+        return Fit(wanted @ x, none, none, none, none, np.outer(none, none), none, x / scale)
     drawn = blocks.drawn(x != 0, seed) @ wanted.T
     free_u_j, independent = blocks.free_u(wanted)
     widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
@@ -93,6 +97,7 @@ def fit(
         np.maximum(drawn.std(axis=0, ddof=1), free_u_j) * widening,
         free_u_j * widening,
         independent,
+        *blocks.collinear(parts, wanted),
         wanted @ blocks.shift_per_j,
         x / scale,
     )
@@ -134,7 +139,7 @@ class _Blocks:
         total, whole_j = columns.sum(axis=0) * between, float(energy_j.sum())
         x, variance = _iterated(own, total, whole_j, free)
         gram, moment = own.weighted(variance)
-        starts = np.arange(0, energy_j.size, block_windows(group.duration_s))
+        starts = np.flatnonzero(np.diff(group.block, prepend=-1))
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
         shift = _summing(gram.sum(axis=0), even, total, 1.0)
         return cls(
@@ -180,6 +185,15 @@ class _Blocks:
         untold = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
         lost = untold > UNTOLD * np.linalg.norm(wanted, axis=1)
         return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
+
+    def collinear(self, parts: Float64Array, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """What each part has of its own, (q,), and how much each two trade, (q, q), whatever their sum is."""
+        gram = self.gram.sum(axis=0)
+        spread = inverse(gram)
+        own = 1.0 / np.maximum(np.diag(gram) * np.diag(spread), 1.0)
+        together = wanted @ spread @ wanted.T
+        variance = np.maximum(np.diag(together), 1e-300)
+        return np.where(parts > 0, own, 1.0).min(axis=1), together**2 / np.outer(variance, variance)
 
 
 def _iterated(

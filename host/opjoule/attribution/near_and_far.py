@@ -16,15 +16,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.energy.step_integral import NS
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 NEAR: Final = 16
-"""Windows that are neighbours, fewer where there would be less than BLOCKS_MIN such groups."""
+"""Windows that are neighbours, fewer where there would be less than NEAR_MIN such groups."""
+NEAR_MIN: Final = 32
 FAR_S: Final = 0.25
 """Groups last so long at least: the board's counters come ten times a second."""
-BLOCK_S: Final = 1.0
-"""A block of the bootstrap lasts about so long,"""
-BLOCKS_MIN: Final = 32
+BLOCK_S: Final = 4.0
+"""A block of the bootstrap lasts about so long: idle power wanders over seconds,"""
+BLOCKS_MIN: Final = 16
 """... or less where there would be fewer than this,"""
 BLOCKS_MAX: Final = 512
 """... or longer where there would be more."""
@@ -48,6 +50,8 @@ class Groups:
     """Whether a group lies after the last operation, where the power is quieter, shape (groups,)."""
     duration_s: Float64Array
     """Of each window, shape (n,)."""
+    block: IntArray
+    """Of the bootstrap, numbered upwards from 0, shape (n,)."""
 
     @property
     def lasted_s(self) -> Float64Array:
@@ -59,37 +63,62 @@ class Groups:
         return _sums(columns, self.of_window)
 
 
-def groups(seconds: Mapping[str, Float64Array], duration_s: Float64Array, settling: BoolArray) -> Groups:
+def stretch_edges_ns(start_ns: int, end_ns: int, length_ns: int, counters_ns: Int64Array) -> Int64Array:
+    """Moments between which windows are at about the same time.
+
+    They are moments at which the board's counters were read, where there are some: between two such what went to the
+    medium is known exactly, at any other moment it is a guess that would blur what the stretches differ by.
+
+    Args:
+        start_ns, end_ns: of run and settle.
+        length_ns: of a window.
+        counters_ns: when the counters were read, sorted, may be empty.
+    """
+    near_ns = near_windows(round((end_ns - start_ns) / length_ns)) * length_ns
+    wanted_ns = np.arange(start_ns, end_ns, near_ns * math.ceil(FAR_S / (near_ns * NS)), dtype=np.int64)[1:]
+    known_ns = counters_ns[(counters_ns > start_ns) & (counters_ns < end_ns)]
+    if not known_ns.size:
+        return wanted_ns
+    return np.unique(known_ns[np.minimum(np.searchsorted(known_ns, wanted_ns), known_ns.size - 1)])
+
+
+def groups(
+    seconds: Mapping[str, Float64Array], duration_s: Float64Array, settling: BoolArray, stretch: IntArray
+) -> Groups:
     """The groups of windows by what went on in the background.
 
     Args:
         seconds: of each activity in each window, shape (n,) each.
         duration_s: of each window.
         settling: whether it lies after the last operation.
+        stretch: the number, upwards from 0, of that in which each window lies.
     """
     state = settling.astype(np.int64)
     for each in seconds.values():
         state = 2 * state + (each > _PART * duration_s)
-    near = near_windows(duration_s.size)
-    far = near * max(math.ceil(FAR_S / float(duration_s.mean()) / near), 1)
     place, states = np.arange(duration_s.size), 2 << len(seconds)
-    neighbours = np.unique(place // near * states + state, return_inverse=True)[1]
-    _, first, of_window = np.unique(place // far * states + state, return_index=True, return_inverse=True)
-    return Groups(neighbours.astype(np.int64), of_window.astype(np.int64), state, settling[first], duration_s)
+    _, begins, stretch = np.unique(stretch, return_index=True, return_inverse=True)
+    beside = stretch * duration_s.size + (place - begins[stretch]) // near_windows(duration_s.size)
+    near = np.unique(beside * states + state, return_inverse=True)[1]
+    _, first, of_window = np.unique(stretch * states + state, return_index=True, return_inverse=True)
+    return Groups(
+        near.astype(np.int64),
+        of_window.astype(np.int64),
+        state,
+        settling[first],
+        duration_s,
+        stretch // _block_stretches(begins.size, float(duration_s.sum())),
+    )
 
 
 def near_windows(count: int) -> int:
     """Windows that are neighbours, of so many."""
-    return min(max(count // BLOCKS_MIN, 2), NEAR)
+    return min(max(count // NEAR_MIN, 2), NEAR)
 
 
-def block_windows(duration_s: Float64Array) -> int:
-    """Windows of one block of the bootstrap: some groups of neighbours."""
-    count, near = duration_s.size, near_windows(duration_s.size)
-    wanted = float(duration_s.sum()) / BLOCK_S
-    blocks = min(max(wanted, BLOCKS_MIN), BLOCKS_MAX)
-    far = near * max(math.ceil(FAR_S / float(duration_s.mean()) / near), 1)
-    return max(round(count / blocks / far), 1) * far
+def _block_stretches(count: int, lasted_s: float) -> int:
+    """Stretches of one block of the bootstrap."""
+    return max(round(count / min(max(lasted_s / BLOCK_S, BLOCKS_MIN), BLOCKS_MAX)), 1)
 
 
 @dataclass(frozen=True)
@@ -127,10 +156,8 @@ class Equations:
         part = group.duration_s[:, None] / usual_s
         mean = _sums(both, group.near) / _sums(part, group.near)
         apart = (both / np.sqrt(part) - np.sqrt(part) * mean[group.near]) * np.append(within, True)
-        size = block_windows(group.duration_s)
-        starts = np.arange(0, len(both), size)
-        of_block = np.searchsorted(starts, _first_windows(group.of_window), "right") - 1
-        sets = [_by_block(apart, np.arange(len(both)) // size)]
+        of_block = group.block[_first_windows(group.of_window)]
+        sets = [_by_block(apart, group.block)]
         sets += [_by_block(far * chosen[:, None], of_block) for chosen in (~group.settling, group.settling)]
         whole = np.stack(sets, axis=1)
         settling = float(np.count_nonzero(group.settling))

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.fit import Fit
-from opjoule.trace.power_trace import Float64Array
+from opjoule.trace.power_trace import BoolArray, Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
 OWN_PART: Final = 0.5
@@ -19,6 +19,11 @@ INDEPENDENT_MIN: Final = 4.0
 """Stretches in which a part was at work differently from the others, at least."""
 COLLINEAR: Final = 0.98
 """Squared correlation from which on a part's variation is said to be that of the others."""
+OWN_VARIATION_MIN: Final = 0.1
+"""Of a column, so much is not that of the others: less, and all that the columns simplify outweighs it.
+A variance inflation factor of 10; source: Kutner et al., Applied Linear Statistical Models (2005), 10.5."""
+TRADED: Final = 0.5
+"""Squared correlation of two parts' errors from which on each is mostly the other's."""
 
 
 def verdicts(
@@ -36,18 +41,36 @@ def verdicts(
     """
     whole_j = float(np.abs(found.energy_j[:-1]).sum())
     drawn = columns @ (parts * found.coefficients).T
+    traded = _traded(found, kinds)
     reasons = []
     for at, name in enumerate(names):
         width_j = COVERAGE_FACTOR * float(max(found.free_u_j[at], found.standard_u_j[at]))
         if found.independent[at] < INDEPENDENT_MIN:
             count = max(int(found.independent[at]) + 1, 1)
             reasons.append(f"too few windows: {name} rests on {count} stretches that differ from the others")
+        elif traded[at].any():
+            reasons.append(_together(name, [names[each] for each in np.flatnonzero(traded[at]).tolist()]))
         elif width_j <= max(OWN_PART * float(found.energy_j[at]), 0.0 if at < kinds else OF_WHOLE * whole_j):
             reasons.append("")
         else:
             own = range(kinds) if at == len(names) - 1 else [at]
             reasons.append(_why(name, own, names[:-1], drawn[:, :-1]))
     return reasons
+
+
+def _traded(found: Fit, kinds: int) -> BoolArray:
+    """Activities with hardly a course of their own whose error each part shares, shape (q, q).
+
+    Kinds differ near by, whatever they have in common far from each other.
+    """
+    mixed = found.own_variation < OWN_VARIATION_MIN
+    mixed[[*range(kinds), -1]] = False
+    return np.asarray(mixed & (found.traded > TRADED))
+
+
+def _together(name: str, others: Sequence[str]) -> str:
+    with_it = [each for each in others if each != name] or ["the other parts"]
+    return f"collinear: {name} always goes together with {' and '.join(with_it)}"
 
 
 def _why(name: str, own: Sequence[int], names: Sequence[str], drawn: Float64Array) -> str:
@@ -61,6 +84,7 @@ def _why(name: str, own: Sequence[int], names: Sequence[str], drawn: Float64Arra
         explained = 1.0 - float(np.sum((course - others @ coefficients) ** 2) / np.sum(course**2))
         if explained > COLLINEAR:
             weight = np.abs(coefficients) * others.std(axis=0)
-            with_it = [names[left[each]] for each in np.flatnonzero(weight > 0.2 * weight.max()).tolist()]
-            return f"collinear: {name} always goes together with {' and '.join(with_it)}"
+            return _together(
+                name, [names[left[each]] for each in np.flatnonzero(weight > 0.2 * weight.max()).tolist()]
+            )
     return f"too noisy: what {name} draws is lost in the scatter of the windows"

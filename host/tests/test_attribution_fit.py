@@ -1,0 +1,51 @@
+"""What the regression asks of neighbours, what of groups, and what it says of columns that go together."""
+
+import numpy as np
+import pytest
+from opjoule.attribution.fit import fit
+from opjoule.attribution.near_and_far import groups
+from opjoule.attribution.verdict import verdicts
+
+COUNT, WINDOW_S = 6400, 0.01
+PARTS = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
+"""Two kinds, one activity, both kinds together; the last column is for neighbours alone."""
+NAMES = ("read", "update", "write_back", "foreground")
+
+
+def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, seed=1):
+    """Two kinds whose load changes every second, and an activity that follows them or goes its own way."""
+    rng = np.random.default_rng(seed)
+    load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
+    count = np.stack([rng.poisson(load), rng.poisson(load)], axis=1).astype(float)
+    own = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
+    activity = np.sqrt(1 - own_variation) * load + np.sqrt(own_variation) * own
+    duration_s = np.full(COUNT, WINDOW_S)
+    group = groups({}, duration_s, np.zeros(COUNT, np.bool_), np.arange(COUNT) // 32)
+    mean = (np.stack([np.bincount(group.near, each) for each in count.T]) / np.bincount(group.near)).T[
+        group.near
+    ]
+    energy_j = (mean + near_too_steep * (count - mean)) @ [1e-3, 3e-3] + 1e-3 * activity
+    energy_j += rng.normal(0, 1e-3, COUNT) + np.repeat(rng.normal(0, wander_j, COUNT // 32), 32)
+    columns = np.concatenate([count, activity[:, None], count.sum(axis=1)[:, None]], axis=1)
+    marks = np.array([True, True, False, True]), np.array([True, True, True, False])
+    found = fit(
+        columns, energy_j, group, within=marks[0], between=marks[1],
+        free=np.array([False, False, False, True]), parts=PARTS,
+    )  # fmt: skip
+    return found, columns, count.sum(axis=0) @ [1e-3, 3e-3]
+
+
+def test_what_all_kinds_draw_together_is_asked_of_groups_alone():
+    """Where neighbours differ by a tenth more than they should, the sum of the kinds stays what it is."""
+    found, _, true_j = fitted(wander_j=0.01, near_too_steep=1.1)
+    assert found.energy_j[-1] == pytest.approx(true_j, rel=0.02)
+    assert found.energy_j[1] / found.energy_j[0] == pytest.approx(3.0, rel=0.25)
+
+
+def test_an_activity_with_hardly_a_course_of_its_own_is_not_told_nor_are_the_kinds_that_it_follows():
+    found, columns, _ = fitted(own_variation=0.01)
+    reasons = dict(zip(NAMES, verdicts(NAMES, 2, PARTS, columns, found), strict=True))
+    assert reasons["write_back"].startswith("collinear: write_back always goes together with")
+    assert reasons["foreground"] == "collinear: foreground always goes together with write_back"
+    apart, columns, _ = fitted()
+    assert not any(verdicts(NAMES, 2, PARTS, columns, apart))
