@@ -16,7 +16,7 @@ ROWS = [(0.0, 0.6), (2.0, 3.5), (2.0 + BEYOND_S, 0.6)]
 @pytest.mark.parametrize("options", [(), ("--drop-bytes", "0.002")], ids=["whole", "with lost frames"])
 def test_clipped_conversions_are_marked_one_by_one_and_those_of_lost_frames_are_counted(tmp_path, options):
     rig = record(tmp_path, ROWS, [1.0, 1.9, 3.0], *options, end_s=3.5)
-    expected = BEYOND_S * 1e9 / rig.trace.period_ns()
+    expected = BEYOND_S * 1e9 / rig.trace.period_ns
     assert rig.summary.clipped_samples == rig.trace.clipped_samples == pytest.approx(expected, rel=0.02)
     assert bool(options) == (rig.trace.lost_samples > 0)
     if options:

@@ -47,7 +47,7 @@ def mean_reading(
             "the point lies outside of what the meter recorded: its current cannot be told; take it again"
         )
     inside = cells.inside(start_ns, end_ns)
-    current_a = cells.current_a[inside][cells.is_sample[inside]]
+    current_a = cells.of_samples(cells.current_a, inside)
     if current_a.size < SAMPLES_MIN:
         raise CalibrationFault(
             f"{current_a.size} samples in one point: its mean cannot be trusted; record longer"
@@ -99,4 +99,4 @@ def _voltage_noise_u_v(cells: Cells, start_ns: int, end_ns: int) -> float:
     if cells.supply is not None:
         return mean_spread_u_v(cells.supply, start_ns, end_ns)
     inside = cells.inside(start_ns, end_ns)
-    return _error_of_mean(cells.voltage_v[inside][cells.is_sample[inside]])
+    return _error_of_mean(cells.of_samples(cells.voltage_v, inside))

@@ -285,20 +285,19 @@ def run_report(options: argparse.Namespace) -> int:
         print_comparison(options.record)
         return 0
     with reading(options.record):
-        _analyse(options.record)
-        print_summary(options.record)
+        print_summary(_analyse(options.record))
     return 0
 
 
-def _analyse(directory: Path) -> None:
-    record = RunRecord.open(directory)
+def _analyse(directory: Path) -> RunRecord:
+    record, trace = RunRecord.open(directory), None
     if not record.is_finished and record.run.found.cores is not None:
         with record.held():
             record.add_fault(
                 "the measurement did not come to its end; this is what it had recorded, analysed afterwards"
             )
             record.close_raw()
-            collect(record, Evidence.of(record, ended_early=True))
+            trace = collect(record, Evidence.of(record, ended_early=True))
     elif not record.is_finished and wording_of(record.run) is TRACE:
         with record.held():
             record.add_fault(
@@ -307,7 +306,8 @@ def _analyse(directory: Path) -> None:
             record.close_raw()
             conclude_trace(record)
             record.finish("partial")
-    write_report(directory)
+    write_report(record, trace)
+    return record
 
 
 def main(argv: list[str]) -> int:

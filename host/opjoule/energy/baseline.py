@@ -147,7 +147,7 @@ def _mean_u_w(cells: Cells, results: Sequence[EnergyResult]) -> list[float]:
 
 def _current_a(cells: Cells, window: Window) -> Float64Array:
     inside = cells.inside(window.start_ns, window.end_ns)
-    return cells.current_a[inside][cells.is_sample[inside]]
+    return cells.of_samples(cells.current_a, inside)
 
 
 def _mean(results: Sequence[EnergyResult], name: str) -> float:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,9 @@ STRETCH: Final = 4
 QUIETEST: Final = 0.05
 QUIETEST_OF_NOISE: Final = 0.117
 """Variance in the quietest twentieth of stretches of 4, of white noise of variance 1 (chi squared, 3 degrees)."""
+_TOGETHER: Final = 1 << 12
+"""Stretches that are looked at together: their arrays stay in the processor's cache."""
+_Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -65,23 +68,22 @@ class Cells:
 
         Raises: WindowError: the trace holds fewer than two good samples.
         """
-        good = np.flatnonzero(trace.good)
-        if good.size < 2:
-            raise WindowError(f"the power trace holds {good.size} good samples: nothing to integrate")
-        samples = _Samples(
-            trace.meter_ns[good],
-            trace.current_a[good],
-            trace.voltage_v[good],
-            trace.period_ns(),
-            trace.clipped[good],
-        )
-        gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, good, samples)}
+        bad = np.flatnonzero(~trace.good)
+        if len(trace) - bad.size < 2:
+            raise WindowError(f"the power trace holds {len(trace) - bad.size} good samples: nothing to integrate")
+        columns = (trace.meter_ns, trace.current_a, trace.voltage_v, trace.clipped)
+        meter_ns, current_a, voltage_v, clipped = (np.delete(each, bad) if bad.size else each for each in columns)
+        samples = _Samples(meter_ns, current_a, voltage_v, trace.period_ns, clipped)
+        gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, bad, samples)}
         return replace(_tile(samples, gaps), supply=trace.supply)
 
     @cached_property
     def power(self) -> StepIntegral:
         """Integral of the power [J]."""
-        return StepIntegral(self.bounds_ns, self.current_a * self.voltage_v - self._moving_w)
+        if self.supply is None:
+            return StepIntegral(self.bounds_ns, self.current_a, self.voltage_v)
+        moving_w = self.moving_a2 * self.supply.resistance_ohm
+        return StepIntegral(self.bounds_ns, self.current_a * self.voltage_v - moving_w)
 
     @cached_property
     def voltage(self) -> StepIntegral:
@@ -104,7 +106,7 @@ class Cells:
     def clipped_samples(self, start_ns: int, end_ns: int) -> int:
         """Samples at the end of the range whose cells a window touches, lost ones of the gaps it touches among them."""
         inside = self.inside(start_ns, end_ns)
-        arrived = int(np.count_nonzero((self.clipped & self.is_sample)[inside]))
+        arrived = int(np.count_nonzero(self.of_samples(self.clipped, inside)))
         gaps = [one.gap for one in self.lost if inside.start <= one.cell < inside.stop]
         return arrived + sum(gap.clipped_samples for gap in gaps)
 
@@ -130,27 +132,31 @@ class Cells:
         below_a = self.current_a + _greatest_around(-self.current_a)
         return above_a * below_a
 
-    @property
-    def _moving_w(self) -> Float64Array | float:
-        return self.moving_a2 * self.supply.resistance_ohm if self.supply else 0.0
-
     @cached_property
     def noise_a(self) -> float:
         """Noise of the sensor [A], r.m.s. of a sample: what the quietest stretches of the whole trace show."""
-        current_a = self.current_a[self.is_sample]
+        current_a = self.of_samples(self.current_a, slice(None))
         count = current_a.size // STRETCH
         if count == 0:
             return 0.0
-        stretches = current_a[: count * STRETCH].reshape(count, STRETCH)
-        quietest_a2, usual_a2 = np.quantile(stretches.var(axis=1, ddof=1), [QUIETEST, 0.5])
+        variance_a2 = stretch_variances(current_a[: count * STRETCH], STRETCH)
+        quietest_a2, usual_a2 = np.quantile(variance_a2, [QUIETEST, 0.5], overwrite_input=True)
         return math.sqrt(min(float(quietest_a2) / QUIETEST_OF_NOISE, float(usual_a2)))
 
     @cached_property
-    def is_sample(self) -> npt.NDArray[np.bool_]:
-        """False for the cells of gaps, shape (m,)."""
-        mask = np.ones(self.current_a.size, np.bool_)
-        mask[[lost.cell for lost in self.lost]] = False
-        return mask
+    def _cells_of_gaps(self) -> npt.NDArray[np.intp]:
+        return np.array([lost.cell for lost in self.lost], np.intp)
+
+    def lost_cells(self, some: slice) -> npt.NDArray[np.intp]:
+        """Which of some cells are gaps, counted from the first of the cells."""
+        first, last, _ = some.indices(self.current_a.size)
+        of_gaps = self._cells_of_gaps
+        return of_gaps[slice(*np.searchsorted(of_gaps, [first, last]))] - first
+
+    def of_samples(self, column: npt.NDArray[_Number], some: slice) -> npt.NDArray[_Number]:
+        """What a column, shape (m,), holds for those of some cells that are samples; not copied where all are."""
+        lost = self.lost_cells(some)
+        return np.delete(column[some], lost) if lost.size else column[some]
 
     def inside(self, start_ns: int, end_ns: int) -> slice:
         """The cells that a window touches."""
@@ -159,7 +165,7 @@ class Cells:
 
     def sample_power_w(self, some: slice) -> Float64Array:
         """Power [W] of those of some cells that are samples."""
-        return (self.current_a[some] * self.voltage_v[some])[self.is_sample[some]]
+        return self.of_samples(self.current_a, some) * self.of_samples(self.voltage_v, some)
 
     @property
     def start_ns(self) -> int:
@@ -170,6 +176,16 @@ class Cells:
     def end_ns(self) -> int:
         """End of the last cell [meter_ns]."""
         return int(self.bounds_ns[-1])
+
+
+def stretch_variances(values: Float64Array, length: int) -> Float64Array:
+    """Variance within each stretch of `length` values, shape (n,) to (n / length,)."""
+    found = np.empty(values.size // length)
+    for low in range(0, found.size, _TOGETHER):
+        part = values[low * length : (low + _TOGETHER) * length].reshape(-1, length).T.copy()
+        part -= part.mean(axis=0)
+        found[low : low + _TOGETHER] = (part**2).sum(axis=0) / (length - 1)
+    return found
 
 
 def _greatest_around(values: Float64Array) -> Float64Array:
@@ -200,16 +216,14 @@ class _Samples:
 
 
 def _gaps_by_sample(
-    trace: PowerTrace, good: npt.NDArray[np.intp], samples: _Samples
+    trace: PowerTrace, bad: npt.NDArray[np.intp], samples: _Samples
 ) -> Iterator[tuple[int, list[Gap]]]:
     """Gaps grouped by the good sample before them; lost rows that no gap explains are gaps too."""
     centre_ns = samples.centre_ns
     known = [(_sample_before(centre_ns, gap), gap) for gap in trace.gaps]
     explained = {after for after, _ in known}
-    jumps = np.flatnonzero(np.diff(good) > 1)
-    for after in jumps.tolist():
+    for after, lost in zip(*(each.tolist() for each in _jumps(bad, centre_ns.size)), strict=True):
         if after not in explained:
-            lost = int(good[after + 1] - good[after] - 1)
             gap = Gap.between(int(centre_ns[after]), int(centre_ns[after + 1]), lost, "no reason recorded")
             known.append((after, gap))
     known.sort(key=lambda pair: pair[0])
@@ -217,6 +231,13 @@ def _gaps_by_sample(
         last_ns = int(centre_ns[after]) if after >= 0 else None
         next_ns = int(centre_ns[after + 1]) if after + 1 < centre_ns.size else None
         yield after, [_between_samples(gap, last_ns, next_ns) for _, gap in group]
+
+
+def _jumps(bad: npt.NDArray[np.intp], samples: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Index of the good sample before each run of lost rows between two good samples, and the rows lost."""
+    after, lost = np.unique(bad - np.arange(bad.size) - 1, return_counts=True)
+    between = (after >= 0) & (after < samples - 1)
+    return after[between], lost[between]
 
 
 def _sample_before(centre_ns: Int64Array, gap: Gap) -> int:
@@ -252,29 +273,32 @@ def _as_one(gaps: list[Gap]) -> Gap:
 
 
 def _tile(samples: _Samples, gaps: dict[int, Gap]) -> Cells:
-    centre_ns = samples.centre_ns
-    middle_ns = centre_ns[:-1] + np.diff(centre_ns) // 2
-    half_ns = samples.period_ns // 2
-    starts_ns = np.concatenate([centre_ns[:1] - half_ns, middle_ns])
-    end_ns = int(centre_ns[-1]) + half_ns
+    centre_ns, half_ns = samples.centre_ns, samples.period_ns // 2
     after = np.array(sorted(gaps), np.intp)
+    bounds_ns = np.empty(centre_ns.size + 1, np.int64)
+    between_ns = bounds_ns[1:-1]
+    np.subtract(centre_ns[1:], centre_ns[:-1], out=between_ns)
+    between_ns >>= 1
+    between_ns += centre_ns[:-1]
+    bounds_ns[0], bounds_ns[-1] = centre_ns[0] - half_ns, centre_ns[-1] + half_ns
     for index, gap in gaps.items():
-        if index + 1 < centre_ns.size:
-            starts_ns[index + 1] = gap.end_meter_ns
-        else:
-            end_ns = gap.end_meter_ns
-    gap_starts_ns = np.array([gaps[index].start_meter_ns for index in after.tolist()], np.int64)
-    filled = [_fill(samples, index, gaps[index]) for index in after.tolist()]
-    bounds_ns = np.append(np.insert(starts_ns, after + 1, gap_starts_ns), end_ns)
-    current_a = np.insert(samples.current_a, after + 1, [fill[0] for fill in filled])
-    voltage_v = np.insert(samples.voltage_v, after + 1, [fill[1] for fill in filled])
-    lost = tuple(
-        _lost_cell(samples, index, gaps[index], index + 1 + number)
-        for number, index in enumerate(after.tolist())
+        bounds_ns[index + 1] = gap.end_meter_ns
+    ordered = [(index, gaps[index]) for index in after.tolist()]
+    filled = [_fill(samples, index, gap) for index, gap in ordered]
+
+    def with_gaps(column: npt.NDArray[_Number], of_gaps: list[Any]) -> npt.NDArray[_Number]:
+        return np.insert(column, after + 1, of_gaps) if of_gaps else column
+
+    return Cells(
+        with_gaps(bounds_ns, [gap.start_meter_ns for _, gap in ordered]),
+        with_gaps(samples.current_a, [fill[0] for fill in filled]),
+        with_gaps(samples.voltage_v, [fill[1] for fill in filled]),
+        tuple(
+            _lost_cell(samples, index, gap, index + 1 + number) for number, (index, gap) in enumerate(ordered)
+        ),
+        samples.period_ns,
+        with_gaps(samples.clipped, [gap.clipped_samples > 0 for _, gap in ordered]),
     )
-    gap_clipped = [gaps[index].clipped_samples > 0 for index in after.tolist()]
-    clipped = np.insert(samples.clipped, after + 1, gap_clipped)
-    return Cells(bounds_ns, current_a, voltage_v, lost, samples.period_ns, clipped)
 
 
 def _fill(samples: _Samples, after: int, gap: Gap) -> tuple[float, float]:

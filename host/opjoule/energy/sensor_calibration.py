@@ -55,6 +55,11 @@ class Correction:
         """The reading that a corrected value comes from; of an integral take `offset` times the length off first."""
         return (value - self.offset) / self.gain
 
+    def holds(self, reading: Float64Array) -> bool:
+        """Whether no reading is beyond what was calibrated; NaN is none."""
+        ends = [np.fmin.reduce(reading), np.fmax.reduce(reading)] if reading.size else []
+        return not self.outside(np.array(ends)).any()
+
     def outside(self, reading: Float64Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """True where a reading is beyond what was calibrated, and 5 % of its span; same shape."""
         margin = BEYOND * (self.most - self.least)
@@ -126,6 +131,8 @@ class SensorCalibration:
 
         A straight line through points says nothing of what lies beyond them.
         """
+        if self.current.holds(trace.current_a) and (self.voltage or Correction()).holds(trace.voltage_v):
+            return ""
         good = trace.good
         size_a = np.abs(trace.current_a[good])
         beyond = self.current.outside(trace.current_a[good])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 BLOCK: Final = 256
+PART: Final = 64 * BLOCK
+"""Cells that are looked at together: their arrays stay in the processor's cache."""
 NS: Final = 1e-9
 
 
@@ -18,25 +21,20 @@ class StepIntegral:
 
     Sums run inside blocks of 256 cells; the blocks' totals are summed with their rounding errors kept
     (Knuth's two-sum), so that a millisecond after ten hours is as exact as one at the start. Times stay
-    int64; only differences inside a cell become floating point.
+    int64; only differences inside a cell become floating point. The sums of the blocks alone are kept: those inside the
+    blocks of a window's edges are made again for it.
 
     Args:
         bounds_ns: int64, shape (m + 1,), strictly increasing.
-        values: float64, shape (m,), for example [W].
+        factors: the values are their product, for example [W]; float64, shape (m,) each.
     """
 
-    def __init__(self, bounds_ns: Int64Array, values: Float64Array) -> None:
-        self.bounds_ns = bounds_ns
-        self.values = values
-        area = values * np.diff(bounds_ns) * NS
-        blocks = -(-area.size // BLOCK)
-        padded = np.zeros(blocks * BLOCK)
-        padded[: area.size] = area
-        running = np.cumsum(padded.reshape(blocks, BLOCK), axis=1)
-        before = np.zeros_like(running)
-        before[:, 1:] = running[:, :-1]
-        self._inside = before.reshape(-1)
-        self._head, self._tail = _exact_prefix_sums(running[:, -1] if area.size else np.zeros(0))
+    def __init__(self, bounds_ns: Int64Array, *factors: Float64Array) -> None:
+        self._bounds_ns = bounds_ns
+        self._factors = factors
+        cells = bounds_ns.size - 1
+        totals = [self._running(part)[:, -1] for part in range(-(-cells // PART))]
+        self._head, self._tail = _exact_prefix_sums(np.concatenate([np.zeros(0), *totals]))
 
     def between(self, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Float64Array:
         """Integral from start to end, for one window or arrays of them, for example [J] from [W].
@@ -51,15 +49,37 @@ class StepIntegral:
 
     def cell_at(self, time_ns: npt.ArrayLike) -> npt.NDArray[np.intp]:
         """Index of the cell that holds each time, in the shape of `time_ns`."""
-        cell = np.searchsorted(self.bounds_ns, np.asarray(time_ns, np.int64), side="right") - 1
-        return np.clip(cell, 0, self.values.size - 1)
+        cell = np.searchsorted(self._bounds_ns, np.asarray(time_ns, np.int64), side="right") - 1
+        return np.clip(cell, 0, self._bounds_ns.size - 2)
+
+    def values(self, cells: npt.NDArray[np.intp] | slice) -> Float64Array:
+        """The values of some cells."""
+        return np.asarray(math.prod(factor[cells] for factor in self._factors), np.float64)
 
     def _place(self, time_ns: Int64Array) -> tuple[npt.NDArray[np.intp], Float64Array]:
         """Block of each time, and the integral from the block's start to it."""
-        clipped = np.clip(time_ns, self.bounds_ns[0], self.bounds_ns[-1])
+        clipped = np.clip(time_ns, self._bounds_ns[0], self._bounds_ns[-1])
         cell = self.cell_at(clipped)
-        partial = self.values[cell] * ((clipped - self.bounds_ns[cell]) * NS)
-        return cell // BLOCK, self._inside[cell] + partial
+        partial = self.values(cell) * ((clipped - self._bounds_ns[cell]) * NS)
+        return cell // BLOCK, self._before(cell.ravel()).reshape(cell.shape) + partial
+
+    def _before(self, cell: npt.NDArray[np.intp]) -> Float64Array:
+        """Integral over the cells of its block that lie before each cell, shape (k,)."""
+        before = np.zeros(cell.size)
+        wanted = np.flatnonzero(cell % BLOCK)
+        wanted = wanted[np.argsort(cell[wanted], kind="stable")]
+        parts, starts = np.unique(cell[wanted] // PART, return_index=True)
+        for part, own in zip(parts.tolist(), np.split(wanted, starts[1:]), strict=False):
+            before[own] = self._running(part).reshape(-1)[cell[own] - 1 - part * PART]
+        return before
+
+    def _running(self, part: int) -> Float64Array:
+        """Sums from the start of each block of a part to the end of each of its cells, shape (blocks, BLOCK)."""
+        some = slice(part * PART, (part + 1) * PART)
+        area = self.values(some) * np.diff(self._bounds_ns[some.start : some.stop + 1]) * NS
+        if area.size % BLOCK:
+            area = np.append(area, np.zeros(-area.size % BLOCK))
+        return np.cumsum(area.reshape(-1, BLOCK), axis=1)
 
 
 def _exact_prefix_sums(totals: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from opjoule.energy.cells import Cells
+from opjoule.energy.cells import Cells, stretch_variances
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.step_integral import NS
 from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
 
+PART_SAMPLES: Final = 1 << 14
 BLOCK_SAMPLES: Final = 64
 """Errors of neighbouring samples are summed over blocks of this length before they count as independent."""
 NOISE_SAMPLES: Final = 16
@@ -35,12 +36,16 @@ Spans = Sequence[tuple[int, int]]
 def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
     """Standard uncertainty [W] of the mean power of windows together, from the steps of both converters."""
     some = [_around(cells, *span) for span in spans]
-    current_a = np.concatenate([cells.current_a[each] for each in some])
+    current_a = _joined([cells.current_a[each] for each in some])
     converted = [_converted(cells, span, each) for span, each in zip(spans, some, strict=True)]
-    voltage_v, share_a, noise_v2 = (np.concatenate(parts) for parts in zip(*converted, strict=True))
+    voltage_v, share_a, noise_v2 = (_joined(parts) for parts in zip(*converted, strict=True))
     current_u_a = step_u(current_a, sensor.current_step_a, cells.noise_a**2)
-    voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), np.abs(share_a))
+    voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), share_a)
     return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
+
+
+def _joined(parts: Sequence[Float64Array]) -> Float64Array:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
@@ -51,7 +56,7 @@ def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -
 def voltage_step_u_v(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
     """Standard uncertainty [V] of a window's mean voltage from the steps of its codes."""
     voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
-    return step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), np.abs(share_a))
+    return step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), share_a)
 
 
 def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
@@ -85,7 +90,7 @@ def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array
 
     Args:
         noise_2: variance of the values about what they would be without noise, the rounding's own in it.
-        share: weight of each value, shape as `values`; None: the same for all.
+        share: each value weighs as much as this is large, shape as `values`; None: the same for all.
     Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (the moment's error series).
     """
     if lsb <= 0 or values.size == 0:
@@ -100,13 +105,15 @@ def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array
 
 def _same_level(values: Float64Array, width: float, share: Float64Array | None) -> float:
     """Probability that two of the values lie on the same level of this width."""
-    level = np.floor(values / width + 0.5)
-    level -= level.min()
-    if level.max() < LEVELS_MAX:
-        counts = np.bincount(level.astype(np.int64), share)
+    lowest, highest = np.floor(np.array([values.min(), values.max()]) / width + 0.5).tolist()
+    if highest - lowest < LEVELS_MAX:
+        counts = np.zeros(int(highest - lowest) + 1)
+        for some in _parts(values.size):
+            level = (np.floor(values[some] / width + 0.5) - lowest).astype(np.int64)
+            counts += np.bincount(level, None if share is None else np.abs(share[some]), counts.size)
     else:
-        _, numbered = np.unique(level, return_inverse=True)
-        counts = np.bincount(numbered, share)
+        _, numbered = np.unique(np.floor(values / width + 0.5), return_inverse=True)
+        counts = np.bincount(numbered, None if share is None else np.abs(share))
     total = float(counts.sum())
     return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
 
@@ -128,7 +135,7 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
     unseen = 2.0 * (1.0 - sensor.seen_fraction)
     noise_w = cells.noise_a * float(np.mean(cells.voltage_v[_around(cells, start_ns, end_ns)]))
     per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * _halves_variance(power_w) if unseen > 0 else 0.0)
-    foretold_w = float(np.sqrt(np.mean((power_w[1:-1] - (power_w[:-2] + power_w[2:]) / 2) ** 2)))
+    foretold_w = math.sqrt(_foretold_w2(power_w))
     return math.hypot(
         math.sqrt(count * per_sample_w2) * cell_s, foretold_w * _slots_s(cells, start_ns, end_ns)
     )
@@ -136,32 +143,51 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
 
 def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
     """Part of a window in which the current was converted, by the samples that came."""
-    first, last = cells.inside(start_ns, end_ns).start, cells.inside(start_ns, end_ns).stop
-    bounds_ns = cells.bounds_ns[first : last + 1]
-    samples = int(np.count_nonzero(cells.is_sample[first:last]))
-    length_ns = float(bounds_ns[-1] - bounds_ns[0])
+    inside = cells.inside(start_ns, end_ns)
+    samples = inside.stop - inside.start - cells.lost_cells(inside).size
+    length_ns = float(cells.bounds_ns[inside.stop] - cells.bounds_ns[inside.start])
     return min(sensor.seen_fraction * samples * cells.period_ns / length_ns, sensor.seen_fraction)
 
 
 def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
     """Root of the summed squares of the lengths that were not converted between two samples [s]."""
     inside = cells.inside(start_ns, end_ns)
-    lengths_ns = np.diff(cells.bounds_ns[inside.start : inside.stop + 1])[cells.is_sample[inside]]
     # a slot widens the cells on both sides of it by half of what it is too long
-    beyond_ns = np.maximum(lengths_ns - cells.period_ns, 0.0)
-    wide_ns = beyond_ns[beyond_ns > (SLOT_PERIODS - 1) / 2 * cells.period_ns]
-    return float(np.sqrt(2 * np.sum(wide_ns.astype(np.float64) ** 2))) * NS
+    shortest_ns = (1 + (SLOT_PERIODS - 1) / 2) * cells.period_ns
+    wide = []
+    for some in _parts(inside.stop - inside.start):
+        of_all = slice(inside.start + some.start, inside.start + some.stop)
+        lengths_ns = np.diff(cells.bounds_ns[of_all.start : of_all.stop + 1])
+        lengths_ns = np.delete(lengths_ns, cells.lost_cells(of_all))
+        wide.append(lengths_ns[lengths_ns > shortest_ns] - cells.period_ns)
+    return float(np.sqrt(2 * np.sum(np.concatenate(wide).astype(np.float64) ** 2))) * NS
 
 
 def _halves_variance(power_w: Float64Array) -> float:
     """Variance a sample of (energy from even samples minus energy from odd ones) [W^2]."""
-    even = power_w[1:-1:2]
-    difference = even - (power_w[0:-2:2][: even.size] + power_w[2::2]) / 2
-    independent = 4.0 / 3.0 * float(np.sum(difference**2))
-    per_block = BLOCK_SAMPLES // 2
-    starts = np.arange(0, difference.size, per_block)
-    blocks = float(np.sum(np.add.reduceat(difference, starts) ** 2))
+    independent = blocks = 0.0
+    for some in _parts(power_w.size - 2):
+        own_w = power_w[some.start : some.stop + 2]
+        even = own_w[1:-1:2]
+        difference = even - (own_w[0:-2:2][: even.size] + own_w[2::2]) / 2
+        independent += 4.0 / 3.0 * float(np.sum(difference**2))
+        starts = np.arange(0, difference.size, BLOCK_SAMPLES // 2)
+        blocks += float(np.sum(np.add.reduceat(difference, starts) ** 2))
     return max(independent, blocks) / power_w.size
+
+
+def _foretold_w2(power_w: Float64Array) -> float:
+    """Mean square of each sample less the mean of its two neighbours [W^2]."""
+    total_w2 = 0.0
+    for some in _parts(power_w.size - 2):
+        own_w = power_w[some.start : some.stop + 2]
+        total_w2 += float(np.sum((own_w[1:-1] - (own_w[:-2] + own_w[2:]) / 2) ** 2))
+    return total_w2 / (power_w.size - 2)
+
+
+def _parts(count: int) -> Iterator[slice]:
+    """So many values in parts whose arrays stay in the processor's cache; each of whole blocks of samples."""
+    return (slice(at, min(at + PART_SAMPLES, count)) for at in range(0, count, PART_SAMPLES))
 
 
 def _quiet_variance(values: Float64Array) -> float:
@@ -169,8 +195,8 @@ def _quiet_variance(values: Float64Array) -> float:
     count = values.size // NOISE_SAMPLES
     if count == 0:
         return 0.0
-    stretches = values[: count * NOISE_SAMPLES].reshape(count, NOISE_SAMPLES)
-    return float(np.quantile(stretches.var(axis=1, ddof=1), 0.25))
+    variance = stretch_variances(values[: count * NOISE_SAMPLES], NOISE_SAMPLES)
+    return float(np.quantile(variance, 0.25, overwrite_input=True))
 
 
 def _around(cells: Cells, start_ns: int, end_ns: int) -> slice:
@@ -194,16 +220,16 @@ def alignment_u_j(cells: Cells, start_ns: int, end_ns: int, u_ns: float, u_durat
     place_u_j = float(np.max(np.abs(moved_j - energy_j))) / 2
     edges = cells.power.cell_at([start_ns, end_ns])
     mean_w = energy_j / ((end_ns - start_ns) * NS)
-    edge_w = float(np.max(np.abs(cells.power.values[edges] - mean_w)))
+    edge_w = float(np.max(np.abs(cells.power.values(edges) - mean_w)))
     return math.hypot(place_u_j, edge_w * u_duration_ns * NS, *_cut_sample_u_j(cells, edges.tolist()))
 
 
 def _cut_sample_u_j(cells: Cells, edges: list[int]) -> list[float]:
     """For each edge: a quarter of the step across its sample, times the sample's length, rectangular."""
-    power_w = cells.power.values
     found = []
     for edge in edges:
-        step_w = float(power_w[min(edge + 1, power_w.size - 1)] - power_w[max(edge - 1, 0)])
+        before_w, after_w = cells.power.values(np.array([max(edge - 1, 0), min(edge + 1, cells.current_a.size - 1)]))
+        step_w = float(after_w - before_w)
         length_s = float(cells.bounds_ns[edge + 1] - cells.bounds_ns[edge]) * NS
         found.append(abs(step_w) * length_s / (4 * math.sqrt(3.0)))
     return found

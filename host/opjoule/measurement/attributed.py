@@ -131,7 +131,8 @@ def _background(of: Repeat, kind: str) -> Figure | Missing:
     whole = _later(of.attribution)
     if isinstance(whole, Missing):
         return whole
-    sizes = {name: float(of.operations.bytes[of.operations.of_kind(name)].sum()) for name in writing}
+    moved = of.operations.bytes_by_kind()
+    sizes = {name: float(moved[name]) for name in writing}
     part = (
         sizes[kind] / sum(sizes.values())
         if sum(sizes.values())

@@ -47,14 +47,14 @@ def _one(
     placed: Placed, phase: Phase, idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figure | Missing]:
     energy = placed.energy(phase, phase)
-    inside = (operations.board_ns >= phase.start_board_ns) & (operations.board_ns < phase.end_board_ns)
+    count = len(operations.started_in(phase.start_board_ns, phase.end_board_ns))
     clock_u = energy.timebase.relative_u
     above = marginal_energy(energy, idle, placed.sensor).energy if idle else None
     return {
         "energy_j": Figure.energy(energy.energy),
         "marginal_energy_j": Figure.energy(above) if above else Missing(NO_IDLE, "J"),
         "duration_s": Figure(phase.duration_s, "s", clock_u * phase.duration_s),
-        "operations": Figure(float(inside.sum()), "1", 0.0),
+        "operations": Figure(float(count), "1", 0.0),
     }
 
 

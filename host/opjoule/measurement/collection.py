@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -113,41 +114,43 @@ def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
         return []
 
 
-def collect(record: RunRecord, evidence: Evidence) -> None:
+def collect(record: RunRecord, evidence: Evidence) -> CorrectedTrace | None:
     """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
 
     The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial".
+    What takes long to write is written beside the analysis.
+
+    Returns: the trace that the figures rest on, for the report; None if it cannot be read.
     """
     attempt = _Attempt(record)
-    attempt(lambda: _trace_files(record))
-    events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({})
-    logged = read_logs(record, events.table)
-    attempt(lambda: _operations(record, logged))
-    attempt(
-        lambda: write_parquet(
-            record.path("events.parquet"), schemas.EVENTS, [without_operations(events.table)]
-        )
-    )
-    attempt(lambda: _system(record))
-    alignment = attempt(lambda: _align(record, evidence, events)) if evidence.phases else None
-    supply = attempt(lambda: CorrectedTrace.of(_trace(record), evidence.sensor))
-    if supply is not None:
-        if supply.refusal:
-            record.add_fault(supply.refusal)
-        attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
-    if alignment is not None and not alignment.passed:
-        record.add_fault(
-            "clock evidence disagrees beyond its stated uncertainty: energies cannot be placed",
-            withholds=(ENERGY, PER_OPERATION),
-        )
-    for line in logged.faults:
-        record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
-    if alignment is not None:
-        attempt(lambda: _result(record, evidence, alignment, logged, events))
+    with ThreadPoolExecutor(1) as beside:
+        events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({})
+        raw = attempt(lambda: _trace(record))
+        trace_files = beside.submit(_trace_files, record, raw)
+        logged = read_logs(record, events.table)
+        operations_file = beside.submit(_operations, record, logged)
+        attempt(lambda: _tables(record, events))
+        alignment = attempt(lambda: _align(record, evidence, events, raw)) if evidence.phases else None
+        supply = CorrectedTrace.of(raw, evidence.sensor) if raw else None
+        raw = None
+        attempt(trace_files.result)
+        if supply is not None:
+            _check_supply(record, evidence, supply, alignment, attempt)
+        if alignment is not None and not alignment.passed:
+            record.add_fault(
+                "clock evidence disagrees beyond its stated uncertainty: energies cannot be placed",
+                withholds=(ENERGY, PER_OPERATION),
+            )
+        for line in logged.faults:
+            record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
+        if alignment is not None and supply is not None:
+            attempt(lambda: _result(record, evidence, alignment, logged, events, supply))
+        attempt(operations_file.result)
     if evidence.ended_early or attempt.failed or logged.faults:
         record.finish("partial")
     else:
         record.finish("failed" if record.withheld else "complete")
+    return supply
 
 
 T = TypeVar("T")
@@ -176,16 +179,18 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
     Raises: OpJouleError: there is none yet, or the clocks cannot be matched yet.
     """
     evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
+    raw = _trace(record)
+    alignment, logged = _align(record, evidence, events, raw), read_logs(record, events.table)
     entries, _ = _entries(
-        record, evidence, _align(record, evidence, events), read_logs(record, events.table), events
+        record, evidence, alignment, logged, events, CorrectedTrace.of(raw, evidence.sensor)
     )
     return withhold(entries, record.withheld, wording_of(record.run).quantities)
 
 
-def _trace_files(record: RunRecord) -> None:
+def _trace_files(record: RunRecord, raw: PowerTrace | None) -> None:
     for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
         record.raw_files(pattern)
-    to_parquet(record.directory)
+    to_parquet(record.directory, raw)
 
 
 def _trace(record: RunRecord, sensor: int = 0) -> PowerTrace:
@@ -206,20 +211,36 @@ def _operations(record: RunRecord, logged: LoggedOperations) -> None:
         write_operations(record.path("operations.parquet"), logged.table)
 
 
-def _system(record: RunRecord) -> None:
+def _tables(record: RunRecord, events: BoardEvents) -> None:
+    """events.parquet and system.parquet."""
+    write_parquet(record.path("events.parquet"), schemas.EVENTS, [without_operations(events.table)])
     parts = [read_system(path).table for path in record.raw_files("*.system.csv") if path.stat().st_size]
     table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
     write_parquet(record.path("system.parquet"), schemas.SYSTEM, [table.cast(schemas.SYSTEM)])
 
 
-def _align(record: RunRecord, evidence: Evidence, events: BoardEvents) -> Alignment:
+def _check_supply(
+    record: RunRecord,
+    evidence: Evidence,
+    supply: CorrectedTrace,
+    alignment: Alignment | None,
+    attempt: _Attempt,
+) -> None:
+    if supply.refusal:
+        record.add_fault(supply.refusal)
+    attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
+
+
+def _align(
+    record: RunRecord, evidence: Evidence, events: BoardEvents, trace: PowerTrace | None
+) -> Alignment:
     over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
     clocks = ClockEvidence(
         sync_edges(events.table),
         _edges(record),
         evidence.board_exchanges,
         evidence.meter_exchanges,
-        _signature(record, evidence.sensor, events),
+        _signature(record, evidence.sensor, events, trace),
         _meter_edge_u_ns(record),
     )
     alignment = align(clocks, over)
@@ -236,7 +257,7 @@ def _meter_edge_u_ns(record: RunRecord) -> float:
 
 
 def _signature(
-    record: RunRecord, sensor: ErrorBounds, events: BoardEvents
+    record: RunRecord, sensor: ErrorBounds, events: BoardEvents, trace: PowerTrace | None
 ) -> Callable[[], SignatureFit] | None:
     """What fits the load signature, if the board has played one; its quality goes into the record."""
     changes = [
@@ -247,13 +268,12 @@ def _signature(
         for one in changes
         if one.board_ns.size
     ]
-    if not played:
+    if not played or trace is None:
         return None
 
     def fit() -> SignatureFit:
-        trace = _trace(record)
         good = trace.good
-        conversion_ns = round(sensor.seen_fraction * trace.period_ns())
+        conversion_ns = round(sensor.seen_fraction * trace.period_ns)
         found = fit_played(
             trace.meter_ns[good], trace.power_w[good], played, conversion_ns, _load_u_ns(record)
         )
@@ -278,8 +298,9 @@ def _result(
     alignment: Alignment,
     logged: LoggedOperations,
     events: BoardEvents,
+    supply: CorrectedTrace,
 ) -> None:
-    entries, faults = _entries(record, evidence, alignment, logged, events)
+    entries, faults = _entries(record, evidence, alignment, logged, events, supply)
     for fault in faults:
         record.add_fault(fault.line, withholds=fault.withholds)
     quantities = wording_of(record.run).quantities
@@ -293,9 +314,9 @@ def _entries(
     alignment: Alignment,
     logged: LoggedOperations,
     events: BoardEvents,
+    supply: CorrectedTrace,
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All numbers of the whole repeats, nothing withheld, and the faults of the trace under them."""
-    supply = CorrectedTrace.of(_trace(record), evidence.sensor)
     trace = supply.trace
     phases = evidence.phases
     if evidence.ended_early:

@@ -150,8 +150,8 @@ def _conclude(
         for line in captured.fault_lines():
             record.add_fault(line)
         record.update(capture=captured.to_json())
-        collect(record, Evidence.of(record, ended_early=ended_early))
-        write_report(record.directory)
+        trace = collect(record, Evidence.of(record, ended_early=ended_early))
+        write_report(record, trace)
     except KeyboardInterrupt:
         if record.status == "partial":
             record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis{_later(record)}")

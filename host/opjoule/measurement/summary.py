@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from opjoule.devices.server_samples import server_usage
@@ -90,7 +89,7 @@ def build_result(
         "by_operation": by_operation(repeats),
         "warnings": short_run_warnings(
             [phase for phase in phases if phase.role is Role.WORK],
-            trace.period_ns(),
+            trace.period_ns,
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
         + until_warnings(run.until_u)
@@ -117,7 +116,7 @@ def _repeat(
     cycle = Cycle.of(phases, number)
     assert cycle  # repeat_energy() would not have had it
     run, settle = cycle.work, cycle.drain
-    own, samples = _operations_in(operations, run), _samples(record, run, cores)
+    own, samples = operations.started_in(run.start_board_ns, run.end_board_ns), _samples(record, run, cores)
     harness = harness_energy(placed, phases, energy.idle, float(len(own) or run.operations))
     return Repeat(
         number,
@@ -152,12 +151,6 @@ def _by_phase(record: RunRecord, placed: Placed, repeats: Sequence[Repeat]) -> d
         for each in repeats
     ]
     return {"by_phase": by_phase(found)} if any(found) else {}
-
-
-def _operations_in(operations: OperationTable, run: Phase) -> OperationTable:
-    """The operations that started inside a run."""
-    inside = (operations.board_ns >= run.start_board_ns) & (operations.board_ns < run.end_board_ns)
-    return operations.select(np.asarray(inside, np.bool_))
 
 
 def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missing:

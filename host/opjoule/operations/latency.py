@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +12,13 @@ import numpy.typing as npt
 from opjoule.operations.operation_table import OperationTable
 
 
+PERCENTILES: Final = (50, 95, 99, 100)
+"""In the order of Latency's fields."""
+
+
 @dataclass(frozen=True)
 class Latency:
-    """Latencies [s] of some operations."""
+    """Latencies [s] of some operations; a percentile is the least that so many of them do not exceed (nearest rank)."""
 
     mean: float
     p50: float
@@ -30,20 +35,9 @@ def latency_s(duration_ns: npt.NDArray[np.int64]) -> Latency | None:
     """Latency of the operations with these durations, shape (n,); None for n = 0."""
     if not duration_ns.size:
         return None
-    return Latency(
-        mean_s(duration_ns), *(percentile_s(duration_ns, percent) for percent in (50, 95, 99, 100))
-    )
-
-
-def mean_s(duration_ns: npt.NDArray[np.int64]) -> float:
-    """Mean of some durations, shape (n,), n > 0 [s]."""
-    return float(duration_ns.mean()) * 1e-9
-
-
-def percentile_s(duration_ns: npt.NDArray[np.int64], percent: float) -> float:
-    """The least of some durations, shape (n,), n > 0, that `percent` of them do not exceed (nearest rank) [s]."""
-    rank = max(math.ceil(duration_ns.size * percent / 100), 1) - 1
-    return float(np.partition(duration_ns, rank)[rank]) * 1e-9
+    ranks = [max(math.ceil(duration_ns.size * percent / 100), 1) - 1 for percent in PERCENTILES]
+    found_ns = np.partition(duration_ns, ranks)[ranks]
+    return Latency(float(duration_ns.mean()) * 1e-9, *(float(each) * 1e-9 for each in found_ns))
 
 
 def latency_by_kind_s(operations: OperationTable) -> dict[str, Latency]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,8 @@ ACTIVITIES: Final = ("flush", "compaction", "sync", "checkpoint")
 """Background activity of an engine, by the names of the loader's events; a stall is none."""
 KINDS_MAX: Final = 127
 """As many as the column of operations.parquet can number."""
+PART_ROWS: Final = 1 << 16
+"""Rows of one part."""
 COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")
 
 
@@ -44,6 +47,10 @@ class OperationTable:
         """Some of the rows: a mask of shape (n,), their indices, or a slice."""
         return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
+    def started_in(self, start_board_ns: int, end_board_ns: int) -> OperationTable:
+        """The rows that started in a stretch, its end not in it; not copied."""
+        return self.select(slice(*np.searchsorted(self.board_ns, [start_board_ns, end_board_ns]).tolist()))
+
     def of_kind(self, name: str) -> npt.NDArray[np.bool_]:
         """Whether each row is of the kind `name`, shape (n,)."""
         return np.asarray(self.kind == self.kinds.index(name), np.bool_)
@@ -56,8 +63,26 @@ class OperationTable:
 
     def counts(self) -> dict[str, int]:
         """Operations by kind, kinds that do not occur left out."""
-        by_code = np.bincount(self.kind, minlength=len(self.kinds))
-        return {name: int(count) for name, count in zip(self.kinds, by_code, strict=True) if count}
+        return {name: count for name, count in zip(self.kinds, self._counts, strict=True) if count}
+
+    def bytes_by_kind(self) -> dict[str, int]:
+        """Bytes of values moved by kind."""
+        return dict(zip(self.kinds, self._bytes, strict=True))
+
+    def parts(self) -> Iterator[OperationTable]:
+        """All rows in parts whose arrays stay in the processor's cache."""
+        return (self.select(slice(at, at + PART_ROWS)) for at in range(0, len(self), PART_ROWS))
+
+    @cached_property
+    def _counts(self) -> list[int]:
+        none = np.zeros(len(self.kinds), np.int64)
+        counts = sum((np.bincount(part.kind, minlength=none.size) for part in self.parts()), none)
+        return [int(each) for each in counts]
+
+    @cached_property
+    def _bytes(self) -> list[int]:
+        codes = range(len(self.kinds))
+        return [int(self.bytes[self.kind == code].sum()) if self._counts[code] else 0 for code in codes]
 
     def renamed(self, kinds: tuple[str, ...]) -> OperationTable:
         """The same operations with `kinds`, which holds all of this table's, as the names of their codes."""
@@ -89,6 +114,8 @@ class OperationTable:
         kinds = tuple(dict.fromkeys(name for table in tables for name in table.kinds))
         if len(kinds) > KINDS_MAX:
             raise RecordFault(f"{len(kinds)} kinds of operation: at most {KINDS_MAX} can be told apart")
+        if len(tables) == 1:
+            return tables[0]
         named = [table.renamed(kinds) for table in tables]
         columns = {name: np.concatenate([getattr(table, name) for table in named]) for name in COLUMNS}
         return replace(cls.empty(), **columns, kinds=kinds)

@@ -153,9 +153,8 @@ COMPONENTS: Final = (
 
 def asked_bytes(of: Repeat, writes: bool) -> float:
     """Bytes of values that operations wrote, or read."""
-    reading = [code for code, name in enumerate(of.operations.kinds) if name in READS]
-    of_reads = np.isin(of.operations.kind, reading)
-    return float(of.operations.bytes[~of_reads if writes else of_reads].sum())
+    moved = of.operations.bytes_by_kind()
+    return float(sum(each for name, each in moved.items() if (name not in READS) == writes))
 
 
 def amplification(of: Repeat, counter: str, *, writes: bool) -> Figure | Missing:

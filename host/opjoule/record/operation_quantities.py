@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Final
 
-from opjoule.operations.latency import mean_s, percentile_s
 from opjoule.record.attribution_quantities import AMPLIFICATION, BY_ACTIVITY, COMPONENTS
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
@@ -35,14 +34,15 @@ def rate(of: Repeat, amount: float, unit: str) -> Figure:
     return Figure(amount / of.run_s, unit, of.clock_u * amount / of.run_s)
 
 
-def latency(of: Repeat, percent: float | None = None) -> Figure | Missing:
-    """A percentile of the operations' latencies [s], or their mean."""
-    if not len(of.operations):
+def latency(of: Repeat, name: str) -> Figure | Missing:
+    """One of the figures of the operations' latencies [s]."""
+    if of.latency is None:
         return Missing("no operation was logged", "s")
-    duration_ns = of.operations.duration_ns
-    value_s = mean_s(duration_ns) if percent is None else percentile_s(duration_ns, percent)
     return Figure(
-        value_s, "s", None, "a property of the distribution in one run; the board clock resolves 1 ns"
+        getattr(of.latency, name),
+        "s",
+        None,
+        "a property of the distribution in one run; the board clock resolves 1 ns",
     )
 
 
@@ -77,25 +77,25 @@ OPERATIONS: Final = (
     ),
     Definition(
         "latency_s.mean", "s", Topic.LATENCY, "latency, mean", "time of one operation as the client sees it",
-        latency, rests_on=(PER_OPERATION,),
+        lambda of: latency(of, "mean"), rests_on=(PER_OPERATION,),
         line=("latency", "mean; median {latency_s.p50}, 95 % {latency_s.p95}, 99 % {latency_s.p99}, "
               "longest {latency_s.max}"),
     ),
     Definition(
         "latency_s.p50", "s", Topic.LATENCY, "latency, median", "half of the operations took no longer",
-        lambda of: latency(of, 50), rests_on=(PER_OPERATION,),
+        lambda of: latency(of, "p50"), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "latency_s.p95", "s", Topic.LATENCY, "latency, 95 %", "95 of 100 operations took no longer",
-        lambda of: latency(of, 95), rests_on=(PER_OPERATION,),
+        lambda of: latency(of, "p95"), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "latency_s.p99", "s", Topic.LATENCY, "latency, 99 %", "99 of 100 operations took no longer",
-        lambda of: latency(of, 99), rests_on=(PER_OPERATION,), tile="latency, 99 %", column="latency, 99 %",
+        lambda of: latency(of, "p99"), rests_on=(PER_OPERATION,), tile="latency, 99 %", column="latency, 99 %",
     ),
     Definition(
         "latency_s.max", "s", Topic.LATENCY, "latency, longest", "the slowest operation",
-        lambda of: latency(of, 100), rests_on=(PER_OPERATION,),
+        lambda of: latency(of, "max"), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,

@@ -181,12 +181,17 @@ class RunRecord:
             yield
 
     def verify(self) -> list[str]:
-        """One line for each file that is missing or differs from its checksum; empty when all is well.
+        """One line for each file that is missing or differs from its checksum now; empty when all is well.
 
         Of a run without an end it is the raw files that are compared, with their last seals.
         """
+        self._problems = None
+        return self.altered
+
+    @property
+    def altered(self) -> list[str]:
+        """What `verify` says, of a finished run as it was when its files were first looked at."""
         if self.is_finished:
-            self._problems = None
             return list(self._changed().values())
         return changed_since_sealed(self.directory) if self.has_seals else []
 

@@ -147,7 +147,7 @@ class Answer:
             )
         elif faults:
             banners.append(Banner("faulty", "WITH FAULTS", faults))
-        if altered := self.record.verify():
+        if altered := self.record.altered:
             banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
         warnings = [*self.run.found.warnings, *self.concluded.warnings]
         return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in warnings]
@@ -166,16 +166,19 @@ _SIMULATED_TRACE = (
 _PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
 
 
-def open_answer(record_dir: Path) -> Answer:
+def open_answer(of: Path | RunRecord) -> Answer:
     """Reads run.json and result.json of a record, whatever state its run ended in.
+
+    Args:
+        of: the record, or its directory.
 
     Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
-    record = RunRecord.open(record_dir)
+    record = RunRecord.open(of) if isinstance(of, Path) else of
     wording = wording_of(record.run)
     try:
         if record.intact("result.json").exists():
-            result = read_result(record_dir)
+            result = read_result(record.directory)
             return Answer(record, result, wording.quantities_of(result.numbers))
     except NewerSchema:
         raise

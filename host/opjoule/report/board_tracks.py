@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +13,7 @@ import pyarrow as pa
 from opjoule.operations.operation_table import ACTIVITIES, OperationTable
 from opjoule.record.phases import Phase, Role
 from opjoule.report.packing import Floats
-from opjoule.report.tracks import Track, counted_track
+from opjoule.report.tracks import Track
 
 RATE_BINS = 20_000  # at most this many bins of the operation rate over the whole record
 RATE_COUNT = 20  # operations a bin on average, so that a rate does not drown in counting noise
@@ -34,12 +35,20 @@ def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_
     """Completed operations per second, in all and by kind, in equal bins."""
     if len(operations) == 0:
         return None
-    ended_s = to_seconds(operations.board_ns + operations.duration_ns)
-    groups = {"operations_per_s": np.ones(len(operations), dtype=np.bool_)}
-    groups |= {f"{name}_per_s": operations.of_kind(name) for name in operations.counts()}
-    least_s = max(duration_s / RATE_BINS, RATE_COUNT * float(np.ptp(ended_s)) / len(operations))
+    over_s = np.diff(to_seconds(operations.board_ns[[0, -1]])).item()
+    least_s = max(duration_s / RATE_BINS, RATE_COUNT * over_s / len(operations))
     width_s = next((width for width in RATE_WIDTHS_S if width >= least_s), RATE_WIDTHS_S[-1])
-    return counted_track(ended_s, groups, width_s, duration_s)
+    bins = max(1, math.ceil(duration_s / width_s))
+    counted = np.zeros(len(operations.kinds) * bins, np.int64)
+    for part in operations.parts():
+        at = np.floor(to_seconds(part.board_ns + part.duration_ns) / width_s).astype(np.int64)
+        inside = (at >= 0) & (at < bins)
+        place = part.kind * np.int64(bins) + at
+        counted += np.bincount(place if inside.all() else place[inside], minlength=counted.size)
+    per_s = counted.reshape(-1, bins) / width_s
+    rates = {"operations_per_s": per_s.sum(axis=0)}
+    rates |= {f"{name}_per_s": per_s[operations.kinds.index(name)] for name in operations.counts()}
+    return Track(np.arange(bins + 1, dtype=np.float64) * width_s, rates)
 
 
 def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
@@ -67,12 +76,10 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
 
 def run_operations(operations: OperationTable, phases: Sequence[Phase]) -> OperationTable:
     """The operations that started inside a run phase."""
-    chosen = np.zeros(len(operations), dtype=np.bool_)
-    for phase in phases:
-        if phase.role is Role.WORK:
-            since_start = operations.board_ns >= phase.start_board_ns
-            chosen |= since_start & (operations.board_ns < phase.end_board_ns)
-    return operations.select(chosen)
+    runs = [phase for phase in phases if phase.role is Role.WORK]
+    return OperationTable.concatenate(
+        [operations.started_in(run.start_board_ns, run.end_board_ns) for run in runs]
+    )
 
 
 def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:

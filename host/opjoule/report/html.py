@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from opjoule.files import write_whole
+from opjoule.record.corrected_trace import CorrectedTrace
+from opjoule.record.run_record import RunRecord
 from opjoule.report import sections
 from opjoule.report.activity_stack import activity_stack
 from opjoule.report.answer import Answer, open_answer
@@ -37,17 +39,18 @@ _SCRIPTS = (
 )
 
 
-def write_report(record_dir: Path) -> Path:
+def write_report(of: Path | RunRecord, trace: CorrectedTrace | None = None) -> Path:
     """Writes `report.html` of a run record, whatever state the run ended in.
 
     Args:
-        record_dir: directory of the record; parts that are missing or unreadable are named in the page.
+        of: the record, or its directory; parts that are missing or unreadable are named in the page.
+        trace: the record's, where it is at hand; None: it is read.
     Returns: the path of the page, replaced as a whole.
     Raises: RecordFault: no readable run.json.
     """
-    answer = open_answer(record_dir)
-    page = render(answer, read_timeline(answer.record))
-    target = record_dir / "report.html"
+    answer = open_answer(of)
+    page = render(answer, read_timeline(answer.record, trace))
+    target = answer.record.path("report.html")
     write_whole(target, page.encode())
     return target
 

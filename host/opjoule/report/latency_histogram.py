@@ -46,18 +46,25 @@ def counted_latency(operations: OperationTable) -> LatencyCounts | None:
     """Counts of the operations' latencies in bins that hold all of them; None without an operation."""
     if len(operations) == 0:
         return None
-    # The clock counts nanoseconds: a duration of 0 is one below 1 ns, and belongs into the first bin.
-    exponent = np.log10(np.maximum(operations.duration_ns, 1)) - 9
-    first = math.floor(float(exponent.min()) * BINS_PER_DECADE)
-    last = max(math.floor(float(exponent.max()) * BINS_PER_DECADE) + 1, first + BINS_PER_DECADE)
+    ends = _bins(np.array([operations.duration_ns.min(), operations.duration_ns.max()])).tolist()
+    first, last = ends[0], max(ends[1] + 1, ends[0] + BINS_PER_DECADE)
     edges = np.arange(first, last + 1, dtype=np.float64) / BINS_PER_DECADE
-    counts = {
-        name: np.histogram(exponent[operations.of_kind(name)], edges)[0].astype(np.int64)
-        for name in operations.counts()
-    }
+    shape = len(operations.kinds), last - first
+    counted = np.zeros(shape[0] * shape[1], np.int64)
+    for part in operations.parts():
+        place = part.kind.astype(np.int64) * shape[1] + (_bins(part.duration_ns) - first)
+        counted += np.bincount(place, minlength=counted.size)
+    by_code = counted.reshape(shape)
+    counts = {name: by_code[operations.kinds.index(name)] for name in operations.counts()}
     overall = latency_s(operations.duration_ns)
     marks = {"50 %": overall.p50, "99 %": overall.p99} if overall else {}
     return LatencyCounts(10.0**edges, counts, marks)
+
+
+def _bins(duration_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Number of the bin of each; the clock counts nanoseconds, so that 0 is one below 1 ns and belongs to its bin."""
+    exponent = np.log10(np.maximum(duration_ns, 1)) - 9
+    return np.floor(exponent * BINS_PER_DECADE).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from opjoule.record.definition import Definition, Topic
 from opjoule.record.result import StatedAlignment
+from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
@@ -32,16 +33,16 @@ SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]
 
 
-def print_summary(record_dir: Path, console: Console | None = None) -> None:
+def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
     """Prints what a run found; reads well in 80 columns, and without colours.
 
     Args:
-        record_dir: directory of the record, complete or not.
+        of: the record, or its directory; complete or not.
         console: where to print; stdout if None.
     Raises: RecordFault: no readable run.json.
     """
     console = console or Console(highlight=False, markup=False)
-    answer = open_answer(record_dir)
+    answer = open_answer(of)
     console.print()
     console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
     for line in head_lines(answer.run):
@@ -56,7 +57,7 @@ def print_summary(record_dir: Path, console: Console | None = None) -> None:
         console.print()
         _print_phases(answer, console)
         _print_limits(answer, console)
-    _print_places(record_dir, console)
+    _print_places(answer.record.directory, console)
 
 
 def _banner(banner: Banner) -> Text:

@@ -73,10 +73,14 @@ class Timeline:
     notes: list[str] = field(default_factory=list)
 
 
-def read_timeline(record: RunRecord) -> Timeline:
-    """The record's trace, phases, operation rate, system samples and events; whatever is unreadable is noted."""
+def read_timeline(record: RunRecord, known: CorrectedTrace | None = None) -> Timeline:
+    """The record's trace, phases, operation rate, system samples and events; whatever is unreadable is noted.
+
+    Args:
+        known: the record's trace, where it is at hand.
+    """
     notes: list[str] = []
-    trace = _noted(notes, lambda: corrected_trace(record)[0])
+    trace = known.trace if known else _noted(notes, lambda: corrected_trace(record)[0])
     if trace is None or len(trace) < 2:
         return Timeline(notes=notes or ["The power trace holds no samples."])
     axis = TimeAxis(trace)
@@ -118,7 +122,7 @@ class TimeAxis:
     """Seconds since the trace's first cell began."""
 
     def __init__(self, trace: PowerTrace) -> None:
-        self.origin_ns = int(trace.meter_ns[0]) - trace.period_ns() // 2
+        self.origin_ns = int(trace.meter_ns[0]) - trace.period_ns // 2
         self.lost = [
             LostStretch(*self._pair(gap.start_meter_ns, gap.end_meter_ns), gap.lost_samples, gap.reason)
             for gap in trace.gaps
@@ -141,7 +145,7 @@ class TimeAxis:
 def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
     """Power [W], current [A] and voltage [V] in the cells of the samples."""
     columns = {"power_w": trace.power_w, "current_a": trace.current_a, "voltage_v": trace.voltage_v}
-    return sampled_track(axis.of_meter(trace.meter_ns), columns)
+    return sampled_track(axis.of_meter(trace.meter_ns), columns, trace.period_ns * 1e-9)
 
 
 def board_to_meter(run: Run) -> ClockMap | None:

@@ -18,6 +18,8 @@ from opjoule.report.packing import Floats, pack_times, pack_values
 MAX_CELLS = 500_000
 """3 to 5 MB of page for a noisy trace; longer ones are embedded as lowest, mean and highest."""
 ENVELOPES = ("power_w",)
+PART = 1 << 15
+"""Samples that are looked at together: their arrays stay in the processor's cache."""
 HOLE_PERIODS = 1.5  # a sample holds for at most this many median periods to either side; the rest is a hole
 
 
@@ -48,24 +50,49 @@ class Track:
         }
 
 
-def sampled_track(centre_s: Floats, columns: Mapping[str, Floats], max_cells: int = MAX_CELLS) -> Track:
+def sampled_track(
+    centre_s: Floats, columns: Mapping[str, Floats], period_s: float, max_cells: int = MAX_CELLS
+) -> Track:
     """Cells around samples; a stretch far from any sample becomes a cell without a value.
 
     Args:
         centre_s: times of the samples [s], rising, shape (n,), n >= 2.
         columns: values by name, shape (n,); NaN for a sample that was lost.
-        max_cells: more cells than this are joined, the lowest and highest sample of each being kept.
+        period_s: median distance of the samples [s].
+        max_cells: more samples than this are joined, the lowest and highest of each cell being kept.
     """
-    half_s = np.diff(centre_s) / 2
-    reach_s = HOLE_PERIODS * 2 * float(np.median(half_s))
-    before_s = np.minimum(np.concatenate(([half_s[0]], half_s)), reach_s)
-    after_s = np.minimum(np.concatenate((half_s, [half_s[-1]])), reach_s)
-    start_s, end_s = centre_s - before_s, centre_s + after_s
+    group = -(-len(centre_s) // max_cells)
+    length = max(PART // group, 1) * group
+    parts = []
+    for at in range(0, len(centre_s), length):
+        some = slice(at, min(at + length, len(centre_s)))
+        parts.append(_grouped(_cells(centre_s, columns, HOLE_PERIODS * period_s, some), group, ENVELOPES))
+
+    def whole(of: str) -> dict[str, Floats]:
+        return {name: np.concatenate([getattr(part, of)[name] for part in parts]) for name in getattr(parts[0], of)}
+
+    bounds_s = np.concatenate([*(part.bounds_s[:-1] for part in parts), parts[-1].bounds_s[-1:]])
+    return Track(bounds_s, whole("mean"), whole("lowest"), whole("highest"), group)
+
+
+def _cells(centre_s: Floats, columns: Mapping[str, Floats], reach_s: float, some: slice) -> Track:
+    """The cells of some of the samples, and of the holes behind them."""
+    half_s = np.diff(centre_s[max(some.start - 1, 0) : some.stop + 1]) / 2
+    if some.start == 0:
+        half_s = np.concatenate((half_s[:1], half_s))
+    if some.stop == len(centre_s):
+        half_s = np.append(half_s, half_s[-1])
+    np.minimum(half_s, reach_s, out=half_s)
+    start_s, end_s = centre_s[some] - half_s[:-1], centre_s[some] + half_s[1:]
+    after_s = centre_s[some.stop] - half_s[-1] if some.stop < len(centre_s) else end_s[-1]
+    bounds_s = np.append(start_s, after_s)
     # Where a cell ends before the next one starts, a hole of its own is put between the two.
-    holes = np.flatnonzero(start_s[1:] - end_s[:-1] > 1e-9) + 1
-    bounds_s = np.append(np.insert(start_s, holes, end_s[holes - 1]), end_s[-1])
-    filled = {name: np.insert(column.astype(np.float64), holes, np.nan) for name, column in columns.items()}
-    return joined(Track(bounds_s, filled), max_cells)
+    holes = np.flatnonzero(bounds_s[1:] - end_s > 1e-9)
+    filled = {name: np.asarray(column[some], np.float64) for name, column in columns.items()}
+    if holes.size:
+        bounds_s = np.insert(bounds_s, holes + 1, end_s[holes])
+        filled = {name: np.insert(column, holes + 1, np.nan) for name, column in filled.items()}
+    return Track(bounds_s, filled)
 
 
 def joined(track: Track, max_cells: int, extremes: Container[str] = ENVELOPES) -> Track:
@@ -74,45 +101,39 @@ def joined(track: Track, max_cells: int, extremes: Container[str] = ENVELOPES) -
     Args:
         extremes: quantities of which each group keeps the lowest and highest value too.
     """
-    n = len(track.bounds_s) - 1
-    if n <= max_cells:
+    return _grouped(track, -(-(len(track.bounds_s) - 1) // max_cells), extremes)
+
+
+def _grouped(track: Track, group: int, extremes: Container[str]) -> Track:
+    if group <= 1:
         return track
-    group = -(-n // max_cells)
     weight_s = np.diff(track.bounds_s)
     first = _group_starts(track, group, weight_s)
     mean, lowest, highest = {}, {}, {}
     for name, column in track.mean.items():
         known = np.isfinite(column)
-        time_s = np.add.reduceat(np.where(known, weight_s, 0.0), first)
+        all_known = bool(known.all())
+        time_s = np.add.reduceat(weight_s if all_known else np.where(known, weight_s, 0.0), first)
         with np.errstate(invalid="ignore"):
-            mean[name] = np.add.reduceat(np.where(known, column * weight_s, 0.0), first) / time_s
+            product = column * weight_s
+            mean[name] = np.add.reduceat(product if all_known else np.where(known, product, 0.0), first) / time_s
         if name not in extremes:
             continue
-        lowest[name] = _nan_where(time_s == 0, np.minimum.reduceat(np.where(known, column, np.inf), first))
-        highest[name] = _nan_where(time_s == 0, np.maximum.reduceat(np.where(known, column, -np.inf), first))
+        low, high = (column, column) if all_known else (np.where(known, column, end) for end in (np.inf, -np.inf))
+        lowest[name] = _nan_where(time_s == 0, np.minimum.reduceat(low, first))
+        highest[name] = _nan_where(time_s == 0, np.maximum.reduceat(high, first))
     bounds_s = np.append(track.bounds_s[first], track.bounds_s[-1])
     return Track(bounds_s, mean, lowest, highest, group * track.samples_per_cell)
 
 
-def counted_track(
-    times_s: Floats, groups: Mapping[str, npt.NDArray[np.bool_]], bin_s: float, end_s: float
-) -> Track:
-    """Events per second in equal bins from 0 to `end_s`.
-
-    Args:
-        times_s: when each event happened [s], shape (n,).
-        groups: by name, which events count, shape (n,).
-    """
-    bounds_s: Floats = np.arange(0, max(1, int(np.ceil(end_s / bin_s))) + 1, dtype=np.float64) * bin_s
-    rates = {name: np.histogram(times_s[chosen], bounds_s)[0] / bin_s for name, chosen in groups.items()}
-    return Track(bounds_s, rates)
-
-
 def _group_starts(track: Track, group: int, weight_s: Floats) -> npt.NDArray[np.intp]:
     """Every `group` cells; a long stretch without a value stays alone, so that no value is ever spread over it."""
+    even = np.arange(0, len(weight_s), group)
     unknown = np.any([np.isnan(column) for column in track.mean.values()], axis=0)
+    if not unknown.any():
+        return even
     alone = np.flatnonzero(unknown & (weight_s > group * float(np.median(weight_s)) / 2))
-    starts = np.concatenate((np.arange(0, len(weight_s), group), alone, alone + 1))
+    starts = np.concatenate((even, alone, alone + 1))
     return np.unique(starts[starts < len(weight_s)]).astype(np.intp)
 
 

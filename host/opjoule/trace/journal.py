@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -28,11 +28,13 @@ import pyarrow.parquet as pq
 from opjoule.errors import RecordFault
 from opjoule.system_errors import naming
 from opjoule.trace import schemas
-from opjoule.trace.parquet_file import write_parquet
+from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.trace.supply_line import BusReadings
 
 FLUSH_PERIOD_S = 1.0
+_SAMPLE_BYTES = 24
+"""Of one sample in a stream, at least."""
 TABLES = {
     "power": (schemas.POWER, schemas.POWER_VERSION),
     "gaps": (schemas.GAPS, schemas.GAPS_VERSION),
@@ -199,11 +201,9 @@ def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
 
     Raises: RecordFault: no trace in the directory, or one that is corrupt.
     """
-    power = _table(directory, "power", sensor)
     try:
+        meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor)
         gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
-        columns = [power.column(name).to_numpy() for name in schemas.POWER.names]
-        meter_ns, current_a, voltage_v, clipped = columns
         bus = _table(directory, "bus", sensor)
         readings = (
             BusReadings(*(bus.column(name).to_numpy() for name in schemas.BUS.names)) if len(bus) else None
@@ -229,14 +229,32 @@ def further_numbers(directory: Path) -> list[int]:
     return sorted({int(name.partition("-")[2].partition(".")[0]) for name in found})
 
 
-def to_parquet(directory: Path) -> list[Path]:
-    """Makes power.parquet, gaps.parquet and edges.parquet, of every sensor, from the streams, which stay."""
-    wanted = [(name, sensor) for sensor in [0, *further_numbers(directory)] for name in TABLES]
-    return [
-        _convert(directory, name, sensor)
-        for name, sensor in wanted
-        if (directory / "raw" / f"{_file_name(name, sensor)}.arrows").exists()
-    ]
+def to_parquet(directory: Path, read: PowerTrace | None = None) -> list[Path]:
+    """Makes power.parquet, gaps.parquet and edges.parquet, of every sensor, from the streams, which stay.
+
+    Args:
+        read: the trace of sensor 0 as `read_trace` gives it, where it is at hand.
+    """
+    made = []
+    for sensor in [0, *further_numbers(directory)]:
+        for name, (schema, _) in TABLES.items():
+            stream = directory / "raw" / f"{_file_name(name, sensor)}.arrows"
+            if not stream.exists():
+                continue
+            if name == "power":
+                parts = _power_parts(read if read and not sensor else read_trace(directory, sensor))
+            else:
+                parts = (pa.Table.from_batches([batch], schema) for batch in read_stream(stream, name))
+            made.append(directory / f"{stream.stem}.parquet")
+            write_parquet(made[-1], schema, parts)
+    return made
+
+
+def _power_parts(trace: PowerTrace) -> Iterator[pa.Table]:
+    columns = [getattr(trace, name) for name in schemas.POWER.names]
+    for at in range(0, len(trace), ROW_GROUP_ROWS):
+        arrays = [pa.array(column[at : at + ROW_GROUP_ROWS]) for column in columns]
+        yield pa.table(arrays, schema=schemas.POWER)
 
 
 def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
@@ -261,48 +279,62 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
                 return
 
 
-def _convert(directory: Path, name: str, sensor: int) -> Path:
-    schema, _ = TABLES[name]
-    file_name = _file_name(name, sensor)
-    target = directory / f"{file_name}.parquet"
-    batches = read_stream(directory / "raw" / f"{file_name}.arrows", name)
-    if name == "power" and (directory / "raw" / f"{_file_name('bus', sensor)}.arrows").exists():
-        batches = _on_supply_line(batches, read_trace(directory, sensor).voltage_v)
-    write_parquet(target, schema, (pa.Table.from_batches([batch], schema) for batch in batches))
-    return target
+def _samples(directory: Path, sensor: int) -> list[npt.NDArray[Any]]:
+    """The columns of the samples, filled in batch by batch: nothing is held twice.
 
-
-def _on_supply_line(
-    batches: Iterator[pa.RecordBatch], voltage_v: npt.NDArray[np.float64]
-) -> Iterator[pa.RecordBatch]:
-    """The samples with their voltages on the load line, in place of held ones."""
-    first = 0
+    Raises: RecordFault: no trace in the directory, or one that is corrupt.
+    """
+    file_name = _file_name("power", sensor)
+    parquet, stream = directory / f"{file_name}.parquet", directory / "raw" / f"{file_name}.arrows"
+    if parquet.exists():
+        rows, batches = _parquet_batches(parquet, "power")
+    elif stream.exists():
+        rows, batches = stream.stat().st_size // _SAMPLE_BYTES, read_stream(stream, "power")
+    else:
+        raise RecordFault(f"{directory}: no power trace (neither {parquet.name} nor raw/{stream.name})")
+    columns = [np.empty(rows, field.type.to_pandas_dtype()) for field in schemas.POWER]
+    filled = 0
     for batch in batches:
-        column = pa.array(voltage_v[first : first + batch.num_rows])
-        first += batch.num_rows
-        yield batch.set_column(batch.schema.get_field_index("voltage_v"), "voltage_v", column)
+        for column, values in zip(columns, batch.columns, strict=True):
+            column[filled : filled + batch.num_rows] = values.to_numpy(zero_copy_only=False)
+        filled += batch.num_rows
+    return [column[:filled] for column in columns]
+
+
+def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatch]]:
+    """Rows of a parquet file, and its batches."""
+    schema, newest = TABLES[name]
+    with _readable(path):
+        file = pq.ParquetFile(path)
+        schemas.check_version(file.schema_arrow, name, newest, path)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with _readable(path), file:
+            for batch in file.iter_batches(ROW_GROUP_ROWS):
+                whole = schemas.completed(batch, schema)
+                schemas.check_columns(whole.schema, schema, path)
+                yield whole.select(schema.names)
+
+    return file.metadata.num_rows, batches()
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
+    """Raises RecordFault for a parquet file that cannot be read."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, OSError) as fault:
+        raise RecordFault(f"{path}: not a readable parquet file: {_first_line(fault)}") from None
 
 
 def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:
-    schema, newest = TABLES[name]
+    schema, _ = TABLES[name]
     file_name = _file_name(name, sensor)
     parquet, stream = directory / f"{file_name}.parquet", directory / "raw" / f"{file_name}.arrows"
     if parquet.exists():
-        try:
-            table = pq.read_table(parquet)
-            schemas.check_version(table.schema, name, newest, parquet)
-            whole = [schemas.completed(batch, schema) for batch in table.to_batches()]
-            table = pa.Table.from_batches(whole, whole[0].schema if whole else schema)
-            schemas.check_columns(table.schema, schema, parquet)
-        except (pa.ArrowException, ValueError, OSError) as fault:
-            raise RecordFault(f"{parquet}: not a readable parquet file: {_first_line(fault)}") from None
-    elif stream.exists():
-        table = pa.Table.from_batches(read_stream(stream, name), schema)
-    elif name == "power":
-        raise RecordFault(f"{directory}: no power trace (neither {parquet.name} nor raw/{stream.name})")
-    else:
-        return schema.empty_table()
-    return table
+        _, batches = _parquet_batches(parquet, name)
+        return pa.Table.from_batches(batches, schema)
+    return pa.Table.from_batches(read_stream(stream, name) if stream.exists() else [], schema)
 
 
 def _first_line(fault: Exception) -> str:

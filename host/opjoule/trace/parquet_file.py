@@ -20,10 +20,15 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
     Args:
         parts: tables of the schema; small ones are joined until they fill a row group.
     """
-    with (
-        rewriting(path) as file,
-        pq.ParquetWriter(file, schema, compression="zstd", compression_level=1) as writer,
-    ):
+    stamps = [field.name for field in schema if field.type == pa.int64()]
+    encoding = {
+        "compression": "zstd",
+        "compression_level": 1,
+        # stamps rise by about the same from row to row: a dictionary of them is tried in vain
+        "column_encoding": dict.fromkeys(stamps, "DELTA_BINARY_PACKED"),
+        "use_dictionary": [name for name in schema.names if name not in stamps],
+    }
+    with rewriting(path) as file, pq.ParquetWriter(file, schema, **encoding) as writer:
         waiting: list[pa.Table] = []
         for part in parts:
             waiting.append(part)

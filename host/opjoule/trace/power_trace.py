@@ -18,6 +18,7 @@ from opjoule.trace.supply_line import BusReadings, SupplyLine, fit_supply_line
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+_GUESSED = 1000
 
 
 @dataclass(frozen=True)
@@ -169,13 +170,14 @@ class PowerTrace:
         )
         made = replace(
             self,
-            current_a=current_offset_a + current_gain * self.current_a,
-            voltage_v=voltage_offset_v + voltage_gain * self.voltage_v,
+            current_a=_line(self.current_a, current_gain, current_offset_a),
+            voltage_v=_line(self.voltage_v, voltage_gain, voltage_offset_v),
             gaps=gaps,
             bus=self.bus
             and replace(self.bus, voltage_v=voltage_offset_v + voltage_gain * self.bus.voltage_v),
         )
         line = self.supply
+        made.__dict__["period_ns"] = self.period_ns
         made.__dict__["supply"] = line and replace(
             line,
             resistance_ohm=line.resistance_ohm * voltage_gain / current_gain,
@@ -195,6 +197,20 @@ class PowerTrace:
         """Samples at the end of the meter's range, the lost ones that are known to have been among them."""
         return int(np.count_nonzero(self.clipped)) + sum(gap.clipped_samples for gap in self.gaps)
 
+    @cached_property
     def period_ns(self) -> int:
         """Median distance of two samples [ns]; 0 for fewer than two."""
-        return int(np.median(np.diff(self.meter_ns))) if len(self) > 1 else 0
+        distances_ns = np.diff(self.meter_ns)
+        if not distances_ns.size:
+            return 0
+        # that of a few is most often that of all: then no more than half lie on either side
+        guess_ns = int(np.median(distances_ns[:: max(distances_ns.size // _GUESSED, 1)]))
+        beyond = np.count_nonzero(distances_ns < guess_ns), np.count_nonzero(distances_ns > guess_ns)
+        return guess_ns if max(beyond) <= (distances_ns.size - 1) // 2 else int(np.median(distances_ns))
+
+
+def _line(values: Float64Array, gain: float, offset: float) -> Float64Array:
+    """offset + gain * values, made in place of the product."""
+    made = gain * values
+    made += offset
+    return np.asarray(made, np.float64)

@@ -1,0 +1,237 @@
+"""Time and memory of `report`, analysis and all, of an hour at 5 kHz with 10 million operations.
+
+    .venv/bin/python host/bench/report_speed.py                    # the whole: 18 million samples
+    .venv/bin/python host/bench/report_speed.py --minutes 6 --operations 1000000
+
+The yardstick is what numpy needs to read current and voltage from the record's file and sum their product cumulatively.
+`report` runs as a user starts it, Python and its imports in its time: of a record whose measurement was killed, which
+it analyses from the raw files (trace, calibration, clocks, logs, energies, attribution, checksums, page), and of the same
+record once it is finished. The three take turns. SIMULATED: the samples are noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+HOST = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HOST)]
+
+from opjoule.clocks.exchange_file import ExchangeFile  # noqa: E402  # path set above
+from opjoule.clocks.exchanges import Exchange  # noqa: E402
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
+from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES  # noqa: E402
+from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
+from opjoule.operations import oplog, schemas  # noqa: E402
+from opjoule.record.run_record import RunRecord  # noqa: E402
+from opjoule.record.seals import SealWatch  # noqa: E402
+from opjoule.trace.journal import TraceJournal  # noqa: E402
+
+SECOND = 1_000_000_000
+RATE_HZ = 5000
+IDLE_S, SETTLE_S = 30, 20
+BOARD_NS, METER_NS, HOST_NS = 50 * SECOND, 3 * SECOND, 900 * SECOND
+BLOCK_OPERATIONS = 8000
+VALUE_BYTES = 1000
+ROUNDS = 3
+YARDSTICK = """
+import sys, time
+import numpy as np, pyarrow.parquet as pq
+began_s = time.perf_counter()
+table = pq.read_table(sys.argv[1], columns=["current_a", "voltage_v"])
+np.cumsum(table["current_a"].to_numpy() * table["voltage_v"].to_numpy())
+print(time.perf_counter() - began_s)
+"""
+
+
+def make(directory: Path, minutes: float, operations: int) -> None:
+    """The record as it stands when its program is killed just before the end."""
+    run_s = 60 * minutes
+    ends_s = np.cumsum([IDLE_S, run_s, SETTLE_S, IDLE_S]).tolist()
+    names = ("idle-before", "run", "settle", "idle-after")
+    phases = [
+        {
+            "name": name,
+            "repeat": 1,
+            "start_board_ns": BOARD_NS + round(start_s * SECOND),
+            "end_board_ns": BOARD_NS + round(end_s * SECOND),
+            "operations": operations if name == "run" else 0,
+        }
+        for name, start_s, end_s in zip(names, [1, *ends_s[:-1]], [*ends_s[:-1], ends_s[-1] - 1], strict=True)
+    ]
+    record = RunRecord.create(
+        directory, {"db": "leveldb", "device": "rpi4", "storage": "sd", "workload": "a"}, simulated=True
+    )
+    seals = SealWatch(directory)
+    raw = directory / "raw"
+    _trace(directory, seals, ends_s)
+    for name, start_ns in ((BOARD_EXCHANGES, BOARD_NS), (METER_EXCHANGES, METER_NS)):
+        _exchanges(raw / name, start_ns, ends_s[-1])
+    by_kind = _operations(raw / "run-1.oplog", BOARD_NS + IDLE_S * SECOND, run_s, operations)
+    _events(raw / "run-1.events.jsonl", BOARD_NS + IDLE_S * SECOND, run_s)
+    _system(raw / "repeat-1.system.csv", ends_s)
+    seals.stop()
+    calibration = SensorCalibration("bench", Correction(1.004, -0.0008), Correction(0.999, 0.002))
+    record.update(
+        found={"cores": 4, "storage": "sd"},
+        sensor=replace(ina219_breakout(1.0), calibration=calibration),
+        phases=phases,
+        loader={
+            "run-1": {"operations": operations, "by_kind": by_kind, "bytes": operations * VALUE_BYTES, "duration_s": run_s}
+        },
+    )
+
+
+def _trace(directory: Path, seals: SealWatch, ends_s: list[float]) -> None:
+    """Noise about 0.5 A while idle and in settle, 0.6 A in the run; sealed once a second, as a measurement does it."""
+    rng, journal = np.random.default_rng(1), TraceJournal(directory)
+    for second in range(round(ends_s[-1])):
+        meter_ns = METER_NS + (second * RATE_HZ + np.arange(RATE_HZ, dtype=np.int64)) * (SECOND // RATE_HZ)
+        busy = IDLE_S <= second < ends_s[1]
+        journal.append_samples(meter_ns, rng.normal(0.6 if busy else 0.5, 0.05, RATE_HZ), np.full(RATE_HZ, 5.0))
+        journal.flush()
+        seals.seal()
+    journal.close()
+
+
+def _exchanges(path: Path, far_start_ns: int, length_s: float) -> None:
+    file, rng = ExchangeFile(path), np.random.default_rng(far_start_ns % 97)
+    for number in range(round(length_s * 5)):
+        sent_ns, width_ns = HOST_NS + number * SECOND // 5, int(rng.integers(200_000, 400_000))
+        far_ns = far_start_ns + number * SECOND // 5 + width_ns // 2
+        file.append(Exchange(sent_ns, far_ns, far_ns, sent_ns + width_ns))
+    file.close()
+
+
+def _operations(path: Path, start_ns: int, run_s: float, operations: int) -> dict[str, dict[str, int]]:
+    """The log of one thread that is busy nine tenths of the time, reads and updates by turns of chance."""
+    rng = np.random.default_rng(2)
+    mean_ns = run_s * SECOND / operations
+    duration_ns = rng.exponential(0.9 * mean_ns, operations).astype(np.int64)
+    duration_ns = (duration_ns * min(0.9 * run_s * SECOND / duration_ns.sum(), 1.0)).astype(np.int64)
+    kind = (rng.random(operations) < 0.5).astype(np.int64)
+    tag, gap_ns = kind | oplog.OK_BIT, np.full(operations, round(0.1 * mean_ns) - 1)
+    sizes = np.array([[oplog.SIZE_TAG | code, VALUE_BYTES, 0] for code in (0, 1)], np.int64)
+    header = (oplog.MAGIC, oplog.VERSION, 1 << 16, start_ns, 0)
+    with path.open("wb") as file:
+        file.write(_sealed(oplog.FILE_HEADER, header))
+        for number, at in enumerate(range(0, operations, BLOCK_OPERATIONS)):
+            some = slice(at, at + BLOCK_OPERATIONS)
+            rows = np.concatenate([sizes, np.stack([tag[some], gap_ns[some], duration_ns[some]], axis=1)])
+            payload = _varints(rows.ravel())
+            block = (oplog.BLOCK_MAGIC, 0, 0, len(rows), len(payload), start_ns, zlib.crc32(payload))
+            file.write(_sealed(oplog.BLOCK_HEADER, block, number) + payload)
+            start_ns += int(gap_ns[some].sum() + duration_ns[some].sum())
+    counts = np.bincount(kind, minlength=2).tolist()
+    return {name: {"count": n, "bytes": n * VALUE_BYTES} for name, n in zip(("read", "update"), counts, strict=True)}
+
+
+def _sealed(form: oplog.struct.Struct, fields: tuple[object, ...], *last: int) -> bytes:
+    """A header with its checksum, taken with zero in its own place."""
+    end = last or ()
+    return form.pack(*fields, zlib.crc32(form.pack(*fields, 0, *end)), *end)
+
+
+def _varints(values: np.ndarray) -> bytes:
+    """LEB128 of numbers below 2^35, shape (n,)."""
+    groups = values[:, None] >> (7 * np.arange(5))
+    further = groups[:, 1:] > 0
+    octets = (groups & 0x7F).astype(np.uint8)
+    octets[:, :-1] |= further.astype(np.uint8) << 7
+    used = np.concatenate([np.ones((values.size, 1), np.bool_), further], axis=1)
+    return octets[used].tobytes()
+
+
+def _events(path: Path, start_ns: int, run_s: float) -> None:
+    """A flush a second, a compaction every four, and syncs; 50 ms each."""
+    rng, rows = np.random.default_rng(3), []
+    for name, each_s in (("flush", 1.0), ("compaction", 4.0), ("sync", 0.3)):
+        begins = start_ns + rng.integers(0, round((run_s - 1) * SECOND), round(run_s / each_s))
+        rows += [{"event": name, "board_ns": at, "end_board_ns": at + 50_000_000} for at in begins.tolist()]
+    rows.sort(key=lambda row: row["board_ns"])
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _system(path: Path, ends_s: list[float]) -> None:
+    """The board's counters ten times a second; the medium is written to in three samples of ten."""
+    rng, lines = np.random.default_rng(4), [",".join(schemas.SYSTEM.names)]
+    written = np.cumsum(rng.random(round(ends_s[-1] * 10)) < 0.3) * 1_000_000
+    for number, bytes_written in enumerate(written.tolist()):
+        row = {
+            "board_ns": BOARD_NS + number * SECOND // 10,
+            "cpu_busy_s": number / 10,
+            "process_cpu_s": number / 20,
+            "device_written_bytes": bytes_written,
+            "rss_bytes": 1 << 20,
+        }
+        lines.append(",".join(str(row.get(name, 0)) for name in schemas.SYSTEM.names))
+    path.write_text("\n".join(lines) + "\n")
+
+
+def timed(command: list[str]) -> tuple[float, float, str]:
+    """Seconds, greatest resident memory [B] and what was printed, of a process of its own."""
+    began_s = time.perf_counter()
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(command, stdout=said, env={**os.environ, "PYTHONPATH": str(HOST)})
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        took_s = time.perf_counter() - began_s
+        said.seek(0)
+        printed = said.read().decode()
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command[:4])} ... ended with {process.returncode}: {printed}")
+    return took_s, usage.ru_maxrss * 1024, printed
+
+
+def once(directory: Path, run_json: bytes) -> dict[str, tuple[float, float]]:
+    """Time [s] and memory [B] of each of the three."""
+    for made in [*directory.glob("*.parquet"), directory / "result.json", directory / "report.html"]:
+        made.unlink(missing_ok=True)
+    (directory / "run.json").write_bytes(run_json)
+    report = [sys.executable, "-m", "opjoule.cli.start", "report", str(directory)]
+    killed, finished = timed(report), timed(report)
+    yardstick = timed([sys.executable, "-c", YARDSTICK, str(directory / "power.parquet")])
+    return {
+        "yardstick": (float(yardstick[2]), yardstick[1]),
+        "report of a finished record": finished[:2],
+        "report of a killed one": killed[:2],
+    }
+
+
+def main() -> None:
+    """Makes the record, then times report and yardstick in turns."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--operations", type=int, default=10_000_000)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--keep", type=Path, help="make the record here, and leave it there")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        directory = asked.keep or Path(folder) / "record"
+        kept = directory.with_name(f"{directory.name}.run.json")
+        if not (directory / "run.json").exists():
+            make(directory, asked.minutes, asked.operations)
+            shutil.copy(directory / "run.json", kept)
+        run_json = kept.read_bytes()
+        rounds = [once(directory, run_json) for _ in range(asked.rounds)]
+    for name in rounds[0]:
+        took_s = median(each[name][0] for each in rounds)
+        ratio = median(each[name][0] / each["yardstick"][0] for each in rounds)
+        peak_bytes = max(each[name][1] for each in rounds)
+        print(f"{name}: {took_s:.2f} s, {ratio:.1f} times the yardstick, {peak_bytes / 1e9:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()
