@@ -5,8 +5,9 @@
 
 The yardstick is what numpy needs to read current and voltage from the record's file and sum their product cumulatively.
 `report` runs as a user starts it, Python and its imports in its time: of a record whose measurement was killed, which
-it analyses from the raw files (trace, calibration, clocks, logs, energies, attribution, checksums, page), and of the same
-record once it is finished. The three take turns. SIMULATED: the samples are noise.
+it analyses from the raw files (trace, calibration, clocks, logs, energies, attribution, checksums, page), and of the
+same record once it is finished. The three take turns; processor time is what other work on the computer disturbs least.
+SIMULATED: the samples are noise.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ ROUNDS = 3
 YARDSTICK = """
 import sys, time
 import numpy as np, pyarrow.parquet as pq
-began_s = time.perf_counter()
+began_s = time.perf_counter(), time.process_time()
 table = pq.read_table(sys.argv[1], columns=["current_a", "voltage_v"])
 np.cumsum(table["current_a"].to_numpy() * table["voltage_v"].to_numpy())
-print(time.perf_counter() - began_s)
+print(time.perf_counter() - began_s[0], time.process_time() - began_s[1])
 """
 
 
@@ -89,7 +90,12 @@ def make(directory: Path, minutes: float, operations: int) -> None:
         sensor=replace(ina219_breakout(1.0), calibration=calibration),
         phases=phases,
         loader={
-            "run-1": {"operations": operations, "by_kind": by_kind, "bytes": operations * VALUE_BYTES, "duration_s": run_s}
+            "run-1": {
+                "operations": operations,
+                "by_kind": by_kind,
+                "bytes": operations * VALUE_BYTES,
+                "duration_s": run_s,
+            }
         },
     )
 
@@ -100,7 +106,9 @@ def _trace(directory: Path, seals: SealWatch, ends_s: list[float]) -> None:
     for second in range(round(ends_s[-1])):
         meter_ns = METER_NS + (second * RATE_HZ + np.arange(RATE_HZ, dtype=np.int64)) * (SECOND // RATE_HZ)
         busy = IDLE_S <= second < ends_s[1]
-        journal.append_samples(meter_ns, rng.normal(0.6 if busy else 0.5, 0.05, RATE_HZ), np.full(RATE_HZ, 5.0))
+        journal.append_samples(
+            meter_ns, rng.normal(0.6 if busy else 0.5, 0.05, RATE_HZ), np.full(RATE_HZ, 5.0)
+        )
         journal.flush()
         seals.seal()
     journal.close()
@@ -135,7 +143,10 @@ def _operations(path: Path, start_ns: int, run_s: float, operations: int) -> dic
             file.write(_sealed(oplog.BLOCK_HEADER, block, number) + payload)
             start_ns += int(gap_ns[some].sum() + duration_ns[some].sum())
     counts = np.bincount(kind, minlength=2).tolist()
-    return {name: {"count": n, "bytes": n * VALUE_BYTES} for name, n in zip(("read", "update"), counts, strict=True)}
+    return {
+        name: {"count": n, "bytes": n * VALUE_BYTES}
+        for name, n in zip(("read", "update"), counts, strict=True)
+    }
 
 
 def _sealed(form: oplog.struct.Struct, fields: tuple[object, ...], *last: int) -> bytes:
@@ -180,8 +191,8 @@ def _system(path: Path, ends_s: list[float]) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def timed(command: list[str]) -> tuple[float, float, str]:
-    """Seconds, greatest resident memory [B] and what was printed, of a process of its own."""
+def timed(command: list[str]) -> tuple[list[float], float, str]:
+    """Seconds by the clock and of processor, greatest resident memory [B] and what was printed, of one process."""
     began_s = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=said, env={**os.environ, "PYTHONPATH": str(HOST)})
@@ -192,11 +203,11 @@ def timed(command: list[str]) -> tuple[float, float, str]:
         printed = said.read().decode()
     if process.returncode:
         raise SystemExit(f"{' '.join(command[:4])} ... ended with {process.returncode}: {printed}")
-    return took_s, usage.ru_maxrss * 1024, printed
+    return [took_s, usage.ru_utime + usage.ru_stime], usage.ru_maxrss * 1024, printed
 
 
-def once(directory: Path, run_json: bytes) -> dict[str, tuple[float, float]]:
-    """Time [s] and memory [B] of each of the three."""
+def once(directory: Path, run_json: bytes) -> dict[str, tuple[list[float], float]]:
+    """Times [s] and memory [B] of each of the three."""
     for made in [*directory.glob("*.parquet"), directory / "result.json", directory / "report.html"]:
         made.unlink(missing_ok=True)
     (directory / "run.json").write_bytes(run_json)
@@ -204,7 +215,7 @@ def once(directory: Path, run_json: bytes) -> dict[str, tuple[float, float]]:
     killed, finished = timed(report), timed(report)
     yardstick = timed([sys.executable, "-c", YARDSTICK, str(directory / "power.parquet")])
     return {
-        "yardstick": (float(yardstick[2]), yardstick[1]),
+        "yardstick": ([float(each) for each in yardstick[2].split()], yardstick[1]),
         "report of a finished record": finished[:2],
         "report of a killed one": killed[:2],
     }
@@ -212,7 +223,9 @@ def once(directory: Path, run_json: bytes) -> dict[str, tuple[float, float]]:
 
 def main() -> None:
     """Makes the record, then times report and yardstick in turns."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--operations", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
@@ -227,10 +240,12 @@ def main() -> None:
         run_json = kept.read_bytes()
         rounds = [once(directory, run_json) for _ in range(asked.rounds)]
     for name in rounds[0]:
-        took_s = median(each[name][0] for each in rounds)
-        ratio = median(each[name][0] / each["yardstick"][0] for each in rounds)
-        peak_bytes = max(each[name][1] for each in rounds)
-        print(f"{name}: {took_s:.2f} s, {ratio:.1f} times the yardstick, {peak_bytes / 1e9:.2f} GB")
+        said = []
+        for number, of in enumerate(("by the clock", "of processor time")):
+            took_s = median(each[name][0][number] for each in rounds)
+            ratio = median(each[name][0][number] / each["yardstick"][0][number] for each in rounds)
+            said.append(f"{took_s:.2f} s {of} ({ratio:.1f} times the yardstick)")
+        print(f"{name}: {', '.join(said)}, {max(each[name][1] for each in rounds) / 1e9:.2f} GB")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.errors import RecordFault
+from opjoule.trace import journal as journal_module
 from opjoule.trace.journal import TraceJournal, _Stream, read_edges, read_trace, to_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 
@@ -210,3 +211,25 @@ def test_a_gap_covers_the_cells_of_its_lost_conversions(last_good_ns, lost, peri
 def test_a_trace_that_makes_no_sense_is_refused(meter_ns, current_a, said):
     with pytest.raises(ValueError, match=said):
         PowerTrace.of(meter_ns, current_a, [5.0] * len(meter_ns))
+
+
+def test_a_trace_that_grows_while_it_is_read_is_whole_up_to_where_it_was_read(tmp_path, monkeypatch):
+    """As where a point of a calibration is taken: the stream is longer than it was when its reading began."""
+    journal = TraceJournal(tmp_path)
+    stamps = np.arange(1, 501, dtype=np.int64) * 1_000_000
+
+    def one_batch_then_another(path, name):
+        yield from read_stream(path, name)
+        if name != "power":
+            return
+        journal.append_samples(stamps + 10**9, np.full(500, 2.0), np.full(500, 5.0))
+        journal.flush()
+        yield list(read_stream(path, name))[-1]
+
+    read_stream = journal_module.read_stream
+    journal.append_samples(stamps, np.ones(500), np.full(500, 5.0))
+    journal.flush()
+    monkeypatch.setattr(journal_module, "read_stream", one_batch_then_another)
+    trace = read_trace(tmp_path)
+    assert len(trace) == 1000 and trace.current_a.sum() == 1500.0
+    journal.close()

@@ -70,10 +70,16 @@ class Cells:
         """
         bad = np.flatnonzero(~trace.good)
         if len(trace) - bad.size < 2:
-            raise WindowError(f"the power trace holds {len(trace) - bad.size} good samples: nothing to integrate")
-        columns = (trace.meter_ns, trace.current_a, trace.voltage_v, trace.clipped)
-        meter_ns, current_a, voltage_v, clipped = (np.delete(each, bad) if bad.size else each for each in columns)
-        samples = _Samples(meter_ns, current_a, voltage_v, trace.period_ns, clipped)
+            raise WindowError(
+                f"the power trace holds {len(trace) - bad.size} good samples: nothing to integrate"
+            )
+        samples = _Samples(
+            _without(trace.meter_ns, bad),
+            _without(trace.current_a, bad),
+            _without(trace.voltage_v, bad),
+            trace.period_ns,
+            _without(trace.clipped, bad),
+        )
         gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, bad, samples)}
         return replace(_tile(samples, gaps), supply=trace.supply)
 
@@ -155,8 +161,7 @@ class Cells:
 
     def of_samples(self, column: npt.NDArray[_Number], some: slice) -> npt.NDArray[_Number]:
         """What a column, shape (m,), holds for those of some cells that are samples; not copied where all are."""
-        lost = self.lost_cells(some)
-        return np.delete(column[some], lost) if lost.size else column[some]
+        return _without(column[some], self.lost_cells(some))
 
     def inside(self, start_ns: int, end_ns: int) -> slice:
         """The cells that a window touches."""
@@ -176,6 +181,11 @@ class Cells:
     def end_ns(self) -> int:
         """End of the last cell [meter_ns]."""
         return int(self.bounds_ns[-1])
+
+
+def _without(column: npt.NDArray[_Number], places: npt.NDArray[np.intp]) -> npt.NDArray[_Number]:
+    """A column less some places; not copied where there is none."""
+    return np.delete(column, places) if places.size else column
 
 
 def stretch_variances(values: Float64Array, length: int) -> Float64Array:

@@ -113,7 +113,7 @@ def _same_level(values: Float64Array, width: float, share: Float64Array | None) 
             counts += np.bincount(level, None if share is None else np.abs(share[some]), counts.size)
     else:
         _, numbered = np.unique(np.floor(values / width + 0.5), return_inverse=True)
-        counts = np.bincount(numbered, None if share is None else np.abs(share))
+        counts = np.bincount(numbered, None if share is None else np.abs(share)).astype(np.float64)
     total = float(counts.sum())
     return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
 
@@ -144,7 +144,7 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
 def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
     """Part of a window in which the current was converted, by the samples that came."""
     inside = cells.inside(start_ns, end_ns)
-    samples = inside.stop - inside.start - cells.lost_cells(inside).size
+    samples = int(inside.stop - inside.start) - int(cells.lost_cells(inside).size)
     length_ns = float(cells.bounds_ns[inside.stop] - cells.bounds_ns[inside.start])
     return min(sensor.seen_fraction * samples * cells.period_ns / length_ns, sensor.seen_fraction)
 
@@ -228,7 +228,9 @@ def _cut_sample_u_j(cells: Cells, edges: list[int]) -> list[float]:
     """For each edge: a quarter of the step across its sample, times the sample's length, rectangular."""
     found = []
     for edge in edges:
-        before_w, after_w = cells.power.values(np.array([max(edge - 1, 0), min(edge + 1, cells.current_a.size - 1)]))
+        before_w, after_w = cells.power.values(
+            np.array([max(edge - 1, 0), min(edge + 1, cells.current_a.size - 1)])
+        )
         step_w = float(after_w - before_w)
         length_s = float(cells.bounds_ns[edge + 1] - cells.bounds_ns[edge]) * NS
         found.append(abs(step_w) * length_s / (4 * math.sqrt(3.0)))

@@ -231,9 +231,7 @@ def _check_supply(
     attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
 
 
-def _align(
-    record: RunRecord, evidence: Evidence, events: BoardEvents, trace: PowerTrace | None
-) -> Alignment:
+def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: PowerTrace | None) -> Alignment:
     over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
     clocks = ClockEvidence(
         sync_edges(events.table),

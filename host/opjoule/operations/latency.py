@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from opjoule.operations.operation_table import OperationTable
 
-
 PERCENTILES: Final = (50, 95, 99, 100)
 """In the order of Latency's fields."""
 

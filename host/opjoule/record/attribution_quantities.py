@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from opjoule.attribution.attribute import FOREGROUND, TAIL, WRITE_BACK, Share
 from opjoule.energy.comparison import Side, difference
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Topic

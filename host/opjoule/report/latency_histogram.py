@@ -64,7 +64,7 @@ def counted_latency(operations: OperationTable) -> LatencyCounts | None:
 def _bins(duration_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Number of the bin of each; the clock counts nanoseconds, so that 0 is one below 1 ns and belongs to its bin."""
     exponent = np.log10(np.maximum(duration_ns, 1)) - 9
-    return np.floor(exponent * BINS_PER_DECADE).astype(np.int64)
+    return np.asarray(np.floor(exponent * BINS_PER_DECADE), np.int64)
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,10 @@ def sampled_track(
         parts.append(_grouped(_cells(centre_s, columns, HOLE_PERIODS * period_s, some), group, ENVELOPES))
 
     def whole(of: str) -> dict[str, Floats]:
-        return {name: np.concatenate([getattr(part, of)[name] for part in parts]) for name in getattr(parts[0], of)}
+        return {
+            name: np.concatenate([getattr(part, of)[name] for part in parts])
+            for name in getattr(parts[0], of)
+        }
 
     bounds_s = np.concatenate([*(part.bounds_s[:-1] for part in parts), parts[-1].bounds_s[-1:]])
     return Track(bounds_s, whole("mean"), whole("lowest"), whole("highest"), group)
@@ -116,10 +119,14 @@ def _grouped(track: Track, group: int, extremes: Container[str]) -> Track:
         time_s = np.add.reduceat(weight_s if all_known else np.where(known, weight_s, 0.0), first)
         with np.errstate(invalid="ignore"):
             product = column * weight_s
-            mean[name] = np.add.reduceat(product if all_known else np.where(known, product, 0.0), first) / time_s
+            mean[name] = (
+                np.add.reduceat(product if all_known else np.where(known, product, 0.0), first) / time_s
+            )
         if name not in extremes:
             continue
-        low, high = (column, column) if all_known else (np.where(known, column, end) for end in (np.inf, -np.inf))
+        low, high = (
+            (column, column) if all_known else (np.where(known, column, end) for end in (np.inf, -np.inf))
+        )
         lowest[name] = _nan_where(time_s == 0, np.minimum.reduceat(low, first))
         highest[name] = _nan_where(time_s == 0, np.maximum.reduceat(high, first))
     bounds_s = np.append(track.bounds_s[first], track.bounds_s[-1])

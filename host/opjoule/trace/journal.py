@@ -295,6 +295,10 @@ def _samples(directory: Path, sensor: int) -> list[npt.NDArray[Any]]:
     columns = [np.empty(rows, field.type.to_pandas_dtype()) for field in schemas.POWER]
     filled = 0
     for batch in batches:
+        if filled + batch.num_rows > columns[0].size:  # the stream grows while it is read
+            columns = [
+                np.concatenate([each, np.empty(filled + batch.num_rows, each.dtype)]) for each in columns
+            ]
         for column, values in zip(columns, batch.columns, strict=True):
             column[filled : filled + batch.num_rows] = values.to_numpy(zero_copy_only=False)
         filled += batch.num_rows

@@ -82,7 +82,8 @@ class Pyramid:
     @classmethod
     def of(cls, cells: Cells) -> Pyramid:
         """The levels above the cells that energies are integrated over; lost stretches are NaN."""
-        power_w = np.where(cells.is_sample, cells.current_a * cells.voltage_v, np.nan)
+        power_w = cells.current_a * cells.voltage_v
+        power_w[cells.lost_cells(slice(None))] = np.nan
         return cls.above(Level(cells.bounds_ns, power_w, power_w, power_w))
 
     @classmethod
