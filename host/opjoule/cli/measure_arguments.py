@@ -16,6 +16,8 @@ examples:
       a real board, as described in rig.toml
   host/measure.py --db leveldb --device rpi4 --seconds 30 --until-u 3%
       runs of 30 s, as many as it takes to know the energy above idle to 3 %
+  host/measure.py --db leveldb --device rpi4 --seconds 60 --design
+      what a read and what an update cost, with a meter too slow to tell in the plain workload
   host/measure.py --db leveldb --device rpi4 --simulate --dry-run
       the plan: phases, durations, settings; nothing is run
 
