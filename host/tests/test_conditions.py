@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from opjoule.campaign import conditions
+from opjoule.campaign.axes import Axis
+from opjoule.campaign.campaign import block_order
 from opjoule.campaign.comparison import cells, notes, print_comparison
-from opjoule.campaign.conditions import asked_values, block_order, run_conditions
+from opjoule.campaign.conditions import asked_values, run_conditions
 from opjoule.campaign.index import ConditionRun, means_of, read_index
 from opjoule.cli import arguments
 from opjoule.cli.measure import run_report
 from opjoule.cli.planning import make_plans
-from opjoule.databases import find_database
 from opjoule.errors import BadInput, DeviceFault, NewerSchema, RecordFault
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.ycsb.results import QUANTITIES
@@ -176,10 +177,7 @@ def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkey
 def test_a_further_axis_is_a_row_of_the_table(tmp_path, monkeypatch, capsys):
     """As a campaign over databases and media: every combination is measured, and has its column."""
 
-    def on_database(plan, name):
-        return replace(plan, study=replace(plan.study, database=find_database(name)))
-
-    monkeypatch.setattr(conditions, "AXES", {"db": on_database, **conditions.AXES})
+    monkeypatch.setattr(conditions, "AXES", {**conditions.AXES, "db": Axis("db", listed=True)})
     argv = [
         "--db",
         "leveldb,sqlite",

@@ -26,7 +26,7 @@ def plan_of(*argv: str):
     [
         (["--db", "levledb"], "unknown database 'levledb': did you mean 'leveldb'?"),
         (["--device", "rpi44"], "unknown device 'rpi44'"),
-        (["--storage", "emmc"], "unknown storage for rpi4 'emmc'"),
+        (["--storage", "nvme"], "unknown storage for rpi4 'nvme'"),
         (["--workload", "nothing-like-it"], "unknown workload 'nothing-like-it'"),
         (["--distribution", "zipf"], "did you mean 'zipfian'?"),
         (["-p", "readproportion"], "is not KEY=VALUE"),

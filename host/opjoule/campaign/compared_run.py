@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opjoule.campaign.index import has_index, read_index
+from opjoule.campaign.index import NOT_MEASURED, has_index, read_index
 from opjoule.campaign.settings import Settings, settings_of
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput, OpJouleError
@@ -104,9 +104,7 @@ def _inside(place: Path) -> Sequence[tuple[Path, Mapping[str, str], Path | None]
     """(record, condition, index) of a record, or of everything in a folder."""
     if has_index(place):
         runs = read_index(place)[0]
-        return [
-            (place / each.folder, each.condition, place) for each in runs if each.status != "not measured"
-        ]
+        return [(place / each.folder, each.condition, place) for each in runs if each.status != NOT_MEASURED]
     if (place / "run.json").exists():
         return [(place, {}, None)]
     inside = sorted(place.iterdir()) if place.is_dir() else []

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from opjoule import report
 from opjoule.campaign.index import (
+    NOT_MEASURED,
     ConditionRun,
     Difference,
     compared_by,
@@ -27,6 +28,10 @@ from opjoule.report.rounding import rounded
 from opjoule.units import Measured, Missing
 
 _ASSETS = Path(report.__file__).parent / "assets"
+
+
+SIDE_BY_SIDE_MAX = 4
+"""Conditions that have room beside each other on a terminal."""
 
 
 def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
@@ -90,6 +95,9 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
     """
     runs, simulated = read_index(directory)
     console = console or Console(highlight=False, markup=False)
+    if len(names_of(runs)) > SIDE_BY_SIDE_MAX:
+        _print_many(runs, directory, console, simulated=simulated)
+        return
     shown = Table(f"mean of blocks{_marked(simulated)}, k = 2", *names_of(runs), box=None)
     for title, values in cells(runs):
         shown.add_row(title, *values)
@@ -104,6 +112,23 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
         console.print(line, soft_wrap=True)
     console.print(f"records    {directory}", soft_wrap=True)
     console.print(f"report     {directory / 'report.html'}", soft_wrap=True)
+
+
+def _print_many(runs: Sequence[ConditionRun], directory: Path, console: Console, *, simulated: bool) -> None:
+    """A line for each condition, with its headline alone, and how to compare them."""
+    compared = compared_by(runs)
+    heading = compared[0].label if compared else ""
+    shown = Table(f"mean of blocks{_marked(simulated)}, k = 2", "with a result", heading, box=None)
+    for name in names_of(runs):
+        values = [_cell(means_of(runs, name)[compared[0].key])] if compared else []
+        shown.add_row(name, _count(runs, name), *values)
+    console.print(shown)
+    for line in notes(runs):
+        console.print(line, soft_wrap=True)
+    axes = ", ".join(dict.fromkeys(axis for each in runs for axis in each.condition))
+    console.print(f"records    {directory}", soft_wrap=True)
+    console.print(f"report     {directory / 'report.html'}", soft_wrap=True)
+    console.print(f"compare    host/compare.py {directory} --by AXIS, of {axes}", soft_wrap=True)
 
 
 def write_comparison(directory: Path) -> Path:
@@ -137,6 +162,6 @@ def write_comparison(directory: Path) -> Path:
 
 def _run_row(run: ConditionRun) -> Element:
     name: Element | str = run.folder
-    if run.status != "not measured":
+    if run.status != NOT_MEASURED:
         name = element("a", run.folder, href=f"{run.folder}/report.html")
     return row(name, str(run.block), run.name, run.status, run.why)

@@ -9,31 +9,21 @@ Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 
 from __future__ import annotations
 
 import itertools
-import random
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
 
+from opjoule.campaign.axes import AXES
+from opjoule.campaign.campaign import Campaign
 from opjoule.campaign.comparison import print_comparison, write_comparison
-from opjoule.campaign.index import INDEX, ConditionRun, look, write_index
-from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
+from opjoule.campaign.index import INDEX, look, write_index
+from opjoule.errors import BadInput, Interrupted, OpJouleError
 from opjoule.measurement.plan import Plan
 from opjoule.record.directory import check_out, held
 from opjoule.scripts import script_name
 from opjoule.system_errors import of_system
-
-
-def _on_medium(plan: Plan, medium: str) -> Plan:
-    return replace(plan, medium=plan.profile.medium(medium))
-
-
-AXES: Final[Mapping[str, Callable[[Plan, str], Plan]]] = {"storage": _on_medium}
-"""What conditions can differ in: the option that takes several values, and the plan with one of them.
-
-A further axis is a row here: the command line, the order, the table and the page follow it.
-"""
 
 
 def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
@@ -44,9 +34,9 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
     Raises: BadInput: one is named twice, or not at all.
     """
     found = {}
-    for axis in AXES:
+    for axis, about in AXES.items():
         text = str(asked.get(axis) or "")
-        if "," not in text:
+        if "," not in text or not about.listed:
             continue
         values = [value.strip() for value in text.split(",")]
         if len(set(values)) < len(values) or "" in values:
@@ -55,30 +45,14 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
     return found
 
 
-def in_conditions(plan: Plan, values: Mapping[str, Sequence[str]]) -> list[Plan]:
-    """The plan in each combination of the axes' values.
-
-    Raises: BadInput: a value means nothing.
-    """
-    made = []
-    for combination in itertools.product(*values.values()):
-        condition = dict(zip(values, combination, strict=True))
-        one = replace(plan, condition=condition, asked={**plan.asked, **condition})
-        for axis, value in condition.items():
-            one = AXES[axis](one, value)
-        made.append(one)
-    return made
+def combinations(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Each combination of the axes' values: axis -> value."""
+    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 
 
-def block_order(count: int, blocks: int, seed: int) -> list[tuple[int, int]]:
-    """(block, condition's number) in the order of measuring: each block holds all, shuffled from the seed."""
-    chance = random.Random(seed)
-    order: list[tuple[int, int]] = []
-    for block in range(1, blocks + 1):
-        shuffled = list(range(count))
-        chance.shuffle(shuffled)
-        order += [(block, number) for number in shuffled]
-    return order
+def in_condition(plan: Plan, condition: Mapping[str, str]) -> Plan:
+    """A plan that is one of several, and says so."""
+    return replace(plan, condition=condition, asked={**plan.asked, **condition})
 
 
 MeasureOne = Callable[[Plan, Path], tuple[int, Path]]
@@ -93,48 +67,52 @@ def run_conditions(
     *,
     seed: int,
     json: bool,
+    retries: int = 0,
+    resume: bool = False,
 ) -> int:
     """Measures every plan in blocks and prints all side by side; one that fails costs the others nothing.
 
     Args:
         plans: one a condition; `repeats` is the number of blocks.
-        folder: an empty or new directory for all records, the index and report.html.
+        folder: for all records, the index and report.html; an empty or new directory, unless `resume`.
         seed: of the order in which the conditions come.
+        retries: how many times more a run that has failed is measured.
+        resume: what the records in the folder say is done is not measured again.
     Raises: BadInput: another measurement has the folder, or is about to.
     Returns: 0 if every run came to its end without a fault, otherwise the status of the first that did not, or 6
         where all came to their end.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
-        check_out(folder)  # once more: from here on it is this process's
-        return _run_held(plans, folder, measure_one, seed=seed, json=json)
+        if not resume:
+            check_out(folder)  # once more: from here on it is this process's
+        campaign = Campaign.of(plans, folder, seed=seed, retries=retries, resume=resume)
+        return _run_held(campaign, folder, measure_one, json=json)
 
 
-def _run_held(plans: Sequence[Plan], folder: Path, measure_one: MeasureOne, *, seed: int, json: bool) -> int:
-    order = block_order(len(plans), plans[0].repeats, seed)
-    simulated = plans[0].simulated
-    runs = [ConditionRun.of(block, plans[which].condition, at) for at, (block, which) in enumerate(order, 1)]
-    statuses: list[int] = []
-    write_index(folder, runs, simulated=simulated)
+def _run_held(campaign: Campaign, folder: Path, measure_one: MeasureOne, *, json: bool) -> int:
+    write_index(folder, campaign.runs, simulated=campaign.simulated)
     try:
-        for at, (run, (_, which)) in enumerate(zip(runs, order, strict=True)):
-            print(f"block {run.block}, {run.name} ({at + 1} of {len(runs)})", file=sys.stderr)
-            plan = plans[which]
-            once = replace(plan, repeats=1, asked={**plan.asked, "repeats": 1})
-            status, place, why = _tried(measure_one, once, folder / run.folder)
-            statuses.append(status)
-            runs[at] = look(folder, replace(run, folder=place.name, why=why))
-            if why:
-                print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
-            write_index(folder, runs, simulated=simulated)
+        for cell in campaign.missing:
+            print(campaign.progress(cell), file=sys.stderr)
+            status = 0
+            while cell.is_missing:
+                started_s = time.monotonic()
+                run = cell.runs[-1]
+                status, place, why = _tried(measure_one, cell.plan, folder / run.folder)
+                cell.runs[-1] = look(folder, replace(run, folder=place.name, why=why))
+                if why:
+                    print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
+                campaign.measured(cell, time.monotonic() - started_s)
+                write_index(folder, campaign.runs, simulated=campaign.simulated)
+            cell.status = status
     finally:
         write_comparison(folder)
     if json:
         sys.stdout.write((folder / INDEX).read_text(encoding="utf-8"))
     else:
         print_comparison(folder)
-    cut_short = [status for status in statuses if status not in (0, FAULTY_EXIT)]
-    return cut_short[0] if cut_short else max(statuses)
+    return campaign.exit_status
 
 
 def _tried(measure_one: MeasureOne, plan: Plan, folder: Path) -> tuple[int, Path, str]:

@@ -6,6 +6,7 @@ Schema: docs/reference/run-record.md.
 from __future__ import annotations
 
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from opjoule.units import COVERAGE_FACTOR, Measured, Missing
 
 INDEX: Final = "conditions.json"
 SCHEMA: Final = Schema("conditions", 1)
+NOT_MEASURED: Final = "not measured"
 MEDIA_INDEX: Final = "media.json"
 """Before conditions could differ in more than their medium; versions 1 and 2."""
 _MEDIA_SCHEMA: Final = Schema("media", 2)
@@ -43,7 +45,7 @@ class ConditionRun:
     """Its record's directory below the common one."""
     why: str = ""
     """Why there is no result; empty where there is one, or where it has not been measured yet."""
-    status: str = "not measured"
+    status: str = NOT_MEASURED
     result: Mapping[str, Any] | None = None
     compared: Sequence[Definition] = field(default=(), repr=False)
     """What its study compares."""
@@ -51,7 +53,9 @@ class ConditionRun:
     @classmethod
     def of(cls, block: int, condition: Mapping[str, str], number: int) -> ConditionRun:
         """One that has not been measured; `number` counts from 1."""
-        return cls(block, condition, f"{number:02}-{'-'.join(condition.values())}")
+        return cls(
+            block, condition, f"{number:02}-{re.sub(r'[^A-Za-z0-9._-]+', '-', '-'.join(condition.values()))}"
+        )
 
     @property
     def name(self) -> str:
@@ -131,7 +135,7 @@ def look(directory: Path, run: ConditionRun) -> ConditionRun:
     """The run as its record stands now: status and result, or why there is none."""
     place = directory / run.folder
     if not (place / "run.json").exists():
-        return replace(run, why=run.why or "not measured", status="not measured")
+        return replace(run, why=run.why or NOT_MEASURED, status=NOT_MEASURED)
     try:
         record = RunRecord.open(place)
     except OpJouleError as error:

@@ -14,11 +14,13 @@ from typing import NoReturn
 from opjoule.cli.argument_types import Parser, directory, port, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
+from opjoule.cli.campaign_file import CampaignFile, campaign_parser
 from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
 from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
 from opjoule.cli.runs_arguments import runs_parser
+from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
 
 FIRST_COMMAND = "host/measure.py --db leveldb --device rpi4 --simulate"
@@ -37,6 +39,7 @@ COMMANDS = (
     "runs",
     "view",
     "compare",
+    "campaign",
 )
 MEASURING = {"command": command_parser, "again": again_parser}
 
@@ -61,6 +64,8 @@ def parse(argv: list[str]) -> Asked:
         return _calibrate(argv[1:])
     if argv and argv[0] == "runs":
         return _runs(argv[1:])
+    if argv and argv[0] == "campaign":
+        return _campaign(argv[1:])
     measuring = MEASURING.get(argv[0]) if argv else None
     if argv and argv[0] in COMMANDS and not measuring:
         parser = {
@@ -112,6 +117,31 @@ def _calibrate(argv: list[str]) -> Asked:
     simulate = options.simulate and options.action != "show"
     board = board_architecture(options) if load else ""
     return Asked("calibrate", loader=load, simulate=simulate, board=board, options=options)
+
+
+def _campaign(argv: list[str]) -> Asked:
+    """`campaign FILE.toml ...`: set up for all of its cells."""
+    parser = campaign_parser()
+    options = parser.parse_args(argv)
+    try:
+        options.campaign = CampaignFile.read(options.file)
+    except BadInput as error:
+        parser.exit(BadInput.exit_code, f"campaign.py: {one_line(str(error))}\n")
+    if options.dry_run:
+        return Asked("campaign", loader=False, options=options)
+    cells = [each.options for each in options.campaign.cells]
+    virtual = any(each.device == "virtual" for each in cells)
+    boards = sorted({board_architecture(each) for each in cells} - {""})
+    if len(boards) > 1:
+        parser.error(f"boards of {' and '.join(boards)} in one campaign: give each a campaign of its own")
+    return Asked(
+        "campaign",
+        simulate=virtual or any(each.simulate for each in cells),
+        ycsb=any(each.generator == "ycsb" for each in cells),
+        virtual=virtual,
+        board=boards[0] if boards else "",
+        options=options,
+    )
 
 
 def _runs(argv: list[str]) -> Asked:

@@ -55,13 +55,13 @@ from opjoule.studies.ycsb.properties import parse_properties
 
 def run_measure(options: argparse.Namespace) -> int:
     """The main job: plan, rig, measurement, summary; in each condition where an option names several."""
-    options.rig_seed = _rig_seed(options)
+    options.rig_seed = rig_seed(options)
     plans = [plan_again(options.plan, asked_of(options))] if options.study == "again" else make_plans(options)
     plan, several = plans[0], len(plans) > 1
     if options.disturb:
         find_disturbance(options.disturb)
     for each in plans:
-        _check_simulated(each, options)
+        check_simulated(each, options)
     rig = None if plan.simulated else read_rig(options.rig)
     for each in plans:
         if rig:
@@ -83,10 +83,10 @@ def run_measure(options: argparse.Namespace) -> int:
         each.study.check_here()
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
-        record, place = _measure_again(one, rig, options, place)
+        record, place = measure_again(one, rig, options, place)
         return exit_status(record), place
 
-    with _alone(), nullcontext(options.out) if options.out else made_directory(base) as directory:
+    with alone_here(), nullcontext(options.out) if options.out else made_directory(base) as directory:
         if several:
             return run_conditions(
                 plans,
@@ -95,14 +95,14 @@ def run_measure(options: argparse.Namespace) -> int:
                 seed=SEED if options.seed is None else options.seed,
                 json=options.json,
             )
-        record, place = _measure_again(plan, rig, options, directory)
+        record, place = measure_again(plan, rig, options, directory)
     _tell(record, options, place)
     _tell_truth(plan, options, place)
     return exit_status(record)
 
 
 @contextmanager
-def _alone() -> Iterator[None]:
+def alone_here() -> Iterator[None]:
     """Sweeps what killed measurements left; warns where another one runs on this computer."""
     for path in sweep(ROOT):
         print(f"{script_name()}: removed {path}, left by a measurement that was killed", file=sys.stderr)
@@ -128,7 +128,7 @@ def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: P
     show_plan(plan, desk, str(directory))
 
 
-def _measure_again(
+def measure_again(
     plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path
 ) -> tuple[RunRecord, Path]:
     """Measures, and up to --again times more where the board's state broke a limit; the last record and its place."""
@@ -150,7 +150,7 @@ def _tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> No
         print_summary(directory)
 
 
-def _check_simulated(plan: Plan, options: argparse.Namespace) -> None:
+def check_simulated(plan: Plan, options: argparse.Namespace) -> None:
     """Raises BadInput for an option that a simulated rig would pass over."""
     if not plan.simulated:
         return
@@ -172,7 +172,7 @@ def exit_status(record: RunRecord) -> int:
     return FAULTY_EXIT if record.faults or record.withheld else 0
 
 
-def _rig_seed(options: argparse.Namespace) -> int:
+def rig_seed(options: argparse.Namespace) -> int:
     """What a simulated rig is drawn from: anew each time, unless --seed is given; conditions share their meter."""
     chosen: int | None = getattr(options, "rig_seed", options.seed)
     return secrets.randbelow(1 << 31) if chosen is None else chosen

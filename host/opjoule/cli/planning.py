@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from opjoule.calibrating.calibration_file import FOLDER
-from opjoule.campaign.conditions import asked_values, in_conditions
+from opjoule.campaign.conditions import asked_values, combinations, in_condition
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig, RigSupply
@@ -41,9 +41,12 @@ def make_plans(options: argparse.Namespace) -> list[Plan]:
     Raises: BadInput: the first thing that is wrong.
     """
     values = asked_values(vars(options))
-    firsts = {axis: each[0] for axis, each in values.items()}
-    plan = make_plan(argparse.Namespace(**(vars(options) | firsts)))
-    return in_conditions(plan, values) if values else [plan]
+    if not values:
+        return [make_plan(options)]
+    return [
+        in_condition(make_plan(argparse.Namespace(**(vars(options) | condition))), condition)
+        for condition in combinations(values)
+    ]
 
 
 def make_plan(options: argparse.Namespace) -> Plan:

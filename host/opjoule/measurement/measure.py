@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -77,17 +77,21 @@ def measure(
             # Once more: a medium that had to be mounted has told its size alone.
             plan.study.check_space(facts["storage_free_bytes"], board.medium.path)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
+            record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             rig = {"device": facts, "meter": identity, "prepared": prepared}
             record.update(
                 found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts()}
             )
             record.update(found={"cores": board.cores, "storage_sensor": storage_sensor})
             record.update(**sensors.entries())
-            record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             path = supply.measured(meter.error_bounds().shunt).to_json()
             record.update(found={"supply": path, "warnings": [*warnings, *sensors.warnings]})
             with record.held():
-                _run(plan, board, meter, record, progress)
+                try:
+                    _run(plan, board, meter, record, progress)
+                finally:
+                    with suppress(OSError):
+                        record.update(found={"ended_utc": datetime.now(UTC).isoformat(timespec="seconds")})
         finally:
             for line in board.restore():
                 if record:

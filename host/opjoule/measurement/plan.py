@@ -50,6 +50,11 @@ class Plan:
             raise BadInput("--until-u needs idle power, which --idle 0 leaves out")
 
     @property
+    def condition_name(self) -> str:
+        """The condition in words; empty for a measurement of its own."""
+        return " ".join(self.condition.values())
+
+    @property
     def lead_in_s(self) -> float:
         """Start of an idle phase that is left out: a third of it, at most 10 s."""
         return min(self.idle_s / 3.0, LEAD_IN_MAX_S)

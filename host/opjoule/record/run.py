@@ -119,6 +119,7 @@ class Found(Struct, frozen=True):
     commit: str | None = None
     command: tuple[str, ...] = ()
     started_utc: str | None = None
+    ended_utc: str | None = None
     cores: int | None = None
     """Processors of the board; None for a trace on its own."""
     storage: str | None = None

@@ -1,0 +1,11 @@
+#!/usr/bin/env python3
+"""Measures a campaign: `host/measure.py campaign`, which does its own set-up."""
+
+import os
+import sys
+from pathlib import Path
+
+MEASURE = Path(__file__).resolve().parent / "measure.py"
+
+if __name__ == "__main__":
+    os.execv(MEASURE, [str(MEASURE), "campaign", *sys.argv[1:]])

@@ -1,0 +1,73 @@
+"""What conditions can differ in, and how each is put into a measurement's options. Standard library alone.
+
+A further axis is a row of `AXES`: campaign files, the command line, the order, index, table and page follow it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An option, a property of workload or engine, or a change of the board's state."""
+
+    option: str
+    """Of measure.py, without dashes."""
+    key: str = ""
+    """Of a `KEY=VALUE` option: its key."""
+    listed: bool = False
+    """Several values with commas are conditions on measure.py's own command line, too."""
+
+    def words(self, value: str) -> list[str]:
+        """The condition on a command line."""
+        dashes = "-" if len(self.option) == 1 else "--"
+        return [f"{dashes}{self.option}", f"{self.key}={value}" if self.key else value]
+
+
+AXES: Final[Mapping[str, Axis]] = {
+    **{name: Axis(name) for name in ("db", "device", "workload", "distribution", "records", "operations")},
+    **{name: Axis(name) for name in ("seconds", "threads", "idle")},
+    "storage": Axis("storage", listed=True),
+    "value_size": Axis("value-size"),
+    "durability": Axis("p", "durability"),
+    "journal": Axis("state", "journal"),
+    "memory_mb": Axis("state", "memory_mb"),
+    "disturb": Axis("disturb"),
+}
+
+
+def axis(name: str) -> Axis:
+    """The axis of this name; one with a dot is a property of its own (`leveldb.compression`).
+
+    Raises: BadInput: no such axis; names the nearest.
+    """
+    if name in AXES:
+        return AXES[name]
+    if "." in name:
+        return Axis("p", name)
+    raise BadInput(unknown("axis", name, AXES))
+
+
+def words_of(options: Mapping[str, Any]) -> list[str]:
+    """A command line of measure.py from options by name: true is a flag, a list is an option given several times.
+
+    Raises: BadInput: a value that no option takes.
+    """
+    words: list[str] = []
+    for name, value in options.items():
+        option = "-p" if name in ("p", "properties") else f"--{name.replace('_', '-')}"
+        if value is True:
+            words.append(option)
+        elif isinstance(value, list):
+            words += [word for each in value for word in (option, str(each))]
+        elif isinstance(value, str | int | float) and value is not False:
+            words += axis(name).words(str(value)) if name in AXES or "." in name else [option, str(value)]
+        elif value is not False:
+            raise BadInput(f"{name} = {value!r}: give a text, a number, true or a list of them")
+    return words

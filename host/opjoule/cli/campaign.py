@@ -1,0 +1,149 @@
+"""`host/campaign.py`: every cell of a file, measured as measure.py measures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from opjoule.campaign.campaign import Campaign, identity, in_words
+from opjoule.campaign.conditions import in_condition, run_conditions
+from opjoule.cli.campaign_file import CampaignFile
+from opjoule.cli.measure import alone_here, check_simulated, exit_status, measure_again
+from opjoule.cli.planning import ROOT, desk_warnings, make_plan
+from opjoule.devices.disturbance import find_disturbance
+from opjoule.devices.rig_board import described_medium
+from opjoule.devices.rig_file import Rig, read_rig
+from opjoule.errors import BadInput, Interrupted
+from opjoule.measurement.plan import Plan
+from opjoule.scripts import script_name
+
+
+def run_campaign(options: argparse.Namespace) -> int:
+    """Plans every cell, says what is missing, and measures it.
+
+    Raises: BadInput: the first thing that is wrong, before anything is measured. Interrupted: Ctrl-C; it can go on.
+    """
+    file: CampaignFile = options.campaign
+    folder: Path = options.out or ROOT / "runs" / file.name
+    cells = _plans(file)
+    plans = [plan for plan, _ in cells]
+    own_options = {plan.condition_name: own for plan, own in cells}
+    campaign = Campaign.of(plans, folder, seed=file.seed, retries=file.retries, resume=True)
+    if options.dry_run and options.json:
+        print(json.dumps(_as_value(file, campaign, folder), indent=1))
+        return 0
+    for line in _about(file, campaign, folder):
+        Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
+    if options.dry_run:
+        return 0
+    rigs = {plan.condition_name: _rig(plan, own) for plan, own in cells}
+    for plan, own in cells:
+        for line in desk_warnings(plan, rigs[plan.condition_name], own):
+            print(f"{script_name()}: warning: {line}", file=sys.stderr)
+        plan.study.check_here()
+
+    def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
+        name = one.condition_name
+        record, place = measure_again(one, rigs[name], own_options[name], place)
+        return exit_status(record), place
+
+    try:
+        with alone_here():
+            return run_conditions(
+                plans,
+                folder,
+                measure_one,
+                seed=file.seed,
+                json=options.json,
+                retries=file.retries,
+                resume=True,
+            )
+    except (KeyboardInterrupt, Interrupted):
+        raise Interrupted(
+            f"interrupted; what was measured is kept in {folder}: the same command goes on from there"
+        ) from None
+
+
+def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
+    """The plan of each cell, with its options. Raises: BadInput: a cell that means nothing, or is there twice."""
+    found: dict[object, tuple[Plan, argparse.Namespace]] = {}
+    for cell in file.cells:
+        own = cell.options
+        own.rig_seed = file.seed
+        shown = ", ".join(f"{axis} {value}" for axis, value in cell.condition.items())
+        try:
+            plan = replace(in_condition(make_plan(own), cell.condition), repeats=file.repeats)
+            check_simulated(plan, own)
+            if own.disturb:
+                find_disturbance(own.disturb)
+        except BadInput as error:
+            raise BadInput(f"the cell {shown}: {error}") from None
+        same = identity(replace(plan, repeats=1).sha256, plan.asked)
+        if same in found:
+            other = " ".join(found[same][0].condition.values())
+            raise BadInput(f"the cell {shown} is the same measurement as {other}: leave one out")
+        found[same] = plan, own
+    return list(found.values())
+
+
+def _rig(plan: Plan, own: argparse.Namespace) -> Rig | None:
+    """The rig of a cell; None of a simulated one."""
+    if plan.simulated:
+        return None
+    rig = read_rig(own.rig)
+    described_medium(rig, plan.profile, plan.medium)
+    return rig
+
+
+def _about(file: CampaignFile, campaign: Campaign, folder: Path) -> list[str]:
+    """What would be done, for people."""
+    mark = " (SIMULATED)" if campaign.simulated else ""
+    cells, missing = len(campaign.cells), len(campaign.missing)
+    done = sum(each.is_complete for each in campaign.cells)
+    given_up = [each for each in campaign.cells if not each.is_complete and not each.is_missing]
+    lines = [
+        f"{file.name}{mark}: {len(file.cells)} condition(s) in {file.repeats} randomised block(s), order from seed "
+        f"{file.seed}: {cells} cells",
+        f"  done       {done}",
+        f"  to measure {missing}, {_length(campaign)}",
+        f"  records    {folder}",
+    ]
+    failed = [
+        f"  given up   {each.runs[-1].name}, block {each.block}: {each.runs[-1].why}" for each in given_up
+    ]
+    return [*lines[:2], *failed, *lines[2:]]
+
+
+def _length(campaign: Campaign) -> str:
+    if campaign.remaining_s is not None:
+        return f"about {in_words(campaign.remaining_s)}, by those that were measured"
+    idle_s = sum(2 * each.plan.idle_s for each in campaign.missing)
+    return f"{in_words(idle_s)} of idle alone; how long the rest takes is known after the first cell"
+
+
+def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str, object]:
+    return {
+        "name": file.name,
+        "folder": str(folder),
+        "simulated": campaign.simulated,
+        "seed": file.seed,
+        "blocks": file.repeats,
+        "retries": file.retries,
+        "remaining_s": campaign.remaining_s,
+        "cells": [
+            {
+                "block": each.block,
+                "condition": dict(each.plan.condition),
+                "plan_sha256": each.plan.sha256,
+                "complete": each.is_complete,
+                "missing": each.is_missing,
+                "runs": [run.folder for run in each.runs],
+            }
+            for each in campaign.cells
+        ],
+    }

@@ -1,0 +1,263 @@
+"""Campaigns: planned, resumed from what the records on the disk say, retried by rule, visible in the index."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opjoule.campaign.campaign import Campaign, block_order, in_words
+from opjoule.campaign.conditions import run_conditions
+from opjoule.campaign.index import read_index
+from opjoule.cli.campaign import _plans
+from opjoule.cli.campaign_file import CampaignFile
+from opjoule.cli.measure import main
+from opjoule.errors import BadInput, DeviceFault
+from opjoule.record.run_record import RunRecord
+
+ROOT = Path(__file__).resolve().parents[2]
+READY = sorted((ROOT / "campaigns").glob("*.toml"))
+TWO = """
+repeats = {repeats}
+retries = {retries}
+[constants]
+device = "rpi4"
+simulate = true
+no_harness = true
+records = 100
+operations = 100
+idle = 0
+settle_limit = 1
+{constants}
+[axes]
+storage = ["sd", "ssd-usb3"]
+{axes}
+"""
+
+
+def file_of(folder: Path, *, repeats=2, retries=0, constants='db = "leveldb"', axes="") -> Path:
+    path = folder / "two.toml"
+    path.write_text(TWO.format(repeats=repeats, retries=retries, constants=constants, axes=axes))
+    return path
+
+
+class Bench:
+    """Measures by writing records; what it is told to do wrong, it does."""
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        self.file, self.folder, self.measured = CampaignFile.read(file), folder, []
+        self.fails: list[str] = []
+        self.cut_off_at = 0
+
+    def __call__(self, plan, place: Path) -> tuple[int, Path]:
+        self.measured.append(f"{plan.asked['block']} {plan.condition_name}")
+        record = RunRecord.create(place, plan.asked, simulated=True)
+        record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
+        if len(self.measured) == self.cut_off_at:
+            raise KeyboardInterrupt
+        failed = self.measured[-1] in self.fails
+        if failed:
+            self.fails.remove(self.measured[-1])
+            record.add_fault("the card is slow", withholds=("energy",))
+        record.finish("failed" if failed else "complete")
+        return (6 if failed else 0), place
+
+    def run(self) -> int:
+        plans = [plan for plan, _ in _plans(self.file)]
+        return run_conditions(
+            plans, self.folder, self, seed=self.file.seed, json=True, retries=self.file.retries, resume=True
+        )
+
+
+def test_every_cell_is_measured_once_and_nothing_the_second_time(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path), tmp_path / "out")
+    assert bench.run() == 0
+    assert sorted(bench.measured) == ["1 sd", "1 ssd-usb3", "2 sd", "2 ssd-usb3"]
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0
+    assert again.measured == []
+
+
+@pytest.mark.parametrize("cut_off_at", [1, 2, 4])
+def test_what_was_cut_off_is_measured_again_and_stays_visible(tmp_path, capsys, cut_off_at):
+    """However it ended: its record says partial, and is no failure that a retry is counted for."""
+    bench = Bench(file_of(tmp_path), tmp_path / "out")
+    bench.cut_off_at = cut_off_at
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0
+    assert len(again.measured) == 4 - cut_off_at + 1
+    statuses = Counter(run.status for run in read_index(tmp_path / "out")[0])
+    assert statuses == {"complete": 4, "partial": 1}
+
+
+def test_a_failed_cell_is_measured_again_while_its_retries_last(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    bench.fails = ["1 sd"]
+    assert bench.run() == 0
+    assert Counter(bench.measured) == {"1 sd": 2, "1 ssd-usb3": 1}
+    assert Counter(run.status for run in read_index(tmp_path / "out")[0]) == {"complete": 2, "failed": 1}
+
+
+def test_a_cell_out_of_retries_is_given_up_and_ends_with_a_status(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    bench.fails = ["1 sd"] * 2
+    assert bench.run() == 6
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() != 0
+    assert again.measured == []
+
+
+def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, capsys):
+    class Broken(Bench):
+        def __call__(self, plan, place):
+            if plan.medium == "sd":
+                self.measured.append("sd")
+                raise DeviceFault("the board is gone")
+            return super().__call__(plan, place)
+
+    bench = Broken(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
+    assert bench.run() == DeviceFault.exit_code
+    assert bench.measured.count("sd") == 3
+    assert "the board is gone" in {run.why for run in read_index(tmp_path / "out")[0]}
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0
+    assert again.measured == ["1 sd"]
+
+
+def test_an_axis_or_a_block_added_later_measures_what_is_missing_alone(tmp_path, capsys):
+    assert Bench(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
+    file_of(tmp_path, repeats=2, constants="", axes='db = ["leveldb", "sqlite"]')
+    more = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert more.run() == 0
+    assert len(more.measured) == 6
+    assert {"1 sd sqlite", "2 sd sqlite", "2 sd leveldb"} < set(more.measured)
+    assert "1 sd leveldb" not in more.measured
+
+
+def test_another_setting_is_another_cell(tmp_path, capsys):
+    assert Bench(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
+    file_of(tmp_path, repeats=1, constants='db = "leveldb"\np = ["durability=sync"]')
+    other = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert other.run() == 0
+    assert len(other.measured) == 2
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(1, 6), st.integers(0, 1000))
+def test_every_block_holds_every_condition_once(count, blocks, seed):
+    order = block_order(count, blocks, seed)
+    assert Counter(order) == dict.fromkeys([(b, n) for b in range(1, blocks + 1) for n in range(count)], 1)
+    assert [block for block, _ in order] == sorted(block for block, _ in order)
+
+
+@pytest.mark.parametrize(("length_s", "text"), [(40, "40 s"), (185, "3 min"), (7800, "2 h 10 min")])
+def test_times_in_words(length_s, text):
+    assert in_words(length_s) == text
+
+
+def test_the_time_that_remains_is_that_of_the_same_condition(tmp_path):
+    plans = [plan for plan, _ in _plans(CampaignFile.read(file_of(tmp_path)))]
+    campaign = Campaign.of(plans, tmp_path / "out", seed=1)
+    assert campaign.remaining_s is None
+    campaign.took_s = {"sd": [10.0], "ssd-usb3": [2.0, 4.0]}
+    assert campaign.remaining_s == pytest.approx(2 * 10 + 2 * 3)
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.stem)
+def test_ready_campaigns_can_be_planned(path, capsys):
+    assert main(["campaign", str(path), "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    axes = {axis for cell in plan["cells"] for axis in cell["condition"]}
+    assert {"db", "workload"} <= axes
+    assert len(plan["cells"]) >= 2 * 2 * 5
+
+
+def test_there_are_ready_campaigns_for_every_figure_of_the_study():
+    names = {path.stem for path in READY}
+    assert {f"s1-figure-{number}{size}" for number in range(2, 8) for size in ("", "-scaled")} < names
+
+
+def test_exceptions_hold_for_their_cells_alone():
+    cells = CampaignFile.read(ROOT / "campaigns/s1-figure-5.toml").cells
+    for cell in cells:
+        lone = cell.condition["db"] == "sqlite" and "-write-" in cell.condition["workload"]
+        assert cell.options.threads == (1 if lone else 4)
+        assert (cell.options.records == 250_000) is cell.condition["workload"].endswith("16kb")
+
+
+WRONG = [
+    "",
+    "axes = 3",
+    "[axes]\nstorage = []",
+    '[axes]\nstorage = ["sd", "sd"]',
+    '[axes]\nstroage = ["sd"]',
+    '[axes]\nstorage = ["floppy"]',
+    'repeats = 0\n[axes]\nstorage = ["sd"]',
+    'repeat = 1\n[axes]\nstorage = ["sd"]',
+    '[constants]\nrepeats = 3\n[axes]\nstorage = ["sd"]',
+    '[constants]\nstorage = "sd"\n[axes]\nstorage = ["sd"]',
+    '[constants]\nrecrods = 3\n[axes]\nstorage = ["sd"]',
+    '[constants]\nrecords = 1979-05-27\n[axes]\nstorage = ["sd"]',
+    '[axes]\nstorage = ["sd"]\n[[exclude]]\nstorage = "sd"',
+    '[axes]\nstorage = ["sd"]\n[[exclude]]\ndb = "sqlite"',
+    '[axes]\nstorage = ["sd"]\n[[where]]\nthreads = 4',
+    '[axes]\nstorage = ["sd"]\nthreads = ["1", "01"]',
+    "[axes\n",
+]
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_mistake_in_the_file_is_one_line(tmp_path, capsys, text):
+    path = tmp_path / "wrong.toml"
+    constants = '[constants]\ndb = "leveldb"\ndevice = "rpi4"\nsimulate = true\n'
+    path.write_text(
+        text.replace("[constants]\n", constants) if "[constants]" in text else f"{text}\n{constants}"
+    )
+    with pytest.raises(BadInput) as wrong:
+        _plans(CampaignFile.read(path))
+    assert "\n" not in str(wrong.value)
+    assert len(str(wrong.value)) > 30
+
+
+def started(argv: list[str], log: Path) -> subprocess.Popen:
+    with log.open("a") as out:
+        return subprocess.Popen(argv, stdout=out, stderr=out, cwd=ROOT, start_new_session=True)
+
+
+def until(condition, process: subprocess.Popen) -> None:
+    """Waits for what the program writes; its end without it is a failure."""
+    while not condition():
+        assert process.poll() is None, "it ended first"
+        time.sleep(0.02)
+
+
+@pytest.mark.end_to_end
+def test_killed_twice_a_campaign_ends_complete(tmp_path):
+    """kill -9 of the whole process group, in the first cell and in the second."""
+    argv = [str(ROOT / "host/campaign.py"), str(file_of(tmp_path, repeats=1)), "--out", str(tmp_path / "out")]
+    out, log = tmp_path / "out", tmp_path / "log"
+
+    def records() -> int:
+        return sum("plan_sha256" in path.read_text() for path in out.glob("*/run.json"))
+
+    for wanted in (1, 3):
+        process = started(argv, log)
+        until(lambda wanted=wanted: records() == wanted, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process = started(argv, log)
+    assert process.wait() == 0, log.read_text()
+    runs, simulated = read_index(out)
+    assert simulated
+    assert Counter(each.status for each in runs) == {"complete": 2, "partial": 2}
+    assert {each.name for each in runs if each.status == "complete"} == {"sd", "ssd-usb3"}
+    assert all((out / each.folder / "result.json").exists() for each in runs if each.status == "complete")
