@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from opjoule.calibrating.calibration_file import read_calibration
 from opjoule.calibrating.library import find_calibration
-from opjoule.cli import arguments, calibration_bench
+from opjoule.cli import arguments, calibration_bench, record
 from opjoule.cli.measure import main
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.run_record import RunRecord
@@ -149,6 +149,31 @@ def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(done):
     ratio = corrected.trace.current_a[high].mean() / raw.current_a[high].mean()
     assert ratio == pytest.approx(GAIN, abs=2e-3) and ratio != 1.0
     assert (raw.current_a == kept).all()
+
+
+def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_another_sensors(
+    done, tmp_path, capsys, monkeypatch
+):
+    folder = done["folder"] / "calibration"
+    monkeypatch.setattr(record, "CALIBRATIONS", folder)
+    (folder / "bench-7@0x40.toml").write_text((folder / "bench-1@0x40.toml").read_text(encoding="utf-8"))
+    with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
+        load.set(0.8, volts(0.8))
+
+        def recorded(label, *further):
+            asked = ("record", f"--meter=serial:{sensor},label={label}", f"--out={tmp_path}/{label}")
+            return main([*asked, "--seconds=0.3", "--json", *further])
+
+        assert recorded("bench-1", "--room-temperature=35") == 0
+        out, told = capsys.readouterr()
+        assert recorded("bench-7") == 5
+    (folder / "bench-7@0x40.toml").unlink()
+    assert "measure.py: warning: " in told and "was made at 23 °C, it is 35 °C" in told
+    assert json.loads((tmp_path / "bench-1/run.json").read_text())["asked"]["room_temperature_c"] == 35
+    power = json.loads(out)["result"]["power_w"]
+    assert power["u"] / power["value"] < 0.01, "not the data sheets' 1.5 %"
+    assert "is of sensor bench-1@0x40, this is bench-7@0x40: no current, power or" in capsys.readouterr().err
+    assert not (tmp_path / "bench-7").exists()
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from opjoule.devices.rig_file import read_rig
 from opjoule.errors import BadInput
 from opjoule.measurement.calibration_points import RecordedMeter, Stretch, recorded
 from opjoule.measurement.known_sensors import Calibrations
+from opjoule.scripts import script_name
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
     from opjoule.twin.bench import SimulatedBench
@@ -162,6 +163,8 @@ def open_bench(folder: Path, options: argparse.Namespace) -> Iterator[Bench]:
             return
         calibrations = Calibrations(folder, options.room_temperature)
         with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
+            for line in meter.warnings:
+                say(f"{script_name()}: warning: {line}")
             reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
             if typed:
                 reference = typed.beside(reference)

@@ -21,6 +21,7 @@ from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
 from opjoule.report.trace_summary import print_trace
+from opjoule.scripts import script_name
 
 _POLL_S = 0.1
 INTERRUPTED = "interrupted by the user (Ctrl-C)"
@@ -41,6 +42,8 @@ def run_record(options: argparse.Namespace) -> int:
         identity = meter.open()
         meter.configure()
         sensors = KnownSensors.of(meter, options.meter, identity, calibrations)
+        for line in sensors.warnings:
+            print(f"{script_name()}: warning: {line}", file=sys.stderr)
         asked = {
             "meter": options.meter,
             "seconds": options.seconds,

@@ -7,7 +7,7 @@ point is a stretch of host_ns; each meter's part of it is found by its clock map
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -51,6 +51,8 @@ class RecordedMeter:
     """Of its first sensor: with its calibration, if it is the reference."""
     directory: Path
     recording: Recording
+    warnings: Sequence[str]
+    """Of its calibration."""
 
     def mean(self, stretch: Stretch, period_ns: int = 0) -> MeanReading:
         """What it read in a stretch that has passed, corrected if it is calibrated.
@@ -108,7 +110,9 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
         with record.held():
             try:
                 with recording:
-                    yield RecordedMeter(name, identity, sensors.bounds[0], directory, recording)
+                    yield RecordedMeter(
+                        name, identity, sensors.bounds[0], directory, recording, sensors.warnings
+                    )
             finally:
                 captured = recording.capture.summary
                 for line in captured.fault_lines():
