@@ -117,7 +117,9 @@ def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
     sampled_s = _seconds(timeline.samples["board_ns"].to_numpy())
     counted = timeline.samples["device_written_bytes"].to_numpy().astype(np.float64)
     interval = np.clip(np.searchsorted(sampled_s, grid_s + GRID_S / 2) - 1, 0, sampled_s.size - 2)
-    grown = counted[interval + 1] - counted[interval]
+    grown = np.maximum(
+        counted[interval + 1] - counted[interval], 0.0
+    )  # a process that ended takes its bytes along
     steps = np.bincount(interval, minlength=sampled_s.size)[interval]
     made = timeline.operations
     writes = ~np.isin(made.kind, [code for code, name in enumerate(made.kinds) if name in READS])
