@@ -168,3 +168,9 @@ def test_students_t_lies_between_the_tabulated_degrees_of_freedom():
     assert student_t(1e9) == pytest.approx(2.0, abs=1e-6)
     with pytest.raises(ValueError, match="at least one"):
         student_t(0.5)
+
+
+@given(st.floats(1e-9, 1e9), st.floats(0, 1e-7))
+def test_two_repeats_of_one_and_nothing_else_leave_one_degree_of_freedom_whatever_is_rounded(spread, rest):
+    a = Side(1.0, float(np.hypot(spread, rest)), "J", {}, spread, 1.0)
+    assert difference(a, Side(0.0, 0.0, "J")).u <= 13.98 * a.standard_u

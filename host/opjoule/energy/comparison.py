@@ -194,4 +194,4 @@ def _difference_spread(a: Side, b: Side) -> tuple[float, float]:
     if standard_u == 0.0:
         return 0.0, math.inf
     inverse = sum((each.spread_u / standard_u) ** 4 / each.freedom for each in (a, b))
-    return standard_u, 1.0 / inverse if inverse else math.inf
+    return standard_u, max(1.0 / inverse, 1.0) if inverse else math.inf  # rounding may leave less than 1
