@@ -66,6 +66,7 @@ def test_one_line_leaves_ordinary_text_alone():
     ("argv", "name"),
     [
         (["calibrate", "show"], "calibrate.py"),
+        *([[name, "x"], f"{name}.py"] for name in ("compare", "campaign", "runs", "view")),
         (["record", "--out", "x"], "measure.py"),
         (["--db", "leveldb"], "measure.py"),
         (["../host/calibrate"], "measure.py"),
