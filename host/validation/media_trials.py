@@ -31,7 +31,7 @@ sys.path[:0] = [str(HOST), str(HOST / "validation")]
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
 from known_power import Float64Array, Piece, bursts, wander  # noqa: E402
 from known_work import Choice, Known, work  # noqa: E402
-from opjoule.campaign.conditions import block_order  # noqa: E402
+from opjoule.campaign.campaign import block_order  # noqa: E402
 from opjoule.campaign.index import ConditionRun, differences_of  # noqa: E402
 from opjoule.energy.error_bounds import CURRENT, SHUNT  # noqa: E402
 from opjoule.measurement.result import repeat_energy  # noqa: E402
