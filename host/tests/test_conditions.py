@@ -168,7 +168,7 @@ def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkey
     run_conditions(plans(), out, measured, seed=1, json=False)
     first = capsys.readouterr().out
     (out / "report.html").unlink()
-    monkeypatch.setattr("opjoule.cli.measure.write_report", lambda _: None)
+    monkeypatch.setattr("opjoule.cli.measure.write_report", lambda *_: None)
     assert run_report(arguments.parse(["report", str(out)]).options) == 0
     assert capsys.readouterr().out == first
     assert (out / "report.html").exists()
