@@ -78,7 +78,14 @@ def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
 
 def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys):
     with SoftwareMeter(frames=100) as device:
-        options = Namespace(out=tmp_path / "bench", meter=f"serial:{device.path}", seconds=0.1, json=False)
+        options = Namespace(
+            out=tmp_path / "bench",
+            meter=f"serial:{device.path}",
+            seconds=0.1,
+            json=False,
+            live=False,
+            room_temperature=None,
+        )
         run_record(options)
     assert "SIMULATED" in capsys.readouterr().out
     assert RunRecord.open(options.out).simulated

@@ -17,7 +17,7 @@ from opjoule.cli.calibrate_arguments import calibrate_options
 from opjoule.cli.campaign_file import CampaignFile, campaign_parser
 from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.failures import one_line
-from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
+from opjoule.cli.measure_arguments import add_live, again_parser, command_parser, measure_parser
 from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
 from opjoule.cli.runs_arguments import runs_parser
 from opjoule.errors import BadInput
@@ -203,6 +203,7 @@ def _record() -> Parser:
 
     parser.add_room_temperature()
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
+    add_live(parser)
     return parser
 
 

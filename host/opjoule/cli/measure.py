@@ -19,6 +19,7 @@ from opjoule.campaign.index import has_index, read_index
 from opjoule.cli import arguments
 from opjoule.cli.failures import told
 from opjoule.cli.leftovers import alone, sweep
+from opjoule.cli.live import live_view
 from opjoule.cli.planning import (
     CALIBRATIONS,
     ROOT,
@@ -86,7 +87,11 @@ def run_measure(options: argparse.Namespace) -> int:
         record, place = measure_again(one, rig, options, place)
         return exit_status(record), place
 
-    with alone_here(), nullcontext(options.out) if options.out else made_directory(base) as directory:
+    with (
+        alone_here(),
+        live_view(options) as options.show,
+        nullcontext(options.out) if options.out else made_directory(base) as directory,
+    ):
         if several:
             return run_conditions(
                 plans,
@@ -189,6 +194,8 @@ def _tell_truth(plan: Plan, options: argparse.Namespace, directory: Path) -> Non
 
 
 def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> RunRecord:
+    if show := getattr(options, "show", None):  # of --live
+        show(directory)
     with (
         PhaseProgress(quiet=options.json) as progress,
         _open_rig(plan, rig, options, directory) as (board, meter, found),

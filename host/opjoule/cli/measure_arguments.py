@@ -133,6 +133,7 @@ def again_parser() -> Parser:
     parser.add_argument(
         "--json", action="store_true", help="print result.json on stdout instead of the summary"
     )
+    add_live(parser)
     _rig(parser, simulate=False)
     return parser
 
@@ -302,3 +303,13 @@ def _how(parser: argparse.ArgumentParser) -> None:
         help="the record's directory (default: a new one under runs/)",
     )
     how.add_argument("--json", action="store_true", help="print result.json on stdout instead of the summary")
+    add_live(how)
+
+
+def add_live(group: argparse._ActionsContainer) -> None:
+    """--live."""
+    group.add_argument(
+        "--live",
+        action="store_true",
+        help="serve a page on this computer that shows power, operations, temperature and phase as they happen",
+    )

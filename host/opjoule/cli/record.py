@@ -7,6 +7,7 @@ import json
 import math
 import sys
 
+from opjoule.cli.live import live_view
 from opjoule.cli.planning import CALIBRATIONS
 from opjoule.errors import Interrupted, MeterFault
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
@@ -52,7 +53,8 @@ def run_record(options: argparse.Namespace) -> int:
         record = RunRecord.create(options.out, asked, simulated=identity.simulated)
         record.update(found={"meter": identity, "warnings": sensors.warnings})
         record.update(**sensors.entries())
-        with record.held(), PhaseProgress(quiet=options.json) as progress:
+        with record.held(), PhaseProgress(quiet=options.json) as progress, live_view(options) as show:
+            show(options.out)
             captured, ended = _record(record, meter, options.seconds, progress)
     finally:
         meter.close()

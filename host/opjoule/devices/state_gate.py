@@ -134,6 +134,8 @@ class StateWatch:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="state-watch", daemon=True)
         self._readings: list[StateReading] = []
+        self.tell_temperature: Callable[[float], None] = lambda celsius: None
+        """Called with each temperature as it is read."""
         self.report = StateReport(
             limits={
                 "temperature_c": profile.temperature_limit_c,
@@ -211,6 +213,8 @@ class StateWatch:
         reading = StateReading.parse(self._dialogue.ask()[1])
         self._readings.append(reading)
         self._flags.add(reading.throttled, reading.under_voltage_alarm)
+        if reading.temperature_c is not None:
+            self.tell_temperature(reading.temperature_c)
         return reading
 
     def _medium_speed(self, mib: int = _SPEED_MIB) -> tuple[int, MediumSpeed | None]:

@@ -199,6 +199,8 @@ class Execution:
             for line in run.lines():
                 self._check()
                 printed.add(line)
+                if "progress" in line:
+                    self._progress.operations(float(line["progress"]["operations"]))
                 if workload.operations and "progress" in line:
                     self._progress.advance_to(float(line["progress"]["operations"]))
                 elif workload.lasts_s:

@@ -21,6 +21,7 @@ from opjoule.measurement.execution import Execution
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
+from opjoule.measurement.progress_notes import PROGRESS, ProgressNotes
 from opjoule.measurement.recording import Recording
 from opjoule.measurement.supply_path import SupplyPath, stated_in
 from opjoule.measurement.until import Until
@@ -107,8 +108,15 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
     progress.watch(recording.capture.history)
     execution = Execution(plan, board, recording.capture, record, progress)
     state = board.watch_state()
+    if state:
+        state.tell_temperature = progress.temperature
     try:
-        with _probed(board, record), _watched(state, record), recording:
+        with (
+            _probed(board, record),
+            _watched(state, record),
+            recording,
+            progress.noted(ProgressNotes(record.path(f"raw/{PROGRESS}"), recording.capture.history)),
+        ):
             execution.run(_enough(plan, record))
     except OSError as error:
         raise _unwritten(record, error) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -17,6 +19,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from opjoule.measurement.progress_notes import ProgressNotes
 from opjoule.trace.power_history import PowerHistory
 
 SHOWN_NS = 1_000_000_000  # the mean of so much of the trace: single samples would flicker
@@ -38,6 +41,8 @@ class PowerColumn(ProgressColumn):
 
 class PhaseProgress:
     """One bar a phase on stderr; on something that is no terminal, one plain line a phase."""
+
+    _notes: ProgressNotes | None = None
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._console = Console(stderr=True, quiet=quiet, highlight=False, markup=False)
@@ -68,8 +73,31 @@ class PhaseProgress:
         """Shows the newest power of a trace that is being recorded; None: of none any more."""
         self._power.history = history
 
+    @contextmanager
+    def noted(self, notes: ProgressNotes) -> Iterator[None]:
+        """Inside the block phases, operations and temperatures are noted in the record too."""
+        with closing(notes):
+            self._notes = notes
+            try:
+                yield
+            finally:
+                self._notes = None
+
+    def _note(self, **entry: str | float) -> None:
+        if notes := self._notes:
+            notes.add(**entry)
+
+    def operations(self, done: float) -> None:
+        """So many operations of the phase are done."""
+        self._note(operations=done)
+
+    def temperature(self, celsius: float) -> None:
+        """The board has this temperature."""
+        self._note(temperature_c=celsius)
+
     def phase(self, description: str, total: float | None) -> None:
         """A new phase begins; `total` in whatever unit advance_to() is given, None where it is not known."""
+        self._note(phase=description)
         if self._task is None:
             self._console.print(f"  {description}")
             return

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.report.timeline import phase_kind
+from opjoule.view.pyramid import Level
 from opjoule.view.shelf import Shelf, ShownRun
 
 MOST_COLUMNS: Final = 4000
@@ -60,25 +61,22 @@ class Replies:
     def _power(self, asked: Mapping[str, str]) -> Any:
         """Least, greatest and mean power of a stretch's cells; operations begun per second in equal bins."""
         shown = self._shelf.open(_name(asked))
-        start_s, end_s = _stretch(asked)
-        columns = min(max(round(_number(asked, "columns")), 1), MOST_COLUMNS)
+        start_s, end_s = asked_stretch(asked)
+        columns = asked_columns(asked)
         with shown.lock:
             run = shown.run
             level, single = shown.pyramid.view(run.meter_ns(start_s), run.meter_ns(end_s), columns)
             return {
                 "single": single,
-                "bounds_s": _rounded((level.bounds_ns - run.origin_ns) * 1e-9, 9),
-                "mean_w": _rounded(level.mean_w, 6),
-                "least_w": _rounded(level.least_w, 6),
-                "greatest_w": _rounded(level.greatest_w, 6),
-                "lost_s": _rounded(_lost_s(shown, start_s, end_s, columns), 9),
+                **power_values(level, run.origin_ns),
+                "lost_s": rounded(_lost_s(shown, start_s, end_s, columns), 9),
                 "operations": _rate(shown, start_s, end_s),
             }
 
     def _stretch(self, asked: Mapping[str, str]) -> Any:
         """What a stretch drew, as the library computes it."""
         shown = self._shelf.open(_name(asked))
-        start_s, end_s = _stretch(asked)
+        start_s, end_s = asked_stretch(asked)
         with shown.lock:
             found = shown.run.energy(start_s, end_s)
         rows = []
@@ -112,7 +110,7 @@ def _rate(shown: ShownRun, start_s: float, end_s: float) -> Any:
         return None
     bounds_s = np.linspace(start_s, end_s, OPERATION_BINS + 1)
     counts = np.diff(np.searchsorted(shown.operations_s, bounds_s))
-    return {"bounds_s": _rounded(bounds_s, 9), "per_s": _rounded(counts / np.diff(bounds_s), 3)}
+    return {"bounds_s": rounded(bounds_s, 9), "per_s": rounded(counts / np.diff(bounds_s), 3)}
 
 
 def _name(asked: Mapping[str, str]) -> str:
@@ -121,11 +119,27 @@ def _name(asked: Mapping[str, str]) -> str:
     return asked["run"]
 
 
-def _stretch(asked: Mapping[str, str]) -> tuple[float, float]:
+def asked_stretch(asked: Mapping[str, str]) -> tuple[float, float]:
+    """Start and end [s]. Raises: BadInput: no stretch."""
     start_s, end_s = _number(asked, "start"), _number(asked, "end")
     if not start_s < end_s:
         raise BadInput(f"no stretch from {start_s} to {end_s} s: its end must come after its start")
     return start_s, end_s
+
+
+def asked_columns(asked: Mapping[str, str]) -> int:
+    """How many cells at most are asked for."""
+    return min(max(round(_number(asked, "columns")), 1), MOST_COLUMNS)
+
+
+def power_values(level: Level, origin_ns: int) -> dict[str, list[float | None]]:
+    """The cells of a level on the time axis that begins at `origin_ns` of the meter's clock."""
+    return {
+        "bounds_s": rounded((level.bounds_ns - origin_ns) * 1e-9, 9),
+        "mean_w": rounded(level.mean_w, 6),
+        "least_w": rounded(level.least_w, 6),
+        "greatest_w": rounded(level.greatest_w, 6),
+    }
 
 
 def _number(asked: Mapping[str, str], key: str) -> float:
@@ -138,6 +152,6 @@ def _number(asked: Mapping[str, str], key: str) -> float:
     return number
 
 
-def _rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | None]:
+def rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | None]:
     """As JSON has them: None for NaN."""
     return [None if math.isnan(value) else value for value in np.round(values, digits).tolist()]

@@ -3,6 +3,7 @@
 
 const byId = (id) => document.getElementById(id);
 const COLOURS = [{ colour: "--power", band: "--power-band" }, { colour: "--operations", band: "--operations-band" }];
+const LIVE_S = 60; // of a measurement that goes on, so much is in view
 const PREFIXES = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"], [1e-12, "p"]];
 
 /** One question to the server; an error that it tells is thrown with its words. */
@@ -47,7 +48,11 @@ class Viewer {
   }
 
   async start() {
-    const { runs, folder } = await ask("runs");
+    const { runs, folder, live } = await ask("runs");
+    if (live) {
+      this.follow();
+      return;
+    }
     byId("second").append(made("option", "none", { value: "" }));
     for (const run of runs) {
       const state = run.status === "complete" ? "" : `, ${run.status}`;
@@ -56,6 +61,44 @@ class Viewer {
     }
     if (runs.length) await this.open(0);
     else this.say(`There is no run in ${folder} yet: host/measure.py makes one.`);
+  }
+
+  /** A measurement that goes on: asks once a second how it stands, until its server is gone. */
+  async follow() {
+    document.body.classList.add("live");
+    byId("now").hidden = false;
+    for (;;) {
+      try {
+        const [run] = (await ask("runs")).runs;
+        if (run) this.grown(run.name, await ask("run", { run: run.name }));
+        else this.say("The measurement is being prepared.");
+      } catch (error) {
+        if (!(error instanceof TypeError)) { this.say(error.message); continue; }
+        this.say("The measurement has ended: host/view.py shows its record.");
+        return;
+      } finally { await new Promise((resolve) => setTimeout(resolve, 1000)); }
+    }
+  }
+
+  /** The run has grown: a view of its end moves along. */
+  grown(name, told) {
+    const { chart } = this, same = this.shown[0]?.name === name, known = same && this.shown[0].duration_s > 0;
+    if (!same) byId("first").replaceChildren(made("option", name, { value: name }));
+    const [first, last] = chart.whole, length = chart.end - chart.start, atEnd = !known || chart.end >= last - 1e-6;
+    const whole = !known || length >= last - first - 1e-6;
+    this.shown[0] = { name, operations: 0, ...told, data: same ? this.shown[0].data : null };
+    if (!same) this.aligned();
+    this.layOut();
+    const words = `${told.title}: ${told.now.phase ?? "being measured"}`;
+    if (byId("said").textContent !== words) this.say(words);
+    const units = { power_w: [3, " W"], operations_per_s: [0, ""], temperature_c: [1, " °C"] };
+    for (const cell of byId("now").querySelectorAll("dd")) {
+      const value = told.now[cell.dataset.now], [digits, unit] = units[cell.dataset.now] ?? [];
+      cell.textContent = value === null ? "–" : unit === undefined ? value : `${value.toFixed(digits)}${unit}`;
+    }
+    if (!told.duration_s || !atEnd) return;
+    const end = chart.whole[1];
+    chart.show(end - (whole ? Math.min(end, LIVE_S) : length), end);
   }
 
   say(words) { byId("said").textContent = words; }
@@ -101,8 +144,12 @@ class Viewer {
     const last = Math.max(...this.runs.map((run) => run.duration_s - run.shift_s), first + 1e-3);
     this.chart.whole = [first, last];
     this.chart.curves = this.shown.flatMap((run, place) => (run ? [this.curve(run, place)] : []));
-    byId("phases").replaceChildren(...(this.shown[0]?.phases ?? []).map((phase, index) => made(
-      "button", this.label(this.shown[0], phase), { type: "button", class: `phase ${phase.kind}`, "data-phase": index })));
+    const phases = this.shown[0]?.phases ?? [], names = JSON.stringify(phases.map(({ name, repeat }) => [name, repeat]));
+    if (byId("phases").dataset.names !== names) { // a button that has the focus keeps it while a run grows
+      byId("phases").dataset.names = names;
+      byId("phases").replaceChildren(...phases.map((phase, index) => made(
+        "button", this.label(this.shown[0], phase), { type: "button", class: `phase ${phase.kind}`, "data-phase": index })));
+    }
     byId("faults").replaceChildren(...this.runs.flatMap((run) => run.faults.map((line) => made("li", line))));
     if (speak && this.runs.length) {
       this.say(this.runs.map((run) => `${run.name}: ${run.title}, ${run.status}, ${run.samples.toLocaleString("en")} samples in ` +

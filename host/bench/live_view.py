@@ -1,0 +1,99 @@
+"""What recording at 5 kHz costs with the live page beside it: processor time of both, and whether a sample is lost.
+
+    .venv/bin/python host/bench/live_view.py [SECONDS]
+
+The meter is the software Monsoon of the tests, at the library's seam: real packets in real time, in the reader's own
+process. Debian's chromium shows the page meanwhile; its time is not counted, that of the page's server is.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HOST = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HOST), str(HOST / "tests")]
+os.environ["PYTHONPATH"] = f"{HOST}{os.pathsep}{HOST / 'tests'}"
+
+from opjoule.cli import record  # noqa: E402  # the path is set above
+from opjoule.cli.arguments import parse  # noqa: E402
+from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings  # noqa: E402
+from opjoule.meters.monsoon.reader import ProtocolSource  # noqa: E402
+from opjoule.record.run_record import RunRecord  # noqa: E402
+from report_browser import Browser  # noqa: E402
+
+SETTLED_S = 5.0
+"""After this, programs are loaded: time is counted from there, until shortly before the end."""
+
+
+def record_here(place: Path, seconds: float) -> int:
+    """`measure.py record --live` with the software Monsoon as its meter."""
+    source = ProtocolSource("software_monsoon", "SoftwareMonsoon", {"seconds": seconds + 5.0, "paced": True})
+    record.open_meter = lambda address: MonsoonMeter(MonsoonSettings(), source)  # type: ignore[attr-defined]
+    argv = ["record", "--meter", "monsoon", "--out", str(place), "--seconds", str(seconds), "--live"]
+    return record.run_record(parse(argv).options)
+
+
+def cpu_s(number: int) -> float:
+    """Processor time of a process so far [s]."""
+    fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processes(recorder: int) -> dict[str, int]:
+    """The recorder and what it has started, by what each does."""
+    found = {"recording": recorder}
+    for task in Path(f"/proc/{recorder}/task").iterdir():
+        for number in (task / "children").read_text().split():
+            command = Path(f"/proc/{number}/cmdline").read_bytes()
+            if b"opjoule.cli.live" in command:
+                found["page's server"] = int(number)
+            elif b"spawn_main" in command:
+                found["reader of the meter"] = int(number)
+    return found
+
+
+def watched(recorder: subprocess.Popen[str], seconds: float) -> None:
+    """Shows the page while the recorder runs, and prints what each process took."""
+    assert recorder.stderr
+    address = next(line.split()[-1] for line in recorder.stderr if line.startswith("live view:"))
+    with Browser(1280, 1100) as browser:
+        browser.visit(address, "!!window.viewer")
+        time.sleep(SETTLED_S)
+        parts = processes(recorder.pid)
+        begun_s, before_s = time.monotonic(), {name: cpu_s(number) for name, number in parts.items()}
+        time.sleep(seconds - 3 * SETTLED_S)
+        length_s = time.monotonic() - begun_s
+        used_s = {name: cpu_s(number) - before_s[name] for name, number in parts.items()}
+        print(
+            f"the page shows {browser.run('viewer.shown[0].samples')} samples, complaints: {browser.complaints}"
+        )
+    for name, of_it_s in [*used_s.items(), ("all", sum(used_s.values()))]:
+        print(f"{name:<20} {of_it_s:6.2f} s in {length_s:.1f} s: {of_it_s / length_s:.1%} of one core")
+
+
+def main(seconds: float) -> None:
+    """Records for so long in a process of its own, and says what became of the samples."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder) / "record"
+        command = [sys.executable, __file__, str(seconds), str(place)]
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as recorder:
+            watched(recorder, seconds)
+            recorder.communicate()
+        opened = RunRecord.open(place)
+        captured = opened.document["capture"]
+        print(
+            f"record {opened.status}: {captured['samples']} samples, {captured['gaps']} gaps, {captured['losses']}"
+        )
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 2:
+        sys.exit(record_here(Path(sys.argv[2]), float(sys.argv[1])))
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 90.0)
