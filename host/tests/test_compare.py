@@ -128,6 +128,12 @@ def test_one_of_a_pair_measured_once_allows_no_conclusion(tmp_path, capsys):
     assert "emmc against sd, ratio 3.00" in text and "nothing can be concluded" in text
 
 
+def test_single_runs_are_not_counted_among_what_was_judged(tmp_path, capsys):
+    several(tmp_path, "a", [1.0])
+    several(tmp_path, "b", [3.0], storage="emmc")
+    assert "Holm" not in said(capsys, [tmp_path, "--by", "storage"])
+
+
 def test_the_greater_is_named_with_its_ratio_and_interval(tmp_path, capsys):
     several(tmp_path, "a", [1.0, 1.01, 0.99, 1.0])
     several(tmp_path, "b", [2.0, 2.02, 1.98, 2.0], storage="emmc")

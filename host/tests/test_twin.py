@@ -274,3 +274,10 @@ def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
 
 def test_a_record_without_a_course_has_no_truth_to_tell(tmp_path):
     assert truth_lines(tmp_path) == []
+
+
+def test_a_simulated_meter_has_one_name_whatever_supply_it_is_on():
+    """Two measurements with it share its errors; two other meters share nothing."""
+    one = Imperfections.draw(1)
+    assert one.meter_name == one.carrying(15.0, 4.63).meter_name == Imperfections.draw(1).meter_name
+    assert one.meter_name != Imperfections.draw(2).meter_name

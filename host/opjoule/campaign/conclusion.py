@@ -72,8 +72,9 @@ def summaries(compared: Compared) -> Iterator[str]:
     """Over all strata: how often a value was found above and below another; nothing where there is one stratum."""
     if len({tuple(each.stratum.items()) for each in compared.groups}) < 2:
         return
+    judged = [each for each in compared.contrasts if each.adjusted is not None]
     counted: dict[tuple[str, str, str], list[int]] = {}
-    for each in compared.contrasts:
+    for each in judged:
         a, b = sorted((each.a, each.b))
         entry = counted.setdefault((each.quantity.label or each.quantity.key, a, b), [0, 0, 0])
         greater = each.a if each.side_a.value > each.side_b.value else each.b
@@ -199,10 +200,10 @@ def print_compared(compared: Compared, console: Console | None = None) -> None:
         console.print(sentence(each, compared.question.tolerance), soft_wrap=True)
     for line in summaries(compared):
         console.print(line, soft_wrap=True)
-    several = f", judged together by Holm's rule ({len(compared.contrasts)} comparisons)"
+    judged = sum(each.adjusted is not None for each in compared.contrasts)
+    several = f", judged together by Holm's rule ({judged} comparisons)"
     console.print(
-        f"intervals for 95.45 %; a difference counts where p < {LIMIT}"
-        f"{several if len(compared.contrasts) > 1 else ''}",
+        f"intervals for 95.45 %; a difference counts where p < {LIMIT}{several if judged > 1 else ''}",
         soft_wrap=True,
     )
     for line in compared.notes:

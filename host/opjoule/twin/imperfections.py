@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from dataclasses import asdict, dataclass, replace
@@ -65,6 +66,13 @@ class Imperfections:
             supply_ohm=round(chance.choice([0.0, chance.uniform(0.02, 0.3)]), 4),
             supply_open_v=round(chance.uniform(4.9, 5.25), 4),
         )
+
+    @property
+    def meter_name(self) -> str:
+        """Name of its meter: the same for the same errors, so that what two measurements share is known. It does not
+        tell them."""
+        own = {key: value for key, value in asdict(self).items() if key not in _OF_THE_SUPPLY}
+        return f"simulated-{hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:12]}"
 
     def carrying(self, power_w: float, least_v: float) -> Imperfections:
         """The same rig on a supply that holds its board up: stiffer, where the drawn one would fall under `least_v`.

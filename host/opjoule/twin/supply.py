@@ -87,8 +87,7 @@ class SimulatedSupply:
         )
         self.feed.start()
         self._await(link)
-        # Of one seed it is the same meter, so that what two measurements share cancels when they are compared.
-        self.meter = f"serial:{link}" + ("" if imperfections else f",label=simulated-{seed}")
+        self.meter = f"serial:{link},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
