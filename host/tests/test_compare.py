@@ -237,6 +237,16 @@ def test_other_axes_of_a_campaign_are_kept_apart(tmp_path, capsys):
     assert "Holm" in text
 
 
+def test_what_would_count_alone_and_does_not_among_all_is_said(tmp_path, capsys):
+    for name, values in (("sd", [1.0, 1.01, 1.02]), ("emmc", [1.0, 1.04, 1.08]), ("ssd", [1.05, 1.06, 1.07])):
+        several(tmp_path, name, values, storage=name)
+    text = said(capsys, [tmp_path, "--by", "storage"])
+    assert "ssd and sd cannot be told apart" not in text
+    several(tmp_path, "nvme", [1.03, 1.04, 1.05], storage="nvme")
+    several(tmp_path, "disk", [1.04, 1.05, 1.06], storage="disk")
+    assert "(alone p = " in said(capsys, [tmp_path, "--by", "storage"])
+
+
 def test_what_a_campaign_declares_beside_its_axis_is_told_and_not_refused(tmp_path, capsys):
     text = said(capsys, [campaign(tmp_path), "--by", "db", "--against", "sqlite"])
     assert "as the campaign has it, goes records: recordcount 100 / 400" in text

@@ -36,7 +36,11 @@ def sentence(contrast: Contrast, tolerance: float = 0.0) -> str:
         )
     if not contrast.differs:
         size = f": ratio {_times(found)}, {_span(found)} are possible" if found else ""
-        return f"{what}: {contrast.a} and {contrast.b} cannot be told apart{beyond}{size}"
+        alone = (contrast.probability or 0.0) < LIMIT
+        among = (
+            f" (alone p = {contrast.probability:.2g}, among all p = {contrast.adjusted:.2g})" if alone else ""
+        )
+        return f"{what}: {contrast.a} and {contrast.b} cannot be told apart{beyond}{size}{among}"
     more = "more" if contrast.side_a.value > contrast.side_b.value else "less"
     if found is None:
         return f"{what}: {contrast.a} is {more} than {contrast.b}{beyond} ({_chance(contrast.adjusted)})"
