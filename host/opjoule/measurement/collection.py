@@ -131,9 +131,9 @@ def collect(record: RunRecord, evidence: Evidence) -> CorrectedTrace | None:
         operations_file = beside.submit(_operations, record, logged)
         attempt(lambda: _tables(record, events))
         alignment = attempt(lambda: _align(record, evidence, events, raw)) if evidence.phases else None
+        attempt(trace_files.result)
         supply = CorrectedTrace.of(raw, evidence.sensor) if raw else None
         raw = None
-        attempt(trace_files.result)
         if supply is not None:
             _check_supply(record, evidence, supply, alignment, attempt)
         if alignment is not None and not alignment.passed:

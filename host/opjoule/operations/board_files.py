@@ -22,6 +22,7 @@ from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, Operatio
 SYNC_EDGE = "sync-edge"
 LOAD_CHANGE = "load-change"
 OPERATION = "operation"
+_OF_SYSTEM = {field.name: float if field.type == pa.float64() else int for field in schemas.SYSTEM}
 
 
 @dataclass(frozen=True)
@@ -157,9 +158,6 @@ def _event(path: Path, number: int, line: str) -> dict[str, Any]:
 def _sample(path: Path, number: int, header: list[str], line: str) -> dict[str, Any]:
     try:
         values = dict(zip(header, line.split(","), strict=True))
-        return {
-            field.name: float(values[field.name]) if field.type == pa.float64() else int(values[field.name])
-            for field in schemas.SYSTEM
-        }
+        return {name: number_of(values[name]) for name, number_of in _OF_SYSTEM.items()}
     except ValueError:
         raise RecordFault(f"{path}: line {number} is not a system sample: {line[:60]!r}") from None

@@ -160,6 +160,7 @@ class PowerTrace:
         self, current_gain: float, current_offset_a: float, voltage_gain: float, voltage_offset_v: float
     ) -> PowerTrace:
         """The trace with every current and voltage as offset + gain * value; its load line moves along."""
+        period_ns = self.period_ns  # found before there are columns of both traces
         gaps = tuple(
             gap
             if gap.charge_c is None
@@ -177,7 +178,7 @@ class PowerTrace:
             and replace(self.bus, voltage_v=voltage_offset_v + voltage_gain * self.bus.voltage_v),
         )
         line = self.supply
-        made.__dict__["period_ns"] = self.period_ns
+        made.__dict__["period_ns"] = period_ns
         made.__dict__["supply"] = line and replace(
             line,
             resistance_ohm=line.resistance_ohm * voltage_gain / current_gain,
