@@ -113,6 +113,7 @@ def watched(rng: np.random.Generator, kind: Kind, known: Known) -> Experiment:
     seen = Work(
         placed.cells, placed.board_to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s),
         energies.idle, energies.marginal, operations, background(_events(known)), known.one_thread, _counters(known),
+        kind.bounds.seen_fraction,
     )  # fmt: skip
     ends_s = np.array([known.start_s, known.end_s])
     run_j = sum(float(np.diff(piece.until_j(ends_s))[0]) for piece in [*idle, *known.pieces])

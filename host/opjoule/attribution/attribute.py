@@ -13,27 +13,27 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
-from opjoule.attribution.busy_time import beyond_count
+from opjoule.attribution.columns import FOREGROUND, PartColumns
 from opjoule.attribution.delay import delay_ns
 from opjoule.attribution.fit import Fit, fit
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import Counters, MediumColumns, medium_columns
-from opjoule.attribution.near_and_far import Groups, groups, stretch_edges_ns
-from opjoule.attribution.overlap import Waits, operations_in
-from opjoule.attribution.verdict import verdicts
+from opjoule.attribution.near_and_far import groups, stretch_edges_ns
+from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
+from opjoule.attribution.verdict import IN_STEP, verdicts
 from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.cells import Cells
 from opjoule.operations.operation_table import OperationTable
-from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+from opjoule.trace.power_trace import Float64Array, Int64Array
 
-FOREGROUND: Final = "foreground"
-"""All kinds of operation together."""
-WRITE_BACK: Final = "write_back"
-TAIL: Final = "tail"
 CHANGE_PERIODS: Final = 2
 """Sample periods that background work lasts at least to have windows of its own."""
+SEEN_MIN: Final = 0.25
+"""Part of the time that a meter sees at least for stamps to say which part of an operation that is."""
+MOVED_U: Final = 2.5
+"""Standard uncertainties by which a part moves at least where it is in step: without step few move by 2."""
 STRETCHES: Final = 400
 """Of the course of a run."""
 CHANGES_MAX: Final = 1 << 14
@@ -61,6 +61,8 @@ class Work:
     activities: Mapping[str, Intervals] = field(default_factory=dict)
     one_background_thread: bool = False
     counters: Counters | None = None
+    seen_fraction: float = 1.0
+    """Part of each sample period in which the meter converts the current."""
 
 
 @dataclass(frozen=True)
@@ -136,59 +138,6 @@ class Attribution:
         return {name: share.unidentified for name, share in parts.items() if share.unidentified}
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """What went on in each window, by part.
-
-    A kind of operation has three columns: its operations, and twice how much longer than usual they took, once within
-    groups of neighbouring windows, where longer is more work, and once between them, where it may be waiting and have
-    either sign. An activity has two, between groups and within them: its power need not be the same while it lasts.
-    """
-
-    of_kind: Mapping[str, Float64Array]
-    """shape (n, 3) each"""
-    of_activity: Mapping[str, Float64Array]
-    """shape (n,) each"""
-    usual_s: Float64Array
-    """Time that the operations of each window usually take, of all kinds together, shape (n,). It counts within groups
-    and belongs to no part: how much all kinds draw together is asked between groups alone, where pauses, clocks that
-    are a little off and a frequency that changes leave it unbiased."""
-    group: Groups
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Of the parts: kinds, activities, and the foreground, which is all kinds."""
-        return (*self.of_kind, *self.of_activity, FOREGROUND)
-
-    @property
-    def matrix(self) -> Float64Array:
-        """All columns: kinds, activities between groups, activities within groups, usual time; shape (n, p)."""
-        activities = [each[:, None] for each in self.of_activity.values()]
-        return np.concatenate(
-            [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
-        )
-
-    def with_medium(self, medium: MediumColumns) -> _Columns:
-        """These and the columns of the medium."""
-        own = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
-        added = {name: each for name, each in own.items() if each.any()}
-        return replace(self, of_activity={**self.of_activity, **added})
-
-    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool) -> BoolArray:
-        """A mark for each column, shape (p,)."""
-        activities = len(self.of_activity)
-        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * (activities + 1))]
-        return np.array(marks, np.bool_)
-
-    @property
-    def parts(self) -> Float64Array:
-        """1 where a column belongs to a part, shape (q, p)."""
-        widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
-        own = np.repeat(np.eye(len(widths)), widths, axis=1)
-        own = np.concatenate([own, own[: len(self.of_kind)].sum(axis=0)[None]])
-        return np.concatenate([own, np.zeros((len(own), len(self.of_activity) + 1))], axis=1)
-
-
 def attribute(work: Work, seed: int = 1) -> Attribution:
     """Shares the energy above idle out.
 
@@ -221,7 +170,11 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
         [_aligned(each, _fitted(each, windows, above_j, None), columns) for each in others]
     )
     matrix = columns.matrix * windows.sound[:, None]
-    shares = _shares(work, columns, matrix, found, float(above_j.sum()))
+    moved_j = np.zeros(len(columns.names))
+    if without.seen:
+        seen = without.seen.with_medium(media[0]) if media else without.seen
+        moved_j = np.abs(_fitted(seen, windows, above_j, None).energy_j - found.energy_j)
+    shares = _shares(work, columns, matrix, found, float(above_j.sum()), moved_j)
     return Attribution(
         {name: shares[name] for name in columns.of_kind},
         shares[FOREGROUND],
@@ -236,7 +189,7 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
 
 
 def _course(
-    columns: _Columns, matrix: Float64Array, found: Fit, windows: Windows, above_j: Float64Array
+    columns: PartColumns, matrix: Float64Array, found: Fit, windows: Windows, above_j: Float64Array
 ) -> EnergyCourse:
     """Energies of each part in a few hundred stretches of time."""
     starts = np.unique(np.linspace(0, len(windows), STRETCHES, endpoint=False).astype(np.int64))
@@ -250,7 +203,7 @@ def _course(
     )
 
 
-def _fitted(columns: _Columns, windows: Windows, above_j: Float64Array, seed: int | None) -> Fit:
+def _fitted(columns: PartColumns, windows: Windows, above_j: Float64Array, seed: int | None) -> Fit:
     return fit(
         columns.matrix * windows.sound[:, None],
         above_j,
@@ -263,7 +216,7 @@ def _fitted(columns: _Columns, windows: Windows, above_j: Float64Array, seed: in
     )
 
 
-def _aligned(own: _Columns, found: Fit, other: _Columns) -> Float64Array:
+def _aligned(own: PartColumns, found: Fit, other: PartColumns) -> Float64Array:
     """Energies in the order of another fit's parts; 0 for those that this one lacks."""
     by_name = dict(zip(own.names, found.energy_j.tolist(), strict=True))
     return np.array([by_name.get(name, 0.0) for name in other.names])
@@ -273,8 +226,10 @@ def _aligned(own: _Columns, found: Fit, other: _Columns) -> Float64Array:
 class _WithoutMedium:
     """The columns but for the medium's, and the edges that they are for."""
 
-    columns: _Columns
+    columns: PartColumns
     edge_ns: Int64Array
+    seen: PartColumns | None
+    """Each operation counted as the meter saw of it; None where it sees all or less than SEEN_MIN."""
 
 
 def _without_medium(
@@ -293,14 +248,14 @@ def _without_medium(
         windows.edge_board_ns[:-1] >= work.work_end_board_ns,
         np.searchsorted(stretch_ns, middle_ns),
     )
-    near, far = beyond_count(count, busy_s, group)
-    kinds = {
-        work.operations.kinds[at]: np.stack([count[:, at], near[:, at], far[:, at]], axis=1)
-        for at in np.flatnonzero(count.any(axis=0)).tolist()
-    }
+    kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
     activities = {name: each for name, each in seconds.items() if each.any()}
-    usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
-    return _WithoutMedium(_Columns(kinds, activities, count @ usual_s, group), edge_ns)
+    columns = PartColumns.of(kinds, count, busy_s, activities, group)
+    if not SEEN_MIN <= work.seen_fraction < 1.0:
+        return _WithoutMedium(columns, edge_ns, None)
+    bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
+    seen = operations_seen_in(edge_ns, work.operations, waits, SeenClock.of(bound_ns, work.seen_fraction))
+    return _WithoutMedium(columns, edge_ns, PartColumns.of(kinds, *seen, activities, group))
 
 
 def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[MediumColumns]:
@@ -315,19 +270,26 @@ def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[M
 
 
 def _shares(
-    work: Work, columns: _Columns, matrix: Float64Array, found: Fit, whole_j: float
+    work: Work,
+    columns: PartColumns,
+    matrix: Float64Array,
+    found: Fit,
+    whole_j: float,
+    moved_j: Float64Array,
 ) -> dict[str, Share]:
-    """What each part drew, scaled from the windows' sum to the energy that is stated of the whole."""
+    """What each part drew, scaled from the windows' sum to the energy that is stated of the whole.
+
+    Args:
+        moved_j: by how much each part's energy is another one where operations count as the meter saw them, shape (q,).
+    """
     stated = work.marginal.energy.value / whole_j if whole_j else 1.0
     reasons = verdicts(columns.names, len(columns.of_kind), columns.parts, matrix, found)
-    return {
-        name: Share(
-            float(found.energy_j[at] * stated),
-            _standard_u_j(work, found.energy_j[at], found.standard_u_j[at], found.shift_per_j[at]),
-            reasons[at],
-        )
-        for at, name in enumerate(columns.names)
-    }
+    shares = {}
+    for at, name in enumerate(columns.names):
+        u_j = _standard_u_j(work, found.energy_j[at], found.standard_u_j[at], found.shift_per_j[at])
+        in_step = IN_STEP if moved_j[at] > MOVED_U * u_j else ""
+        shares[name] = Share(float(found.energy_j[at] * stated), u_j, reasons[at] or in_step)
+    return shares
 
 
 def _standard_u_j(work: Work, energy_j: float, fitted_u_j: float, shift_per_j: float) -> float:

@@ -17,6 +17,7 @@ ROWS: Final = 1 << 20
 SAMPLED: Final = 100_000
 """Operations that tell how long they usually take."""
 WORKING: Final = 3.0
+GAP_PERIODS: Final = 1.5
 
 
 def overlap_s(edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array) -> Float64Array:
@@ -48,6 +49,45 @@ def _since(edge_ns: Int64Array, moment_ns: Int64Array, weight: Float64Array) -> 
 
 
 @dataclass(frozen=True)
+class SeenClock:
+    """Time as a meter counts it that converts the current in part of each sample period only.
+
+    It agrees with the board's clock at the bounds of cells, runs faster while a conversion lasts and stands still
+    outside: the integral of power over it is what the meter takes for energy.
+    """
+
+    board_ns: Int64Array
+    """Bounds of cells, and start and end of the conversion in each, shape (3 m + 1,), not falling."""
+    seen_ns: Int64Array
+    """What this clock shows then, shape (3 m + 1,)."""
+
+    @classmethod
+    def of(cls, bound_ns: Int64Array, seen_fraction: float) -> SeenClock:
+        """Conversions lie in the middle of their cells; a cell that is longer than usual, a gap, counts evenly.
+
+        Args:
+            bound_ns: bounds of the cells on the board's clock, shape (m + 1,).
+            seen_fraction: part of each cell that is converted.
+        """
+        length_ns = np.diff(bound_ns)
+        before_ns = np.rint(length_ns * ((1.0 - seen_fraction) / 2.0)).astype(np.int64)
+        before_ns[length_ns > GAP_PERIODS * np.median(length_ns)] = 0
+        knots = (bound_ns[:-1], bound_ns[:-1] + before_ns, bound_ns[1:] - before_ns)
+        shown = (bound_ns[:-1], bound_ns[:-1], bound_ns[1:])
+        return cls(
+            np.append(np.stack(knots, axis=1).ravel(), bound_ns[-1]),
+            np.append(np.stack(shown, axis=1).ravel(), bound_ns[-1]),
+        )
+
+    def at(self, board_ns: Int64Array) -> Int64Array:
+        """What it shows at moments of the board's clock; beyond the cells the same."""
+        origin_ns = self.board_ns[0]
+        shown_ns = np.interp(board_ns - origin_ns, self.board_ns - origin_ns, self.seen_ns - origin_ns)
+        beyond = (board_ns < origin_ns) | (board_ns > self.board_ns[-1])
+        return np.where(beyond, board_ns, np.rint(shown_ns).astype(np.int64) + origin_ns)
+
+
+@dataclass(frozen=True)
 class Waits:
     """How long an operation of each kind can be at work; what is beyond that is waiting."""
 
@@ -63,6 +103,22 @@ class Waits:
             for own in (some.duration_ns[some.kind == kind] for kind in range(len(operations.kinds)))
         ]
         return cls(np.array(longest).astype(np.int64))
+
+
+def operations_seen_in(
+    edge_ns: Int64Array, operations: OperationTable, waits: Waits, seen: SeenClock
+) -> tuple[Float64Array, Float64Array]:
+    """What the meter saw of the operations that `operations_in` counts: each by the part that was converted.
+
+    Args:
+        edge_ns: edges of the windows, on bounds of cells but for the outermost.
+    """
+    count = np.zeros((edge_ns.size - 1, len(operations.kinds)))
+    busy_ns = np.zeros_like(count)
+    for low in range(0, len(operations), ROWS):
+        some = operations.select(slice(low, low + ROWS))
+        _add_across(edge_ns, some, waits, count, busy_ns, seen)
+    return count, busy_ns * NS
 
 
 def operations_in(
@@ -106,13 +162,16 @@ def _add_across(
     waits: Waits,
     count: Float64Array,
     busy_ns: Float64Array,
+    seen: SeenClock | None = None,
 ) -> None:
-    """Adds operations that lie across an edge, each by the part of it on either side."""
+    """Adds operations that may lie across an edge, each by the part of it on either side, or by what is seen of it."""
     end_ns = operations.board_ns + np.maximum(operations.duration_ns, 1)
     for kind in np.unique(operations.kind).tolist():
         own = operations.kind == kind
         start, end = operations.board_ns[own], end_ns[own]
         length_ns = (end - start).astype(np.float64)
+        if seen:
+            start, end = seen.at(start), seen.at(end)
         count[:, kind] += np.diff(_elapsed(edge_ns, start, end, 1.0 / length_ns))
         busy_part = np.minimum(waits.longest_ns[kind] / length_ns, 1.0)
         busy_ns[:, kind] += np.diff(_elapsed(edge_ns, start, end, busy_part))

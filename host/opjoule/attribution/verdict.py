@@ -17,6 +17,11 @@ OF_WHOLE: Final = 0.05
 """... or, of an activity, than this part of the whole."""
 INDEPENDENT_MIN: Final = 4.0
 """Stretches in which a part was at work differently from the others, at least."""
+IN_STEP: Final = (
+    "in step with the meter's samples, which see the current part of the time only: "
+    "use a meter or mode that sees all of it, or another sampling rate"
+)
+"""Why a part is not told whose energy moves far where operations count as the meter saw them."""
 COLLINEAR: Final = 0.98
 """Squared correlation from which on a part's variation is said to be that of the others."""
 OWN_VARIATION_MIN: Final = 0.1

@@ -66,6 +66,7 @@ def attributed(
         background(events.filter(pa.array((stamps >= start_ns) & (stamps < end_ns)))),
         background_threads(database) == 1,
         _counters(samples),
+        placed.sensor.seen_fraction,
     )
     return attribute(work)
 

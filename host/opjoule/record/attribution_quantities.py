@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from opjoule.attribution.attribute import FOREGROUND, TAIL, WRITE_BACK, Share
+from opjoule.attribution.attribute import Share
+from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
 from opjoule.energy.comparison import Side, difference
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure

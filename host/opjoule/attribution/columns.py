@@ -1,0 +1,89 @@
+"""The columns of the regression: what went on in each window, by part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.busy_time import beyond_count
+from opjoule.attribution.medium import MediumColumns
+from opjoule.attribution.near_and_far import Groups
+from opjoule.trace.power_trace import BoolArray, Float64Array
+
+FOREGROUND: Final = "foreground"
+"""All kinds of operation together."""
+WRITE_BACK: Final = "write_back"
+TAIL: Final = "tail"
+
+
+@dataclass(frozen=True)
+class PartColumns:
+    """What went on in each window, by part.
+
+    A kind of operation has three columns: its operations, and twice how much longer than usual they took, once within
+    groups of neighbouring windows, where longer is more work, and once between them, where it may be waiting and have
+    either sign. An activity has two, between groups and within them: its power need not be the same while it lasts.
+    """
+
+    of_kind: Mapping[str, Float64Array]
+    """shape (n, 3) each"""
+    of_activity: Mapping[str, Float64Array]
+    """shape (n,) each"""
+    usual_s: Float64Array
+    """Time that the operations of each window usually take, of all kinds together, shape (n,). It counts within groups
+    and belongs to no part: how much all kinds draw together is asked between groups alone, where pauses, clocks that
+    are a little off and a frequency that changes leave it unbiased."""
+    group: Groups
+
+    @classmethod
+    def of(
+        cls,
+        kinds: Mapping[str, int],
+        count: Float64Array,
+        busy_s: Float64Array,
+        of_activity: Mapping[str, Float64Array],
+        group: Groups,
+    ) -> PartColumns:
+        """Columns of operations and their busy seconds, (n, kinds) each, those of some kinds by name and place."""
+        near, far = beyond_count(count, busy_s, group)
+        of_kind = {
+            name: np.stack([count[:, at], near[:, at], far[:, at]], axis=1) for name, at in kinds.items()
+        }
+        usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
+        return cls(of_kind, of_activity, count @ usual_s, group)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the parts: kinds, activities, and the foreground, which is all kinds."""
+        return (*self.of_kind, *self.of_activity, FOREGROUND)
+
+    @property
+    def matrix(self) -> Float64Array:
+        """All columns: kinds, activities between groups, activities within groups, usual time; shape (n, p)."""
+        activities = [each[:, None] for each in self.of_activity.values()]
+        return np.concatenate(
+            [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
+        )
+
+    def with_medium(self, medium: MediumColumns) -> PartColumns:
+        """These and the columns of the medium."""
+        own = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
+        added = {name: each for name, each in own.items() if each.any()}
+        return replace(self, of_activity={**self.of_activity, **added})
+
+    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool) -> BoolArray:
+        """A mark for each column, shape (p,)."""
+        activities = len(self.of_activity)
+        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * (activities + 1))]
+        return np.array(marks, np.bool_)
+
+    @property
+    def parts(self) -> Float64Array:
+        """1 where a column belongs to a part, shape (q, p)."""
+        widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
+        own = np.repeat(np.eye(len(widths)), widths, axis=1)
+        own = np.concatenate([own, own[: len(self.of_kind)].sum(axis=0)[None]])
+        return np.concatenate([own, np.zeros((len(own), len(self.of_activity) + 1))], axis=1)
