@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
-from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.result import Placed, repeat_energy
 from opjoule.measurement.summary import sensor_energies
 from opjoule.measurement.trace_faults import trace_faults
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import ABOVE_IDLE, Quantities
 from opjoule.record.figures import Figure
 from opjoule.record.phases import Phase
@@ -48,9 +46,7 @@ def trace_of(change=lambda power_w, meter_s: power_w):
 
 
 def energies(change=lambda power_w, meter_s: power_w):
-    return sensor_energies(
-        phases(), CorrectedTrace.of(trace_of(change), ina219_breakout()), Alignment(MAP, ())
-    )
+    return sensor_energies(phases(), Placed(Cells.of(trace_of(change)), ina219_breakout(), MAP))
 
 
 def clipped_in(name):

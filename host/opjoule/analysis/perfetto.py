@@ -125,7 +125,8 @@ def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
 
 def _power(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     power = run.power
-    track = sampled_track(power["time_s"], {"power_w": power["power_w"]}, most or len(power) * 2)
+    period_s = float(np.median(np.diff(power["time_s"])))
+    track = sampled_track(power["time_s"], {"power_w": power["power_w"]}, period_s, most or len(power) * 2)
     mark = ", SIMULATED" if run.simulated else ""
     writer.counter(f"power{mark}", "W", track.bounds_s, track.mean["power_w"])
     for name, columns in (("least", track.lowest), ("greatest", track.highest)):
