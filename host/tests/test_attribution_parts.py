@@ -6,6 +6,7 @@ from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.busy_time import beyond_count
 from opjoule.attribution.medium import TAIL_BEGINS_S, Counters, after_writing, drained, medium_columns
 from opjoule.attribution.near_and_far import groups, stretch_edges_ns
+from opjoule.attribution.verdict import too_short
 from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
@@ -103,6 +104,47 @@ def test_writing_that_ends_between_two_samples_goes_at_the_rate_before():
     counters = Counters(stamps, np.array([0, 0, 50, 150, 250, 280, 280, 280, 280, 280.0]))
     edges = np.array([0.15, 0.151, 0.2, 0.4, 0.43, 0.431, 0.5]) * SECOND
     assert counters.at(edges.astype(np.int64)) == pytest.approx([0, 1, 50, 250, 280, 280, 280])
+
+
+def test_bytes_between_two_samples_may_have_gone_while_the_engine_worked():
+    counters = Counters(np.arange(0, 5) * SECOND // 10, np.array([0, 10, 70, 80, 90.0]))
+    work = Intervals.of(np.array([120, 170]) * 1_000_000, np.array([140, 180]) * 1_000_000)
+    edges = np.array([100, 120, 130, 140, 170, 180, 200, 350]) * 1_000_000
+    assert counters.at_work(edges, work) == pytest.approx([10, 10, 30, 50, 50, 70, 70, 85])
+
+
+def test_work_that_is_over_before_the_counters_are_read_again_is_not_told():
+    starts = np.arange(1, 30) * SECOND
+    lasting = {"flush": 60, "checkpoint": 400, "sync": 5}
+    activities = {name: Intervals.of(starts, starts + ms * 1_000_000) for name, ms in lasting.items()}
+    stamps = np.arange(0, 300) * SECOND // 10
+    found = too_short(activities, Counters(stamps, stamps * 1e-3))
+    assert list(found) == ["flush"]
+    assert found["flush"].startswith("too short: flush takes less than the 0.1 s")
+    assert not too_short(activities, Counters(stamps, np.zeros(300)))
+    assert not too_short(activities, None)
+
+
+@pytest.mark.parametrize("with_work", [0.0, 1.0])
+def test_where_bytes_went_between_two_samples_is_found_and_other_places_are_alternatives(with_work):
+    edges = np.arange(0, 60 * SECOND, SECOND // 50)
+    starts = np.arange(SECOND // 3, 59 * SECOND, 777_000_000)
+    work = Intervals.of(starts, starts + 60_000_000)
+    stamps = np.arange(0, 60 * SECOND, SECOND // 10)
+    rng = np.random.default_rng(3)
+    counters = Counters(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
+    evenly = counters.at(edges)
+    placed = np.diff(evenly + with_work * (counters.at_work(edges, work) - evenly))
+    energy_j = 1e-6 * placed + rng.normal(0, 5e-3, placed.size)
+
+    def unlikely(own):
+        rows = np.stack(own, axis=1)
+        left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
+        return placed.size / 10 * float(np.log(np.mean(left**2)))
+
+    found, *others = medium_columns(counters, edges, unlikely, work)
+    assert found.with_work == with_work
+    assert {each.with_work for each in others} >= {0.0, 0.5, 1.0} - {with_work}
 
 
 def test_lag_and_tail_are_found_in_what_settle_shows():

@@ -43,6 +43,15 @@ def background(events: pa.Table) -> dict[str, Intervals]:
     return found
 
 
+def writing(activities: Mapping[str, Intervals]) -> Intervals | None:
+    """The engine's own work in which it writes, all as one; None: there is none."""
+    own = [of for name, of in activities.items() if name != "sync"]
+    if not own:
+        return None
+    ends_ns = np.concatenate([of.end_ns for of in own])
+    return Intervals.of(np.concatenate([of.start_ns for of in own]), ends_ns)
+
+
 def changes_ns(activities: Mapping[str, Intervals], shortest_ns: int, most: int) -> Int64Array:
     """Starts and ends of intervals that are not too short for a window of their own, the longest `most` of them."""
     if not activities:

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.attribution.activities import Intervals, background_s, changes_ns
+from opjoule.attribution.activities import Intervals, background_s, changes_ns, writing
 from opjoule.attribution.columns import FOREGROUND, PartColumns
 from opjoule.attribution.delay import delay_ns
 from opjoule.attribution.fit import Fit, fit
@@ -20,7 +20,7 @@ from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import Counters, MediumColumns, medium_columns
 from opjoule.attribution.near_and_far import groups, stretch_edges_ns
 from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
-from opjoule.attribution.verdict import IN_STEP, verdicts
+from opjoule.attribution.verdict import IN_STEP, too_short, verdicts
 from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
@@ -165,10 +165,15 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
     above_j = np.where(windows.sound, windows.energy_j - work.idle.power.value * windows.duration_s, 0.0)
     without = _without_medium(work, windows, above_j, stretch_ns)
     media = _media(work, without, above_j)
-    columns, *others = [without.columns.with_medium(each) for each in media] or [without.columns]
-    found = _fitted(columns, windows, above_j, seed).with_spread(
-        [_aligned(each, _fitted(each, windows, above_j, None), columns) for each in others]
-    )
+    columns = without.columns.with_medium(media[0]) if media else without.columns
+    found = _fitted(columns, windows, above_j, seed)
+    late_j: list[Float64Array] = []
+    elsewhere_j: list[Float64Array] = []
+    for each in media[1:]:
+        own = without.columns.with_medium(each)
+        energy_j = _aligned(own, _fitted(own, windows, above_j, None), columns)
+        (late_j if each.with_work == media[0].with_work else elsewhere_j).append(energy_j)
+    found = found.with_spread(late_j).with_spread(elsewhere_j)
     matrix = columns.matrix * windows.sound[:, None]
     moved_j = np.zeros(len(columns.names))
     if without.seen:
@@ -266,7 +271,7 @@ def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[M
     between = columns.chosen((True, False, True), True, False)
     free = columns.chosen((False, False, True), False, False)
     likelihood = Likelihood(columns.matrix[:, between], free[between], above_j, columns.group)
-    return medium_columns(work.counters, without.edge_ns, likelihood.unlikely)
+    return medium_columns(work.counters, without.edge_ns, likelihood.unlikely, writing(work.activities))
 
 
 def _shares(
@@ -284,11 +289,14 @@ def _shares(
     """
     stated = work.marginal.energy.value / whole_j if whole_j else 1.0
     reasons = verdicts(columns.names, len(columns.of_kind), columns.parts, matrix, found)
+    short = too_short(work.activities, work.counters)
     shares = {}
     for at, name in enumerate(columns.names):
         u_j = _standard_u_j(work, found.energy_j[at], found.standard_u_j[at], found.shift_per_j[at])
         in_step = IN_STEP if moved_j[at] > MOVED_U * u_j else ""
-        shares[name] = Share(float(found.energy_j[at] * stated), u_j, reasons[at] or in_step)
+        shares[name] = Share(
+            float(found.energy_j[at] * stated), u_j, reasons[at] or in_step or short.get(name, "")
+        )
     return shares
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
+from opjoule.attribution.activities import Intervals
+from opjoule.attribution.overlap import overlap_s
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
@@ -25,8 +27,11 @@ TAIL_BEGINS_S: Final = 0.5
 TAIL_MIN_S: Final = 0.8
 TAIL_MAX_S: Final = 30.0
 _STILL_BYTES_PER_S: Final = 1.0
+WITH_WORK: Final = (0.5, 1.0)
+"""Parts of the bytes between two samples that are tried as gone during the engine's own work there."""
 WORTH: Final = 10.0
-"""A lag or a tail is believed where it lowers minus twice the logarithm of the likelihood by this, or more."""
+"""A lag, a tail or bytes that went with the engine's work are believed where that lowers minus twice the logarithm of
+the likelihood by this, or more."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,18 @@ class Counters:
         moment_ns, written = self._knots()
         after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
         return np.asarray(np.interp(after_ns, moment_ns, written), np.float64)
+
+    def at_work(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
+        """The same where all bytes between two samples went during the engine's own work there, if there was any."""
+        moment_ns = np.union1d(edge_board_ns, self.board_ns)
+        evenly = self.at(moment_ns)
+        grown, work_s = np.diff(evenly), overlap_s(moment_ns, work.start_ns, work.end_ns)
+        interval = np.searchsorted(self.board_ns, moment_ns[:-1], "right")
+        of_interval_s = np.bincount(interval, work_s)[interval]
+        of_work = np.bincount(interval, grown)[interval] * work_s / np.maximum(of_interval_s, 1e-12)
+        by_moment = np.cumsum(np.where(of_interval_s > 0, of_work, grown))
+        placed = evenly[0] + np.append(0.0, by_moment)
+        return np.asarray(placed[np.searchsorted(moment_ns, edge_board_ns)], np.float64)
 
     def _knots(self) -> tuple[Float64Array, Float64Array]:
         """Moments between which bytes went evenly.
@@ -75,6 +92,8 @@ class MediumColumns:
     drain_bytes_per_s: float | None
     """Rate at which the medium drains what it was sent; None: at once."""
     tail_length_s: float | None
+    with_work: float = 0.0
+    """Part of the bytes between two samples that went during the engine's own work there; the others went evenly."""
 
 
 def drained(written_bytes: Float64Array, time_s: Float64Array, rate: float) -> Float64Array:
@@ -87,14 +106,19 @@ def drained(written_bytes: Float64Array, time_s: Float64Array, rate: float) -> F
 
 
 def medium_columns(
-    counters: Counters, edge_board_ns: Int64Array, unlikely: Callable[[list[Float64Array]], float]
+    counters: Counters,
+    edge_board_ns: Int64Array,
+    unlikely: Callable[[list[Float64Array]], float],
+    work: Intervals | None = None,
 ) -> list[MediumColumns]:
     """The columns of the medium with the lag and the tail that explain the windows best, and others as good as that.
 
-    What the data do not tell of lag and tail is then seen in what the others would have given.
+    What the data do not tell of lag, tail and the moments between two samples is then seen in what the others would
+    have given.
 
     Args:
         unlikely: minus twice the logarithm of the windows' likelihood with some columns of the medium.
+        work: of the engine, which may have written most of what went between two samples.
     """
     written = counters.at(edge_board_ns)
     time_s = (edge_board_ns - edge_board_ns[0]) * NS
@@ -103,6 +127,13 @@ def medium_columns(
         return [MediumColumns(nothing, nothing, None, None)]
     search = _Search(written, time_s, unlikely)
     best = min(search.best(tails=False), search.best(tails=True), key=lambda each: each[1])
+    if work is not None:
+        moved = counters.at_work(edge_board_ns, work) - written
+        placed = [
+            replace(search, written=written + part * moved, with_work=part).best_beside(best[0])
+            for part in WITH_WORK
+        ]
+        best = min(best, *placed, key=lambda each: each[1])
     return [best[0], *search.as_good_as(best)]
 
 
@@ -113,14 +144,33 @@ class _Search:
     written: Float64Array
     time_s: Float64Array
     unlikely: Callable[[list[Float64Array]], float]
+    with_work: float = 0.0
     tried: list[tuple[MediumColumns, float]] = field(default_factory=list)
 
     def as_good_as(self, best: tuple[MediumColumns, float]) -> list[MediumColumns]:
-        """Some of what was tried and is not clearly worse, from the best of them to the worst."""
-        limit = best[1] - _worth(best[0]) + WORTH
-        alike = [each for each in self.tried if each[1] - _worth(each[0]) <= limit and each[0] is not best[0]]
-        alike.sort(key=lambda each: each[1] - _worth(each[0]))
-        return [each[0] for each in alike[:: max(len(alike) // OTHERS, 1)]]
+        """Some of what was tried and is not clearly worse, from the best of them to the worst.
+
+        Of bytes placed otherwise between two samples the best each, however likely: where they went was not seen, and
+        parts that rest on it are uncertain by that.
+        """
+        tried = sorted(self.tried, key=lambda each: each[1] - _worth(each[0]))
+        limit, placed = best[1] - _worth(best[0]) + WORTH, best[0].with_work
+        alike = [
+            each for each, value in tried
+            if each.with_work == placed and value - _worth(each) <= limit and each is not best[0]
+        ]  # fmt: skip
+        otherwise = {each.with_work: each for each, _ in reversed(tried) if each.with_work != placed}
+        return [*alike[:: max(len(alike) // OTHERS, 1)], *otherwise.values()]
+
+    def best_beside(self, known: MediumColumns) -> tuple[MediumColumns, float]:
+        """What explains the windows best with a tail that is known: only the rate is sought."""
+        mean, steepest = _mean_and_steepest(self.written, self.time_s)
+        rates = [None, known.drain_bytes_per_s, *np.geomspace(mean, steepest, RATES + 1)[:-1].tolist()]
+        found, ratio = self._of_grid(rates, [known.tail_length_s]), (steepest / mean) ** (1 / RATES)
+        for _ in range(ROUNDS):
+            finer = self._of_grid(_around(found[0].drain_bytes_per_s, ratio), [known.tail_length_s])
+            found, ratio = min(found, finer, key=lambda each: each[1]), ratio ** (1 / FINE)
+        return found
 
     def best(self, *, tails: bool) -> tuple[MediumColumns, float]:
         """What explains the windows best, and how unlikely they are with it."""
@@ -153,14 +203,15 @@ class _Search:
                     else after_writing(column, self.time_s, length_s)
                 )
                 own = [column] if length_s is None else [column, tail]
-                found = MediumColumns(column, tail, rate, length_s)
+                found = MediumColumns(column, tail, rate, length_s, self.with_work)
                 made.append((found, self.unlikely(own) + _worth(found)))
         self.tried.extend(made)
         return min(made, key=lambda each: each[1])
 
 
 def _worth(columns: MediumColumns) -> float:
-    return WORTH * ((columns.drain_bytes_per_s is not None) + (columns.tail_length_s is not None))
+    late, tail = columns.drain_bytes_per_s is not None, columns.tail_length_s is not None
+    return WORTH * (late + tail + (columns.with_work > 0))
 
 
 def _around(value: float | None, step: float) -> list[float | None]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
+from opjoule.attribution.activities import Intervals
 from opjoule.attribution.fit import Fit
+from opjoule.attribution.medium import Counters
 from opjoule.trace.power_trace import BoolArray, Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
@@ -61,6 +63,23 @@ def verdicts(
             own = range(kinds) if at == len(names) - 1 else [at]
             reasons.append(_why(name, own, names[:-1], drawn[:, :-1]))
     return reasons
+
+
+def too_short(activities: Mapping[str, Intervals], counters: Counters | None) -> dict[str, str]:
+    """The engine's work that writes and is over before the counters are read again, and why it is not told."""
+    if (
+        counters is None
+        or counters.board_ns.size < 2
+        or counters.written_bytes[-1] <= counters.written_bytes[0]
+    ):
+        return {}
+    period_ns = float(np.median(np.diff(counters.board_ns)))
+    return {
+        name: f"too short: {name} takes less than the {period_ns * 1e-9:.2g} s between two readings of the board's "
+        "counters, so what the medium draws for its bytes is not told from it"
+        for name, of in activities.items()
+        if name != "sync" and of.start_ns.size and np.mean(of.end_ns - of.start_ns) < period_ns
+    }
 
 
 def _traded(found: Fit, kinds: int) -> BoolArray:
