@@ -93,7 +93,7 @@ def known(operations: OperationTable) -> Known:
     )  # fmt: skip
 
 
-def found(operations: OperationTable, seed: int = 1):
+def found(operations: OperationTable, seed: int = 2):
     made = watched(np.random.default_rng(seed), METER, known(operations))
     return made.known.true_j, attribute(made.work).operations
 
