@@ -93,7 +93,7 @@ def _matching(place: str) -> list[Path]:
         return [path]
     try:
         found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if place else []
-    except (ValueError, NotImplementedError, IndexError):
+    except (ValueError, NotImplementedError, IndexError):  # what glob makes of "a**", of "" and of roots
         found = []
     if not found:
         raise BadInput(f"{place}: there is no such record or folder")
