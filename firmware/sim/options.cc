@@ -199,7 +199,7 @@ void add_outputs(CLI::App& app, Options& o) {
        "symlink to the serial port, for the host to open; without it the port is only printed");
   text(app, "--truth", "FILE", o.truth, "where the exact energies go, as JSON");
   text(app, "--course", "FILE", o.course,
-       "with --live: CSV board_ns,energy_j, the exact energy up to each row of the input");
+       "with --live: CSV board_ns,energy_j, the exact energy over time");
   text(app, "--bus-log", "FILE", o.bus_log,
        "CSV start_cycle,end_cycle,action,byte: everything that the I2C bus did");
 }

@@ -52,6 +52,11 @@ std::string activity_line(std::string_view name, int64_t start_board_ns, int64_t
          "}\n";
 }
 
+std::string moment_line(std::string_view name, int64_t at_board_ns, std::string_view detail) {
+  return "{\"event\":" + quoted(name) + ",\"board_ns\":" + std::to_string(at_board_ns) +
+         ",\"detail\":" + quoted(detail) + "}\n";
+}
+
 std::string change_line(const char* name, int64_t at_board_ns, double u_ns, int level) {
   return std::string("{\"event\":\"") + name + "\",\"board_ns\":" + std::to_string(at_board_ns) +
          ",\"u_ns\":" + std::to_string(std::lround(std::ceil(u_ns))) +
@@ -76,6 +81,10 @@ EventFile::~EventFile() {
   ::close(fd_);
 }
 
+void EventFile::begin(EventKind kind, int64_t start_board_ns) {
+  push(moment_line("begin", start_board_ns, event_name(kind)));
+}
+
 void EventFile::add(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
                     std::string_view detail) {
   push(activity_line(event_name(kind), start_board_ns, end_board_ns, detail));
@@ -95,8 +104,7 @@ void EventFile::activity(std::string_view name, int64_t start_board_ns, int64_t 
 }
 
 void EventFile::moment(std::string_view name, int64_t at_board_ns, std::string_view detail) {
-  push_waiting("{\"event\":" + quoted(name) + ",\"board_ns\":" + std::to_string(at_board_ns) +
-               ",\"detail\":" + quoted(detail) + "}\n");
+  push_waiting(moment_line(name, at_board_ns, detail));
 }
 
 void EventFile::append_locked(const std::string& line) {

@@ -1,5 +1,6 @@
 // The events file: background activity and sync edges as JSON lines.
 //
+//   {"event":"begin","board_ns":START,"detail":"compaction"}
 //   {"event":"compaction","board_ns":START,"end_board_ns":END,"detail":"level 1"}
 //   {"event":"sync-edge","board_ns":AT,"u_ns":STANDARD_UNCERTAINTY,"level":0|1}
 //   {"event":"load-change","board_ns":AT,"u_ns":STANDARD_UNCERTAINTY,"level":0|1}
@@ -26,6 +27,7 @@ class EventFile : public EventSink {
   static Status create(const std::string& path, std::unique_ptr<EventFile>* out);
   ~EventFile() override;
 
+  void begin(EventKind kind, int64_t start_board_ns) override;
   void add(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
            std::string_view detail) override;
   // u_ns: standard uncertainty of board_ns.

@@ -264,6 +264,7 @@ Status PhaseCommand::write_back_rest(double limit_s, const std::string& what, bo
   const bool is_server = options_.path.find("://") != std::string::npos;
   if (options_.path.empty() || is_server || engine_->name == "null") return Status::ok();
   const int64_t start_ns = board_ns();
+  if (events_ != nullptr) events_->begin(EventKind::kSync, start_ns);
   Status status = write_back(options_.path, std::max(limit_s, 0.0), written_back);
   if (events_ != nullptr) events_->add(EventKind::kSync, start_ns, board_ns(), what);
   return status;

@@ -39,6 +39,7 @@ std::string code_name(StatusCode code) {
 
 Json latency_json(const LatencyHistogram& latency) {
   return {{"mean", latency.mean_ns() * 1e-9},
+          {"min", latency.quantile_ns(0) * 1e-9},
           {"p50", latency.quantile_ns(0.50) * 1e-9},
           {"p95", latency.quantile_ns(0.95) * 1e-9},
           {"p99", latency.quantile_ns(0.99) * 1e-9},

@@ -143,6 +143,7 @@ Status BerkeleyEnvironment::wrote(uint64_t bytes) {
 
 Status BerkeleyEnvironment::checkpoint() {
   const int64_t start = board_ns();
+  if (events_ != nullptr) events_->begin(EventKind::kCheckpoint, start);
   const Status status = berkeley_status(env_->txn_checkpoint(env_, 0, 0, DB_FORCE));
   if (events_ != nullptr) events_->add(EventKind::kCheckpoint, start, board_ns(), "");
   return status;
@@ -151,6 +152,7 @@ Status BerkeleyEnvironment::checkpoint() {
 Status BerkeleyEnvironment::write_back() {
   if (options_.mode == BerkeleyMode::kTransactional) return checkpoint();
   const int64_t start = board_ns();
+  if (events_ != nullptr) events_->begin(EventKind::kFlush, start);
   const Status status = berkeley_status(db_->sync(db_, 0));
   if (events_ != nullptr) events_->add(EventKind::kFlush, start, board_ns(), "cache written back");
   return status;

@@ -64,13 +64,13 @@ class LeveldbLog : public leveldb::Logger {
       return std::strncmp(format, start, std::strlen(start)) == 0;
     };
     if (is("Level-0 table #%llu: started")) {
-      activity.flush_start_board_ns = board_ns();
+      activity.flush_start_board_ns = env_->begin(EventKind::kFlush);
     } else if (is("Level-0 table #%llu: %lld bytes")) {
       char line[96];
       std::vsnprintf(line, sizeof line, format, arguments);
       env_->add(EventKind::kFlush, activity.flush_start_board_ns, line);
     } else if (is("Compacting ")) {
-      activity.compaction_start_board_ns = board_ns();
+      activity.compaction_start_board_ns = env_->begin(EventKind::kCompaction);
       std::vsnprintf(activity.compaction, sizeof activity.compaction, format, arguments);
     } else if (is("Compacted ")) {  // now with the bytes written; the event ends with the
                                     // background call
@@ -118,6 +118,12 @@ bool LeveldbEnv::wait_idle(double limit_s) {
   std::unique_lock lock(mutex_);
   return idle_.wait_for(lock, std::chrono::duration<double>(limit_s),
                         [this] { return scheduled_ == 0; });
+}
+
+int64_t LeveldbEnv::begin(EventKind kind) {
+  const int64_t start_board_ns = board_ns();
+  if (events_ != nullptr) events_->begin(kind, start_board_ns);
+  return start_board_ns;
 }
 
 void LeveldbEnv::add(EventKind kind, int64_t start_board_ns, std::string_view detail) {

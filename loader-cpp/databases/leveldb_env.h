@@ -45,6 +45,8 @@ class LeveldbEnv : public leveldb::EnvWrapper {
   friend class LeveldbLog;
   struct Work;
   static void run(void* work);
+  // Gives the start, for add().
+  int64_t begin(EventKind kind);
   void add(EventKind kind, int64_t start_board_ns, std::string_view detail);
   leveldb::Status observe(const std::string& name, leveldb::Status status,
                           leveldb::WritableFile** file);

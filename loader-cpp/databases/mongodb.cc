@@ -300,6 +300,7 @@ Status MongoDatabase::settle(double, bool* settled) {
   Bson reply;
   BSON_APPEND_INT32(command.empty(), "fsync", 1);
   const int64_t start = board_ns();
+  if (events_ != nullptr) events_->begin(EventKind::kCheckpoint, start);
   const Status status = connection_.command("admin", command.get(), &reply);
   if (events_ != nullptr) events_->add(EventKind::kCheckpoint, start, board_ns(), "fsync command");
   *settled = status.is_ok();

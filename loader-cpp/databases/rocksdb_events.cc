@@ -91,9 +91,11 @@ std::unique_ptr<rocksdb::Env> rocksdb_timed_env(EventSink* events) {
   return rocksdb::NewCompositeEnv(std::make_shared<TimedFileSystem>(events));
 }
 
-void RocksdbListener::begin(int job) {
+void RocksdbListener::begin(EventKind kind, int job) {
+  const int64_t start = board_ns();
+  if (events_ != nullptr) events_->begin(kind, start);
   const std::lock_guard lock(mutex_);
-  job_start_board_ns_[job] = board_ns();
+  job_start_board_ns_[job] = start;
 }
 
 int64_t RocksdbListener::take_start(int job) {
@@ -106,7 +108,7 @@ int64_t RocksdbListener::take_start(int job) {
 }
 
 void RocksdbListener::OnFlushBegin(rocksdb::DB*, const rocksdb::FlushJobInfo& job) {
-  begin(job.job_id);
+  begin(EventKind::kFlush, job.job_id);
 }
 
 void RocksdbListener::OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo& job) {
@@ -118,7 +120,7 @@ void RocksdbListener::OnFlushCompleted(rocksdb::DB*, const rocksdb::FlushJobInfo
 }
 
 void RocksdbListener::OnCompactionBegin(rocksdb::DB*, const rocksdb::CompactionJobInfo& job) {
-  begin(job.job_id);
+  begin(EventKind::kCompaction, job.job_id);
 }
 
 void RocksdbListener::OnCompactionCompleted(rocksdb::DB*, const rocksdb::CompactionJobInfo& job) {

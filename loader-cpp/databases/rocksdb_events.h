@@ -32,7 +32,7 @@ class RocksdbListener : public rocksdb::EventListener {
   void OnStallConditionsChanged(const rocksdb::WriteStallInfo& stall) override;
 
  private:
-  void begin(int job);
+  void begin(EventKind kind, int job);
   int64_t take_start(int job);
 
   EventSink* events_;

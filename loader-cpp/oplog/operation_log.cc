@@ -84,6 +84,7 @@ void OperationLogWriter::start_block() {
   at_ = block_.data() + OperationLog::kHeaderBytes;
   limit_ = block_.data() + block_.size() - kLongestPair;
   header_.base_board_ns = previous_end_ns_;
+  due_ns_ = previous_end_ns_ + OperationLog::kBlockNs;
   triple_count_ = 0;
   for (uint64_t& size : sizes_) size = kUnknownSize;
 }

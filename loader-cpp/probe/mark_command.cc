@@ -12,7 +12,7 @@
 namespace opjoule {
 namespace {
 
-constexpr double kSyncLimitS = 60;
+constexpr double kTakenLimitS = 60;
 constexpr size_t kFileBytesMax = size_t{1} << 30;
 
 // The lines as they are sent, each checked.
@@ -59,7 +59,7 @@ Status send_marks(const MarkOptions& options, const std::string& socket) {
   std::unique_ptr<MarksClient> client;
   Status status = MarksClient::connect(socket, &client);
   if (status.is_ok()) status = client->send(lines);
-  if (status.is_ok()) status = client->sync(kSyncLimitS, &taken);
+  if (status.is_ok()) status = client->sync(kTakenLimitS, &taken);
   if (status.is_ok() && taken != count)
     status = {StatusCode::kIo, "marks socket " + socket + ": the probe took " +
                                    std::to_string(taken) + " of " + std::to_string(count) +

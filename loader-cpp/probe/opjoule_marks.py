@@ -78,6 +78,12 @@ def phase(name):
         _marks.add(f"phase end {name} {time.monotonic_ns()}", True)
 
 
+def phase_between(name, start_ns, end_ns):
+    """A phase that has passed, on CLOCK_MONOTONIC [ns]: of a program that the job has started, and that says when."""
+    _marks.add(f"phase begin {name} {start_ns}", True)
+    _marks.add(f"phase end {name} {end_ns}", True)
+
+
 class operation:
     """One operation of a kind, which moves so many bytes; they may be set within the block."""
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,15 @@ struct SeenEvent {
 
 class RememberingSink : public EventSink {
  public:
+  void begin(EventKind kind, int64_t start) override {
+    const std::lock_guard lock(mutex_);
+    begun_.insert({kind, start});
+  }
+  // Whether begin() told of an event before add() did.
+  bool was_begun(const SeenEvent& event) {
+    const std::lock_guard lock(mutex_);
+    return begun_.contains({event.kind, event.start_board_ns});
+  }
   void add(EventKind kind, int64_t start, int64_t end, std::string_view detail) override {
     const std::lock_guard lock(mutex_);
     seen_.push_back({kind, start, end, std::string(detail)});
@@ -60,6 +70,7 @@ class RememberingSink : public EventSink {
  private:
   std::mutex mutex_;
   std::vector<SeenEvent> seen_;
+  std::set<std::pair<EventKind, int64_t>> begun_;
 };
 
 // An engine on a directory, as a loader would open it.

@@ -22,6 +22,7 @@ TEST_CASE("mean and maximum are exact, merging adds") {
   CHECK(a.count() == 100);
   CHECK(a.mean_ns() == 50'500);
   CHECK(a.maximum_ns() == 100'000);
+  CHECK(a.quantile_ns(0) == doctest::Approx(1'000).epsilon(0.004));
   CHECK(a.quantile_ns(0.5) == doctest::Approx(50'000).epsilon(0.005));
   CHECK(a.quantile_ns(0.99) == doctest::Approx(99'000).epsilon(0.005));
   CHECK(a.quantile_ns(1) <= 100'000);

@@ -35,10 +35,12 @@ TEST_CASE("leveldb: flushes, compactions and their syncs are events; settling wa
     CHECK(event.start_board_ns > 0);
     CHECK(event.end_board_ns > event.start_board_ns);
     CHECK(event.detail.starts_with("Compact"));
+    CHECK(place.events.was_begun(event));
   }
   for (const SeenEvent& event : flushes) {
     CHECK(event.start_board_ns > 0);
     CHECK(event.detail.starts_with("Level-0 table #"));
+    CHECK(place.events.was_begun(event));
   }
   CHECK_OK(opened.database->settle(3600, &settled));
   CHECK(place.events.of(EventKind::kSync).size() == syncs);

@@ -155,10 +155,10 @@ TEST_CASE("the largest numbers fit at the end of a block") {
   CHECK(decode(file.bytes()).size() == 20'000);
 }
 
-TEST_CASE("short operations take three bytes, ordinary ones at most six") {
+TEST_CASE("short operations take three bytes, ordinary ones at most six, a block's header apart") {
   for (const auto& [gap, duration, most] :
        {std::tuple{100, 100, 3.1}, std::tuple{1000, 10'000, 5.1},
-        std::tuple{10'000, 1'000'000, 6.1}}) {
+        std::tuple{10'000, 1'000'000, 6.2}}) {
     LogFile file;
     OperationLogWriter writer(file.log(), 0, 0);
     int64_t at = 0;
@@ -169,6 +169,21 @@ TEST_CASE("short operations take three bytes, ordinary ones at most six") {
     REQUIRE(writer.flush().is_ok());
     CHECK(static_cast<double>(file.bytes().size()) / 100'000 < most);
   }
+}
+
+TEST_CASE(
+    "an operation is in the file a quarter of a second after it ended, and later only if nothing "
+    "else came") {
+  LogFile file;
+  OperationLogWriter writer(file.log(), 0, 0);
+  for (int64_t at_ms = 0; at_ms < 1000; ++at_ms) {
+    const int64_t end = (at_ms + 1) * 1'000'000;
+    writer.add(OperationKind::kRead, true, end - 5000, end, 1000);
+    const std::vector<Entry> rows = decode(file.bytes());
+    CHECK(end - (rows.empty() ? 0 : rows.back().end_ns) <= OperationLog::kBlockNs);
+  }
+  writer.add(OperationKind::kRead, true, int64_t{2'000'000'000}, int64_t{2'000'005'000}, 1000);
+  CHECK(decode(file.bytes()).size() == 1001);
 }
 
 TEST_CASE("threads write whole blocks beside one another") {

@@ -33,7 +33,7 @@ class SetClient : public Client {
   int reads = 0;
 };
 
-WorkloadSettings settings(std::initializer_list<const char*> assignments = {}) {
+WorkloadSettings settings_of(std::initializer_list<const char*> assignments = {}) {
   Properties properties;
   properties.set("recordcount", "50000");
   properties.set("fieldcount", "1");
@@ -72,7 +72,7 @@ bool resume(SetClient& client, const WorkloadSettings& workload) {
 }
 
 TEST_CASE("a load resumes after what is there, whatever threads and kills left") {
-  const WorkloadSettings workload = settings();
+  const WorkloadSettings workload = settings_of();
   const std::vector<std::pair<uint64_t, uint64_t>> left_overs[] = {
       {},
       {{0, 1}},
@@ -94,14 +94,14 @@ TEST_CASE("a load resumes after what is there, whatever threads and kills left")
 
 TEST_CASE("resuming a long load looks at few keys") {
   SetClient client;
-  const WorkloadSettings workload = settings();
+  const WorkloadSettings workload = settings_of();
   put(client, workload, 0, 40'000);
   resume(client, workload);
   CHECK(client.reads < 20'000);
 }
 
 TEST_CASE("a part of a load resumes beside other loaders' parts") {
-  const WorkloadSettings workload = settings({"insertstart=10000", "insertcount=20000"});
+  const WorkloadSettings workload = settings_of({"insertstart=10000", "insertcount=20000"});
   SetClient client;
   put(client, workload, 0, 15'000);
   put(client, workload, 30'000, 50'000);
@@ -111,38 +111,38 @@ TEST_CASE("a part of a load resumes beside other loaders' parts") {
 
 TEST_CASE("another workload's keys are told, before a run and before a resumed load") {
   SetClient client;
-  const WorkloadSettings ordered = settings({"insertorder=ordered"});
+  const WorkloadSettings ordered = settings_of({"insertorder=ordered"});
   put(client, ordered, 0, 50'000);
   ResumePoint point;
-  CHECK(find_resume_point(client, settings(), 50'000, &point).code() == StatusCode::kMismatch);
-  CHECK(check_loaded(client, settings()).code() == StatusCode::kMismatch);
+  CHECK(find_resume_point(client, settings_of(), 50'000, &point).code() == StatusCode::kMismatch);
+  CHECK(check_loaded(client, settings_of()).code() == StatusCode::kMismatch);
   CHECK(check_loaded(client, ordered).is_ok());
 }
 
 TEST_CASE(
     "a run's check tells a database of fewer records, and accepts one whose last record is gone") {
   SetClient client;
-  put(client, settings(), 0, 40'000);
-  const Status status = check_loaded(client, settings());
+  put(client, settings_of(), 0, 40'000);
+  const Status status = check_loaded(client, settings_of());
   CHECK(status.code() == StatusCode::kMismatch);
   CHECK(status.message().find("(number 49999): it was loaded with a smaller recordcount") !=
         std::string::npos);
-  put(client, settings(), 40'000, 49'990);
-  CHECK(check_loaded(client, settings()).is_ok());
+  put(client, settings_of(), 40'000, 49'990);
+  CHECK(check_loaded(client, settings_of()).is_ok());
 }
 
 TEST_CASE("a run's check accepts a database that earlier removals thinned out") {
   SetClient client;
-  put(client, settings(), 30'000, 50'000);
-  CHECK(check_loaded(client, settings()).is_ok());
+  put(client, settings_of(), 30'000, 50'000);
+  CHECK(check_loaded(client, settings_of()).is_ok());
 }
 
 TEST_CASE("a failing device is told as such") {
   SetClient client;
   client.broken = true;
   ResumePoint point;
-  CHECK(check_loaded(client, settings()).code() == StatusCode::kIo);
-  CHECK(find_resume_point(client, settings(), 1, &point).code() == StatusCode::kIo);
+  CHECK(check_loaded(client, settings_of()).code() == StatusCode::kIo);
+  CHECK(find_resume_point(client, settings_of(), 1, &point).code() == StatusCode::kIo);
 }
 
 }  // namespace

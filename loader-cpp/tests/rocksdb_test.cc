@@ -27,6 +27,7 @@ TEST_CASE("rocksdb: flushes, compactions and syncs are events; settling waits fo
   for (const SeenEvent& event : compactions) {
     CHECK(event.end_board_ns > event.start_board_ns);
     CHECK(event.detail.starts_with("level=0->"));
+    CHECK(place.events.was_begun(event));
   }
   CHECK(place.events.of(EventKind::kSync).size() > 10);
 }

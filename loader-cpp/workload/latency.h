@@ -35,8 +35,8 @@ class LatencyHistogram {
 
   [[nodiscard]] uint64_t count() const;
   [[nodiscard]] double mean_ns() const;
-  // The middle of the bucket that holds the share `quantile` in (0, 1] of all values; 0 without
-  // values.
+  // The middle of the bucket that holds the share `quantile` of all values, the least at 0; 0
+  // without values.
   [[nodiscard]] double quantile_ns(double quantile) const;
   [[nodiscard]] uint64_t maximum_ns() const { return maximum_ns_; }
 

@@ -36,8 +36,7 @@ const std::vector<PropertyRule>& workload_rules() {
        "whole (not in YCSB); 0: one mix throughout"},
       {"requestdistribution", "uniform",
        "uniform, zipfian (YCSB's scrambled one), truezipfian (exact, not in YCSB), latest, "
-       "hotspot, exponential, "
-       "sequential"},
+       "hotspot, exponential, sequential"},
       {"truezipfian.theta", "0.99", "exponent of truezipfian"},
       {"hotspotdatafraction", "0.2", "hotspot: share of the records that is hot"},
       {"hotspotopnfraction", "0.8", "hotspot: share of the requests that go there"},
@@ -54,6 +53,7 @@ const std::vector<PropertyRule>& workload_rules() {
       {"dataintegrity", "false", "values derive from the key, and reads verify them"},
       {"valuecharacters", "printable", "printable (as YCSB) or any (all byte values)"},
       {"valuecompressratio", "1", "share of a value that is random, the rest repeated text"},
+      {"valuetext", "", "values are pieces of this file, or of prose: generated (not in YCSB)"},
       {"core_workload_insertion_retry_limit", "0", "load: tries after a failed insert"},
       {"core_workload_insertion_retry_interval", "3", "load: seconds between them, +-20 %"},
       {"core_workload_insertion_keep_going_on_error", "false", "load: go on after a failed insert"},

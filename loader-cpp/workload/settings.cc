@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+
+#include "workload/prose.h"
 
 namespace opjoule {
 namespace {
@@ -77,6 +80,17 @@ void read_amounts(Reader& in, Phase phase, uint32_t threads, WorkloadSettings* o
              &out->seed);
 }
 
+void read_text(Reader& in, WorkloadSettings* out) {
+  const std::string name = in.properties().text("valuetext", "");
+  if (name.empty()) return;
+  in.fail_if(out->data_integrity || out->value_compress_ratio < 1,
+             "property valuetext=" + name +
+                 ": values are pieces of it; leave dataintegrity and valuecompressratio out");
+  std::string text;
+  in.keep(read_value_text(name, out->seed, &text));
+  out->value_text = std::make_shared<const std::string>(std::move(text));
+}
+
 void read_rows(Reader& in, WorkloadSettings* out) {
   out->table = in.properties().text("table", "usertable");
   out->field_prefix = in.properties().text("fieldnameprefix", "field");
@@ -94,6 +108,7 @@ void read_rows(Reader& in, WorkloadSettings* out) {
                               : ValueCharacters::kAny;
   in.real("valuecompressratio", 0, 1, &out->value_compress_ratio);
   in.boolean("dataintegrity", &out->data_integrity);
+  read_text(in, out);
   in.fail_if(out->data_integrity && !out->field_lengths.is_constant(),
              "dataintegrity=true needs fieldlengthdistribution=constant: a read must know each "
              "value's length");

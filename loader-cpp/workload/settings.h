@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,7 @@ struct WorkloadSettings {
   FieldLengths field_lengths;
   ValueCharacters value_characters = ValueCharacters::kPrintable;
   double value_compress_ratio = 1;
+  std::shared_ptr<const std::string> value_text;  // that values are pieces of; none: see above
   bool data_integrity = false;
 
   // Operations.

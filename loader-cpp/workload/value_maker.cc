@@ -7,7 +7,8 @@ namespace opjoule {
 ValueMaker::ValueMaker(const WorkloadSettings& settings, uint32_t thread, Random& random)
     : settings_(settings),
       random_(random),
-      bytes_(settings.seed, thread, settings.value_characters, settings.value_compress_ratio),
+      bytes_(settings.seed, thread, settings.value_characters, settings.value_compress_ratio,
+             settings.value_text),
       numbers_(settings.field_count),
       lengths_(settings.field_count, settings.field_lengths.maximum()) {
   std::iota(numbers_.begin(), numbers_.end(), uint16_t{0});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <utility>
 
 namespace opjoule {
 namespace {
@@ -17,8 +18,10 @@ constexpr std::string_view kPhrase =
 }  // namespace
 
 ValueBytes::ValueBytes(uint64_t seed, uint32_t stream, ValueCharacters characters,
-                       double compress_ratio)
-    : compress_ratio_(compress_ratio) {
+                       double compress_ratio, std::shared_ptr<const std::string> text)
+    : compress_ratio_(compress_ratio),
+      text_(std::move(text)),
+      places_(seed ^ 0x706c61636573, stream) {
   Random random(seed ^ 0x76616c7565733a29, stream);  // apart from the stream that draws operations
   for (int lane = 0; lane < 4; ++lane) {
     s0_[lane] = random.next();
@@ -72,6 +75,15 @@ void ValueBytes::fill_random(std::span<char> out) {
 }
 
 void ValueBytes::fill(std::span<char> out) {
+  if (text_ != nullptr) {
+    size_t from = static_cast<size_t>(places_.below(text_->size()));
+    for (size_t at = 0; at < out.size(); from = 0) {
+      const size_t part = std::min(out.size() - at, text_->size() - from);
+      std::memcpy(out.data() + at, text_->data() + from, part);
+      at += part;
+    }
+    return;
+  }
   const size_t random =
       static_cast<size_t>(static_cast<double>(out.size()) * compress_ratio_ + 0.5);
   fill_random(out.first(random));

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -23,14 +24,16 @@ enum class ValueCharacters {
 class ValueBytes {
  public:
   // compress_ratio in [0, 1]: the share of each value that is random; the rest repeats a phrase of
-  // English text, which any compressor shrinks to little.
-  ValueBytes(uint64_t seed, uint32_t stream, ValueCharacters characters, double compress_ratio);
+  // English text, which any compressor shrinks to little. With `text` each value is a piece of it,
+  // from a random place on, and begins again at its end.
+  ValueBytes(uint64_t seed, uint32_t stream, ValueCharacters characters, double compress_ratio,
+             std::shared_ptr<const std::string> text = nullptr);
 
   // Random bytes over the whole span, which may be several values back to back.
   void fill_random(std::span<char> out);
   // One value: random for its first part, text for the rest.
   void fill(std::span<char> out);
-  [[nodiscard]] bool compressible() const { return compress_ratio_ < 1; }
+  [[nodiscard]] bool compressible() const { return compress_ratio_ < 1 || text_ != nullptr; }
 
  private:
   typedef uint64_t Lanes __attribute__((vector_size(32)));
@@ -42,6 +45,8 @@ class ValueBytes {
   Lanes masks_[3];
   Lanes offset_;
   double compress_ratio_;
+  std::shared_ptr<const std::string> text_;
+  Random places_;
 };
 
 // YCSB's value under dataintegrity: "key:field", then ":" and Java's String.hashCode of what is

@@ -1,5 +1,6 @@
 #include "signal/course.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -12,17 +13,37 @@ Course::Course(const std::string& path, LiveFeed& feed) : path_(path), feed_(fee
   file_ << "board_ns,energy_j\n";
   if (!file_) throw RigError("cannot write --course " + path + ": check that its directory exists");
   feed_.profile().on_forget = [this](double time_s, const Integrals& until) {
-    line(time_s, until.energy_j);
+    take({time_s, until.energy_j});
   };
 }
 
-void Course::line(double time_s, double energy_j) {
-  file_ << feed_.epoch_ns() + std::llround(time_s * 1e9) << ',' << energy_j << '\n';
+// A swing filter: Elmeleegy et al., Online piece-wise linear approximation of numerical streams
+// with precision guarantees, PVLDB 2 (2009).
+void Course::take(Point point) {
+  if (!written_) {
+    line(point);
+    return;
+  }
+  const auto slope_w = [&](double beside_j) {
+    return (point.energy_j + beside_j - written_->energy_j) / (point.time_s - written_->time_s);
+  };
+  if (point.time_s <= (last_ ? *last_ : *written_).time_s) return;
+  if (last_ && (slope_w(0) < least_w_ || slope_w(0) > most_w_)) line(*last_);
+  least_w_ = last_ ? std::max(least_w_, slope_w(-kToleranceJ)) : slope_w(-kToleranceJ);
+  most_w_ = last_ ? std::min(most_w_, slope_w(kToleranceJ)) : slope_w(kToleranceJ);
+  last_ = point;
+}
+
+void Course::line(Point point) {
+  file_ << feed_.epoch_ns() + std::llround(point.time_s * 1e9) << ',' << point.energy_j << '\n';
+  written_ = point;
+  last_.reset();
 }
 
 void Course::finish(double end_s) {
   feed_.profile().forget_before(end_s);
-  line(end_s, feed_.profile().until(end_s).energy_j);
+  if (last_) line(*last_);
+  line({end_s, feed_.profile().until(end_s).energy_j});
   file_.close();
   if (!file_) throw RigError("cannot write " + path_ + ": is the disk full?", 1);
 }

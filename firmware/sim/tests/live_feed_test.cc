@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <string>
+
 #include "errors.h"
 #include "signal/course.h"
 #include "signal/csv.h"
@@ -69,6 +72,33 @@ TEST_CASE("a course keeps every digit of the energy") {
   REQUIRE(!rows.empty());
   CHECK(rows.back()[0] == 4333333333);
   CHECK(rows.back()[1] == energy_j);
+}
+
+TEST_CASE("a course leaves out rows, and is within its tolerance of the energy at each of them") {
+  const TemporaryFile file("");
+  LiveFeed feed, whole;
+  Course course(file.path(), feed);
+  for (int row = 0; row < 4000; ++row) {
+    const double current_a = row < 1000 || row >= 3000 ? 0.6 : 0.7 + 0.01 * (row * 7919 % 13);
+    const std::string line = "p " + std::to_string(1'000'000'000 + row * 250'000LL) + " " +
+                             std::to_string(current_a) + " 5\n";
+    feed.take(line);
+    whole.take(line);
+  }
+  course.finish(1.0);
+  const auto rows = read_csv(file.path(), {"board_ns", "energy_j"});
+  CHECK(rows.size() < 2000);
+  CHECK(rows.size() > 4);
+  std::size_t next = 1;
+  for (int row = 0; row <= 4000; ++row) {
+    const double board_ns = 1e9 + row * 250'000.0;
+    while (rows[next][0] < board_ns) ++next;
+    const auto &before = rows[next - 1], &after = rows[next];
+    const double part = (board_ns - before[0]) / (after[0] - before[0]);
+    const double energy_j = before[1] + part * (after[1] - before[1]);
+    CHECK(std::abs(energy_j - whole.profile().until(row * 250e-6).energy_j) <=
+          Course::kToleranceJ * 1.0001);
+  }
 }
 
 }  // namespace
