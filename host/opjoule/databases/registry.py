@@ -1,58 +1,167 @@
-"""Names of the databases, as the loader knows them, with their title."""
+"""The databases, one file each (docs/reference/databases.md). Standard library alone."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal
 
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
 
+_FOLDER: Final = Path(__file__).parent
+_ORDER: Final = ("leveldb", "sqlite", "rocksdb", "lmdb", "berkeleydb", "flatfolder", "nestedfolder")
+"""Of those listed first; the others follow by name."""
+
+Command = tuple[str, ...]
+"""With places in braces: each program by its name, {data}, {port}, {secret}, {passfile}."""
+
+
+@dataclass(frozen=True)
+class ServerCommands:
+    """How a server is set up, started and awaited on a board."""
+
+    port: int
+    """On 127.0.0.1."""
+    address: str
+    """What clients connect to."""
+    start: Command
+    prepare: tuple[Command, ...] = ()
+    """On its empty data folder, before it is started."""
+    ready: Command = ()
+    """Succeeds once it takes work; without, it is ready when it listens."""
+    own_account: bool = False
+    """Root starts it as an account without rights."""
+    password: bool = False
+    """It gets one for the session: {secret} holds it for the server, {passfile} for libpq's clients."""
+
+
+@dataclass(frozen=True)
+class Jar:
+    """A program in Maven's central repository."""
+
+    artifact: str
+    """Group, name and version, with colons."""
+    sha256: str
+
+
+@dataclass(frozen=True)
+class DrivenVersions:
+    """Which versions of a program are driven here, by the number before the first dot."""
+
+    command: Command
+    """Prints the version."""
+    least: int
+    most: int | None = None
+
+    @property
+    def words(self) -> str:
+        """As in "1 to 2"."""
+        if self.most is None:
+            return f"{self.least} or later"
+        return str(self.least) if self.most == self.least else f"{self.least} to {self.most}"
+
 
 @dataclass(frozen=True)
 class Database:
-    """One database: the loader's engine name and how it is written in prose."""
+    """One database."""
 
     name: str
+    """As --db and the loader know it."""
     title: str
-    is_server: bool = False
-    """A process of its own on the board, started by the rig; the others run inside the loader."""
+    """As it is written in prose."""
+    kind: Literal["loader", "server", "module", "library", "connection"]
+    """Inside the loader; a process of its own on the board, started by the rig; a module of a job's Python; a library
+    that the job loads; or what a connection string of the user's leads to."""
+    in_loader: bool = True
+    """Can the loader work on it? Others are for the jobs of studies."""
     background_threads: int = 2
-    """That do its own work; with one, a flush interrupts a compaction (LevelDB's implementation notes)."""
+    """That do its own work, beside operations."""
+    asynchronous: str = ""
+    """What its asynchronous mode is."""
+    settled: str = ""
+    """When its writes are on the medium."""
+    get: str = ""
+    """What to do where it is missing."""
+    stand_in: str = ""
+    """What OpJoule's tests had in its place; empty where they had it itself."""
+    module: str = ""
+    """Of Python."""
+    programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Program -> where it may be beside the PATH, as patterns of the shell."""
+    jars: Mapping[str, Jar] = field(default_factory=dict)
+    """Program -> the Java archive that is brought to a board which does not have it."""
+    version: Command = ()
+    driven: Mapping[str, DrivenVersions] = field(default_factory=dict)
+    """Program -> its versions that are driven; any of the others."""
+    server: ServerCommands | None = None
+
+    @property
+    def is_server(self) -> bool:
+        """Is it a process of its own on the board?"""
+        return self.server is not None
 
 
-_DATABASES = (
-    Database("leveldb", "LevelDB", background_threads=1),
-    Database("sqlite", "SQLite"),
-    Database("rocksdb", "RocksDB"),
-    Database("lmdb", "LMDB"),
-    Database("berkeleydb", "Berkeley DB"),
-    Database("flatfolder", "Flat folder"),
-    Database("nestedfolder", "Nested folder"),
-    Database("mongodb", "MongoDB", is_server=True),
-)
-
-
+@cache
 def known_databases() -> tuple[Database, ...]:
     """Every database, in the order they are listed to the user."""
-    return _DATABASES
+    names = sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    return tuple(_read(name) for name in [*_ORDER, *(each for each in names if each not in _ORDER)])
+
+
+def _read(name: str) -> Database:
+    entry: dict[str, Any] = tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    server = entry.pop("server", None)
+    programs = {program: tuple(places) for program, places in entry.pop("programs", {}).items()}
+    version = tuple(entry.pop("version", ()))
+    jars = {program: Jar(**each) for program, each in entry.pop("jars", {}).items()}
+    driven = {
+        program: DrivenVersions(**{**each, "command": tuple(each["command"])})
+        for program, each in entry.pop("driven", {}).items()
+    }
+    made: dict[str, Any] = {"programs": programs, "jars": jars, "version": version, "driven": driven}
+    return Database(name, server=_server(server), **made, **entry)
+
+
+def _server(entry: Mapping[str, Any] | None) -> ServerCommands | None:
+    if entry is None:
+        return None
+    lists = {"start": (), "ready": (), "prepare": (), **entry}
+    commands: dict[str, Any] = {key: tuple(lists[key]) for key in ("start", "ready")}
+    commands["prepare"] = tuple(tuple(command) for command in lists["prepare"])
+    return ServerCommands(**{**entry, **commands})
 
 
 def is_server(name: str) -> bool:
     """Whether the database of this name is a server of its own; False for an unknown name."""
-    return any(database.is_server for database in _DATABASES if database.name == name)
+    found = database_called(name)
+    return bool(found and found.is_server)
 
 
 def background_threads(name: str) -> int:
     """Threads that do the work of a database beside its operations; 2 for an unknown name."""
-    return next((each.background_threads for each in _DATABASES if each.name == name), 2)
+    found = database_called(name)
+    return found.background_threads if found else 2
+
+
+def database_called(name: str) -> Database | None:
+    """The database of this name; None for an unknown one."""
+    return next((each for each in known_databases() if each.name == name), None)
 
 
 def find_database(name: str) -> Database:
-    """The database called `name`.
+    """The database called `name`, which the loader works on.
 
     Raises: BadInput: no such database; names the known ones and the nearest.
     """
-    for database in _DATABASES:
-        if database.name == name:
-            return database
-    raise BadInput(unknown("database", name, [database.name for database in _DATABASES]))
+    found = database_called(name)
+    if found and found.in_loader:
+        return found
+    if found:
+        raise BadInput(
+            f"{found.title} is for the studies (measure.py studies): the loader has no client of it"
+        )
+    raise BadInput(unknown("database", name, [each.name for each in known_databases() if each.in_loader]))

@@ -95,11 +95,9 @@ class Study(Protocol):
         """
         ...
 
-    def check_space(self, free_bytes: int | None, where: str) -> None:
-        """Sees that what the study writes has room on the medium.
+    def check_space(self, board: Board) -> None:
+        """Sees that what the study writes has room on the board's medium.
 
-        Args:
-            free_bytes: on the medium [B]; None if the board does not say.
         Raises: BadInput: it has not.
         """
         ...
@@ -116,7 +114,7 @@ class Study(Protocol):
         """Steps after all repeats."""
         ...
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self, board: Board) -> dict[str, Any]:
         """Name and version of what makes the operations, and whatever else run.json is to say."""
         ...
 

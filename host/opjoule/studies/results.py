@@ -7,6 +7,7 @@ from typing import Final
 from opjoule.record.definition import Quantities
 from opjoule.record.quantities import COMMON
 from opjoule.record.run import Run
+from opjoule.studies.command.results import SUITE
 from opjoule.studies.command.results import WORDING as COMMAND
 from opjoule.studies.wording import Wording
 from opjoule.studies.ycsb.results import WORDING as YCSB
@@ -20,7 +21,7 @@ TRACE: Final = Wording(
 )
 """Of a power trace on its own: no study, no board, no workload."""
 
-WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND}
+WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND, "suite": SUITE}
 """By the name of the study."""
 
 

@@ -1,5 +1,1 @@
 """Any program on the board: its energy as a whole, of each phase that it marks, and per operation that it marks."""
-
-from opjoule.studies.command.study import CommandStudy
-
-__all__ = ["CommandStudy"]

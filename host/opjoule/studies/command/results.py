@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, Definition, Quantities, Topic
@@ -64,3 +65,15 @@ WORDING: Final = Wording(
     longer=lambda run, times, run_s, operations: f"let it work {times:.2g} times as long",
     always_counted=False,
 )
+
+
+def _cell(run: Run) -> str:
+    """One cell of a study: its job is the study's, the same in all of them."""
+    study = run.plan.study
+    cell = [f"{axis} {value}" for axis, value in study.cell.items() if axis != "system"]
+    counts = [f"{', '.join(f'{each:,}' for each in values)} {name}" for name, values in study.counts.items()]
+    return f"{study.called} ({'; '.join([*cell, *counts])})"
+
+
+SUITE: Final = replace(WORDING, work=_cell)
+"""Of a cell of a study that is a folder."""

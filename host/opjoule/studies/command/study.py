@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -45,28 +44,6 @@ class CommandStudy:
         names = [file.name for file in self.files]
         if len(set(names)) < len(names):
             raise BadInput("two files of --file have the same name; on the board they lie in one folder")
-
-    @classmethod
-    def of_folder(cls, folder: Path, marks: Path, arguments: Sequence[str]) -> CommandStudy:
-        """A study that is a folder: study.toml with title, command and files.
-
-        Args:
-            marks: opjoule_marks.py, which comes along.
-            arguments: further ones, behind those of study.toml.
-        Raises: BadInput: there is no study.toml, or it describes no study.
-        """
-        path = folder / "study.toml"
-        try:
-            described = tomllib.loads(path.read_text())
-            command, files = list(described["command"]), list(described.get("files", []))
-            title = str(described["title"])
-        except OSError as error:
-            raise BadInput(f"{path}: {error.strerror}; a study's folder holds a study.toml") from None
-        except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"{path} is no study: it needs title and command ({error})") from None
-        if not all(isinstance(part, str) for part in [*command, *files]):
-            raise BadInput(f"{path} is no study: command and files are lists of words")
-        return cls((*command, *arguments), (*(folder / name for name in files), marks), title)
 
     @property
     def label(self) -> str:
@@ -117,7 +94,7 @@ class CommandStudy:
                 f"{program}: the board has no such program; --file copies one there, as {FILES}/NAME"
             )
 
-    def check_space(self, free_bytes: int | None, where: str) -> None:
+    def check_space(self, board: Board) -> None:
         """Nobody knows what a command writes."""
 
     @contextmanager
@@ -152,7 +129,7 @@ class CommandStudy:
         """None: what the measuring costs is the probe's alone."""
         return []
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self, board: Board) -> dict[str, Any]:
         """The command and the files that were copied."""
         return {"generator": {"name": "command", "runs_on": "board"}}
 

@@ -20,6 +20,7 @@ VERSION = "0.17.0"
 NOT_YCSBS = frozenset(
     {
         *("removeproportion", "truezipfian.theta", "valuecharacters", "valuecompressratio"),
+        "valuetext",
         "mixblock.length_s",
     }
 )

@@ -17,6 +17,7 @@ from opjoule.files import write_whole
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Workload, around
 from opjoule.studies.ycsb.core import YcsbCore, check_settings, expected_operations, file_properties
+from opjoule.studies.ycsb.kept import COPY, LOAD, check_copyable, kept_name
 from opjoule.studies.ycsb.results import MIX_BLOCK
 from opjoule.studies.ycsb.space import check_space
 
@@ -51,6 +52,8 @@ class YcsbStudy:
     """Run in randomised blocks: the mix changes at random, and is the workload's over the whole run."""
     block_s: float = BLOCK_MIN_S
     """How long those are [s]; under a slow meter longer."""
+    reset: str = LOAD
+    """Each repeat loads its database, or copies one that was loaded once and is kept on the medium."""
     called: str = ""
     """The workload file's name, where the file itself has another."""
 
@@ -66,6 +69,8 @@ class YcsbStudy:
             )
         if self.generator:
             check_settings(self.effective, self.threads)
+        if self.reset == COPY:
+            check_copyable(self.database.name, self.effective, server=self.database.is_server)
 
     @property
     def effective(self) -> dict[str, str]:
@@ -89,8 +94,11 @@ class YcsbStudy:
 
     def words(self) -> dict[str, str]:
         """What happens in the phases that run the loader."""
+        once = ", once: a database that is kept on the medium is not loaded again"
         return {
-            "load": f"{self.properties['recordcount']} records into {self.database.title}",
+            "load": f"{self.properties['recordcount']} records into {self.database.title}"
+            f"{once if self.reset == COPY else ''}",
+            "copy": "of the kept database, for this repeat alone",
             "run": f"{self._run_words()}, {self.threads} thread(s)",
             "harness": f"{HARNESS_S:g} s of the same workload without a database",
         }
@@ -115,7 +123,12 @@ class YcsbStudy:
 
     def steps(self) -> list[Step]:
         """Load and run with what lies around them, and the harness."""
-        cycle = around(Step("run", Role.WORK), prepare=Step("load", Role.PREPARE))
+        load = Step("load", Role.PREPARE)
+        if self.reset == COPY:
+            first = [load, Step("load-settle", Role.DRAIN)]
+            cycle = [*first, *around(Step("run", Role.WORK), prepare=Step("copy", Role.PREPARE))]
+        else:
+            cycle = around(Step("run", Role.WORK), prepare=load)
         return [*cycle, *([Step("harness", Role.CONTROL)] if self.harness else [])]
 
     def under(self, period_s: float) -> YcsbStudy:
@@ -131,31 +144,57 @@ class YcsbStudy:
             self.generator.check(self.workload, self.properties, self.threads)
 
     def check(self, board: Board) -> None:
-        """Has the loader check workload and properties.
+        """Sees that the server can be started, where there is one; has the loader check workload and properties.
 
-        Raises: BadInput: the first thing that is wrong.
+        Raises: BadInput, DeviceFault: the first thing that is wrong.
         """
+        board.check_server(self.database.name)
         path = board.database_path(self.database.name)
         try:
             board.check_workload([*self._loader(board, "run", self.database.name, path), "--check"])
         except BadInput as error:
             raise BadInput(f"{error} (workload {self.workload.name})") from None
+        if self.reset == COPY and not board.preparation.keeps_files:
+            raise BadInput(
+                '--reset copy: file_system = "new" makes the medium anew before each measurement, and nothing is kept '
+                "on it; use --state file_system=keep, or --reset load"
+            )
 
-    def check_space(self, free_bytes: int | None, where: str) -> None:
+    def check_space(self, board: Board) -> None:
         """Raises: BadInput: the records have no room on the medium."""
-        check_space(self.effective, free_bytes, where)
+        loads = self.reset == COPY and board.kept.size_bytes(self._kept_name(board)) is None
+        check_space(self.effective, board.free_bytes(), board.medium.path, databases=1 + loads)
 
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
-        """A new database, loaded and run, and removed in the end."""
+        """A new database, loaded or copied, run, and removed in the end."""
         path = board.database_path(self.database.name)
         load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
         run = Step("run", Role.WORK, self._workload(board, "run", "operationcount"))
         try:
             board.start_database(self.database.name, raw)
-            yield around(run, prepare=load)
+            yield self._copied(board, path, load, run) if self.reset == COPY else around(run, prepare=load)
         finally:
             board.remove_database(path)
+
+    def _copied(self, board: Board, path: str, load: Step, run: Step) -> Iterator[Step]:
+        """Load, where no such database is kept yet, and the run on a copy."""
+        name = self._kept_name(board)
+        if board.kept.size_bytes(name) is None:
+            yield from (load, Step("load-settle", Role.DRAIN))
+            board.kept.keep(path, name)
+        copy = Workload(board.kept.copy_command(name, path))
+        yield from around(run, prepare=Step("copy", Role.PREPARE, copy))
+
+    def _kept_name(self, board: Board) -> str:
+        return kept_name(
+            self.database.name,
+            board.programs.loader_sha256,
+            self.effective,
+            threads=self.threads,
+            seed=self.seed,
+            generator=f"{self.generator.name} {self.generator.version}" if self.generator else "loader",
+        )
 
     def controls(self, board: Board) -> Iterable[Step]:
         """The harness: the same workload on the null engine."""
@@ -221,12 +260,13 @@ class YcsbStudy:
                 f"{self.generator.name} made {done} of {expected} operations in {tag}: see raw/{tag}.generator.log"
             )
 
-    def facts(self) -> dict[str, Any]:
-        """What makes the operations: the loader itself, or a program on this computer."""
+    def facts(self, board: Board) -> dict[str, Any]:
+        """What makes the operations (the loader, or a program on this computer), and what is copied, if anything is."""
+        kept = {"kept_database": self._kept_name(board)} if self.reset == COPY else {}
         if self.generator is None:
-            return {"generator": {"name": "loader", "runs_on": "board"}}
+            return {"generator": {"name": "loader", "runs_on": "board"}, **kept}
         made = {"name": self.generator.name, "version": self.generator.version, "runs_on": "host"}
-        return {"generator": made}
+        return {"generator": made, **kept}
 
     def to_json(self) -> dict[str, Any]:
         """Everything, the workload file's text with it: the path alone means nothing elsewhere."""
@@ -242,6 +282,7 @@ class YcsbStudy:
             "run_s": self.run_s,
             "generator": self.generator.name if self.generator else "loader",
             **({"design": True} if self.design else {}),
+            **({"reset": self.reset} if self.reset != LOAD else {}),
         }
 
     @classmethod
@@ -269,6 +310,7 @@ class YcsbStudy:
             run_s=entry["run_s"],
             generator=YcsbCore(jars) if entry["generator"] == YcsbCore.name else None,
             design=bool(entry.get("design", False)),
+            reset=str(entry.get("reset", LOAD)),
             called=described["name"],
         )
 

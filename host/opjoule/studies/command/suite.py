@@ -1,0 +1,282 @@
+"""One cell of a study that is a folder: its job, with this cell's system, data and counts, on the board."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from opjoule.databases import database_called, is_server
+from opjoule.devices.board import Board
+from opjoule.errors import BadInput, NoWheels
+from opjoule.files import file_sha256
+from opjoule.record.phases import Role
+from opjoule.studies.command.jars import bring_jars
+from opjoule.studies.command.study import CommandStudy
+from opjoule.studies.command.wheels import bring_wheels
+from opjoule.studies.connections import given_names
+from opjoule.studies.definition import SYSTEM, Counts, StudyFolder
+from opjoule.studies.folder import find_study
+from opjoule.studies.interface import Step, Workload, around
+
+RESULTS: Final = "results.jsonl"
+"""Ending of the file that the job tells its phases in."""
+_PATH: Final = "PYTHONPATH"
+
+
+@dataclass(frozen=True)
+class SuiteStudy(CommandStudy):
+    """A job of one study on one system and data."""
+
+    name: ClassVar[str] = "suite"
+
+    definition: StudyFolder = field(default_factory=lambda: StudyFolder("", Path(), "", ("true",), ()))
+    cell: Mapping[str, str] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
+    """After scaling."""
+    scale: float = 1.0
+    seed: int = 1
+    dataset: Path | None = None
+    """A file of the user's in place of the data that the job makes."""
+    connections: Path | None = None
+    """A file of the user's with what leads to databases that the rig does not start."""
+    given: tuple[str, ...] = ()
+    """The databases that it names."""
+    cache: Path = Path("build/wheels")
+    said: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """What the job's own check said: `bytes` that it stores, `operations` that its progress counts to."""
+    lacking: list[str] = field(default_factory=list, compare=False, repr=False)
+    """Why Python modules were not brought: the board's own are used, where it has them."""
+
+    @classmethod
+    def of(
+        cls,
+        definition: StudyFolder,
+        cell: Mapping[str, str],
+        counts: Counts,
+        *,
+        along: Sequence[Path],
+        scale: float,
+        seed: int,
+        dataset: Path | None,
+        connections: Path | None,
+        cache: Path,
+    ) -> SuiteStudy:
+        """The study of one cell.
+
+        Args:
+            along: files that every study gets.
+            counts: after scaling.
+            cache: of fetched wheels.
+        Raises: BadInput: a file cannot be read, or is not of its form.
+        """
+        files = (*definition.files, *along, *([dataset] if dataset else []))
+        return cls(
+            definition.command,
+            files,
+            definition.title,
+            definition=definition,
+            cell=cell,
+            counts=counts,
+            scale=scale,
+            seed=seed,
+            dataset=dataset,
+            connections=connections,
+            given=given_names(connections, definition),
+            cache=cache,
+        )
+
+    @property
+    def system(self) -> str:
+        """The database; empty for a study without."""
+        return self.cell.get(SYSTEM, "")
+
+    @property
+    def server(self) -> str:
+        """The server that the cell has on the board, by any axis; empty for none, or one of the user's."""
+        servers = (value for value in (self.system, *self.cell.values()) if is_server(value))
+        return next((each for each in servers if each not in self.given), "")
+
+    @property
+    def label(self) -> str:
+        """The study's name."""
+        return "".join(letter if letter.isalnum() else "-" for letter in Path(self.definition.name).name)[:40]
+
+    @property
+    def engine(self) -> str:
+        """What the loader needs an engine of its own for, where the job runs it."""
+        return self.system if any("{loader}" in part for part in self.command) else ""
+
+    def words(self) -> dict[str, str]:
+        """What happens in the phases that run something."""
+        cell = ", ".join(f"{axis} {value}" for axis, value in self.cell.items())
+        return {"run": f"the job, with {cell}" if cell else "the job"}
+
+    def settings(self) -> list[tuple[str, str]]:
+        """What is set, in words, for the plan that is shown."""
+        counts = [
+            f"{name} {', '.join(f'{each:,}' for each in values)}" for name, values in self.counts.items()
+        ]
+        return [
+            ("study", self.definition.name),
+            ("cell", ", ".join(f"{axis} {value}" for axis, value in self.cell.items()) or "the only one"),
+            ("counts", f"{'; '.join(counts) or 'none'} (scale {self.scale:g})"),
+        ]
+
+    def check(self, board: Board) -> None:
+        """Sees that the system's server can be started; has the job check whether it can work, and say what it stores.
+
+        Raises: DeviceFault: the server's programs are missing or of another version, or its port is taken. BadInput: no
+            python3, wheels or jars, a client that is not there; its own line.
+        """
+        super().check(board)
+        board.check_server(self.server, self._jars(board))
+        asked = board.shell.run([*self._placed(board, "/nowhere"), "--check"], limit_s=300)
+        if asked.status != 0:
+            why = asked.last_line().removeprefix("job.py: ")
+            raise BadInput(f"{self.title}, {self.system or 'job'}: {why}{self._without_wheels()}")
+        for line in asked.text().splitlines():
+            if line.startswith("{"):
+                said = json.loads(line)
+                self.said.update({name: int(said[name]) for name in ("bytes", "operations") if name in said})
+
+    def _without_wheels(self) -> str:
+        """Why modules were not brought, where they were not."""
+        return f" ({'; '.join(self.lacking)})" if self.lacking else ""
+
+    def check_space(self, board: Board) -> None:
+        """Raises: BadInput: what the job stores has no room on the medium."""
+        needed, free_bytes = self.said.get("bytes", 0), board.free_bytes()
+        if free_bytes is not None and needed > free_bytes:
+            raise BadInput(
+                f"{self.title} stores {needed / 1e9:,.1f} GB in this cell, and {free_bytes / 1e9:,.1f} GB are free on "
+                f"{board.medium.path}: ask for less with --scale or --only, or free some space"
+            )
+
+    @contextmanager
+    def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
+        """The system's server where it has one, a new folder on the medium, the job; all removed in the end."""
+        storage = board.database_path("study")
+        board.make_folder(storage)
+        try:
+            commands = ""
+            if self._starts_server:
+                commands = json.dumps(board.set_up_server(self.server, self._jars(board)))
+            elif self.server:
+                board.start_database(self.server, raw)
+            command, operations = (
+                self._placed(board, storage, server=commands),
+                self.said.get("operations", 0),
+            )
+            work = Workload(command, files={"--results": RESULTS}, operations=operations)
+            yield around(Step("run", Role.WORK, work))
+        finally:
+            if self.server:
+                board.remove_database(board.database_path(self.server))
+            board.remove_database(storage)
+
+    def _jars(self, board: Board) -> dict[str, str]:
+        """Program -> its path, of the system's Java programs that were brought to the board."""
+        database = database_called(self.server)
+        return bring_jars(board, database, self.cache.parent / "jars") if database else {}
+
+    @property
+    def _starts_server(self) -> bool:
+        """Does the job start and stop the server?"""
+        return bool(self.server) and any("{server_commands}" in part for part in self.command)
+
+    def _placed(
+        self, board: Board, storage: str, command: Sequence[str] | None = None, server: str = ""
+    ) -> tuple[str, ...]:
+        values = {
+            **{f"{{{axis}}}": value for axis, value in self.cell.items()},
+            **{f"{{{name}}}": ",".join(map(str, each)) for name, each in self.counts.items()},
+            "{loader}": board.programs.loader,
+            "{server_commands}": server,
+            "{server}": board.database_path(self.server) if self.server else "",
+            "{connections}": board.runner.copy_in(self.connections) if self.connections else "",
+            "{dataset}": board.runner.copy_in(self.dataset) if self.dataset else "",
+            "{seed}": str(self.seed),
+        }
+
+        def put(part: str) -> str:
+            for place, value in values.items():
+                part = part.replace(place, value)
+            return part
+
+        placed = super()._placed(board, storage, [put(part) for part in command or self.command])
+        found = self._bring_wheels(board)
+        return ("env", f"{_PATH}={found}", *placed) if found else placed
+
+    def _bring_wheels(self, board: Board) -> str:
+        """Has the cell's Python modules on the board; the folder that they are in, empty for none.
+
+        Modules that there are no wheels of are the board's own affair: the job's check says where it lacks them.
+        """
+        self.lacking.clear()
+        folder = ""
+        for file in dict.fromkeys(
+            self.definition.wheels[value] for value in self.cell.values() if value in self.definition.wheels
+        ):
+            try:
+                folder = bring_wheels(board, file, self.cache)
+            except NoWheels as error:
+                self.lacking.append(str(error))
+        return folder
+
+    def facts(self, board: Board) -> dict[str, Any]:
+        """What makes the operations: the job."""
+        return {"generator": {"name": "job", "runs_on": "board"}}
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the files' own contents, which their checksums stand for."""
+        return {
+            "name": self.name,
+            "study": self.definition.name,
+            "called": self.title,
+            "command": list(self.command),
+            "files": {file.name: file_sha256(file) for file in self.files},
+            "cell": dict(self.cell),
+            "counts": {name: list(values) for name, values in self.counts.items()},
+            "scale": self.scale,
+            "seed": self.seed,
+            "dataset": str(self.dataset) if self.dataset else None,
+            "phases": list(self.definition.phases),
+            "best": dict(self.definition.best),
+            **({"connections": str(self.connections), "given": list(self.given)} if self.connections else {}),
+            **self._shown(),
+        }
+
+    def _shown(self) -> dict[str, Any]:
+        """What the study says of how its phases are shown."""
+        said = self.definition
+        shown = {
+            "unranked": list(said.unranked),
+            "per": said.per,
+            "cold": dict(said.cold),
+            "bars": dict(said.bars),
+        }
+        return {key: value for key, value in shown.items() if value}
+
+    @classmethod
+    def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> SuiteStudy:
+        """The study that to_json() wrote. Raises: BadInput: the study is not here, or is not what it was."""
+        made = cls.of(
+            find_study(entry["study"]),
+            dict(entry["cell"]),
+            {name: tuple(values) for name, values in entry["counts"].items()},
+            along=along,
+            scale=float(entry["scale"]),
+            seed=int(entry["seed"]),
+            dataset=Path(entry["dataset"]) if entry["dataset"] else None,
+            connections=Path(entry["connections"]) if entry.get("connections") else None,
+            cache=cache,
+        )
+        if made.to_json() != dict(entry):
+            raise BadInput(
+                f"study {entry['study']} was changed since: its job, command or title is another one"
+            )
+        return made

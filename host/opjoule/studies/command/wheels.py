@@ -1,0 +1,136 @@
+"""Python modules for a job: fetched on this computer for the board's Python, brought over, verified, unpacked there.
+
+A board needs neither network nor pip: a wheel is a zip file (packaging.python.org, Binary distribution format), which
+Python itself unpacks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opjoule.devices.board import Board
+from opjoule.devices.shell import Shell
+from opjoule.errors import BadInput, DeviceFault, NoWheels
+from opjoule.files import file_sha256
+
+FOLDER: Final = "python"
+"""Of the unpacked modules, beside the copied files on the board."""
+_OLDEST_GLIBC: Final = 5
+"""PEP 600: manylinux_2_5 is the oldest."""
+_FETCH_LIMIT_S: Final = 600
+_ASK: Final = """
+import json, platform, sys
+print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "machine": platform.machine(),
+ "bits": sys.maxsize.bit_length() + 1, "libc": platform.libc_ver()}))
+"""
+_UNPACK: Final = (
+    'echo "$2  $1" | sha256sum -c --quiet - && mkdir -p -- "$3" && python3 -m zipfile -e "$1" "$3"'
+)
+_MACHINES: Final = {("aarch64", 32): "armv7l", ("x86_64", 32): "i686", ("armv8l", 32): "armv7l"}
+"""A 32-bit Python on a 64-bit kernel takes 32-bit wheels."""
+
+
+@dataclass(frozen=True)
+class Interpreter:
+    """The board's python3, as a wheel has to fit it."""
+
+    version: str
+    """For example "3.11"."""
+    machine: str
+    glibc: int
+    """Its minor version: 36 of 2.36."""
+
+    @classmethod
+    def of(cls, shell: Shell) -> Interpreter:
+        """Asks the board. Raises: BadInput: it has no python3, or one without glibc."""
+        asked = shell.run(["python3", "-c", _ASK])
+        if asked.status != 0:
+            raise BadInput(f"the board has no python3, which the study's job needs: {asked.last_line()}")
+        said = json.loads(asked.text())
+        libc, version = said["libc"]
+        found = re.fullmatch(r"2\.(\d+)", version)
+        if libc != "glibc" or not found:
+            raise BadInput(f"the board's C library is '{libc} {version}': wheels are for glibc 2.x")
+        machine = _MACHINES.get((said["machine"], said["bits"]), said["machine"])
+        return cls(said["python"], machine, int(found[1]))
+
+    @property
+    def options(self) -> list[str]:
+        """Of `pip download`, by which wheels for it are chosen."""
+        tag = f"cp{self.version.replace('.', '')}"
+        platforms = [
+            f"manylinux_2_{minor}_{self.machine}" for minor in range(self.glibc, _OLDEST_GLIBC - 1, -1)
+        ]
+        platforms += [
+            f"manylinux2014_{self.machine}",
+            f"manylinux2010_{self.machine}",
+            f"linux_{self.machine}",
+        ]
+        return [
+            *("--only-binary", ":all:", "--implementation", "cp", "--python-version", self.version),
+            *(part for abi in (tag, "abi3", "none") for part in ("--abi", abi)),
+            *(part for each in platforms for part in ("--platform", each)),
+        ]
+
+
+def fetch_wheels(requirements: Path, python: Interpreter, cache: Path) -> list[Path]:
+    """The wheels that a file of pinned requirements names, for one Python; fetched once.
+
+    Args:
+        requirements: in pip's form, each with its hashes.
+        cache: folder of the fetched ones.
+    Raises: NoWheels: there is none for this Python, or none of these hashes; names it. BadInput: one was changed here.
+    """
+    text = requirements.read_text(encoding="utf-8")
+    pinned = set(re.findall(r"--hash=sha256:([0-9a-f]{64})", text))
+    key = hashlib.sha256(f"{text} {python}".encode()).hexdigest()[:16]
+    folder = cache / f"{requirements.stem}-{key}"
+    done = folder / "fetched"
+    if not done.exists():
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--require-hashes"]
+        command = [*pip, *python.options, "--dest", str(folder), "-r", str(requirements)]
+        try:
+            ended = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=_FETCH_LIMIT_S
+            )
+        except subprocess.TimeoutExpired:
+            raise NoWheels(
+                f"{requirements.name}: not fetched within {_FETCH_LIMIT_S} s; is there a network?"
+            ) from None
+        if ended.returncode != 0:
+            said = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")] or [
+                ended.stderr.strip()
+            ]
+            where = f"Python {python.version} on {python.machine} with glibc 2.{python.glibc}"
+            raise NoWheels(
+                f"{requirements.name} has no wheels for {where}: {said[-1].removeprefix('ERROR: ')}"
+            )
+        done.touch()
+    wheels = sorted(folder.glob("*.whl"))
+    for wheel in wheels:
+        if file_sha256(wheel) not in pinned:
+            raise BadInput(f"{wheel} was changed since it was fetched: remove {folder}")
+    return wheels
+
+
+def bring_wheels(board: Board, requirements: Path, cache: Path) -> str:
+    """Has the modules on the board; gives the folder that its Python finds them in.
+
+    Raises: NoWheels, BadInput: none for this board. DeviceFault, LinkFault: they did not arrive whole.
+    """
+    target = f"{board.runner.files_folder}/{FOLDER}"
+    for wheel in fetch_wheels(requirements, Interpreter.of(board.shell), cache):
+        copied = board.runner.copy_in(wheel)
+        unpacked = board.shell.run(
+            ["sh", "-c", _UNPACK, "sh", copied, file_sha256(wheel), target], limit_s=600
+        )
+        if unpacked.status != 0:
+            raise DeviceFault(f"{wheel.name} did not reach the board whole: {unpacked.last_line()}")
+    return target

@@ -1,0 +1,68 @@
+"""The file of --connections: what a user gives for databases that the rig does not start. Standard library alone.
+
+A line each, `NAME = ODBC connection string`, or the path of a library; lines that begin with # say nothing. It may hold
+passwords: it is copied to the board as it is, readable by its owner alone, and nothing of it but the names comes into
+a record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from opjoule.errors import BadInput
+from opjoule.studies.definition import StudyFolder
+from opjoule.suggestion import unknown
+
+
+def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
+    """The databases that a file names; none without a file.
+
+    Raises: BadInput: the file cannot be read, a line is none of its form, or the study has no such database.
+    """
+    if path is None:
+        return ()
+    if not study.connections:
+        raise BadInput(f"--connections {path}: study {study.name} connects to nothing of yours")
+    found = []
+    for number, line in enumerate(_lines(path), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        name, equals, value = (part.strip() for part in line.partition("="))
+        if not equals or not value:
+            raise BadInput(f"{path}, line {number}: write NAME = what its connection is")
+        if name not in study.connections:
+            raise BadInput(f"{path}, line {number}: {unknown('database', name, study.connections)}")
+        if name in found:
+            raise BadInput(f"{path}, line {number}: {name} is there twice")
+        found.append(name)
+    return tuple(found)
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no text"
+        raise BadInput(f"--connections {path}: {why}") from None
+
+
+def is_reached(study: StudyFolder, cell: Mapping[str, str], given: Sequence[str]) -> bool:
+    """Is every database of a cell one that the rig starts, or that the user gives?"""
+    return not any(value in _lacking(study, given) for value in cell.values())
+
+
+def left_out(study: StudyFolder, only: Mapping[str, Sequence[str]], given: Sequence[str]) -> list[str]:
+    """What the user would have to give for all the cells that are asked for; a line each.
+
+    Args:
+        only: of an axis, the values that are asked for; all of the others.
+    """
+    asked = {
+        value for axis, values in study.axes.items() for value in values if value in only.get(axis, values)
+    }
+    return [f"{name} = {study.connections[name].what}" for name in _lacking(study, given) if name in asked]
+
+
+def _lacking(study: StudyFolder, given: Sequence[str]) -> list[str]:
+    return [name for name, each in study.connections.items() if each.needed and name not in given]

@@ -1,0 +1,195 @@
+"""What a study.toml defines: a job, or a workload of the loader, with its cells. Standard library alone.
+
+Reference: docs/reference/studies.md.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.devices.profiles import find_profile
+from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
+from opjoule.toml_entry import further, matches
+
+SYSTEM: Final = "system"
+"""The axis whose values are databases."""
+DEVICE: Final = "device"
+STORAGE: Final = "storage"
+"""Axes whose values --device and --storage take the place of."""
+FIGURE: Final = "figure"
+"""What --only takes beside axes and counts."""
+
+Counts = Mapping[str, tuple[int, ...]]
+"""Name of a count -> its values, in order."""
+
+
+@dataclass(frozen=True)
+class StudyFigure:
+    """One figure of a study: which of the cells it shows."""
+
+    title: str
+    by: tuple[str, ...]
+    """The axes that it is about: with one value of each there is nothing to show."""
+    shows: Mapping[str, Any]
+    """Axis -> value, or a list of values; all of the other axes."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What a user may give for a database that the rig does not start."""
+
+    what: str
+    """In words: a connection string, a library."""
+    needed: bool = False
+    """Without it the database is out of reach, and its cells are left out."""
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """One study: a job (`command`), or a workload of the loader (`workload`)."""
+
+    name: str
+    """The folder's, or the path that it was named by."""
+    folder: Path
+    title: str
+    command: tuple[str, ...] = ()
+    files: tuple[Path, ...] = ()
+    workload: str = ""
+    """Name under ycsb-workloads/, with axes in braces."""
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    """Options of measure.py that all cells of a workload have."""
+    repeats: int = 1
+    """Blocks, each of which holds every cell once."""
+    axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    counts: Counts = field(default_factory=dict)
+    exclude: tuple[Mapping[str, Any], ...] = ()
+    where: tuple[Mapping[str, Any], ...] = ()
+    figures: Mapping[str, StudyFigure] = field(default_factory=dict)
+    wheels: Mapping[str, Path] = field(default_factory=dict)
+    """Value of an axis -> pinned requirements of the Python modules that its job needs."""
+    phases: Mapping[str, str] = field(default_factory=dict)
+    """Phase -> what happens in it."""
+    unranked: tuple[str, ...] = ()
+    """Phases that are no contest of systems: no best one is named of them."""
+    cold: Mapping[str, str] = field(default_factory=dict)
+    """Phase -> the phase that is the same, cold: they are drawn beside each other."""
+    bars: Mapping[str, str] = field(default_factory=dict)
+    """Measure -> its phase: drawn by system, with the phase's joules."""
+    best: Mapping[str, str] = field(default_factory=dict)
+    """Measure -> "least" or "most": by which the best system of a cell is named."""
+    per: str = ""
+    """What an operation is called, where figures are drawn per operation: the job tells per_WORD_us then."""
+    connections: Mapping[str, Connection] = field(default_factory=dict)
+    """Database, as an axis names it -> what the user may give for it in the file of --connections."""
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The databases that it runs on."""
+        return self.axes.get(SYSTEM, ())
+
+    def on(self, devices: Sequence[str], media: Sequence[str]) -> StudyFolder:
+        """The study on these boards and media in place of its own, as far as it has axes of them.
+
+        Args:
+            media: empty: the study's own, as far as a board can take them.
+        Raises: BadInput: no such board.
+        """
+        axes, exclude, figures = dict(self.axes), list(self.exclude), dict(self.figures)
+        if DEVICE in axes:
+            axes[DEVICE] = tuple(devices)
+            for device in devices if STORAGE in axes and not media else ():
+                takes = find_profile(device).media
+                exclude += [{DEVICE: device, STORAGE: each} for each in axes[STORAGE] if each not in takes]
+        if STORAGE in axes and media:
+            axes[STORAGE] = tuple(media)
+            exclude = [each for each in exclude if STORAGE not in each]
+            figures = {name: replace(each, shows=_without(each.shows)) for name, each in figures.items()}
+        return replace(self, axes=axes, exclude=tuple(exclude), figures=figures)
+
+    def cells(self, only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+        """Every combination of the axes' values that is asked for, not excluded and, where there are figures, in one.
+
+        Args:
+            only: of an axis, of a count, or of the figures, what is asked for; all of the others.
+        Raises: BadInput: no such axis, figure or value, or nothing is left.
+        """
+        self._check_only(only)
+        kept = {
+            name: [each for each in values if each in only.get(name, values)]
+            for name, values in self.axes.items()
+        }
+        made = [dict(zip(kept, each, strict=True)) for each in itertools.product(*kept.values())]
+        left = [cell for cell in made if not any(matches(each, cell) for each in self.exclude)]
+        if self.figures:
+            asked = set(only.get(FIGURE, self.figures))
+            left = [cell for cell in left if asked & set(self.figures_of(cell))]
+        if not left:
+            media = (
+                f" on {', '.join(self.axes[DEVICE])}: --storage names other media"
+                if DEVICE in self.axes
+                else ""
+            )
+            raise BadInput(f"--only leaves nothing of the study{media}")
+        return left
+
+    def _check_only(self, only: Mapping[str, Sequence[str]]) -> None:
+        known = {**self.axes, **{name: tuple(map(str, values)) for name, values in self.counts.items()}}
+        known |= {FIGURE: tuple(self.figures)} if self.figures else {}
+        for name, values in only.items():
+            if name not in known:
+                raise BadInput(unknown("axis of --only", name, known))
+            for value in values:
+                if value not in known[name]:
+                    raise BadInput(unknown(f"{name} of --only", value, known[name]))
+
+    def rank(self, cell: Mapping[str, str]) -> int:
+        """Place of a cell among all in the axes' order; the same on any board and medium."""
+        place = 0
+        for name, values in self.axes.items():
+            if name not in (DEVICE, STORAGE):
+                place = place * len(values) + values.index(cell[name])
+        return place
+
+    def figures_of(self, cell: Mapping[str, str]) -> dict[str, list[str]]:
+        """The figures that show a cell -> the axes that each is about."""
+        return {name: [*each.by] for name, each in self.figures.items() if matches(each.shows, cell)}
+
+    def scaled(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> Counts:
+        """The counts of one cell, each times the scale, at least 1 and each once; those that are asked for alone."""
+        own = {name: each for name, each in further(self.where, cell).items() if name in self.counts}
+        counts = {**self.counts, **{name: whole_numbers(name, value) for name, value in own.items()}}
+        return {
+            name: tuple(
+                dict.fromkeys(
+                    max(1, round(value * scale))
+                    for value in values
+                    if str(value) in only.get(name, [str(value)])
+                )
+            )
+            for name, values in counts.items()
+        }
+
+    def options(self, cell: Mapping[str, str]) -> dict[str, Any]:
+        """Options of measure.py that a cell of a workload has beside its axes and counts."""
+        own = further(self.where, cell)
+        return {**self.constants, **{name: each for name, each in own.items() if name not in self.counts}}
+
+
+def _without(shows: Mapping[str, Any]) -> dict[str, Any]:
+    """What a figure shows, on any medium."""
+    return {axis: each for axis, each in shows.items() if axis != STORAGE}
+
+
+def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
+    """One or several whole numbers. Raises: BadInput: something else."""
+    values = value if isinstance(value, list) else [value]
+    if not values or not all(
+        isinstance(each, int) and not isinstance(each, bool) and each >= 1 for each in values
+    ):
+        raise BadInput(f"{key} = {value!r}: give a whole number of at least 1, or a list of them")
+    return tuple(values)

@@ -1,0 +1,174 @@
+"""study.toml: found by a study's name or folder, read and checked. Read with the standard library alone.
+
+Reference: docs/reference/studies.md.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.errors import BadInput
+from opjoule.studies.definition import FIGURE, Connection, StudyFigure, StudyFolder, whole_numbers
+from opjoule.suggestion import unknown
+from opjoule.toml_entry import axis_values, check_keys, check_match, read_toml, table, tables
+
+FOLDER: Final = Path(__file__).parent
+PLACES: Final = (
+    *("storage", "files", "loader", "server", "server_commands", "dataset", "connections", "seed"),
+)
+"""What a command may name in braces beside its axes and counts."""
+KEYS: Final = ("title", "repeats", "axes", "counts", "exclude", "where")
+KEYS_OF: Final = {
+    "command": (
+        "command",
+        "files",
+        "wheels",
+        "connections",
+        "phases",
+        "unranked",
+        "cold",
+        "bars",
+        "best",
+        "per",
+    ),
+    "workload": ("workload", "constants", "figures"),
+}
+"""What the two kinds of study have beside those."""
+LOADED: Final = ("records", "operations")
+"""Counts of a workload."""
+_PLACE: Final = re.compile(r"\{([a-z_]+)\}")
+
+
+def known_studies(folder: Path = FOLDER) -> list[StudyFolder]:
+    """Every study that is a folder here, by name."""
+    return [find_study(path.parent.name, folder) for path in sorted(folder.glob("*/study.toml"))]
+
+
+def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
+    """The study of this name, or in the folder of this path.
+
+    Raises: BadInput: there is none, or its study.toml describes none.
+    """
+    own = folder / name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else Path(name)
+    place = own if own.is_dir() else Path(name)
+    path = place / "study.toml"
+    try:
+        entry = read_toml(path)
+    except OSError as error:
+        names = [each.parent.name for each in sorted(folder.glob("*/study.toml"))]
+        if place is own or "/" in name:
+            raise BadInput(f"{path}: {error.strerror}; a study's folder holds a study.toml") from None
+        raise BadInput(unknown("study", name, names)) from None
+    try:
+        return _definition(name, place, entry)
+    except BadInput as error:
+        raise BadInput(f"{path} is no study: {error}") from None
+
+
+def places(text: str) -> list[str]:
+    """What a text names in braces."""
+    return _PLACE.findall(text)
+
+
+def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolder:
+    kinds = [kind for kind in KEYS_OF if kind in entry]
+    check_keys(entry, (*KEYS, *(key for kind in kinds or KEYS_OF for key in KEYS_OF[kind])))
+    if "title" not in entry:
+        raise BadInput("it needs title")
+    if len(kinds) != 1:
+        raise BadInput("it needs command, its job's, or workload, one of ycsb-workloads/, and not both")
+    made = StudyFolder(
+        name=name,
+        folder=folder,
+        title=str(entry["title"]),
+        command=_words("command", entry.get("command", [])),
+        files=tuple(folder / each for each in _words("files", entry.get("files", []))),
+        workload=str(entry.get("workload", "")),
+        constants=table(entry, "constants"),
+        repeats=whole_numbers("repeats", entry.get("repeats", 1))[0],
+        axes={axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
+        counts={count: whole_numbers(count, values) for count, values in table(entry, "counts").items()},
+        exclude=tables(entry, "exclude"),
+        where=tables(entry, "where"),
+        figures={figure: _figure(figure, each) for figure, each in table(entry, "figures").items()},
+        wheels={system: folder / str(file) for system, file in table(entry, "wheels").items()},
+        phases={phase: str(words) for phase, words in table(entry, "phases").items()},
+        unranked=_words("unranked", entry.get("unranked", [])),
+        cold={phase: str(cold) for phase, cold in table(entry, "cold").items()},
+        bars={measure: str(phase) for measure, phase in table(entry, "bars").items()},
+        best={measure: str(which) for measure, which in table(entry, "best").items()},
+        per=str(entry.get("per", "")),
+        connections={name: _connection(name, each) for name, each in table(entry, "connections").items()},
+    )
+    _check(made)
+    return made
+
+
+def _figure(name: str, entry: Any) -> StudyFigure:
+    if not isinstance(entry, dict) or "title" not in entry or "by" not in entry:
+        raise BadInput(f"[figures.{name}] needs a title, and by: the axis, or axes, that it is about")
+    shows = {axis: each for axis, each in entry.items() if axis not in ("title", "by")}
+    by = entry["by"] if isinstance(entry["by"], list) else [entry["by"]]
+    return StudyFigure(str(entry["title"]), _words(f"[figures.{name}] by", by), shows)
+
+
+def _check(made: StudyFolder) -> None:
+    """Raises: BadInput: names that lead nowhere."""
+    _check_places(made)
+    _check_cells(made)
+    values = list(dict.fromkeys(value for each in made.axes.values() for value in each))
+    for key, names in (("wheels", made.wheels), ("connections", made.connections)):
+        for name in names:
+            if name not in values:
+                raise BadInput(unknown(f"database of [{key}]", name, values))
+    named = {
+        "unranked": made.unranked,
+        "[cold]": (*made.cold, *made.cold.values()),
+        "[bars]": tuple(made.bars.values()),
+    }
+    for key, phases in named.items():
+        for phase in phases:
+            if phase not in made.phases:
+                raise BadInput(unknown(f"phase of {key}", phase, made.phases))
+    for measure, which in made.best.items():
+        if which not in ("least", "most"):
+            raise BadInput(f"[best] {measure} = {which!r}: say least or most")
+
+
+def _check_places(made: StudyFolder) -> None:
+    known = [*made.axes] if made.workload else [*PLACES, *made.axes, *made.counts]
+    for part in (*made.command, made.workload):
+        for place in places(part):
+            if place not in known:
+                raise BadInput(unknown("place", f"{{{place}}}", [f"{{{each}}}" for each in known]))
+
+
+def _check_cells(made: StudyFolder) -> None:
+    for name, values in made.counts.items() if made.workload else ():
+        if name not in LOADED or len(values) > 1:
+            raise BadInput(f"[counts] {name}: a workload has one of each of {' and '.join(LOADED)}")
+    for each in made.where:
+        for name in each if made.command else ():
+            if name != "when" and name not in made.counts:
+                raise BadInput(f"[[where]] {name}: give a count of [counts]")
+    for match in (*made.exclude, *(each.get("when", {}) for each in made.where)):
+        check_match(match, made.axes)
+    if FIGURE in made.axes:
+        raise BadInput(f"[axes] {FIGURE}: --only takes it for those of [figures]; name the axis otherwise")
+    for figure in made.figures.values():
+        check_match({**{axis: [*made.axes.get(axis, ())] for axis in figure.by}, **figure.shows}, made.axes)
+
+
+def _connection(name: str, value: Any) -> Connection:
+    if not isinstance(value, dict) or not isinstance(value.get("what"), str):
+        raise BadInput(f'[connections] {name}: write {name} = {{ what = "what the user gives" }}')
+    return Connection(value["what"], bool(value.get("needed", False)))
+
+
+def _words(key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise BadInput(f"{key} is a list of words")
+    return tuple(value)

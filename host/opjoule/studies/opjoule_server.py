@@ -1,0 +1,103 @@
+"""A server that the job of a study starts and stops itself, so that it can be measured cold. Comes along by itself.
+
+    from opjoule_server import Server
+
+    server = Server(COMMANDS, "server.log")  # what study.toml calls {server_commands}
+    server.start()
+    server.stop()
+    server.forget_files()  # what it reads next comes from the medium
+
+Python 3.7, standard library alone. The server is a process of the job: it ends with it at the latest.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+
+START_LIMIT_S, STOP_LIMIT_S = 120.0, 60.0
+
+
+class ServerFault(Exception):
+    """It does not start; says its last line."""
+
+
+class Server:
+    """One server on an empty data folder."""
+
+    def __init__(self, commands, log):
+        """Starts nothing.
+
+        Args:
+            commands: JSON object with title, start, ready (lists of words), data, port, address.
+            log: file for what it says.
+        """
+        asked = json.loads(commands)
+        self.title, self.address, self.data = asked["title"], asked["address"], asked["data"]
+        self._start, self._ready, self._port = asked["start"], asked["ready"], asked["port"]
+        self._log, self._process = log, None
+
+    def start(self):
+        """Returns once it takes work. Raises: ServerFault: it ended, or takes none."""
+        with open(self._log, "ab") as said:
+            self._process = subprocess.Popen(
+                self._start, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/"
+            )
+        limit_s = time.monotonic() + START_LIMIT_S
+        while not self._takes_work():
+            ended = self._process.poll() is not None
+            if ended or time.monotonic() > limit_s:
+                why = "ended" if ended else f"takes no work after {START_LIMIT_S:g} s"
+                self.stop()
+                raise ServerFault(f"{self.title} {why}: {self._last_line()}")
+            time.sleep(0.02)
+
+    def _takes_work(self):
+        try:
+            socket.create_connection(("127.0.0.1", self._port), 1).close()
+        except OSError:
+            return False
+        if not self._ready:
+            return True
+        asked = subprocess.run(self._ready, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        return asked.returncode == 0
+
+    def stop(self):
+        """Ends it in order, a slow one by force."""
+        if self._process and self._process.poll() is None:
+            self._process.send_signal(signal.SIGTERM)
+            try:
+                self._process.wait(STOP_LIMIT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+    def files(self):
+        """Every file of its data."""
+        for folder, _, names in os.walk(self.data):
+            for name in names:
+                yield os.path.join(folder, name)
+
+    def stored_bytes(self):
+        """Blocks that the file system has allocated to them [B]."""
+        return sum(os.lstat(path).st_blocks * 512 for path in self.files())
+
+    def forget_files(self):
+        """Writes its files to the medium and has the kernel forget them: posix_fadvise(2), POSIX_FADV_DONTNEED.
+
+        The server has to be stopped: pages that somebody has mapped stay. No rights of root are needed.
+        """
+        for path in self.files():
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                os.fsync(descriptor)
+                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+            finally:
+                os.close(descriptor)
+
+    def _last_line(self):
+        with open(self._log, errors="replace") as said:
+            lines = [line.strip() for line in said if line.strip()]
+        return lines[-1][:300] if lines else "it said nothing"

@@ -1,0 +1,98 @@
+"""The points of the study: a CSV file of its form, or drawn ones. Timestamps in milliseconds since 1970."""
+
+import datetime
+import math
+import random
+
+COLUMNS = ("timestamp", "value", "field", "sensor")
+FIELDS = ("temperature", "humidity")
+START_MS = 1_709_251_200_000  # 2024-03-01
+SPAN_MS = 13 * 86_400_000
+PERIOD_MS = 10_000
+"""Between two readings of a sensor, where there are points enough for it: with 126 sensors about the study's number."""
+DAY_MS = 86_400_000
+
+
+class BadData(Exception):
+    """A file that is not of this form."""
+
+
+def draw(path, count, seed):
+    """Writes so many points to a CSV file; they span 13 days, however many they are.
+
+    Args:
+        count: of points; half of them are temperatures [degrees C], half relative humidities [%].
+        seed: of the values. The same seed and count make the same file.
+    """
+    sensors = max(1, round(count / len(FIELDS) / (SPAN_MS // PERIOD_MS)))
+    times = math.ceil(count / len(FIELDS) / sensors)
+    random_numbers = random.Random(seed)
+    warmth = [random_numbers.uniform(-2, 2) for _ in range(sensors)]
+    noise = [
+        random_numbers.gauss(0, 0.5) for _ in range(4099)
+    ]  # a prime: no sensor sees the same twice a day
+    made = 0
+    with open(path, "w", encoding="ascii") as out:
+        out.write(",".join(COLUMNS) + "\n")
+        for number in range(times):
+            at_ms = START_MS + number * SPAN_MS // times
+            swing = math.sin(2 * math.pi * (at_ms % DAY_MS) / DAY_MS - 2)
+            for sensor in range(sensors):
+                drawn = noise[(number * sensors + sensor) % 4099]
+                for field, value in (
+                    ("temperature", 21 + 4 * swing + warmth[sensor] + drawn),
+                    ("humidity", 45 - 10 * swing + 3 * drawn),
+                ):
+                    if made < count:
+                        out.write(f"{at_ms},{value:.2f},{field},s{sensor + 1}\n")
+                        made += 1
+
+
+def read(path, most, left_out):
+    """Yields (timestamp [ms], value, field, sensor) of the first points of a CSV file.
+
+    Args:
+        most: points at most.
+        left_out: dictionary that counts lines by why they are left out: malformed, repeated (the time of the same
+            sensor's and field's line before it, which two of the three databases would keep and one would not).
+    Raises: BadData: the first line does not name the columns.
+    """
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        named = [name.strip().lower() for name in next(lines, "").split(",")]
+        if sorted(named) != sorted(COLUMNS):
+            raise BadData(f"{path}: the first line has to name {', '.join(COLUMNS)}")
+        order = [named.index(name) for name in COLUMNS]
+        last, given = {}, 0
+        for line in lines:
+            if given == most:
+                return
+            parts = line.rstrip("\n").split(",")
+            try:
+                at, value, field, sensor = (parts[place] for place in order)
+                point = (_milliseconds(at), float(value), field, sensor)
+            except (IndexError, ValueError):
+                left_out["malformed"] = left_out.get("malformed", 0) + 1
+                continue
+            if (
+                field not in FIELDS
+                or not sensor
+                or not math.isfinite(point[1])
+                or any(c in sensor for c in ' =",\\')
+            ):
+                left_out["malformed"] = left_out.get("malformed", 0) + 1
+            elif last.get((field, sensor)) == point[0]:
+                left_out["repeated"] = left_out.get("repeated", 0) + 1
+            else:
+                last[field, sensor] = point[0]
+                given += 1
+                yield point
+
+
+def _milliseconds(text):
+    """Of a timestamp: a number of milliseconds, or a date and time (UTC where it names no zone)."""
+    if text.isdigit():
+        return int(text)
+    at = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=datetime.UTC)
+    return round(at.timestamp() * 1000)

@@ -1,0 +1,154 @@
+"""Actian Zen's C library for Btrieve 2, loaded at run time: the functions of it that the study calls.
+
+Names, arguments and numbers are those of its header, btrieveC.h. Every function returns a status; those that retrieve
+return the record's length, or less than 0 and leave the status with the file.
+"""
+
+import ctypes
+import glob
+from ctypes import POINTER, byref, c_char_p, c_int, c_void_p
+
+PLACES = ("/usr/local/actianzen/lib*/libbtrieveC.so", "/usr/local/psql/lib*/libbtrieveC.so")
+OLDEST = (13, 0)
+NO_ERROR, KEY_NOT_FOUND, END_OF_FILE = 0, 4, 9
+EQUAL = 1
+"""A comparison."""
+NO_INDEX, FIRST_INDEX, SECOND_INDEX = -1, 0, 1
+CHAR, INTEGER = 0, 2
+"""Data types of a key segment."""
+NO_DUPLICATES, DUPLICATES = 0, 1
+OVERWRITE, ANYWHERE, NORMAL, NO_LOCK, WAITING = 0, 0, 0, 0, 1
+"""Modes: of creation, location, opening, locking, and of a transaction whose writes wait for others."""
+_AGENT = 0x4232
+"""Service agent: by it the engine tells programs apart."""
+_STATUS = {
+    "BtrieveClientAllocate": (POINTER(c_void_p), c_int, c_int),
+    "BtrieveClientFileClose": (c_void_p, c_void_p),
+    "BtrieveClientFileCreate": (c_void_p, c_void_p, c_void_p, c_char_p, c_int, c_int),
+    "BtrieveClientFileOpen": (c_void_p, POINTER(c_void_p), c_char_p, c_char_p, c_int, c_int),
+    "BtrieveClientFree": (c_void_p,),
+    "BtrieveClientGetVersion": (c_void_p, c_void_p, c_void_p),
+    "BtrieveClientReset": (c_void_p,),
+    "BtrieveClientTransactionAbort": (c_void_p,),
+    "BtrieveClientTransactionBegin": (c_void_p, c_int, c_int),
+    "BtrieveClientTransactionEnd": (c_void_p,),
+    "BtrieveFileAttributesAllocate": (POINTER(c_void_p),),
+    "BtrieveFileAttributesFree": (c_void_p,),
+    "BtrieveFileAttributesSetFixedRecordLength": (c_void_p, c_int),
+    "BtrieveFileGetLastStatusCode": (c_void_p,),
+    "BtrieveFileIndexCreate": (c_void_p, c_void_p),
+    "BtrieveFileRecordCreate": (c_void_p, c_void_p, c_int),
+    "BtrieveFileRecordDelete": (c_void_p,),
+    "BtrieveFileRecordUpdate": (c_void_p, c_void_p, c_int),
+    "BtrieveIndexAttributesAddKeySegment": (c_void_p, c_void_p),
+    "BtrieveIndexAttributesAllocate": (POINTER(c_void_p),),
+    "BtrieveIndexAttributesFree": (c_void_p,),
+    "BtrieveIndexAttributesSetDuplicateMode": (c_void_p, c_int),
+    "BtrieveIndexAttributesSetModifiable": (c_void_p, c_int),
+    "BtrieveKeySegmentAllocate": (POINTER(c_void_p),),
+    "BtrieveKeySegmentFree": (c_void_p,),
+    "BtrieveKeySegmentSetField": (c_void_p, c_int, c_int, c_int),
+    "BtrieveVersionAllocate": (POINTER(c_void_p),),
+    "BtrieveVersionFree": (c_void_p,),
+}
+_LENGTH = {
+    "BtrieveFileRecordRetrieve": (c_void_p, c_int, c_int, c_char_p, c_int, c_void_p, c_int, c_int),
+    "BtrieveFileRecordRetrieveFirst": (c_void_p, c_int, c_void_p, c_int, c_int),
+    "BtrieveFileRecordRetrieveNext": (c_void_p, c_void_p, c_int, c_int),
+}
+_NUMBER = {
+    "BtrieveVersionGetLocalVersionNumber": (c_void_p,),
+    "BtrieveVersionGetLocalRevisionNumber": (c_void_p,),
+}
+_TEXT = "BtrieveStatusCodeToString"
+
+
+class BtrieveFault(Exception):
+    """A function did not do what it was asked; names it with its status."""
+
+    def __init__(self, function, status, text):
+        super().__init__(f"{function}: status {status}, {text}")
+        self.status = status
+
+
+class NoLibrary(Exception):
+    """There is no library, or it is none of the right kind."""
+
+
+class Library:
+    """The loaded library."""
+
+    def __init__(self, path=""):
+        """Args: path: of it; without one it is looked for where Actian's packages put it.
+
+        Raises: NoLibrary: it is not there, cannot be loaded, or lacks a function.
+        """
+        found = [path] if path else [each for place in PLACES for each in sorted(glob.glob(place))]
+        if not found:
+            raise NoLibrary(f"libbtrieveC.so is not in {' or '.join(PLACES)}")
+        try:
+            self._library = ctypes.CDLL(found[0])
+            for name, arguments in {**_STATUS, **_LENGTH, **_NUMBER}.items():
+                getattr(self._library, name).argtypes = arguments
+            text = getattr(self._library, _TEXT)
+        except OSError as error:
+            raise NoLibrary(str(error)) from None
+        except AttributeError as error:
+            raise NoLibrary(f"{found[0]} is none of Btrieve 2, or too old: {error}") from None
+        text.argtypes, text.restype = (c_int,), c_char_p
+        self._text = text
+
+    def function(self, name):
+        """A function as it is, for what is called for each row."""
+        return getattr(self._library, name)
+
+    def call(self, name, *arguments):
+        """Calls one that returns a status. Raises: BtrieveFault: it is not 0."""
+        self.check(name, getattr(self._library, name)(*arguments))
+
+    def check(self, name, status):
+        """Raises: BtrieveFault: a status is not 0."""
+        if status != NO_ERROR:
+            text = self._text(status) or b"?"
+            raise BtrieveFault(name, status, text.decode(errors="replace"))
+
+    def made(self, name, *arguments):
+        """What an Allocate function gives."""
+        handle = c_void_p()
+        self.call(name, byref(handle), *arguments)
+        return handle
+
+    def client(self, number):
+        """A client of the engine; the number sets it apart from this program's others."""
+        return self.made("BtrieveClientAllocate", _AGENT, number)
+
+    def opened(self, client, path):
+        """An open file."""
+        handle = c_void_p()
+        self.call("BtrieveClientFileOpen", client, byref(handle), path.encode(), None, NORMAL, ANYWHERE)
+        return handle
+
+    def index(self, offset, length, data_type, duplicates):
+        """Attributes of an index of one segment, whose value may be changed."""
+        segment, made = self.made("BtrieveKeySegmentAllocate"), self.made("BtrieveIndexAttributesAllocate")
+        self.call("BtrieveKeySegmentSetField", segment, offset, length, data_type)
+        self.call("BtrieveIndexAttributesAddKeySegment", made, segment)
+        self.call("BtrieveIndexAttributesSetDuplicateMode", made, duplicates)
+        self.call("BtrieveIndexAttributesSetModifiable", made, 1)
+        self.call("BtrieveKeySegmentFree", segment)
+        return made
+
+    def create(self, client, path, length, index):
+        """A new file of records of one length [B], with its first index."""
+        made = self.made("BtrieveFileAttributesAllocate")
+        self.call("BtrieveFileAttributesSetFixedRecordLength", made, length)
+        self.call("BtrieveClientFileCreate", client, made, index, path.encode(), OVERWRITE, ANYWHERE)
+        self.call("BtrieveFileAttributesFree", made)
+
+    def version(self, client):
+        """(version, revision) of the engine. Raises: BtrieveFault: it does not answer."""
+        made = self.made("BtrieveVersionAllocate")
+        self.call("BtrieveClientGetVersion", client, made, None)
+        found = tuple(self.function(name)(made) for name in _NUMBER)
+        self.call("BtrieveVersionFree", made)
+        return found

@@ -1,0 +1,210 @@
+"""One system through the study's tests: several runs, each test marked.
+
+    python3 job.py SYSTEM --storage FOLDER [--transactions row|batch] [--sync none|postgresql|sqlserver] [--runs 5]
+
+SYSTEM is sqlite, sqlite-odbc, zen or zen-odbc. Exit status: 0; 1 an answer is wrong; 2 it cannot be measured here;
+3 a test failed.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+
+import odbc
+import zen
+from odbc import Unmeasurable
+from opjoule_study import Results, ended
+from phases import COUNTS, TESTS, AskedRows
+from sql_systems import OdbcTable, SqliteOdbcTable, SqliteTable
+from study_run import ContactRun, tell
+
+SYSTEMS = ("sqlite", "sqlite-odbc", "zen", "zen-odbc")
+SERVERS = ("none", "postgresql", "sqlserver")
+BYTES = {
+    "sqlite": (1_000_000, 600),
+    "sqlite-odbc": (1_000_000, 600),
+    "zen": (5_000_000, 1_500),
+    "zen-odbc": (0, 0),
+}
+"""Bytes that a system takes before the first row, and for each row with its log; Zen's ODBC database lies elsewhere."""
+SERVER_BYTES = (80_000_000, 4_000)
+"""The same of a PostgreSQL that the rig has started on the medium."""
+NOBODY = "postgresql://nobody@127.0.0.1:1/none"
+DURABLE = ("SET synchronous_commit TO on",)
+"""Of a PostgreSQL that the rig has started: a commit waits for the log, as in one that is delivered."""
+
+
+def main():
+    """Measures one system. Returns the exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    options = _arguments()
+    try:
+        given = _connections(options.connections)
+        _needs(options, given)
+        needed = _needed(options, given)
+        if options.check:
+            _check(options, given)
+            rows = sum(getattr(options, count) for count in COUNTS.values())
+            print(json.dumps({"bytes": needed, "operations": rows * options.runs}))
+            return 0
+        asked = AskedRows(
+            options.opens,
+            options.rows,
+            options.by_state,
+            options.by_zip,
+            options.seed,
+            batch=options.transactions == "batch",
+        )
+        system, server = _system(options, given), _server(options, given)
+    except (Unmeasurable, OSError) as error:
+        print(f"job.py: {error}", file=sys.stderr)
+        return 2
+    now = ["starting"]
+    return ended(lambda: _measure(system, server, asked, options, now), options.system, lambda: now[0])
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("system", choices=SYSTEMS, metavar="SYSTEM", help=", ".join(SYSTEMS))
+    add("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
+    add(
+        "--transactions",
+        choices=("row", "batch"),
+        default="row",
+        help="one for each row, or one for each test",
+    )
+    add("--sync", choices=SERVERS, default="none", help="what each transaction is carried to after it")
+    add(
+        "--server",
+        default="",
+        metavar="ADDRESS",
+        help="of a PostgreSQL that is there for this: postgresql://...",
+    )
+    add(
+        "--connections",
+        default="",
+        metavar="FILE",
+        help="NAME = ODBC connection string, or library, a line each",
+    )
+    add("--opens", type=int, default=250, metavar="N", help="connections of T1 (default: 250)")
+    add("--rows", type=int, default=25_000, metavar="N", help="of the table (default: 25000)")
+    add("--by-state", type=int, default=10_000, metavar="N", help="of them found by state (default: 10000)")
+    add("--by-zip", type=int, default=5_000, metavar="N", help="and by zip (default: 5000)")
+    add("--runs", type=int, default=5, metavar="N", help="through all tests (default: 5)")
+    add("--seed", type=int, default=1, metavar="N", help="of the contacts (default: 1)")
+    add("--results", metavar="FILE", help="gets a JSON line for each phase")
+    add("--check", action="store_true", help="only see whether it can be measured here")
+    options = parser.parse_args()
+    if min(options.opens, options.by_state, options.by_zip, options.runs) < 1:
+        parser.error("--opens, --by-state, --by-zip and --runs are 1 at least")
+    if options.rows < options.by_state + options.by_zip:
+        found = options.by_state + options.by_zip
+        parser.error(
+            f"--rows {options.rows} are fewer than the {found} that the filters find: take a larger scale"
+        )
+    return options
+
+
+def _connections(path):
+    """Name -> what the user has given for it. Raises: OSError: the file cannot be read."""
+    if not path:
+        return {}
+    with open(path, encoding="utf-8") as lines:
+        pairs = [line.strip().partition("=") for line in lines if line.strip() and not line.startswith("#")]
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _needs(options, given):
+    """Raises: Unmeasurable: a system or server that nobody knows of unless it is given."""
+    for name in (options.system, options.sync):
+        if name in ("zen-odbc", "sqlserver") and name not in given:
+            raise Unmeasurable(
+                f"{name}: give its ODBC connection string, as '{name} = ...' in the file of --connections"
+            )
+
+
+def _needed(options, given):
+    """Bytes that the run takes at most. Raises: Unmeasurable: they are not free, or the folder is not there."""
+    before, for_row = BYTES[options.system]
+    needed = before + options.rows * for_row
+    if not options.check and not os.path.isdir(options.storage):
+        raise Unmeasurable(f"--storage {options.storage}: no such folder")
+    if options.sync == "postgresql" and options.sync not in given:
+        needed += SERVER_BYTES[0] + options.rows * SERVER_BYTES[1]
+    if os.path.isdir(options.storage):
+        there = os.statvfs(options.storage)
+        if needed > (free := there.f_bavail * there.f_frsize):
+            raise Unmeasurable(
+                f"{options.system} takes up to {needed / 1e6:,.0f} MB for {options.rows} rows, and "
+                f"{free / 1e6:,.0f} MB are free on {options.storage}: take a smaller scale or another medium"
+            )
+    return needed
+
+
+def _check(options, given):
+    """Sees that client, driver and a server of the user's are there; the rig starts its own later.
+
+    Raises: Unmeasurable: they are not.
+    """
+    if options.system == "sqlite-odbc":
+        string = given.get(options.system, SqliteOdbcTable.DEFAULT)
+        odbc.has_driver(options.system, string.replace("{file}", ":memory:"))
+    elif options.system != "sqlite":
+        _system(options, given)
+    if options.sync in given:
+        _server(options, given)
+    elif options.sync == "postgresql":
+        odbc.has_driver(options.sync, odbc.postgresql_string(options.server or NOBODY))
+
+
+def _system(options, given):
+    """Raises: Unmeasurable: it is not there."""
+    own = os.path.join(options.storage, "opjoule-s5")
+    string = given.get(options.system, "")
+    if options.system == "sqlite":
+        return SqliteTable(own)
+    if options.system == "sqlite-odbc":
+        return SqliteOdbcTable(own, string or SqliteOdbcTable.DEFAULT)
+    if options.system == "zen-odbc":
+        return OdbcTable(options.system, string)
+    return zen.ZenTable(own, string)
+
+
+def _server(options, given):
+    """The table on the server; None for nobody. Raises: Unmeasurable: it is out of reach."""
+    if options.sync == "none":
+        return None
+    if options.sync in given:
+        return OdbcTable(options.sync, given[options.sync])
+    if not options.server:
+        raise Unmeasurable("--server is missing: the address of a running PostgreSQL, postgresql://...")
+    return OdbcTable(options.sync, odbc.postgresql_string(options.server), DURABLE)
+
+
+def _measure(system, server, asked, options, now):
+    """All runs, one after the other; now[0] always names the test."""
+    results = Results(options.results) if options.results else None
+    each = f"each {'test' if asked.batch else 'row'} a transaction"
+    print(f"{system.version}, {asked.rows} SYNTHETIC contacts, {each}", flush=True)
+    if server:
+        print(f"each transaction is carried to {server.version}", flush=True)
+    done, runs = 0, []
+    for number in range(options.runs):
+        print(f"run {number + 1} of {options.runs}", flush=True)
+        run = ContactRun(system, server, asked, before=done, now=now, harness=not runs)
+        run.all()
+        done += sum(asked.count(test) for test in TESTS)
+        runs.append(run)
+    tell(asked, runs, results)
+    system.drop()
+    if server:
+        server.drop()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

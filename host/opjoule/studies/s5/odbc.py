@@ -1,0 +1,106 @@
+"""Connections through ODBC: the module, drivers, and what is wrong with them in one line."""
+
+import urllib.parse
+
+CONNECT_LIMIT_S = 10
+OLDEST_MODULE = (4, 0, 30)
+_MANAGER = ("01000", "IM002", "IM003", "IM004", "IM005")
+"""What the driver manager itself says: no driver of this name, or it cannot be loaded."""
+GETTING = {
+    "sqlite-odbc": "apt install libsqliteodbc",
+    "postgresql": "apt install odbc-postgresql",
+    "zen-odbc": "install Actian Zen's ODBC driver, and name its database in the file of --connections",
+    "sqlserver": "install Microsoft's ODBC driver or tdsodbc, and name it in the file of --connections",
+}
+
+
+class Unmeasurable(Exception):
+    """A system cannot be measured here; says what to do."""
+
+
+def module():
+    """The module pyodbc. Raises: Unmeasurable: it is not there, cannot be loaded, or is too old."""
+    try:
+        import pyodbc
+    except ImportError as error:
+        raise Unmeasurable(
+            f"the Python module pyodbc is not there ({error}): apt install unixodbc, and python3-pyodbc "
+            "where the board's Python has no wheel of it"
+        ) from None
+    version = tuple(int(part) for part in pyodbc.version.split(".")[:3] if part.isdigit())
+    if version < OLDEST_MODULE:
+        oldest = ".".join(map(str, OLDEST_MODULE))
+        raise Unmeasurable(f"pyodbc {pyodbc.version} is too old: {oldest} or later is needed")
+    pyodbc.pooling = False  # T1 opens and closes connections
+    return pyodbc
+
+
+def connect(name, string):
+    """An open connection, each statement its own transaction.
+
+    Args:
+        name: of the system or server, for what is said.
+        string: as ODBC takes it.
+    Raises: Unmeasurable: it cannot be opened; in the driver's own words.
+    """
+    pyodbc = module()
+    try:
+        return pyodbc.connect(string, autocommit=True, timeout=CONNECT_LIMIT_S)
+    except pyodbc.Error as error:
+        raise Unmeasurable(f"{name}: {words(error)}{_remedy(name, error)}") from None
+
+
+def _remedy(name, error):
+    return f": {GETTING[name]}" if error.args and error.args[0] in _MANAGER else ""
+
+
+def words(error):
+    """What a driver says, in one line."""
+    said = str(error.args[1] if len(error.args) > 1 else error)
+    return " ".join(said.split()).removesuffix("(SQLDriverConnect)").strip()[:300]
+
+
+def has_driver(name, string):
+    """Sees that a driver can be loaded, whether or not its server answers yet.
+
+    Raises: Unmeasurable: it cannot.
+    """
+    pyodbc = module()
+    try:
+        pyodbc.connect(string, autocommit=True, timeout=1).close()
+    except pyodbc.Error as error:
+        if error.args and error.args[0] in _MANAGER:
+            raise Unmeasurable(f"{name}: {words(error)}{_remedy(name, error)}") from None
+
+
+def about(connection):
+    """Product, version and driver, as they name themselves."""
+    pyodbc = module()
+    names = (pyodbc.SQL_DBMS_NAME, pyodbc.SQL_DBMS_VER, pyodbc.SQL_DRIVER_NAME, pyodbc.SQL_DRIVER_VER)
+    product, version, driver, driver_version = (str(connection.getinfo(name)).strip() for name in names)
+    return f"{product} {version} through {driver} {driver_version}"
+
+
+def postgresql_string(address):
+    """Of a server that the rig has started, for Debian's driver.
+
+    Args:
+        address: postgresql://USER@HOST:PORT/DATABASE?passfile=FILE, the file in libpq's form.
+    Raises: Unmeasurable: its password cannot be read.
+    """
+    parts = urllib.parse.urlsplit(address)
+    values = {
+        "Driver": "PostgreSQL Unicode",
+        "Servername": parts.hostname,
+        "Port": parts.port,
+        "Database": parts.path.strip("/"),
+        "Username": parts.username,
+    }
+    passfile = urllib.parse.parse_qs(parts.query).get("passfile")
+    if passfile:
+        try:
+            with open(passfile[0], encoding="ascii") as file:
+                values["Password"] = file.readline().rstrip("\n").split(":")[-1]
+        except OSError:  # --check comes before the server
+            pass
+    return ";".join(f"{name}={value}" for name, value in values.items())
