@@ -180,6 +180,8 @@ class Needs:
 
     figures: bool = False
     """What figures for print are drawn with."""
+    fleet: bool = False
+    """What several rigs are reached with."""
 
     @property
     def sections(self) -> list[str]:
@@ -189,7 +191,7 @@ class Needs:
 
 
 def _steps(needs: Needs) -> list[Step]:
-    pins = "test" if needs.test else "figures" if needs.figures else "measure"
+    pins = "test" if needs.test else "figures" if needs.figures else "fleet" if needs.fleet else "measure"
     lock = ROOT / "host/requirements" / f"{pins}.txt"
     steps = [_packages_step(section) for section in needs.sections]
     steps.append(

@@ -17,7 +17,7 @@ trap - HUP INT TERM
 # shellcheck disable=SC2086 # two words
 exec $blocked python3 "$0" "$@"
 ":"""
-# Measures what one database operation costs in joules: set-up first, then opjoule.cli.measure in .venv.
+# Measures what one database operation costs in joules: set-up first, then opjoule.cli.start in .venv.
 
 import signal
 
@@ -50,6 +50,7 @@ def main() -> int:
                 virtual=asked.virtual,
                 board=asked.board,
                 figures=asked.figures,
+                fleet=asked.fleet,
             )
         )
         os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")

@@ -3,7 +3,8 @@
     .venv/bin/python host/bench/live_view.py [SECONDS]
 
 The meter is the software Monsoon of the tests, at the library's seam: real packets in real time, in the reader's own
-process. Debian's chromium shows the page meanwhile; its time is not counted, that of the page's server is.
+process. Debian's chromium shows the page meanwhile, drawn by the processor; its time is a figure of its own,
+that of the page's server is in the sum.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 HOST = Path(__file__).resolve().parents[1]
@@ -57,22 +60,52 @@ def processes(recorder: int) -> dict[str, int]:
     return found
 
 
+def descendants(number: int) -> list[int]:
+    """A process and all that it has started, and those in turn."""
+    found = [number]
+    for each in found:
+        with suppress(OSError):  # it has just ended
+            for task in Path(f"/proc/{each}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def of_browser_s(number: int) -> float:
+    """Processor time so far of the browser's processes that are there [s]."""
+    total_s = 0.0
+    for each in descendants(number):
+        with suppress(OSError):
+            total_s += cpu_s(each)
+    return total_s
+
+
 def watched(recorder: subprocess.Popen[str], seconds: float) -> None:
     """Shows the page while the recorder runs, and prints what each process took."""
     assert recorder.stderr
-    address = next(line.split()[-1] for line in recorder.stderr if line.startswith("live view:"))
+    lines = iter(recorder.stderr)
+    address = next(line.split()[-1] for line in lines if line.startswith("live view:"))
+    threading.Thread(target=lambda: [*lines], daemon=True).start()  # a full pipe would stop the recorder
+    until_s = time.monotonic() + seconds - 2 * SETTLED_S
     with Browser(1280, 1100) as browser:
         browser.visit(address, "!!window.viewer")
         time.sleep(SETTLED_S)
         parts = processes(recorder.pid)
         begun_s, before_s = time.monotonic(), {name: cpu_s(number) for name, number in parts.items()}
-        time.sleep(seconds - 3 * SETTLED_S)
-        length_s = time.monotonic() - begun_s
-        used_s = {name: cpu_s(number) - before_s[name] for name, number in parts.items()}
+        browser_s = of_browser_s(browser.process_id)
+        shown_s, used_s, length_s = 0.0, dict.fromkeys(parts, 0.0), 0.0
+        while time.monotonic() < until_s:
+            time.sleep(SETTLED_S)
+            try:
+                used_s = {name: cpu_s(number) - before_s[name] for name, number in parts.items()}
+            except OSError:
+                print("one of the processes ended early")
+                break
+            length_s = time.monotonic() - begun_s
+            shown_s = of_browser_s(browser.process_id) - browser_s
         print(
             f"the page shows {browser.run('viewer.shown[0].samples')} samples, complaints: {browser.complaints}"
         )
-    for name, of_it_s in [*used_s.items(), ("all", sum(used_s.values()))]:
+    for name, of_it_s in [*used_s.items(), ("all", sum(used_s.values())), ("browser", shown_s)]:
         print(f"{name:<20} {of_it_s:6.2f} s in {length_s:.1f} s: {of_it_s / length_s:.1%} of one core")
 
 
@@ -85,7 +118,7 @@ def main(seconds: float) -> None:
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
         ) as recorder:
             watched(recorder, seconds)
-            recorder.communicate()
+            recorder.wait()
         opened = RunRecord.open(place)
         captured = opened.document["capture"]
         print(

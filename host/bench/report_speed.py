@@ -3,10 +3,13 @@
     .venv/bin/python host/bench/report_speed.py                    # the whole: 18 million samples
     .venv/bin/python host/bench/report_speed.py --minutes 6 --operations 1000000
 
-The yardstick is what numpy needs to read current and voltage from the record's file and sum their product cumulatively.
+The yardstick is what numpy needs to read current and voltage from the record's file and sum their product cumulatively:
+in a new process each time, before and after each report, the file in the page cache. What counts is its first pass, in
+memory that the system has yet to give it, as to a report ("cold"); the second in the same process is printed, too
+("warm"). Ratios are of medians over all rounds, and to the quickest cold pass of all in brackets.
 `report` runs as a user starts it, Python and its imports in its time: of a record whose measurement was killed, which
 it analyses from the raw files (trace, calibration, clocks, logs, energies, attribution, checksums, page), and of the
-same record once it is finished. The three take turns; processor time is what other work on the computer disturbs least.
+same record once it is finished. They take turns; processor time is what other work on the computer disturbs least.
 SIMULATED: the samples are noise.
 """
 
@@ -21,6 +24,7 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
@@ -30,10 +34,13 @@ import numpy as np
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST)]
 
-from opjoule.clocks.exchange_file import ExchangeFile  # noqa: E402  # path set above
+from opjoule.clocks.exchange_file import (  # noqa: E402
+    BOARD_EXCHANGES,
+    METER_EXCHANGES,
+    ExchangeFile,  # path set above
+)
 from opjoule.clocks.exchanges import Exchange  # noqa: E402
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
-from opjoule.measurement.collection import BOARD_EXCHANGES, METER_EXCHANGES  # noqa: E402
 from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
 from opjoule.operations import oplog, schemas  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
@@ -50,10 +57,11 @@ ROUNDS = 3
 YARDSTICK = """
 import sys, time
 import numpy as np, pyarrow.parquet as pq
-began_s = time.perf_counter(), time.process_time()
-table = pq.read_table(sys.argv[1], columns=["current_a", "voltage_v"])
-np.cumsum(table["current_a"].to_numpy() * table["voltage_v"].to_numpy())
-print(time.perf_counter() - began_s[0], time.process_time() - began_s[1])
+for _ in range(2):
+    began_s = time.perf_counter(), time.process_time()
+    table = pq.read_table(sys.argv[1], columns=["current_a", "voltage_v"])
+    np.cumsum(table["current_a"].to_numpy() * table["voltage_v"].to_numpy())
+    print(time.perf_counter() - began_s[0], time.process_time() - began_s[1])
 """
 
 
@@ -206,23 +214,70 @@ def timed(command: list[str]) -> tuple[list[float], float, str]:
     return [took_s, usage.ru_utime + usage.ru_stime], usage.ru_maxrss * 1024, printed
 
 
-def once(directory: Path, run_json: bytes) -> dict[str, tuple[list[float], float]]:
-    """Times [s] and memory [B] of each of the three."""
-    for made in [*directory.glob("*.parquet"), directory / "result.json", directory / "report.html"]:
-        made.unlink(missing_ok=True)
-    (directory / "run.json").write_bytes(run_json)
-    report = [sys.executable, "-m", "opjoule.cli.start", "report", str(directory)]
-    killed, finished = timed(report), timed(report)
-    yardstick = timed([sys.executable, "-c", YARDSTICK, str(directory / "power.parquet")])
-    return {
-        "yardstick": ([float(each) for each in yardstick[2].split()], yardstick[1]),
-        "report of a finished record": finished[:2],
-        "report of a killed one": killed[:2],
-    }
+Times = list[float]
+"""By the clock and of processor [s]."""
+
+
+class Rounds:
+    """Reports and yardsticks in turns."""
+
+    def __init__(self, directory: Path, run_json: bytes) -> None:
+        self._directory, self._run_json = directory, run_json
+        self._sampled = directory.with_name(f"{directory.name}.power.parquet")
+        self.cold: list[Times] = []
+        self.warm: list[Times] = []
+        self.reports: dict[str, list[Times]] = {
+            "report of a killed record": [],
+            "report of a finished one": [],
+        }
+        self.bytes: dict[str, int] = {}
+
+    def once(self) -> None:
+        """The record as it was killed, then as it is finished, a yardstick around each."""
+        for made in [*self._directory.glob("*.parquet"), self._directory / "result.json"]:
+            made.unlink(missing_ok=True)
+        (self._directory / "run.json").write_bytes(self._run_json)
+        for name, found in self.reports.items():
+            if self._sampled.exists():
+                self._yardstick()
+            command = [sys.executable, "-m", "opjoule.cli.start", "report", str(self._directory)]
+            times, peak_bytes, _ = timed(command)
+            found.append(times)
+            self.bytes[name] = max(self.bytes.get(name, 0), peak_bytes)
+            if not self._sampled.exists():
+                shutil.copy(self._directory / "power.parquet", self._sampled)
+            self._yardstick()
+
+    def _yardstick(self) -> None:
+        _, peak_bytes, printed = timed([sys.executable, "-c", YARDSTICK, str(self._sampled)])
+        cold, warm = ([float(each) for each in line.split()] for line in printed.splitlines())
+        self.cold.append(cold)
+        self.warm.append(warm)
+        self.bytes["yardstick"] = max(self.bytes.get("yardstick", 0), peak_bytes)
+
+    def lines(self) -> Iterator[str]:
+        """The yardstick's times, then each report's with its ratios."""
+        for name, found in (("cold", self.cold), ("warm", self.warm)):
+            yield f"yardstick, {name}: {' and '.join(_spread(found))} ({len(found)} times)"
+        for name, found in self.reports.items():
+            said = []
+            for at, spread in enumerate(_spread(found)):
+                took_s, steps = median(each[at] for each in found), [each[at] for each in self.cold]
+                said.append(f"{spread}, {took_s / median(steps):.1f} ({took_s / min(steps):.1f}) times")
+            yield f"{name}: {'; '.join(said)}"
+        yield ", ".join(f"{name}: {peak / 1e9:.2f} GB" for name, peak in self.bytes.items())
+
+
+def _spread(found: list[Times]) -> list[str]:
+    """Median and ends of the times by the clock, and of processor."""
+    return [
+        f"{median(own):.2f} s ({min(own):.2f} to {max(own):.2f}) {of}"
+        for own, of in zip(zip(*found, strict=True), ("by the clock", "of processor time"), strict=True)
+    ]
 
 
 def main() -> None:
-    """Makes the record, then times report and yardstick in turns."""
+    """Makes the record, then times reports and yardstick in turns."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -237,15 +292,10 @@ def main() -> None:
         if not (directory / "run.json").exists():
             make(directory, asked.minutes, asked.operations)
             shutil.copy(directory / "run.json", kept)
-        run_json = kept.read_bytes()
-        rounds = [once(directory, run_json) for _ in range(asked.rounds)]
-    for name in rounds[0]:
-        said = []
-        for number, of in enumerate(("by the clock", "of processor time")):
-            took_s = median(each[name][0][number] for each in rounds)
-            ratio = median(each[name][0][number] / each["yardstick"][0][number] for each in rounds)
-            said.append(f"{took_s:.2f} s {of} ({ratio:.1f} times the yardstick)")
-        print(f"{name}: {', '.join(said)}, {max(each[name][1] for each in rounds) / 1e9:.2f} GB")
+        rounds = Rounds(directory, kept.read_bytes())
+        for _ in range(asked.rounds):
+            rounds.once()
+    print("\n".join(rounds.lines()))
 
 
 if __name__ == "__main__":

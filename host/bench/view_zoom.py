@@ -1,29 +1,44 @@
 """How long the page of runs takes from one zoom step to its picture, on a SYNTHETIC trace of an hour at 5 kHz.
 
-    .venv/bin/python host/bench/view_zoom.py [SAMPLES]
+    .venv/bin/python host/bench/view_zoom.py [--samples N] [--keep DIR]
 
-Drives Debian's chromium without a window; prints the time to open the run, the slowest and the median step.
+Drives Debian's chromium without a window. The run is opened twice, each time by a server of its own: the first makes
+the levels and keeps them, the second finds them. Prints the time from the page's address to its picture, the greatest
+memory of the server until then, the slowest and the median step, the time until the joules of half the hour are there,
+by how much they differ from the library's, and the greatest memory in all. `--keep DIR` leaves the trace there.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
 
 import numpy as np  # noqa: E402  # the path is set above
+import opjoule  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
 from opjoule.trace.journal import TraceJournal, to_parquet  # noqa: E402
+from opjoule.view.levels import CACHE  # noqa: E402
 from report_browser import Browser  # noqa: E402
-from view_client import served  # noqa: E402
 
 PERIOD_NS = 200_000
 PART = 1_000_000
 STEPS = 50
+SERVER = f"""
+import sys
+sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+from opjoule.cli.start import main
+sys.exit(main(["view", sys.argv[1]]))
+"""
 DONE = "!!window.viewer && viewer.asking === 0 && viewer.runs.length > 0"
 
 
@@ -43,14 +58,34 @@ def make_trace(directory: Path, samples: int) -> None:
     record.finish("complete")
 
 
-def main(samples: int) -> None:
-    """Makes the trace, opens it, zooms in to one sample and out again."""
-    with tempfile.TemporaryDirectory() as folder:
-        make_trace(Path(folder) / "hour", samples)
-        with served(Path(folder)) as server, Browser(1280, 1200) as browser:
-            begun_s = time.monotonic()
-            browser.visit(server.address, DONE)
-            print(f"opened {samples} samples in {time.monotonic() - begun_s:.1f} s")
+def peak_gb(number: int) -> float:
+    """The greatest resident memory of a process so far [GB]."""
+    lines = Path(f"/proc/{number}/status").read_text().splitlines()
+    return float(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024e-9
+
+
+def cpu_s(number: int) -> float:
+    """Processor time of a process so far [s]."""
+    fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def opened(folder: Path, samples: int) -> None:
+    """Opens the run, zooms in to one sample and out again, asks for joules."""
+    begun_s = time.monotonic()
+    server = subprocess.Popen([sys.executable, "-c", SERVER, str(folder)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert server.stdout
+        address = server.stdout.readline().strip()
+        served_s = time.monotonic() - begun_s
+        with Browser(1280, 1200) as browser:
+            begun_s, before_s = time.monotonic(), cpu_s(server.pid)
+            browser.visit(address, DONE)
+            took_s, of_cpu_s = time.monotonic() - begun_s, cpu_s(server.pid) - before_s
+            print(
+                f"opened {samples} samples in {took_s:.2f} s by the clock, {of_cpu_s:.2f} s of the server's processor "
+                f"time, {peak_gb(server.pid):.2f} GB (the server's start before it: {served_s:.2f} s)"
+            )
             steps_ms = []
             for factor in [1 / 1.5] * STEPS + [1.5] * STEPS:
                 browser.run(f"viewer.chart.zoom({factor}, viewer.chart.whole[1] / 3)")
@@ -59,7 +94,38 @@ def main(samples: int) -> None:
             print(
                 f"{len(steps_ms)} steps: {max(steps_ms):.0f} ms at most, median {statistics.median(steps_ms):.0f} ms"
             )
+        half_s = samples * PERIOD_NS * 1e-9 / 2
+        begun_s = time.monotonic()
+        with urllib.request.urlopen(f"{address}stretch?run=hour&start=0.001&end={half_s}") as answer:
+            told = {each["key"]: each["value"] for each in json.load(answer)["quantities"]}
+        took_s = time.monotonic() - begun_s
+        own = opjoule.open_run(folder / "hour").energy(0.001, half_s).energy_j.value
+        print(
+            f"joules of half of it in {took_s:.2f} s, {told['energy_j'] / own - 1:.1e} from the library's; "
+            f"{peak_gb(server.pid):.2f} GB in all"
+        )
+    finally:
+        server.kill()
+        server.wait()
+
+
+def main() -> None:
+    """Makes the trace, opens it twice."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--samples", type=int, default=18_000_000)
+    parser.add_argument("--keep", type=Path, help="make the trace below this folder, and leave it there")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = asked.keep or Path(temporary)
+        if not (folder / "hour").exists():
+            make_trace(folder / "hour", asked.samples)
+        (folder / "hour" / CACHE).unlink(missing_ok=True)
+        for time_of in ("first", "second"):
+            print(f"{time_of} time:")
+            opened(folder, asked.samples)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 18_000_000)
+    main()

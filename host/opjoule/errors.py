@@ -2,6 +2,7 @@
 
     OpJouleError             exit 1    base: one line for the user, never a traceback
     ├── BadInput             exit 2    a name, value or file the user gave
+    │   └── NoWheels                   Python modules that there are none of for the board
     ├── RigFault             exit 3    something on the desk
     │   ├── MeterFault                 meter absent, busy, of another version, or silent
     │   ├── LinkFault                  the connection to the board
@@ -55,6 +56,10 @@ class BadInput(OpJouleError):
     """A name, value or file the user gave is unknown, malformed or contradictory."""
 
     exit_code: ClassVar[int] = 2
+
+
+class NoWheels(BadInput):
+    """No wheels of Python modules fit the board's Python, or they cannot be fetched."""
 
 
 class RigFault(OpJouleError):

@@ -26,10 +26,12 @@ def pytest_addoption(parser):
 THREAD_END_S = 10.0
 LONG_FIRST = [
     f"test_{name}.py"
-    for name in ("devices_virtual_board", "devices_virtual_measurement", "end_to_end", "devices_measurement",
-                 "medium_full", "devices_virtual_clock_and_pins", "generator_ycsb", "settle_end_to_end")
+    for name in ("devices_virtual_board", "end_to_end", "devices_measurement", "medium_full", "generator_ycsb",
+                 "settle_end_to_end", "devices_virtual_measurement", "study_s4", "study_s3", "study_s1", "study_s5",
+                 "study_s2", "fleet", "devices_virtual_clock_and_pins")
 ]  # fmt: skip
-"""A file is one process's work: a long one that begins last is waited for by all others."""
+"""A file is one process's work: a long one that begins last is waited for by all others. Those with an emulated board,
+which takes two processors, lie apart, so that they do not run side by side."""
 
 
 @pytest.hookimpl(trylast=True)

@@ -85,6 +85,14 @@ def stand_in_mongod(folder):
     return program
 
 
+@contextlib.contextmanager
+def stand_in_alone(folder):
+    """The same, held by one test of this computer at a time: the rig starts it on a port that is always the same."""
+    with (Path(tempfile.gettempdir()) / "opjoule-tests-mongod.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield stand_in_mongod(folder)
+
+
 def main(command):
     """Runs a command with the address of a server in OPJOULE_TEST_MONGODB; gives its exit code."""
     with tempfile.TemporaryDirectory() as folder, mongo_server(folder) as address:

@@ -13,7 +13,8 @@ import numpy as np
 from operation_log_writer import byte_size, log, operation
 from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
 from opjoule.clocks.exchanges import Exchange
-from opjoule.measurement.collection import Evidence, collect
+from opjoule.measurement.collection import collect
+from opjoule.measurement.evidence import Evidence
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
 from opjoule.record.run import Run, run_of

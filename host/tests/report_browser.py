@@ -70,6 +70,11 @@ class Browser:
         self._process.wait(ANSWER_LIMIT_S)
         self._profile.cleanup()
 
+    @property
+    def process_id(self) -> int:
+        """Of the first of its processes."""
+        return self._process.pid
+
     def open(self, page: Path) -> None:
         """Loads a file and waits until its script has drawn the chart, or has said that it cannot."""
         drawn = "(!!window.timeChart || !document.getElementById('chart'))"

@@ -102,7 +102,7 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
 def test_a_short_run_says_too_few_windows():
     made = experiment(1, Choice(mix=(0.5, 0.5), seconds=0.3, slow_meter=True, engine="plain"))
     reasons = [each.unidentified for each in attribute(made.work).operations.values()]
-    assert all("too few windows" in each or "too noisy" in each for each in reasons)
+    assert all("too few windows" in each or "too wide" in each for each in reasons)
 
 
 def test_the_same_data_give_the_same_answer():

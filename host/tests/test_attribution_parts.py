@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.busy_time import beyond_count
-from opjoule.attribution.medium import TAIL_BEGINS_S, Counters, after_writing, drained, medium_columns
+from opjoule.attribution.medium import TAIL_BEGINS_S, Counters, Pauses, drained, medium_columns
 from opjoule.attribution.near_and_far import groups, stretch_edges_ns
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.windows import Windows, window_ns
@@ -94,7 +94,7 @@ def test_a_queue_drains_at_its_rate_and_never_ahead_of_what_came():
 def test_a_tail_begins_after_the_last_write_and_ends():
     time_s = np.arange(0.0, 6.01, 0.1)
     written = np.where((time_s[:-1] >= 0.95) & (time_s[:-1] < 2.05), 10.0, 0.0)
-    tail = after_writing(written, time_s, 2.0)
+    tail = Pauses.of(written, time_s).tail_s(2.0)
     assert tail.sum() == pytest.approx(2.0 - TAIL_BEGINS_S)
     assert tail[: int(2.1 / 0.1)].sum() == 0.0
 
@@ -113,20 +113,42 @@ def test_bytes_between_two_samples_may_have_gone_while_the_engine_worked():
     assert counters.at_work(edges, work) == pytest.approx([10, 10, 30, 50, 50, 70, 70, 85])
 
 
-def test_work_that_is_over_before_the_counters_are_read_again_is_not_told():
+def test_work_that_is_over_before_ten_samples_are_is_not_told():
     starts = np.arange(1, 30) * SECOND
     lasting = {"flush": 60, "checkpoint": 400, "sync": 5}
     activities = {name: Intervals.of(starts, starts + ms * 1_000_000) for name, ms in lasting.items()}
-    stamps = np.arange(0, 300) * SECOND // 10
-    found = too_short(activities, Counters(stamps, stamps * 1e-3))
-    assert list(found) == ["flush"]
-    assert found["flush"].startswith("too short: flush takes less than the 0.1 s")
-    assert not too_short(activities, Counters(stamps, np.zeros(300)))
-    assert not too_short(activities, None)
+    assert list(too_short(activities, 10_000_000)) == ["flush", "sync"]
+    assert too_short(activities, 1_064_000)["sync"].startswith("too short for this meter: sync takes 0.005 s")
+    assert not too_short(activities, 200_000)
 
 
-@pytest.mark.parametrize("with_work", [0.0, 1.0])
-def test_where_bytes_went_between_two_samples_is_found_and_other_places_are_alternatives(with_work):
+def test_a_tail_and_a_queue_are_as_sharp_as_the_counters_under_long_windows():
+    edges = np.arange(0, 101) * SECOND
+    stamps = np.arange(0, 1001) * SECOND // 10
+    time_s = stamps * 1e-9
+    bursts_s = np.cumsum(np.random.default_rng(1).uniform(2.0, 9.0, 14))
+    counters = Counters(stamps, 1e6 * np.searchsorted(bursts_s, time_s))
+    sharp = np.diff(drained(counters.at(stamps), time_s, 2e6))
+    tail = Pauses.of(sharp, time_s).tail_s(2.3).reshape(-1, 10).sum(axis=1)
+    energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
+
+    def unlikely(own):
+        rows = np.stack(own, axis=1)
+        left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
+        return energy_j.size * float(np.log(np.mean(left**2) + 1e-9))
+
+    found, *_ = medium_columns(counters, edges, unlikely)
+    assert found.tail_length_s == pytest.approx(2.3, rel=0.02)
+    assert found.tail_s == pytest.approx(tail, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("with_work", "noise_j", "expected"),
+    [(0.0, 5e-3, 0.0), (1.0, 5e-3, 1.0), (0.0, 5.0, 0.5), (1.0, 5.0, 0.5)],
+)
+def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_tell(
+    with_work, noise_j, expected
+):
     edges = np.arange(0, 60 * SECOND, SECOND // 50)
     starts = np.arange(SECOND // 3, 59 * SECOND, 777_000_000)
     work = Intervals.of(starts, starts + 60_000_000)
@@ -135,7 +157,7 @@ def test_where_bytes_went_between_two_samples_is_found_and_other_places_are_alte
     counters = Counters(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
     evenly = counters.at(edges)
     placed = np.diff(evenly + with_work * (counters.at_work(edges, work) - evenly))
-    energy_j = 1e-6 * placed + rng.normal(0, 5e-3, placed.size)
+    energy_j = 1e-6 * placed + rng.normal(0, noise_j, placed.size)
 
     def unlikely(own):
         rows = np.stack(own, axis=1)
@@ -143,8 +165,8 @@ def test_where_bytes_went_between_two_samples_is_found_and_other_places_are_alte
         return placed.size / 10 * float(np.log(np.mean(left**2)))
 
     found, *others = medium_columns(counters, edges, unlikely, work)
-    assert found.with_work == with_work
-    assert {each.with_work for each in others} >= {0.0, 0.5, 1.0} - {with_work}
+    assert found.with_work == expected
+    assert {each.with_work for each in others} >= {0.0, 0.5, 1.0} - {expected}
 
 
 def test_lag_and_tail_are_found_in_what_settle_shows():
@@ -156,7 +178,7 @@ def test_lag_and_tail_are_found_in_what_settle_shows():
     )
     column = np.diff(drained(counters.at(edges), time_s, 0.8e6))
     rng = np.random.default_rng(2)
-    energy_j = 1e-6 * column + 0.2 * after_writing(column, time_s, 3.0) + rng.normal(0, 2e-5, column.size)
+    energy_j = 1e-6 * column + 0.2 * Pauses.of(column, time_s).tail_s(3.0) + rng.normal(0, 2e-5, column.size)
 
     def unlikely(own):
         rows = np.stack(own, axis=1)

@@ -10,7 +10,7 @@ import pytest
 from opjoule.calibrating.calibration_file import read_calibration
 from opjoule.calibrating.library import find_calibration
 from opjoule.cli import arguments, calibration_bench, record
-from opjoule.cli.measure import main
+from opjoule.cli.commands import main
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace

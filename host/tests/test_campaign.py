@@ -18,7 +18,7 @@ from opjoule.campaign.conditions import run_conditions
 from opjoule.campaign.index import read_index
 from opjoule.cli.campaign import _plans
 from opjoule.cli.campaign_file import CampaignFile
-from opjoule.cli.measure import main
+from opjoule.cli.commands import main
 from opjoule.errors import BadInput, DeviceFault
 from opjoule.record.run_record import RunRecord
 
@@ -116,6 +116,46 @@ def test_a_cell_out_of_retries_is_given_up_and_ends_with_a_status(tmp_path, caps
     assert again.measured == []
 
 
+def test_runs_of_several_programs_are_warned_of_and_recorded(tmp_path, capsys):
+    class Programs(Bench):
+        def __call__(self, plan, place):
+            status, place = super().__call__(plan, place)
+            document = RunRecord.open(place)
+            document.update(found={"opjoule": "0.1.0", "commit": f"commit-{len(self.measured)}"})
+            return status, place
+
+    bench = Programs(file_of(tmp_path, repeats=1), tmp_path / "out")
+    assert bench.run() == 0
+    warning = "warning: the program has changed in mid-campaign"
+    assert warning in capsys.readouterr().err
+    programs = json.loads((tmp_path / "out" / "conditions.json").read_text())["programs"]
+    assert programs[-2:] == ["0.1.0 (commit-1)", "0.1.0 (commit-2)"]
+
+
+def test_a_campaign_without_any_record_says_why_and_has_a_page(tmp_path, capsys):
+    class Gone(Bench):
+        def __call__(self, plan, place):
+            raise DeviceFault("the board is gone")
+
+    bench = Gone(file_of(tmp_path, repeats=1), tmp_path / "out")
+    assert bench.run() == DeviceFault.exit_code
+    assert "the board is gone" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_run_without_a_record_does_not_take_the_name_of_one(tmp_path, capsys):
+    class Broken(Bench):
+        def __call__(self, plan, place):
+            self.measured.append("")
+            if len(self.measured) == 1:
+                raise DeviceFault("the board is gone")
+            return super().__call__(plan, place)
+
+    bench = Broken(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    assert bench.run() == 0
+    runs = read_index(tmp_path / "out")[0]
+    assert Counter(each.status for each in runs) == {"complete": 2, "not measured": 1}
+
+
 def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, capsys):
     class Broken(Bench):
         def __call__(self, plan, place):
@@ -131,6 +171,22 @@ def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, cap
     again = Bench(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() == 0
     assert again.measured == ["1 sd"]
+
+
+def test_an_index_that_command_lines_share_keeps_the_cells_of_the_others(tmp_path, capsys):
+    class Shared(Bench):
+        def run(self):
+            plans = [plan for plan, _ in _plans(self.file)]
+            return run_conditions(plans, self.folder, self, seed=1, json=True, resume=True, shared=True)
+
+    out = tmp_path / "out"
+    for constants in ('db = "leveldb"', 'db = "leveldb"', 'db = "leveldb"\nthreads = 2'):
+        for medium in ("sd", "emmc"):
+            file = file_of(tmp_path, repeats=1, constants=constants)
+            file.write_text(file.read_text().replace('["sd", "ssd-usb3"]', f'["{medium}"]'))
+            assert Shared(file, out).run() == 0
+        assert sorted(run.name for run in read_index(out)[0]) == ["emmc", "sd"]
+    assert len(list(out.glob("*/run.json"))) == 4, "another plan of a condition takes its place in the index"
 
 
 def test_an_axis_or_a_block_added_later_measures_what_is_missing_alone(tmp_path, capsys):
@@ -179,19 +235,6 @@ def test_ready_campaigns_can_be_planned(path, capsys):
     axes = {axis for cell in plan["cells"] for axis in cell["condition"]}
     assert {"db", "workload"} <= axes
     assert len(plan["cells"]) >= 2 * 2 * 5
-
-
-def test_there_are_ready_campaigns_for_every_figure_of_the_study():
-    names = {path.stem for path in READY}
-    assert {f"s1-figure-{number}{size}" for number in range(2, 8) for size in ("", "-scaled")} < names
-
-
-def test_exceptions_hold_for_their_cells_alone():
-    cells = CampaignFile.read(ROOT / "campaigns/s1-figure-5.toml").cells
-    for cell in cells:
-        lone = cell.condition["db"] == "sqlite" and "-write-" in cell.condition["workload"]
-        assert cell.options.threads == (1 if lone else 4)
-        assert (cell.options.records == 250_000) is cell.condition["workload"].endswith("16kb")
 
 
 WRONG = [

@@ -79,29 +79,6 @@ def test_a_program_is_measured_as_a_whole_in_its_phases_and_per_operation(tmp_pa
 
 @pytest.mark.rig
 @pytest.mark.end_to_end
-def test_a_study_of_one_folder_gives_joules_for_each_of_its_phases(tmp_path):
-    out = tmp_path / "record"
-    ended = simulated(out, "--study", "speedtest", "--", "3000")
-    assert ended.returncode in (0, 6), ended.stderr
-    result = json.loads((out / "result.json").read_text())
-    phases = result["by_phase"]
-    assert list(phases) == ["create", "insert", "index", "select", "update", "delete"]
-    counts = {name: phases[name]["operations"]["value"] for name in phases}
-    assert counts == {"create": 0, "insert": 3000, "index": 0, "select": 3000, "update": 3000, "delete": 1500}
-    assert {name: each["count"]["value"] for name, each in result["by_operation"].items()} == {
-        "insert": 3000,
-        "select": 3000,
-        "update": 3000,
-        "delete": 1500,
-    }
-    for name in ("insert", "select", "update", "delete"):
-        assert phases[name]["energy_j"]["value"] > 0 and phases[name]["energy_per_operation_j"]["u"] > 0
-    assert "1500 of 3000 rows left" in (out / "raw" / "run-1.log").read_text()
-    assert "SQLite from Python" in ended.stdout
-
-
-@pytest.mark.rig
-@pytest.mark.end_to_end
 def test_a_program_that_marks_nothing_is_measured_as_a_whole(tmp_path):
     out = tmp_path / "record"
     ended = simulated(out, "--", "sleep", "1.5")
@@ -128,7 +105,6 @@ def test_a_program_that_fails_ends_the_measurement_with_its_own_line(tmp_path):
     [
         ([], "required"),
         (["--device", "rpi4", "--simulate"], "no command"),
-        (["--device", "rpi4", "--simulate", "--study", "nothing"], "nothing/study.toml: No such file"),
         (
             ["--device", "rpi4", "--simulate", "--file", "/no/such/file", "--", "true"],
             "/no/such/file: no such file",

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.campaign.compared_run import gather
 from opjoule.campaign.index import ConditionRun, write_index
-from opjoule.cli.measure import main
+from opjoule.campaign.plotted import plotted
+from opjoule.cli.commands import main
 from opjoule.energy.comparison import Side, holm, same_probability
 from opjoule.energy.repeats import T_95, student_probability
 from opjoule.errors import WORSE_EXIT, BadInput
@@ -28,12 +29,16 @@ def made(
 ) -> Path:
     """A finished record whose headline is `value` J; `changes` are further numbers of its result."""
     commit, durability = settings.pop("commit", "abc"), settings.pop("durability", "async")
-    blocks = settings.pop("blocks", {})
+    blocks, reset = settings.pop("blocks", {}), settings.pop("reset", {})
     asked = {"db": "leveldb", "device": "rpi4", "storage": "sd", "study": "ycsb", "state": [], **settings}
     record = RunRecord.create(place, asked, simulated=simulated)
     record.update(
         found={"opjoule": "0.1.0", "commit": commit, "storage": asked["storage"]},
-        plan={"study": {"name": "ycsb", "database": asked["db"]}, "idle_s": 30.0, "settle_limit_s": 60.0},
+        plan={
+            "study": {"name": "ycsb", "database": asked["db"], **reset},
+            "idle_s": 30.0,
+            "settle_limit_s": 60.0,
+        },
         loader={
             "run-1": {
                 "settings": {"durability": durability},
@@ -125,7 +130,7 @@ def test_one_of_a_pair_measured_once_allows_no_conclusion(tmp_path, capsys):
     several(tmp_path, "a", [1.0, 1.01, 0.99])
     several(tmp_path, "b", [3.0], storage="emmc")
     text = said(capsys, [tmp_path, "--by", "storage"])
-    assert "emmc against sd, ratio 3.00" in text and "nothing can be concluded" in text
+    assert "emmc against sd, ratio 3," in text and "nothing can be concluded" in text
 
 
 def test_single_runs_are_not_counted_among_what_was_judged(tmp_path, capsys):
@@ -180,6 +185,7 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
         ({"records": 2000}, "records"),
         ({"state": ["memory_mb=1024"]}, "memory_mb 1024 / none"),
         ({"device": "rpi3"}, "device rpi3 / rpi4"),
+        ({"reset": {"reset": "copy"}}, "reset copy / load"),
         ({"blocks": {"mixblock.length_s": "0.1"}}, "workload: mixblock.length_s 0 / 0.1"),
     ],
 )
@@ -233,7 +239,7 @@ def test_other_axes_of_a_campaign_are_kept_apart(tmp_path, capsys):
     text = said(capsys, [campaign(tmp_path), "--by", "storage"])
     assert "[db leveldb]: sd is 2.0" in text
     assert "[db sqlite]: " in text and "cannot be told apart" in text
-    assert "of 2 comparisons emmc was above sd in 0, below in 1, not told apart in 1" in text
+    assert "sd is above emmc in 1 of 2 comparisons, not told apart in 1; sd was " in text
     assert "Holm" in text
 
 
@@ -331,7 +337,8 @@ def test_csv_holds_every_comparison(tmp_path, capsys):
         ["HERE", "--by", "storage", "--tolerance", "5%"],
     ],
 )
-def test_a_mistake_is_one_line(tmp_path, capsys, argv):
+def test_a_mistake_is_one_line(tmp_path, capsys, argv, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the pattern would fit the folders of a checkout
     several(tmp_path, "a", [1.0, 1.1])
     several(tmp_path, "b", [2.0, 2.1], storage="emmc")
     assert len(said(capsys, [tmp_path if each == "HERE" else each for each in argv], BAD_INPUT)) > 30
@@ -343,3 +350,62 @@ def test_a_pattern_stands_for_its_records_each_once(tmp_path):
     assert len(runs) == 2
     with pytest.raises(BadInput, match="no such"):
         gather([f"{tmp_path}/z-*"])
+
+
+def test_a_folder_holds_its_records_at_any_depth_and_a_changed_result_is_left_out(tmp_path):
+    several(tmp_path / "deep" / "deeper", "a", [1.0, 1.1])
+    (tmp_path / "deep/deeper/a-1/result.json").write_text("{}")
+    runs, [line] = gather([str(tmp_path)])
+    assert [run.place.name for run in runs] == ["a-0"] and "a-1" in line and "changed" in line
+
+
+def test_every_axis_of_a_campaign_keeps_figures_bars_apart_in_the_order_asked_for(tmp_path):
+    """Also one that no group of settings is named after."""
+    entries = []
+    for number, (journal, value) in enumerate((("on", 2.0), ("off", 1.0), ("on", 2.1), ("off", 1.1))):
+        made(tmp_path / f"{number}", value)
+        entries.append(ConditionRun(1, {"journal": journal}, f"{number}", rank=number % 2))
+    write_index(tmp_path, entries, simulated=False)
+    found = plotted(*gather([str(tmp_path)]))
+    assert found.series == ["on", "off"] and [len(cell.runs) for cell in found.cells] == [2, 2]
+    assert found.cells[0].number(KEY).value == pytest.approx(2.05)
+
+
+def on_rigs(folder: Path, differ: float, blocks_of=lambda medium, number: number) -> None:
+    """A campaign of two media in eight blocks, each on a rig of its own; rigs differ by far more than media do."""
+    chance = np.random.default_rng(3)
+    runs = []
+    for number in range(1, 9):
+        rig = chance.uniform(1.0, 2.0)
+        for medium, factor in (("sd", 1.0), ("emmc", 1.0 + differ)):
+            block = blocks_of(medium, number)
+            value = rig * factor * chance.normal(1.0, 0.002)
+            place = made(
+                folder / f"{block:02}-{medium}", value, storage=medium, block=block, rig_name=f"rig-{block}"
+            )
+            runs.append(ConditionRun(block, {"storage": medium}, place.name))
+    write_index(folder, runs, simulated=False)
+
+
+def test_what_differs_between_rigs_is_in_no_comparison(tmp_path, capsys):
+    """Media 3 % apart on rigs that are up to a factor of two apart: found, with an interval of the blocks."""
+    on_rigs(tmp_path, 0.03)
+    [found] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
+    assert found["ratio"]["value"] == pytest.approx(1.03, abs=0.005)
+    assert 0 < found["ratio"]["u"] < 0.01
+    assert found["differs"]
+
+
+def test_the_same_on_several_rigs_is_not_told_apart(tmp_path, capsys):
+    on_rigs(tmp_path, 0.0)
+    [found] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
+    assert not found["differs"]
+
+
+def test_what_was_never_on_one_rig_is_refused_unless_told(tmp_path, capsys):
+    on_rigs(tmp_path, 0.03, lambda medium, number: number + 8 * (medium == "emmc"))
+    assert "no block has both on one rig" in said(capsys, [tmp_path, "--by", "storage"], NO_ANSWER)
+    assert "storage" in said(capsys, [tmp_path, "--by", "storage", "--although", "rig", "--json"])
+    assert "rig-1" in said(
+        capsys, [tmp_path, "--by", "rig", "--although", "storage", "--csv", tmp_path / "x"]
+    )

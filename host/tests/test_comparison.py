@@ -1,5 +1,6 @@
 """What two figures share cancels in their comparison; what they do not share stays."""
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.calibrating.fitting import calibrate
-from opjoule.energy.comparison import Side, correlation, differ, difference, ratio
+from opjoule.energy.comparison import Side, correlation, differ, difference, ratio, ratio_limits
 from opjoule.energy.repeats import repeat_standard_u, student_t
 from opjoule.energy.systematic import systematic
 from opjoule.meters.chips.ina219 import ina219_breakout
@@ -174,3 +175,41 @@ def test_students_t_lies_between_the_tabulated_degrees_of_freedom():
 def test_two_repeats_of_one_and_nothing_else_leave_one_degree_of_freedom_whatever_is_rounded(spread, rest):
     a = Side(1.0, float(np.hypot(spread, rest)), "J", {}, spread, 1.0)
     assert difference(a, Side(0.0, 0.0, "J")).u <= 13.98 * a.standard_u
+
+
+def test_the_interval_of_a_ratio_holds_one_exactly_where_the_two_are_not_found_different():
+    draw, told = np.random.default_rng(11), 0
+    for _ in range(300):
+        a, b = (
+            Side.mean([Side(float(each), 0.01, "J") for each in draw.normal(mean, 0.3, 4)])
+            for mean in (2.0, 1.4)
+        )
+        low, high = ratio_limits(a, b)
+        assert low < a.value / b.value < high
+        assert differ(a, b) == (not low <= 1.0 <= high)
+        told += bool(differ(a, b))
+    assert 50 < told < 250
+
+
+def test_the_interval_of_a_ratio_is_the_first_orders_where_it_is_narrow_and_uneven_where_not():
+    a, b = Side(2.0, 0.002, "J"), Side(1.0, 0.002, "J")
+    low, high = ratio_limits(a, b)
+    assert (2.0 - low, high - 2.0) == pytest.approx((ratio(a, b).u, ratio(a, b).u), rel=0.01)
+    # Fieller's by hand: |2 - r| = 2 * 0.2 r, the first side being exact
+    assert ratio_limits(Side(2.0, 0.0, "J"), Side(1.0, 0.2, "J")) == pytest.approx(
+        (2 / 1.4, 2 / 0.6), rel=1e-5
+    )
+    assert ratio_limits(Side(2.0, 0.0, "J"), Side(1.0, 0.6, "J")) == (pytest.approx(2 / 2.2), math.inf)
+    assert ratio_limits(Side(1.0, 0.6, "J"), Side(2.0, 0.0, "J"))[0] == 0.0
+
+
+def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
+    draw, held = np.random.default_rng(5), 0
+    for _ in range(2_000):
+        a, b = (
+            Side.mean([Side(float(each), 0.0, "J") for each in draw.normal(mean, 0.4, 5)])
+            for mean in (2.0, 1.0)
+        )
+        low, high = ratio_limits(a, b) if min(a.value, b.value) > 0 else (0.0, math.inf)
+        held += low <= 2.0 <= high
+    assert 0.94 < held / 2_000 < 0.975

@@ -14,8 +14,8 @@ from opjoule.campaign.comparison import cells, notes, print_comparison
 from opjoule.campaign.conditions import asked_values, run_conditions
 from opjoule.campaign.index import ConditionRun, means_of, read_index
 from opjoule.cli import arguments
-from opjoule.cli.measure import run_report
 from opjoule.cli.planning import make_plans
+from opjoule.cli.report import run_report
 from opjoule.errors import BadInput, DeviceFault, NewerSchema, RecordFault
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.ycsb.results import QUANTITIES
@@ -89,6 +89,7 @@ def measured(plan, place: Path, *, status: str = "complete", value: float = 1e-3
     record = RunRecord.create(place, plan.asked, simulated=True)
     (place / "result.json").write_text(json.dumps(result(value, value / 20)))
     record.finish(status)
+    (place / "report.html").write_text("")
     return (0 if status == "complete" else 6), place
 
 
@@ -168,7 +169,7 @@ def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkey
     run_conditions(plans(), out, measured, seed=1, json=False)
     first = capsys.readouterr().out
     (out / "report.html").unlink()
-    monkeypatch.setattr("opjoule.cli.measure.write_report", lambda *_: None)
+    monkeypatch.setattr("opjoule.report.html.write_report", lambda *_: None)
     assert run_report(arguments.parse(["report", str(out)]).options) == 0
     assert capsys.readouterr().out == first
     assert (out / "report.html").exists()
@@ -196,7 +197,7 @@ def test_a_further_axis_is_a_row_of_the_table(tmp_path, monkeypatch, capsys):
     assert [plan.asked["db"] for plan in made] == ["leveldb", "leveldb", "sqlite", "sqlite"]
     assert run_conditions(made, tmp_path / "out", measured, seed=1, json=True) == 0
     summary = json.loads(capsys.readouterr().out)
-    assert list(summary["conditions"]) == ["leveldb emmc", "leveldb sd", "sqlite emmc", "sqlite sd"]
+    assert list(summary["conditions"]) == ["leveldb sd", "leveldb emmc", "sqlite sd", "sqlite emmc"]
     assert {run["folder"][3:] for run in summary["runs"]} >= {"leveldb-sd", "sqlite-emmc"}
     assert summary["runs"][0]["condition"].keys() == {"db", "storage"}
 
@@ -271,30 +272,38 @@ SAME = (1.0, 1.01, 0.99, 1.005, 0.995)
 
 
 def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
-    index = media(tmp_path, sd=[1.03 * each for each in SAME], emmc=SAME)
-    assert index["base"] == "emmc"
-    found = index["differences"]["sd"]
+    index = media(tmp_path, sd=SAME, emmc=[1.03 * each for each in SAME])
+    assert index["base"] == "sd", "the first that was asked for"
+    found = index["differences"]["emmc"]
     assert found["power_w"]["ratio"]["value"] == pytest.approx(1.03)
     assert 0.008 < found["power_w"]["ratio"]["u"] < 0.015, "Welch's t for 8 degrees of freedom, and no gain"
     assert found["power_w"]["differ"] is True
     assert found["throughput_per_s"]["differ"] is False, "nothing says that it shares its uncertainty"
     said = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
-    assert "against emmc" in said and "+3.0 ± 1.2 %, different" in said and "not told apart" in said
+    assert "against sd" in said and "+3.0 ± 1.2 %, different" in said and "not told apart" in said
     assert "different" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_media_that_are_the_same_are_not_told_apart(tmp_path, capsys):
-    index = media(tmp_path, sd=[1.003 * each for each in SAME], emmc=SAME)
-    assert index["differences"]["sd"]["power_w"]["differ"] is False
+    index = media(tmp_path, sd=SAME, emmc=[1.003 * each for each in SAME])
+    assert index["differences"]["emmc"]["power_w"]["differ"] is False
     assert "different" not in capsys.readouterr().out
 
 
 def test_one_run_of_each_medium_says_nothing_about_the_media(tmp_path, capsys):
     index = media(tmp_path, sd=[2.0], emmc=[1.0])
-    assert index["differences"]["sd"]["power_w"]["differ"] is None
+    assert index["differences"]["emmc"]["power_w"]["differ"] is None
     assert "%, one run" in capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_a_medium_without_a_number_is_compared_with_nothing(tmp_path):
-    index = media(tmp_path, sd=SAME, emmc=[0.0] * 5)
-    assert index["differences"]["sd"]["power_w"]["ratio"]["reason"] == "emmc has none of it"
+    index = media(tmp_path, sd=[0.0] * 5, emmc=SAME)
+    assert index["differences"]["emmc"]["power_w"]["ratio"]["reason"] == "sd has none of it"
+
+
+def test_a_condition_by_a_study_s_count_changes_no_option_of_that_name(tmp_path):
+    (plan,) = make_plans(arguments.parse(ONE).options)
+    counted = replace(plan, asked={**plan.asked, "counts": {"records": [100, 1000]}})
+    told = conditions.in_condition(counted, {"storage": "emmc", "records": "100,1000"})
+    assert told.asked["records"] == plan.asked["records"] and told.asked["storage"] == "emmc"
+    assert told.condition["records"] == "100,1000"

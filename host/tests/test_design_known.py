@@ -11,12 +11,12 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[1] / "validation"))
 
 from known_meter import RUN_STARTS_S, SLOW, watched  # path set above
-from known_power import Steady
 from known_work import Known
 from opjoule.attribution.attribute import attribute
 from opjoule.attribution.windows import block_length_s
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.oplog import read_operation_log
+from opjoule.twin.known_power import Steady
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADER = ROOT / "build/loader/loader"
@@ -64,13 +64,15 @@ def logs(tmp_path_factory):
         for name, length in lengths.items()
     ]  # fmt: skip
     assert [each.wait(timeout=LIMIT_S) for each in started] == [0, 0]
-    return {name: slower(read_operation_log(folder / name).operations) for name in lengths}
+    return {name: read_operation_log(folder / name).operations for name in lengths}
 
 
-def slower(operations: OperationTable) -> OperationTable:
-    return replace(
-        operations, board_ns=operations.board_ns * SLOWER, duration_ns=operations.duration_ns * SLOWER
-    )
+def paced(operations: OperationTable) -> OperationTable:
+    """One thread's kinds in the order of its log, evenly over the time: a log of a computer that never stalls."""
+    own = operations.select(operations.thread == 0)
+    each_ns = round(RUN_S * SLOWER * 1e9 / len(own))
+    begin_ns = np.arange(len(own), dtype=np.int64) * each_ns
+    return replace(own, board_ns=begin_ns, duration_ns=np.full(len(own), each_ns // 2))
 
 
 def known(operations: OperationTable) -> Known:
@@ -94,7 +96,7 @@ def known(operations: OperationTable) -> Known:
 
 
 def found(operations: OperationTable, seed: int = 2):
-    made = watched(np.random.default_rng(seed), METER, known(operations))
+    made = watched(np.random.default_rng(seed), METER, known(paced(operations)))
     return made.known.true_j, attribute(made.work).operations
 
 
@@ -116,7 +118,8 @@ def test_the_mix_differs_from_block_to_block_in_the_same_way_for_both_threads(lo
     def shares(name: str, thread: int):
         """Of reads, in the first stretches that are as long as a block."""
         own = logs[name].select(logs[name].thread == thread)
-        stretch = (own.board_ns - logs[name].board_ns[0]) // round(block_length_s(METER.period_s) * 1e9)
+        length_ns = round(block_length_s(METER.period_s) / SLOWER * 1e9)
+        stretch = (own.board_ns - logs[name].board_ns[0]) // length_ns
         count = np.bincount(stretch, minlength=50)[:50]
         return np.bincount(stretch, own.of_kind("read"), minlength=50)[:50] / np.maximum(count, 1)
 

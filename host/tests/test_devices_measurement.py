@@ -146,6 +146,31 @@ def test_a_measurement_is_complete(any_rig):
     assert list(rig.storage.iterdir()) == []
 
 
+def test_a_database_is_loaded_once_and_every_repeat_begins_with_a_copy(rig):
+    for out, first in (("first", ["load", "load-settle"]), ("second", [])):
+        rig.out = rig.folder / out
+        host = rig.measure("--operations", "500", "--reset", "copy", "--repeats", "2", "--idle", "0")
+        _, said = host.communicate(timeout=600)
+        assert host.returncode in RUN_THROUGH, said
+        names = [name for name, _, _ in rig.windows()]
+        assert names == [*first, *["copy", "copy-settle", "run", "settle"] * 2]
+        record = rig.record()
+        assert record["status"] == "complete"
+        assert record["plan"]["study"]["reset"] == "copy"
+        assert all(each["errors"] == 0 for name, each in record["loader"].items() if "run" in name)
+        [kept] = (rig.storage / "opjoule-kept").iterdir()
+        assert record["found"]["kept_database"] == kept.name
+        assert list(rig.storage.iterdir()) == [kept.parent]
+    shell = SshConnection(rig.sshd.target, rig.sshd.options())
+    where = [str(rig.storage)], rig.folder / "recovered", str(rig.folder / "journal")
+    try:
+        assert recover(shell, *where) == ([f"kept for --reset copy, restore --kept removes it: {kept}"], [])
+        assert recover(shell, *where, kept=True) == ([f"removed {kept}"], [])
+    finally:
+        shell.close()
+    assert list(rig.storage.iterdir()) == []
+
+
 SLOW_TAR = """#!/bin/sh
 read -r began _ < /proc/uptime
 sleep 3
@@ -215,16 +240,16 @@ def test_a_killed_host_leaves_a_true_partial_record_and_restore_fetches_the_rest
 
 def test_a_server_database_is_measured_and_named_for_what_it_is(tmp_path):
     subprocess.run([ROOT / "loader-cpp/board-builds", "amd64"], check=True, timeout=3600)
-    mongod = mongo_server.stand_in_mongod(tmp_path)
-    rig = LoopbackRig(tmp_path, "ssh", f"mongod = {json.dumps(str(mongod))}")
-    try:
-        host = rig.measure("--db", "mongodb", "--operations", "500")
-        _, said = host.communicate(timeout=600)
-    finally:
-        rig.close()
+    with mongo_server.stand_in_alone(tmp_path) as mongod:
+        rig = LoopbackRig(tmp_path, "ssh", f"mongod = {json.dumps(str(mongod))}")
+        try:
+            host = rig.measure("--db", "mongodb", "--operations", "500")
+            _, said = host.communicate(timeout=600)
+        finally:
+            rig.close()
     assert host.returncode in RUN_THROUGH, said
     record, result = rig.record(), json.loads((rig.out / "result.json").read_text())
-    assert record["status"] == "complete"
+    assert record["status"] == "complete", record["faults"]
     assert result["operations"]["value"] == 500
     assert result["server"]["peak_memory_bytes"]["value"] > 20_000_000
     assert '"mongodb.server": "not mongod: a stand-in' in json.dumps(record["loader"])

@@ -7,7 +7,8 @@ import json
 import pytest
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import RecordFault
-from opjoule.measurement.collection import Evidence, collect
+from opjoule.measurement.collection import collect
+from opjoule.measurement.evidence import Evidence
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout
 from opjoule.meters.chips.ina226 import INA226
 from opjoule.meters.chips.ina228 import INA228

@@ -26,7 +26,7 @@ HOMES = {
     "board": [
         *("devices/", "twin/", "cli/board_build.py", "cli/virtual_board.py", "operations/board_files.py"),
         *(
-            "measurement/collection.py",
+            "measurement/evidence.py",
             "measurement/supply_path.py",
             "report/board_tracks.py",
             "report/timeline.py",

@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opjoule.cli.measure import run_report
+from opjoule.cli.report import run_report
 from opjoule.cli.verify import run_verify
 from opjoule.errors import NewerSchema, OpJouleError, RecordFault
-from opjoule.measurement.collection import Evidence, collect
+from opjoule.measurement.collection import collect
+from opjoule.measurement.evidence import Evidence
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
+from opjoule.report.html import content
+from opjoule.report.timeline import read_timeline
 from raw_record import OPERATIONS, REPEATS, finished_record, running_record
 
 FIGURES = (
@@ -68,6 +71,22 @@ def test_the_small_record_is_sound(killed, finished):
     assert answer.record.status == "complete" and answer.record.faults == [] and answer.record.verify() == []
     assert answer.concluded.alignment.map == answer.run.clock_map_used
     assert killed[1] == pytest.approx(found)
+
+
+def test_what_is_drawn_beside_the_analysis_is_what_the_finished_record_shows(tmp_path):
+    record = running_record(tmp_path / "record")
+    timeline = collect(record, Evidence.of(record, ended_early=False))
+    answer = open_answer(record.directory)
+    assert content(answer, timeline) == content(answer, read_timeline(answer.record))
+
+
+def test_checksums_of_a_killed_run_are_of_the_files_that_its_seals_were_compared_with(tmp_path):
+    record = running_record(tmp_path / "record")
+    record.close_raw()
+    journal = record.path("raw/power.arrows")
+    journal.write_bytes(journal.read_bytes()[:-1] + b"?")  # by somebody else, while it is analysed
+    collect(record, Evidence.of(record, ended_early=True))
+    assert record.verify() == [f"{journal}: changed since the run ended"]
 
 
 def assert_told_or_unchanged(record: Path, untouched: dict, damage: str) -> None:

@@ -7,7 +7,7 @@ import pytest
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters import Capture, open_meter
+from opjoule.meters.capture import Capture
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
 from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
@@ -16,6 +16,7 @@ from opjoule.meters.monsoon.meter import Patience
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
 from opjoule.meters.monsoon.packets import PacketColumn, decode, whole_packets
 from opjoule.meters.monsoon.reader import ProtocolSource
+from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import TraceJournal, read_trace
 from opjoule.trace.power_trace import PowerTrace
 from software_monsoon import HVPM as UNIT

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters import open_meter
 from opjoule.meters.hwmon import HwmonSource
 from opjoule.meters.interface import GapEvent, Samples
 from opjoule.meters.pmic import PmicSource
 from opjoule.meters.polled import PolledMeter, Reading
 from opjoule.meters.rapl import RaplSource
+from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import read_trace
 
 ROOT = Path(__file__).resolve().parents[2]

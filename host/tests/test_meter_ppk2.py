@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters import open_meter
 from opjoule.meters.interface import EdgeEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.ppk2 import DELIVERY_NS, SAMPLE_NS, Modifiers, Ppk2Assembler
+from opjoule.meters.registry import open_meter
 from software_ppk2 import META, SoftwarePpk2, words
 
 HOST_NS = 10**12

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from opjoule.errors import MeterFault
-from opjoule.meters import Capture, capture, messages, open_meter
+from opjoule.meters import capture, messages
+from opjoule.meters.capture import Capture
 from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.trace.power_trace import Gap
 from software_meter import SoftwareMeter

@@ -10,9 +10,10 @@ import pytest
 from opjoule.clocks.exchanges import Exchange
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters import messages as m
-from opjoule.meters import open_meter, serial_link, serial_meter, serial_port
+from opjoule.meters import serial_link, serial_meter, serial_port
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
+from opjoule.meters.registry import open_meter
 from software_meter import SoftwareMeter, identity
 
 PAIRS = SensorSettings(mode=m.Mode.PAIRS)  # what the software meter speaks

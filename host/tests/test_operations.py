@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from opjoule.errors import RecordFault
 from opjoule.operations import tables
 from opjoule.operations.board_files import read_events, read_system, sync_edges
-from opjoule.operations.latency import latency_by_kind_s, latency_s
+from opjoule.operations.latency import latency_s
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.operations.schemas import EVENTS, SYSTEM
 from opjoule.operations.tables import read_operations, read_parquet, write_operations
@@ -50,6 +50,18 @@ def test_small_parts_of_a_parquet_file_share_a_row_group(tmp_path, monkeypatch, 
     assert [file.metadata.row_group(each).num_rows for each in range(file.num_row_groups)] == groups
 
 
+def test_only_columns_whose_values_come_back_have_a_dictionary(tmp_path):
+    path, schema = (
+        tmp_path / "numbers.parquet",
+        pa.schema([("noisy", pa.float64()), ("steady", pa.float64())]),
+    )
+    noisy = np.random.default_rng(1).random(1000)
+    write_parquet(path, schema, [pa.table({"noisy": noisy, "steady": np.full(1000, 5.0)}, schema)])
+    group = pq.ParquetFile(path).metadata.row_group(0)
+    assert [group.column(each).has_dictionary_page for each in (0, 1)] == [False, True]
+    assert pq.read_table(path)["noisy"].to_numpy().tolist() == noisy.tolist()
+
+
 @pytest.mark.parametrize("count", [0, 1, 100, 250])
 def test_operations_come_back_from_parquet_in_row_groups(tmp_path, monkeypatch, count):
     for module in (tables, parquet_file):
@@ -81,7 +93,7 @@ def test_sorting_puts_threads_together_by_start():
     assert sum(table.counts().values()) == 50
 
 
-@given(st.lists(st.integers(1, 10**9), min_size=1, max_size=300))
+@given(st.lists(st.integers(1, 10**9) | st.integers(1, 10**10), min_size=1, max_size=300))
 @settings(max_examples=60, deadline=None)
 def test_percentiles_are_nearest_rank(durations):
     found = latency_s(np.array(durations, np.int64))
@@ -98,7 +110,7 @@ def test_percentiles_are_nearest_rank(durations):
 def test_latency_by_kind_leaves_out_kinds_that_do_not_occur():
     table = some_operations(100)
     reads = table.select(table.kind == 0)
-    assert latency_by_kind_s(reads) == {"read": latency_s(reads.duration_ns)}
+    assert reads.latency_by_kind == {"read": latency_s(reads.duration_ns)}
     assert latency_s(np.empty(0, np.int64)) is None
 
 
@@ -146,6 +158,14 @@ def test_system_samples_are_read_in_any_column_order(tmp_path):
     backwards = [",".join(reversed(line.split(","))) for line in system_lines(3)]
     path.write_text("\n".join(backwards) + "\n")
     assert read_system(path).table.equals(read.table)
+
+
+def test_system_samples_that_are_not_written_as_the_probe_does_are_read_one_by_one(tmp_path):
+    path = tmp_path / "system.csv"
+    path.write_text("\n".join(system_lines(3)) + "\n")
+    usual = read_system(path).table
+    path.write_text("\n".join(system_lines(3)).replace(",109", ", +109") + "\n")
+    assert read_system(path).table.equals(usual)
 
 
 @pytest.mark.parametrize(

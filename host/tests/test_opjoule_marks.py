@@ -109,3 +109,25 @@ def test_a_probe_that_is_gone_is_told_in_one_line_and_the_job_goes_on(tmp_path):
     assert ran.stdout == "job done\n"
     assert ran.stderr.startswith("opjoule_marks: the probe has gone")
     assert len(ran.stderr.splitlines()) <= 1
+
+
+def test_a_phase_that_has_passed_is_marked_with_its_own_times(serving, tmp_path):
+    job = "from opjoule_marks import phase_between\nphase_between('past', 1_000, 5_000)\n"
+    command = [
+        PROBE,
+        "run",
+        "--dir",
+        tmp_path,
+        "--tag",
+        "job",
+        "--silence-s",
+        "0",
+        "--",
+        sys.executable,
+        "-c",
+        job,
+    ]
+    subprocess.run(command, check=True, env=environment(), timeout=60)
+    said, _ = serving.end()
+    marks = [(line["mark"], line["name"], line["board_ns"]) for line in said if "mark" in line]
+    assert ("phase-begin", "past", 1_000) in marks and ("phase-end", "past", 5_000) in marks

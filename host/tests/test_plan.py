@@ -191,9 +191,16 @@ def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):
         assert opened.read() == text == again.read_text()
 
 
-def test_a_command_s_plan_is_the_same_plan_again(tmp_path):
-    options = arguments.parse(["command", "--device", "rpi4", "--simulate", "--study", "speedtest"]).options
-    plan = make_plan(options)
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["command", "--device", "rpi4", "--simulate", "--", "true"],
+        ["--study", "speedtest", "--device", "rpi4", "--simulate", "--scale", "0.5"],
+    ],
+)
+def test_a_command_s_plan_is_the_same_plan_again(tmp_path, argv):
+    options = arguments.parse(argv).options
+    plan = make_plan(options.campaign.cells[0].options if "campaign" in options else options)
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"plan": plan.to_json()}))
     assert plan_again(path, {}).sha256 == plan.sha256

@@ -11,13 +11,15 @@ from pathlib import Path
 import opjoule
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from opjoule.campaign.compared_run import gather
+from opjoule.campaign.contrasts import Question, compare
+from opjoule.campaign.plotted import NOT_TOLD, plotted
 from opjoule.cli import arguments
-from opjoule.cli.measure import main
+from opjoule.cli.commands import main
 from opjoule.errors import BadInput
 from opjoule.plots import figures
-from opjoule.plots.cells import plotted
 from opjoule.plots.figures import FIGURES
-from opjoule.plots.stack import NOT_TOLD, parts
+from opjoule.plots.forest import forest
 from opjoule.plots.style import FORMATS, drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
 from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_runs, result, scaled
@@ -36,7 +38,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def found(folder):
-    return plotted([folder])
+    return drawn_of(folder)
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +49,10 @@ def written(folder, tmp_path_factory):
         patch.setattr(figures, "FIGURES", {name: FIGURES[name] for name in WRITTEN})
         assert main(["runs", "figures", str(folder), "--out", str(out)]) == 0
     return out, told.getvalue().splitlines()
+
+
+def drawn_of(*places):
+    return plotted(*gather(map(str, places)))
 
 
 def figure(name, found):
@@ -111,14 +117,16 @@ def crowded(tmp_path_factory):
     folder = tmp_path_factory.mktemp("crowded")
     for database in ("leveldb", "a command with a long line of words"):
         for medium in MEDIA:
-            for distribution in ("uniform", "zipfian"):
+            for distribution in ("uniform", "s1-zipfian-read-1kb"):
                 place = folder / database / f"{medium}-{distribution}"
                 make_record(place, db=database, storage=medium, distribution=distribution)
-    return plotted([folder])
+    return drawn_of(folder)
 
 
 def tick_labels(axis):
-    """Those that are drawn: of ticks inside the axis."""
+    """Those that are drawn: of ticks inside the axis, none of a second axis' hidden one."""
+    if not axis.get_visible():
+        return []
     low, high = sorted(axis.get_view_interval())
     labels = zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True)
     return [label for at, label in labels if low <= at <= high and label.get_text()]
@@ -156,7 +164,7 @@ def test_the_plane_has_each_cell_at_its_energy_and_time(found):
 
 def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(found):
     for cell in found.cells:
-        stack = parts(cell)
+        stack = cell.parts
         assert sum(stack.values()) == pytest.approx(cell.number("marginal_energy_j").value)
         if cell.values["db"] == "SQLite":
             assert set(stack) == {NOT_TOLD}
@@ -166,7 +174,7 @@ def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(found):
 
 
 def test_runs_of_the_same_settings_are_one_bar_with_their_mean_and_spread(tmp_path):
-    found = plotted([make_runs(tmp_path, blocks=2)])
+    found = drawn_of(make_runs(tmp_path, blocks=2))
     cell = found.cell("LevelDB", "sd")
     first, second = (result("leveldb", "sd", block)["energy_j"] for block in (1, 2))
     mean = cell.number("energy_j")
@@ -178,7 +186,7 @@ def test_a_cell_without_a_value_has_a_dash_and_a_missing_cell_too(tmp_path):
     make_runs(tmp_path)
     for place in (tmp_path / "sqlite-sd-1").iterdir():
         place.unlink() if place.is_file() else None
-    left, _ = figure("energy-power", plotted([tmp_path])).axes
+    left, _ = figure("energy-power", drawn_of(tmp_path)).axes
     assert len(left.patches) == 8 and [text.get_text() for text in left.texts] == ["—"]
 
 
@@ -194,7 +202,7 @@ def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, 
     for database, own in (("rocksdb", below), ("leveldb", nothing)):
         make_record(tmp_path / database, db=database)
         put_result(tmp_path / database, own)
-    made = figure(name, plotted([tmp_path]))
+    made = figure(name, drawn_of(tmp_path))
     axes = made.axes[0]
     low, high = axes.get_ylim()
     assert low <= 0 < high
@@ -209,16 +217,16 @@ def test_what_cannot_stand_in_one_figure_is_refused(tmp_path):
     make_record(tmp_path / "b", simulated=False)
     make_trace(tmp_path / "c")
     with pytest.raises(BadInput, match="simulated runs and measured ones"):
-        plotted([tmp_path])
+        drawn_of(tmp_path)
     with pytest.raises(BadInput, match="no run with a result"):
-        plotted([tmp_path / "c"])
-    [line] = plotted([tmp_path / "a", tmp_path / "c"]).left_out
+        drawn_of(tmp_path / "c")
+    [line] = drawn_of(tmp_path / "a", tmp_path / "c").left_out
     assert "the run wrote no result.json" in line
 
 
 def test_real_runs_do_not_say_simulated(tmp_path):
     make_record(tmp_path / "real", simulated=False)
-    found = plotted([tmp_path])
+    found = drawn_of(tmp_path)
     texts = figure("energy-power", found).findobj(lambda each: hasattr(each, "get_text"))
     assert not any("SIMULATED" in text.get_text() for text in texts)
     assert "SIMULATED" not in latex_table(found) + methods(found) and "false" in csv_table(found)
@@ -239,11 +247,11 @@ def test_the_tables_hold_the_numbers(found):
 def test_names_cannot_break_the_latex_table(tmp_path):
     make_record(tmp_path / "a", device="50%_of{it}&\\x")
     make_record(tmp_path / "b", device="other")
-    assert r"50\%\_of\{it\}\&\textbackslash{}x" in latex_table(plotted([tmp_path]))
+    assert r"50\%\_of\{it\}\&\textbackslash{}x" in latex_table(drawn_of(tmp_path))
 
 
 def test_the_methods_name_versions_board_and_what_an_interval_is():
-    text = methods(plotted([ROOT / "runs/example"]))
+    text = methods(drawn_of(ROOT / "runs/example"))
     for words in (
         "OpJoule 0.1.0",
         "leveldb 1.23",
@@ -260,6 +268,8 @@ def test_the_methods_name_versions_board_and_what_an_interval_is():
 def test_set_up_brings_matplotlib_for_the_figures_alone():
     assert arguments.parse(["runs", "figures"]).figures
     assert not arguments.parse(["runs", "list"]).figures
+    assert arguments.parse(["compare", "runs", "--plot", "x.pdf"]).figures
+    assert not arguments.parse(["compare", "runs"]).figures
 
 
 def test_the_citation_names_the_version():
@@ -274,10 +284,61 @@ def test_an_axis_is_not_stretched_by_an_interval_far_beyond_all_values(tmp_path)
     make_record(tmp_path / "second")
     far = scaled(result("leveldb", "sd"), 3.0)
     put_result(tmp_path / "second", far)
-    found = plotted([tmp_path])
+    found = drawn_of(tmp_path)
     mean = found.cells[0].number("bandwidth_bytes_per_s")
     assert mean.u > 3 * mean.value
     low, high = figure("bandwidth-latency", found).axes[0].get_ylim()
     assert low == 0.0 and mean.value / 1e6 < high < 3 * mean.value / 1e6
     low, high = figure("energy-throughput", found).axes[0].get_xlim()
     assert low == 0.0 and high < 3 * found.cells[0].number("throughput_per_s").value
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_ratios_are_drawn_in_the_format_of_the_files_name(folder, tmp_path, kind, capsys):
+    target = tmp_path / f"ratios.{kind}"
+    argv = [
+        "compare",
+        str(folder),
+        "--by",
+        "db",
+        "--although",
+        "storage",
+        "--metric",
+        f"{ABOVE_IDLE},power_w",
+    ]
+    assert main([*argv, "--plot", str(target)]) == 0
+    assert target.read_bytes().startswith(BEGINS[kind])
+    if kind == "svg":
+        text = target.read_text()
+        assert "SIMULATED" in text and "sqlite / leveldb" in text and "ratio of power" in text
+
+
+def test_the_forest_has_the_ratios_of_the_comparison_and_cuts_no_label(folder):
+    runs, _ = gather([str(folder)])
+    compared = compare(runs, Question(("db",), although=frozenset(["storage"])))
+    made = drawn(partial(forest, compared))
+    canvas = FigureCanvasAgg(made)
+    canvas.draw()
+    axes = made.axes[0]
+    marks = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
+    assert marks == pytest.approx([each.ratio.value for each in compared.contrasts])
+    low, high = axes.get_xlim()
+    assert low < 1.0 < high and axes.get_xscale() == "log"
+    boxes = [text.get_window_extent() for text in [*axes.texts, *axes.get_yticklabels()]]
+    assert all(box.x0 >= 0 and box.x1 <= made.bbox.width for box in boxes)
+    assert all(one.y0 >= two.y1 - 1 for one, two in pairwise(box for box in boxes[: len(axes.texts)]))
+
+
+def test_a_figure_for_print_of_another_kind_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        arguments.parse(["compare", "runs", "--plot", "x.gif"])
+    assert ".pdf, .svg, .png" in capsys.readouterr().err
+
+
+def test_a_figure_of_what_no_run_states_is_not_drawn(folder, tmp_path, capsys, monkeypatch):
+    """A study's job moves no bytes through the loader: an empty pair of axes would say nothing."""
+    monkeypatch.setattr(figures, "FIGURES", {"energy-power": FIGURES["energy-power"], "no-such": None})
+    monkeypatch.setattr(figures, "NEEDED", {"no-such": "harness_energy_j"})
+    assert main(["runs", "figures", str(folder), "--out", str(tmp_path)]) == 0
+    assert "not drawn: no-such: no run states harness_energy_j" in capsys.readouterr().out
+    assert not list(tmp_path.glob("no-such*"))

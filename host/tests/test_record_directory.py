@@ -106,7 +106,7 @@ def _only(monkeypatch, root, measure_once):
     monkeypatch.setattr(measure, "ROOT", root)
     monkeypatch.setattr(measure, "directory_name", lambda plan: "same")
     monkeypatch.setattr(measure, "_measure_once", measure_once)
-    monkeypatch.setattr(measure, "_tell", lambda record, options, directory: None)
+    monkeypatch.setattr(measure, "tell", lambda record, options, directory: None)
 
 
 @pytest.mark.parametrize("goes_on", [True, False])

@@ -76,7 +76,8 @@ def test_every_quantity_of_the_result_is_in_the_page(complete: Path) -> None:
     assert len(found) >= 35
     for line in found:
         if line.path.startswith(("budget.", "by_operation.", "by_activity.", "by_component.")):
-            assert line.path.split(".")[1] in text  # a row of its own table
+            name = line.path.split(".")[1]
+            assert name in text or name.replace("_", "-") in text  # a row of its own table
             continue
         assert line.path in text, f"{line.path} is missing"
         assert (line.shown.value if line.shown else line.reason) in text
@@ -174,3 +175,25 @@ def test_a_result_of_before_a_part_of_the_budget_was_known_is_still_shown(tmp_pa
     put_result(tmp_path, {**RESULT, "budget": older})
     text = words_of(write_report(tmp_path)).text
     assert "Uncertainty budget of the energy" in text and "timebase" not in text
+
+
+def test_a_second_sensor_in_the_storages_supply_is_named_with_its_figures(tmp_path: Path) -> None:
+    record = make_record(tmp_path)
+    record.update(found={"storage_sensor": {"number": 1, "supply": "own"}})
+    energy = {"value": 2.0, "u": 0.1, "unit": "J"}
+    parts = {"storage": energy, "rest": {"value": 5.0, "u": 0.4, "unit": "J"}}
+    sensor = {"1": {"energy_j": energy, "write_back_energy_j": energy}}
+    put_result(tmp_path, {**RESULT, "by_component": parts, "by_sensor": sensor})
+    text = words_of(write_report(tmp_path)).text
+    assert "storage2.00 ± 0.10 J" in text and "rest5.00 ± 0.40 J" in text
+    assert "sensor 1, in the supply of the medium, which has a supply of its own" in text
+    assert "sensor 1: energyby_sensor.1.energy_j" in text and "by sensor" not in text
+
+
+def test_a_reason_that_several_parts_share_is_said_once(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    missing = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
+    activities = {"idle": {"value": 1.0, "u": 0.1, "unit": "J"}, "flush": missing, "write_back": missing}
+    put_result(tmp_path, {**RESULT, "by_activity": activities})
+    text = words_of(write_report(tmp_path)).text
+    assert text.count("too few windows") == 1 and "By activity (flush, write-back): too few windows." in text

@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.report.rounding import MINUS, PREFIXES, percent, rounded
+from opjoule.report.rounding import MINUS, PREFIXES, percent, rounded, with_limits
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -67,3 +67,17 @@ def test_value_and_uncertainty_share_their_last_place(value: float, u: float) ->
     assert len(shown.value.partition(".")[2]) == len(shown.u.partition(".")[2])
     significant = shown.u.replace(".", "").replace(",", "").lstrip("0")
     assert len(significant) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "limits", "expected"),
+    [
+        (2.9215, (1.6301, 8.42), "2.9 (1.6 to 8.4)"),
+        (1.7421, (1.5812, 1.9113), "1.74 (1.58 to 1.91)"),
+        (153.2, (140.0, 171.0), "153 (140 to 171)"),
+        (2.9215, (1.23, math.inf), "2.9 (1.2 or more)"),
+        (2.0, (2.0, 2.0), "2.000000 (2.000000 to 2.000000)"),
+    ],
+)
+def test_a_ratio_stands_with_the_ends_of_its_interval(value, limits, expected):
+    assert with_limits(value, limits) == expected

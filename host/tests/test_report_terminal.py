@@ -124,8 +124,8 @@ def test_every_part_of_a_budget_has_a_remedy() -> None:
     ("reason", "apart", "says"),
     [
         ("collinear: read always goes together with update", "--design", "(--design): they tell read apart"),
-        ("repeat 2: too noisy: lost in the scatter", "--design", "(--design): they tell read apart"),
-        ("too noisy: lost in the scatter", "", "more work (more operations), to tell what read cost"),
+        ("repeat 2: interval too wide: read drew 3 ± 2 J", "--design", "(--design): they tell read apart"),
+        ("interval too wide: read drew 3 ± 2 J", "", "more work (more operations), to tell what read cost"),
         (
             "too few windows: read rests on 2 stretches",
             "--design",

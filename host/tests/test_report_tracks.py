@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from opjoule.report.board_tracks import merged
 from opjoule.report.packing import STEPS, UNKNOWN, pack_times, pack_values
-from opjoule.report.tracks import Track, joined, sampled_track
+from opjoule.report.tracks import SampleParts, Track, joined, sampled_track
 
 
 def unpacked(packed: dict[str, Any], width: int) -> np.ndarray[Any, Any]:
@@ -49,14 +49,16 @@ def test_times_that_fall_are_refused() -> None:
 
 
 def test_cells_reach_half_way_to_the_neighbours() -> None:
-    track = sampled_track(np.array([1.0, 2.0, 4.0]), {"power_w": np.array([5.0, 6.0, 7.0])}, 1.5)
+    track = sampled_track(
+        SampleParts.of(np.array([1.0, 2.0, 4.0]), {"power_w": np.array([5.0, 6.0, 7.0])}), 1.5
+    )
     assert track.bounds_s.tolist() == [0.5, 1.5, 3.0, 5.0]
     assert track.mean["power_w"].tolist() == [5.0, 6.0, 7.0]
 
 
 def test_a_stretch_far_from_any_sample_is_a_cell_without_a_value() -> None:
     times = np.array([0.0, 1.0, 2.0, 20.0, 21.0, 22.0])
-    track = sampled_track(times, {"power_w": np.ones(6)}, 1.0)
+    track = sampled_track(SampleParts.of(times, {"power_w": np.ones(6)}), 1.0)
     assert track.bounds_s.tolist() == [-0.5, 0.5, 1.5, 3.5, 18.5, 20.5, 21.5, 22.5]
     assert np.isnan(track.mean["power_w"]).tolist() == [False, False, False, True, False, False, False]
 
@@ -97,8 +99,8 @@ def test_a_long_trace_stays_a_few_megabytes() -> None:
     count = 7_140_000
     amperes = np.round(rng.normal(0.8, 0.05, count), 4)
     columns = {"power_w": amperes * 5.1, "current_a": amperes, "voltage_v": np.full(count, 5.1)}
-    track = sampled_track(np.arange(count) * 84e-6, columns, 84e-6)
-    packed = track.to_json()
+    track = sampled_track(SampleParts.of(np.arange(count) * 84e-6, columns), 84e-6)
+    packed = track.packed
     size = sum(
         len(column["data"]) for part in ("mean", "lowest", "highest") for column in packed[part].values()
     )

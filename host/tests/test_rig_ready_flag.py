@@ -52,7 +52,11 @@ def test_doctor_says_it_in_one_line_with_the_remedy(tmp_path, options, well):
     rig = tmp_path / "rig.toml"
     rig.write_text(f'[meter]\nport = "serial:{tmp_path / "meter"}"\n')
     with rig_sim(tmp_path, *inputs(tmp_path), *options, "--hold-sda", "boot,5", pace="0"):
-        (found,) = (each for each in examine(rig, simulate=False) if each.about == "ready flag")
+        said = list(examine(rig, simulate=False))
+    (found,) = (each for each in said if each.about == "ready flag")
+    if well:
+        (kinds,) = (each for each in said if each.about == "kinds of operation")
+        assert "a sample each 0.53" in kinds.detail and "changes the mix each 0.02 s" in kinds.detail
     assert found.well is well
     assert "conversions in a trial, one each" in found.detail and "\n" not in found.detail
     assert "SDA was held low and clocked free" in found.detail

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.cli.measure import run_report
+from opjoule.cli.report import run_report
 from opjoule.errors import RecordFault
 from opjoule.record.json_file import write_json
 from opjoule.record.result import read_result

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from opjoule.cli import arguments
-from opjoule.cli.measure import main
+from opjoule.cli.commands import main
 from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
 from raw_record import finished_record
@@ -130,6 +130,16 @@ def test_a_record_that_is_being_written_or_belongs_to_a_comparison_is_kept(folde
     (folder / "deeper" / "conditions.json").write_text("{}")
     text = told(capsys, "prune", folder, "--status", "failed", "--yes")
     assert "is one of the runs of" in text and (folder / "deeper/b-failed").exists()
+
+
+def test_blocks_of_a_campaign_are_kept_without_its_index(tmp_path, capsys):
+    """By what the records say of themselves; one that has no other beside it is a record like any."""
+    for name in ("01-sd", "01-emmc"):
+        RunRecord.create(tmp_path / name, {"db": "lmdb", "block": 1}, simulated=True).finish("failed")
+    text = told(capsys, "prune", tmp_path, "--status", "failed", "--yes")
+    assert text.count("is one of the runs of") == 2 and (tmp_path / "01-sd/run.json").exists()
+    shutil.rmtree(tmp_path / "01-emmc")
+    assert "deleted: " in told(capsys, "prune", tmp_path, "--status", "failed", "--yes")
 
 
 def test_the_example_is_never_pruned(capsys):

@@ -76,6 +76,10 @@ def test_a_corrected_trace_is_the_true_one_and_the_one_that_was_read_stays_as_it
     )
     np.testing.assert_array_equal(read.current_a, before[0])
     np.testing.assert_array_equal(read.voltage_v, before[1])
+    overwritten = EXACT.apply(read, overwrite=True)
+    assert np.shares_memory(overwritten.current_a, read.current_a)
+    np.testing.assert_array_equal(overwritten.current_a, corrected.current_a)
+    np.testing.assert_array_equal(overwritten.voltage_v, corrected.voltage_v)
 
 
 def test_energy_of_a_corrected_trace_is_that_of_the_true_one():

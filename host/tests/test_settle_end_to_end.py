@@ -46,8 +46,8 @@ def measured(out: Path, medium: str, *options: str):
     return json.loads((out / "run.json").read_text()), json.loads((out / "result.json").read_text())
 
 
-def test_a_tail_of_0_8_w_for_12_s_is_part_of_the_energy_above_idle(tmp_path):
-    """Without it the marginal energy would be about 10 J too small, which is most of it."""
+def test_a_tail_of_12_s_is_part_of_the_energy_above_idle(tmp_path):
+    """Of 0.48 W at least. Without it the marginal energy would be 6 to 10 J too small, which is most of it."""
     out = tmp_path / "record"
     run, result = measured(out, "sd-folding")
     assert run["faults"] == []
@@ -57,7 +57,7 @@ def test_a_tail_of_0_8_w_for_12_s_is_part_of_the_energy_above_idle(tmp_path):
     # The rig's gains are within their stated part; what is left is the method's.
     gain = drawn["shunt_ohm"] / 0.1 * (1 + drawn["gain_error"]) * (1 + drawn["bus_gain_error"])
     for key in ("marginal_energy_j", "write_back_energy_j"):
-        assert true[key] > 9.6
+        assert true[key] > 5.7
         assert result[key]["value"] / gain == pytest.approx(true[key], rel=0.01)
         assert abs(result[key]["value"] - true[key]) <= result[key]["u"]
 

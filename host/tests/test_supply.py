@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.cli import arguments
-from opjoule.cli.doctor import examine
-from opjoule.cli.measure import main
+from opjoule.cli.commands import main
+from opjoule.cli.doctor import examine, kinds_finding
 from opjoule.cli.planning import desk_supply, make_plan
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import RigSupply
@@ -19,8 +19,8 @@ from opjoule.measurement.measure import measure
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.supply_check import NO_LIMIT, NOT_MEASURED, check_supply
 from opjoule.measurement.supply_path import local_meter_warning, supply_path
-from opjoule.meters import open_meter
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.registry import open_meter
 from opjoule.record.run import LeastVoltageFound
 from opjoule.record.run_record import RunRecord
 from opjoule.report.answer import open_answer
@@ -117,6 +117,12 @@ def test_a_meter_on_another_computer_or_none_on_a_cable_brings_no_warning():
     assert local_meter_warning("local", "rapl") == ""
     assert "a Monsoon has its own supply" in local_meter_warning("local", "monsoon")
     assert "not known" in local_meter_warning("local", "ppk2:/dev/ttyACM0")
+
+
+def test_doctor_says_how_long_a_run_lasts_that_tells_kinds_apart():
+    """By the meter's resolution: ten samples a second make blocks of a second."""
+    assert "each 0.02 s" in kinds_finding(532e-6).detail and "(1 s) and more" in kinds_finding(532e-6).detail
+    assert "each 1 s" in kinds_finding(0.1).detail and "(50 s) and more" in kinds_finding(0.1).detail
 
 
 def test_doctor_says_shunt_and_drop(tmp_path):

@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.errors import RecordFault
 from opjoule.trace import journal as journal_module
-from opjoule.trace.journal import TraceJournal, _Stream, read_edges, read_trace, to_parquet
+from opjoule.trace.append_stream import AppendStream
+from opjoule.trace.journal import TraceJournal, read_edges, read_trace, to_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 
 HOST = Path(__file__).parents[1]
@@ -76,7 +77,7 @@ input()
 
 def test_whoever_reads_a_running_journal_finds_the_voltages_up_to_its_last_current(tmp_path, monkeypatch):
     flushed = []
-    monkeypatch.setattr(_Stream, "flush", lambda stream: flushed.append(stream._path.name))
+    monkeypatch.setattr(AppendStream, "flush", lambda stream: flushed.append(stream._path.name))
     writing = TraceJournal(tmp_path)
     writing.append_samples(np.array([1]), np.ones(1), np.ones(1))
     writing.append_bus(2, 5.0)

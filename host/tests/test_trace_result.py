@@ -8,8 +8,8 @@ from argparse import Namespace
 import numpy as np
 import pytest
 from opjoule.cli.import_trace import run_import
-from opjoule.cli.measure import run_report
 from opjoule.cli.record import run_record
+from opjoule.cli.report import run_report
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
 from opjoule.measurement.trace_result import STATED_VOLTAGE, conclude_trace

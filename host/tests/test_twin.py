@@ -251,10 +251,10 @@ def test_without_idle_nothing_is_said_of_what_is_above_it():
 HEAD = {"schema": {"name": "run", "version": 1}, "status": "complete", "simulated": True}
 
 
-def truth_lines_of(folder, stated):
+def truth_lines_of(folder, stated, status="complete"):
     rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j, strict=True))
     (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
-    (folder / "run.json").write_text(json.dumps(plain(HEAD | {"phases": phases()})))
+    (folder / "run.json").write_text(json.dumps(plain(HEAD | {"phases": phases(), "status": status})))
     (folder / "result.json").write_text(json.dumps(stated))
     return truth_lines(folder)
 
@@ -270,6 +270,49 @@ def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
         "SIMULATED truth: marginal energy of an operation 25 mJ; stated 25.1 ± 0.4 mJ holds it",
         "SIMULATED truth: energy 45 J; stated 44 ± 0.5 J DOES NOT HOLD IT",
     ]
+
+
+def test_the_truth_of_kinds_and_activities_is_told_beside_what_is_stated_of_them(tmp_path):
+    """Per operation and per run; what drew nothing has no line, and what is not told is said to be so."""
+    (tmp_path / "simulator-parts.csv").write_text(
+        "board_ns,read,update,flush,compaction,write_back\n0,0,0,0,0,0\n"
+        f"{10 * SECOND_NS},1,1,1,0,1\n{30 * SECOND_NS},5,11,4,0,3\n{40 * SECOND_NS},9,9,9,0,9\n"
+    )
+    untold = {"value": None, "u": None, "unit": "J", "reason": "collinear"}
+    stated = {
+        "by_operation": {
+            "read": {
+                "count": {"value": 400},
+                "energy_per_operation_j": {"value": 0.0105, "u": 0.001, "unit": "J"},
+            },
+            "update": {"count": {"value": 100}, "energy_per_operation_j": untold},
+        },
+        "by_activity": {
+            "flush": {"value": 3.5, "u": 0.4, "unit": "J"},
+            "compaction": {"value": 0.0, "u": 0.1, "unit": "J"},
+            "write_back": untold,
+        },
+    }
+    assert truth_lines_of(tmp_path, stated) == [
+        "SIMULATED truth: read 10 mJ; stated 10.5 ± 1 mJ holds it",
+        "SIMULATED truth: update 100 mJ; not told",
+        "SIMULATED truth: flush 3 J; stated 3.5 ± 0.4 J DOES NOT HOLD IT",
+        "SIMULATED truth: the medium's write-back 2 J; not told",
+    ]
+
+
+def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
+    (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,flush\n0,0,0\n{30 * SECOND_NS},5,3\n")
+    withheld = {"value": None, "u": None, "unit": "", "reason": "withheld"}
+    stated = {"by_operation": withheld, "by_activity": {"flush": {"value": 2.0, "u": 0.5, "unit": "J"}}}
+    assert truth_lines_of(tmp_path, stated) == ["SIMULATED truth: flush 2 J; stated 2 ± 0.5 J holds it"]
+
+
+def test_of_a_run_that_was_cut_off_no_truth_is_told(tmp_path):
+    """The simulator stopped with it."""
+    stated = {"run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"}}
+    assert len(truth_lines_of(tmp_path, stated)) == 1
+    assert truth_lines_of(tmp_path, stated, "partial") == []
 
 
 def test_a_record_without_a_course_has_no_truth_to_tell(tmp_path):

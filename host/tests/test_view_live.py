@@ -15,6 +15,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import Gap
 from opjoule.view.live import GrowingPower, LiveReplies
+from opjoule.view.pyramid import POWER
 from opjoule.view.server import ViewServer
 from report_browser import Browser
 from view_client import ask, get
@@ -64,12 +65,12 @@ def test_blocks_follow_the_file_and_keep_every_extreme(growing):
         growing.grow(0.5, 3.0 + number)
         power.catch_up()
         assert power.samples == growing.count
-    level, all_w = power.level, np.array(growing.power_w)
+    all_w, (least_w, greatest_w) = np.array(growing.power_w), power.track.extremes(POWER)
     whole = 100 * (growing.count // 100 - 1)
-    assert np.nanmin(level.least_w) == all_w[:whole].min()
-    assert np.nanmax(level.greatest_w) == pytest.approx(all_w[: whole + 100].max(), abs=0.2)
-    assert level.mean_w == pytest.approx(all_w[:whole].reshape(-1, 100).mean(axis=1))
-    assert np.unique(np.diff(level.bounds_ns)).tolist() == [20_000_000]
+    assert np.nanmin(least_w) == all_w[:whole].min()
+    assert np.nanmax(greatest_w) == pytest.approx(all_w[: whole + 100].max(), abs=0.2)
+    assert power.track.mean[POWER] == pytest.approx(all_w[:whole].reshape(-1, 100).mean(axis=1))
+    assert np.diff(power.track.bounds_s) == pytest.approx(0.02)
 
 
 def test_a_batch_that_is_not_whole_yet_waits(growing, tmp_path):
@@ -95,9 +96,8 @@ def test_what_was_lost_is_empty_also_where_no_row_tells(growing):
     growing.grow(1.0)
     power = GrowingPower(growing.directory / "raw" / "power.arrows")
     power.catch_up()
-    level = power.level
-    empty_ns = np.diff(level.bounds_ns)[np.isnan(level.mean_w)].sum()
-    assert empty_ns == pytest.approx(1e9, abs=0.03e9)
+    empty_s = np.diff(power.track.bounds_s)[np.isnan(power.track.mean[POWER])].sum()
+    assert empty_s == pytest.approx(1.0, abs=0.03)
 
 
 def test_a_slow_meter_has_no_holes(tmp_path):
@@ -106,7 +106,7 @@ def test_a_slow_meter_has_no_holes(tmp_path):
     journal.close()
     power = GrowingPower(tmp_path / "raw" / "power.arrows")
     power.catch_up()
-    assert np.isfinite(power.level.mean_w).all() and len(power.level) == 49
+    assert np.isfinite(power.track.mean[POWER]).all() and len(power.track) == 49
 
 
 def test_progress_notes_phases_operations_and_temperatures_inside_its_block_alone(tmp_path):

@@ -2,56 +2,52 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from opjoule.view.pyramid import Level, Pyramid
+from opjoule.report.tracks import SampleParts, Track
+from opjoule.view.pyramid import FINEST, POWER, WHOLE, Pyramid
 
 
-def level(power_w, width_ns=None):
+def track(power_w, width_s=None):
     power_w = np.array(power_w, float)
-    widths = np.full(power_w.size, 1000) if width_ns is None else np.array(width_ns)
-    return Level(np.concatenate(([0], np.cumsum(widths))).astype(np.int64), power_w, power_w, power_w)
-
-
-VALUES = st.lists(st.floats(0, 50) | st.just(float("nan")), min_size=1, max_size=300)
-
-
-@given(VALUES, st.integers(1, 40))
-def test_joining_keeps_extremes_energy_and_known_time(values, group):
-    before, after = level(values), level(values).joined(group)
-    known = np.isfinite(before.mean_w)
-    assert (after.bounds_ns[0], after.bounds_ns[-1]) == (before.bounds_ns[0], before.bounds_ns[-1])
-    assert np.isfinite(after.mean_w).any() == known.any()
-    if known.any():
-        assert np.nanmin(after.least_w) == np.nanmin(values)
-        assert np.nanmax(after.greatest_w) == np.nanmax(values)
-        inside = np.isfinite(after.mean_w)
-        assert (after.least_w[inside] <= after.mean_w[inside] + 1e-9).all()
-        assert (after.mean_w[inside] <= after.greatest_w[inside] + 1e-9).all()
-
-
-def test_means_are_over_time():
-    joined = level([1.0, 4.0], [3000, 1000]).joined(2)
-    assert joined.mean_w == pytest.approx([1.75])
+    widths = np.full(power_w.size, 1e-6) if width_s is None else np.array(width_s)
+    return Track(np.concatenate(([0.0], np.cumsum(widths))), {POWER: power_w})
 
 
 def test_no_level_spreads_a_value_over_a_long_hole():
-    values, widths = np.ones(40_000), np.full(40_000, 1000)
-    values[20_001], widths[20_001] = np.nan, 60_000_000
-    pyramid = Pyramid.above(level(values, widths))
+    values, widths = np.ones(40_000), np.full(40_000, 1e-6)
+    values[20_001], widths[20_001] = np.nan, 0.06
+    pyramid = Pyramid.above(track(values, widths))
     assert len(pyramid.levels) >= 3
     for each in pyramid.levels:
-        hole = np.flatnonzero(np.isnan(each.mean_w))
+        hole = np.flatnonzero(np.isnan(each.mean[POWER]))
         assert hole.size == 1
-        assert np.diff(each.bounds_ns)[hole[0]] == 60_000_000
+        assert np.diff(each.bounds_s)[hole[0]] == pytest.approx(0.06)
+
+
+def test_every_level_has_the_extremes_of_the_samples():
+    power_w = np.random.default_rng(2).normal(5, 1, 100_000)
+    for each in Pyramid.above(track(power_w)).levels:
+        least_w, greatest_w = each.extremes(POWER)
+        assert (least_w.min(), greatest_w.max()) == (power_w.min(), power_w.max())
 
 
 @pytest.mark.parametrize("columns", [1, 100, 1500])
 def test_a_view_has_no_more_cells_than_asked_for_and_covers_the_stretch(columns):
-    pyramid = Pyramid.above(level(np.random.default_rng(1).normal(5, 1, 100_000)))
-    for length in (100_000_000, 3_000_000, 40_000, 1500, 10):
-        start = 50_000_000 if length < 100_000_000 else 0
-        found, single = pyramid.view(start, start + length, columns)
+    pyramid = Pyramid.above(track(np.random.default_rng(1).normal(5, 1, 100_000)))
+    for length in (0.1, 0.003, 4e-5, 1.5e-6, 1e-8):
+        start = 0.05 if length < 0.1 else 0.0
+        found = pyramid.view(start, start + length, columns)
         assert 1 <= len(found) <= max(columns, 1)
-        assert found.bounds_ns[0] <= start and found.bounds_ns[-1] >= start + length
-        assert single == (len(pyramid.levels[0].inside(start, start + length)) <= columns)
+        assert found.bounds_s[0] <= start + 1e-9 and found.bounds_s[-1] >= start + length - 1e-9
+        assert (found.samples_per_cell == 1) == (
+            len(pyramid.levels[0].inside(start + 5e-10, start + length - 5e-10)) <= columns
+        )
+
+
+def test_a_long_trace_has_no_level_of_single_samples_and_asks_for_those_of_a_short_stretch():
+    count, asked = WHOLE + 1, []
+    power_w = np.random.default_rng(3).normal(5, 1, count)
+    made = Pyramid.of(SampleParts.of(np.arange(count) * 1e-3, {POWER: power_w}), 1e-3)
+    assert made.levels[0].samples_per_cell == FINEST and len(made.levels[0]) == -(-count // FINEST)
+    pyramid = Pyramid(made.levels, lambda start_s, end_s: asked.append((start_s, end_s)) or track([1.0, 2.0]))
+    assert pyramid.view(0.0, count * 1e-3, 1000).samples_per_cell > 1 and not asked
+    assert pyramid.view(10.0, 11.0, 1000).samples_per_cell == 1 and asked == [pytest.approx((10.0, 11.0))]

@@ -1,7 +1,9 @@
 """A figure that a fault makes wrong is not given; the fault stands in its place."""
 
+from argparse import Namespace
+
 import pytest
-from opjoule.cli.measure import exit_status
+from opjoule.cli.measure import exit_status, tell
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
@@ -68,3 +70,16 @@ def test_the_exit_status_tells_a_fault_from_an_end_before_time(tmp_path):
     assert exit_status(record) == 0
     record.add_fault("the board was throttled")
     assert exit_status(record) == 6
+
+
+def test_json_tells_faults_on_stderr(tmp_path, capsys):
+    """A script that reads the result sees why the exit status is 6."""
+    record = RunRecord.create(tmp_path, {}, simulated=False)
+    (tmp_path / "result.json").write_text("{}")
+    record.finish("complete")
+    record.add_fault("the board was throttled", withholds=(ENERGY,))
+    tell(record, Namespace(json=True), tmp_path)
+    told = capsys.readouterr()
+    assert told.out == "{}"
+    assert told.err.endswith(": fault: the board was throttled\n")
+    assert told.err.count("throttled") == 1

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from opjoule.cli.measure import main
+from opjoule.cli.commands import main
 from opjoule.cli.start import main as start
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord, _digest

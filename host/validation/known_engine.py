@@ -18,14 +18,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from known_meter import BOARD_NS, IDLE_S, KINDS, LEAD_IN_S, measured
-from known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
 from known_work import GRID_S, TAIL_BEGINS_S, drained
 from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.attribute import Attribution
 from opjoule.attribution.overlap import overlap_s
 from opjoule.databases import background_threads
 from opjoule.measurement.attributed import attributed
-from opjoule.measurement.collection import BoardEvents
+from opjoule.measurement.evidence import BoardEvents
 from opjoule.measurement.logged import read_logs
 from opjoule.measurement.result import repeat_energy
 from opjoule.measurement.samples import read_samples
@@ -34,6 +33,8 @@ from opjoule.record.attribution_quantities import READS
 from opjoule.record.phases import Cycle, Phase, Role
 from opjoule.record.repeat import SystemSamples
 from opjoule.record.run_record import RunRecord
+from opjoule.twin.known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
+from opjoule.twin.part_powers import PartPowers, own_stretches
 from opjoule.units import Missing
 
 Generator = np.random.Generator
@@ -163,8 +164,9 @@ class Drawn:
 
 def draw(rng: Generator, timeline: Timeline) -> Drawn:
     """Gives every part of a run powers of its own."""
-    pieces, true_j = _operations(rng, timeline)
-    for name, piece in _background(rng, timeline).items():
+    powers = PartPowers.draw(rng, timeline.operations.counts(), timeline.activities)
+    pieces, true_j = _operations(rng, timeline, powers)
+    for name, piece in _background(rng, timeline, powers).items():
         pieces.append(piece)
         true_j[name] = float(piece.until_j(np.array([1e6]))[0])
     medium, of_medium_j, settled_s = _medium(rng, timeline)
@@ -175,7 +177,9 @@ def _seconds(board_ns: np.ndarray) -> Float64Array:
     return np.asarray((board_ns - BOARD_NS) * 1e-9, np.float64)
 
 
-def _operations(rng: Generator, timeline: Timeline) -> tuple[list[Piece], dict[str, float]]:
+def _operations(
+    rng: Generator, timeline: Timeline, powers: PartPowers
+) -> tuple[list[Piece], dict[str, float]]:
     """Each kind has a power of its own while it works, and something for each operation, however long it takes.
 
     Beside background work operations take longer, and on the mean cost no more.
@@ -185,75 +189,35 @@ def _operations(rng: Generator, timeline: Timeline) -> tuple[list[Piece], dict[s
     energy_j, true_j = np.zeros(len(made)), {}
     for name in made.counts():
         own = made.of_kind(name)
-        usual_s = float(np.median(length_s[own]))
-        watt = rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5))
         works_s = np.minimum(length_s[own], LONG * np.quantile(length_s[own], 0.99))
         state = timeline.beside[own]
         mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
         works_s *= works_s.mean() / mean_s[state]
-        energy_j[own] = (
-            watt * (works_s + rng.uniform(0.0, 0.4) * usual_s) * rng.lognormal(0, 0.15, works_s.size)
-        )
+        energy_j[own] = powers.operations_j(rng, name, works_s, float(np.median(length_s[own])))
         true_j[name] = float(energy_j[own].sum())
     threads = [made.thread == each for each in np.unique(made.thread)]
     return [Steady(begin_s[t], (begin_s + length_s)[t], energy_j[t]) for t in threads], true_j
 
 
-def _background(rng: Generator, timeline: Timeline) -> dict[str, Piece]:
+def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[str, Piece]:
     """Power of each activity, round or flat; a thread that waits for a sync, or flushes, does not compact."""
     found: dict[str, Piece] = {}
     activities = timeline.activities
+    alone = background_threads(timeline.database) == 1
     for name, of in activities.items():
-        usual_w = rng.uniform(0.05, 0.4) if name == "sync" else rng.uniform(0.3, 1.5)
         shape = np.sin((np.arange(HUMP_STEPS) + 0.5) / HUMP_STEPS * np.pi) ** rng.uniform(0.0, 2.0)
         shape /= shape.mean()
         pieces = []
         for start_ns, end_ns in zip(of.start_ns.tolist(), of.end_ns.tolist(), strict=True):
-            own_w = usual_w * rng.lognormal(0, 0.1)
+            own_w = powers.event_w(rng, name)
             edges = np.linspace(start_ns, end_ns, HUMP_STEPS + 1)
-            for first, last, part in zip(edges[:-1], edges[1:], shape, strict=True):
-                for begin, finish in _without(first, last, _pauses(timeline, name, start_ns, end_ns)):
-                    pieces.append((begin, finish, own_w * part))
+            for begin, finish in own_stretches(activities, name, start_ns, end_ns, one_thread=alone):
+                cut = np.unique(np.clip(edges, begin, finish))
+                at = np.searchsorted(edges, cut[:-1], "right") - 1
+                pieces += list(zip(cut[:-1], cut[1:], own_w * shape[at], strict=True))
         begin_ns, finish_ns, power_w = np.array(pieces or np.zeros((0, 3))).T
         found[name] = Overlapping(_seconds(begin_ns), _seconds(finish_ns), power_w)
     return found
-
-
-def _pauses(timeline: Timeline, name: str, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-    """Stretches of one event in which its thread did something else: what lies inside it and inside nothing shorter."""
-    inner = {"sync": (), "flush": ("sync",), "checkpoint": ("sync",), "compaction": ("sync",)}[name]
-    if name == "compaction" and background_threads(timeline.database) == 1:
-        inner = ("sync", "flush")
-    activities, found = timeline.activities, []
-    for other in inner:
-        for begin_ns, finish_ns in _inside(activities.get(other), start_ns, end_ns):
-            closer = any(
-                start_ns < first <= begin_ns and finish_ns <= last
-                for outer in ("flush", "checkpoint", "compaction")
-                if outer != other
-                for first, last in _inside(activities.get(outer), start_ns, end_ns)
-            )
-            if not closer:
-                found.append((begin_ns, finish_ns))
-    return sorted(found)
-
-
-def _inside(of: Intervals | None, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-    if of is None:
-        return []
-    chosen = (of.start_ns >= start_ns) & (of.end_ns <= end_ns)
-    return list(zip(of.start_ns[chosen].tolist(), of.end_ns[chosen].tolist(), strict=True))
-
-
-def _without(start: float, end: float, pauses: list[tuple[int, int]]) -> list[tuple[float, float]]:
-    left, at = [], start
-    for begin, finish in pauses:
-        if finish <= at or begin >= end:
-            continue
-        if begin > at:
-            left.append((at, float(begin)))
-        at = max(at, float(finish))
-    return [*left, (at, end)] if at < end else left
 
 
 def _medium(rng: Generator, timeline: Timeline) -> tuple[list[Piece], dict[str, float], float]:
@@ -300,8 +264,9 @@ def trial(timeline: Timeline, seed: int) -> Trial:
     assert cycle
     run = cycle.work
     samples = SystemSamples.of_run(timeline.seen, run.start_board_ns, run.end_board_ns, 4)
+    energies = repeat_energy(placed, phases, 1)
     found = attributed(
-        placed, cycle, repeat_energy(placed, phases, 1), timeline.operations, samples, timeline.events,
+        placed, cycle, lambda: energies, timeline.operations, samples, timeline.events,
         timeline.database,
     )  # fmt: skip
     if isinstance(found, Missing):

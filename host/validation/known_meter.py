@@ -8,7 +8,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from known_power import Float64Array, Piece, bursts, wander
 from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import Work
@@ -25,6 +24,7 @@ from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase, Role
 from opjoule.record.repeat import RepeatEnergy
 from opjoule.trace.power_trace import PowerTrace
+from opjoule.twin.known_power import Float64Array, Piece, bursts, wander
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)
 """Of idle, which is measured as long as on a board."""
@@ -108,11 +108,12 @@ def watched(rng: np.random.Generator, kind: Kind, known: Known) -> Experiment:
     ]
     placed = measured(rng, kind, [*idle, *known.pieces], end_s)
     energies = repeat_energy(placed, phases(known), 1)
-    assert energies.idle and energies.marginal
+    marginal = energies.marginal
+    assert energies.idle and marginal
     operations = _operations(known)
     seen = Work(
         placed.cells, placed.board_to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s),
-        energies.idle, energies.marginal, operations, background(_events(known)), known.one_thread, _counters(known),
+        energies.idle, lambda: marginal, operations, background(_events(known)), known.one_thread, _counters(known),
         kind.bounds.seen_fraction,
     )  # fmt: skip
     ends_s = np.array([known.start_s, known.end_s])

@@ -12,8 +12,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
 from opjoule.attribution.windows import block_length_s
+from opjoule.twin.known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
 
 Generator = np.random.Generator
 FAMILIES: Final = ("steady", "steps", "bursts", "frequency", "in step")

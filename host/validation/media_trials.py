@@ -29,7 +29,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
-from known_power import Float64Array, Piece, bursts, wander  # noqa: E402
 from known_work import Choice, Known, work  # noqa: E402
 from opjoule.campaign.campaign import block_order  # noqa: E402
 from opjoule.campaign.index import ConditionRun, differences_of  # noqa: E402
@@ -42,6 +41,7 @@ from opjoule.record.json_file import plain  # noqa: E402
 from opjoule.record.operation_quantities import OPERATIONS  # noqa: E402
 from opjoule.record.quantities import COMMON  # noqa: E402
 from opjoule.record.repeat import Repeat  # noqa: E402
+from opjoule.twin.known_power import Float64Array, Piece, bursts, wander  # noqa: E402
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
 HEADLINE: Final = QUANTITIES.headline.key

@@ -1,89 +1,79 @@
-"""Default measurements one after the other: does each one's headline interval hold the mean of the others? SIMULATED.
+"""Simulated measurements one after the other: how often do stated intervals hold the truth? SIMULATED.
 
     .venv/bin/python host/validation/repeated_measurements.py --measurements 10 --out /tmp/repeated
+    .venv/bin/python host/validation/repeated_measurements.py --out /tmp/rocksdb -- --db rocksdb --design --seconds 60
 
-Each draws a simulated rig of its own, so that the intervals have to hold what sensors differ by as well as what runs
-differ by. A record that is there already is used again: an interrupted study goes on. Exit status 1 if fewer than nine
-in ten hold.
+What follows "--" goes to host/measure.py in place of the default measurement's own. Each draws a simulated rig and what
+each part of the work costs; the lines that begin "SIMULATED truth:" are counted. A record that is there already is used
+again: an interrupted study goes on. Exit status 1 if fewer than nine in ten headlines hold.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import time
 from pathlib import Path
-from statistics import fmean
-from typing import Any
+from statistics import median
+from typing import Final
 
-ROOT = Path(__file__).resolve().parents[2]
-KEYS = (
-    "marginal_energy_per_operation_j",
-    "energy_per_operation_j",
-    "idle_power_w",
-    "power_w",
-    "throughput_per_s",
-)
-HEADLINE = KEYS[0]
+HOST = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(HOST))
+
+from opjoule.twin.truth_line import SHOWN, KnownFigure, known_figures  # noqa: E402  # path set above
+
+DEFAULT: Final = ("--db", "leveldb")
+HEADLINE: Final = SHOWN["marginal_energy_per_operation_j"]
 
 
-def measured(out: Path) -> tuple[dict[str, Any], float]:
-    """result.json of one default measurement, and the seconds it took (0 where it was there)."""
+def measured(out: Path, options: list[str], seed: int) -> float:
+    """Makes one record if there is none; the seconds it took."""
     started_s = time.monotonic()
+    if (out / "result.json").exists():
+        return 0.0
+    command = [HOST / "measure.py", "--device", "rpi4", "--simulate", "--seed", seed, "--out", out, *options]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
     if not (out / "result.json").exists():
-        command = [
-            ROOT / "host/measure.py",
-            "--db",
-            "leveldb",
-            "--device",
-            "rpi4",
-            "--simulate",
-            "--out",
-            out,
-        ]
-        ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False)
-        if not (out / "result.json").exists():
-            sys.exit(f"{out}: exit status {ended.returncode}: {ended.stderr.strip().splitlines()[-1]}")
-        return json.loads((out / "result.json").read_text()), time.monotonic() - started_s
-    return json.loads((out / "result.json").read_text()), 0.0
+        sys.exit(f"{out}: exit status {ended.returncode}: {(ended.stderr.strip().splitlines() or [''])[-1]}")
+    return time.monotonic() - started_s
 
 
-def held(results: list[dict[str, Any]], key: str) -> list[bool]:
-    """Whether each one's interval holds the mean of the others; a figure that was withheld counts as not."""
-    numbers = [result[key] for result in results]
-    outcome = []
-    for number, own in enumerate(numbers):
-        others = [
-            each["value"]
-            for other, each in enumerate(numbers)
-            if other != number and each["value"] is not None
-        ]
-        outcome.append(own["value"] is not None and abs(own["value"] - fmean(others)) <= (own["u"] or 0.0))
-    return outcome
+def row(about: str, own: list[KnownFigure]) -> str:
+    """How often one figure was told and held its truth, how wide it was and how far off."""
+    told = [each for each in own if each.told]
+    cells = [about, f"{len(told)} of {len(own)}", "", "", ""]
+    if told:
+        width = median((each.u or 0.0) / abs(each.true) for each in told)
+        off = median(abs((each.value or 0.0) - each.true) / abs(each.true) for each in told)
+        held = sum(each.holds for each in told)
+        cells[2:] = [f"{held} of {len(told)}", f"±{100 * width:.2g} %", f"{100 * off:.2g} %"]
+    return "| " + " | ".join(cells) + " |"
 
 
 def main() -> int:
-    """Prints a line a measurement and the counts."""
+    """Prints a line a measurement, and a table of all."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--measurements", type=int, default=10, metavar="N")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--seed", type=int, default=1, help="of the first measurement")
+    parser.add_argument("options", nargs="*", help="of host/measure.py, after --")
     asked = parser.parse_args()
-    results = []
-    for number in range(1, asked.measurements + 1):
-        result, took_s = measured(asked.out / f"{number:02}")
-        own = result[HEADLINE]
-        shown = "withheld" if own["value"] is None else f"{1e6 * own['value']:.2f} ± {1e6 * own['u']:.2f} uJ"
-        print(f"{number:2}  SIMULATED  {shown}  {took_s:.0f} s", flush=True)
-        results.append(result)
-    for key in KEYS:
-        outcome = held(results, key)
-        relative = [each[key]["u"] / each[key]["value"] for each in results if each[key]["value"]]
-        print(f"{key}: {sum(outcome)} of {len(outcome)} hold; mean width ±{100 * fmean(relative):.2g} %")
-    return 0 if 10 * sum(held(results, HEADLINE)) >= 9 * len(results) else 1
+    found: list[list[KnownFigure]] = []
+    for number in range(asked.seed, asked.seed + asked.measurements):
+        out = asked.out / f"{number:02}"
+        took_s = measured(out, asked.options or list(DEFAULT), number)
+        found.append(known_figures(out))
+        headline = next((str(each) for each in found[-1] if each.about == HEADLINE), "no headline")
+        print(f"{number:2}  {headline}  {took_s:.0f} s", flush=True)
+    print("| figure | told | holds the truth | median width | median error |\n|---|---|---|---|---|")
+    everything = [each for own in found for each in own]
+    for about in dict.fromkeys(each.about for each in everything):
+        print(row(about, [each for each in everything if each.about == about]))
+    held = sum(each.holds for each in everything if each.about == HEADLINE)
+    return 0 if 10 * held >= 9 * len(found) else 1
 
 
 if __name__ == "__main__":

@@ -75,6 +75,8 @@ class OpenedRun:
     path: Path
     answer: Answer = field(repr=False)
     """What report and summary say of it."""
+    known_axis: TimeAxis | None = field(default=None, repr=False)
+    """That of its trace, where it is known without reading that."""
 
     @property
     def title(self) -> str:
@@ -128,9 +130,9 @@ class OpenedRun:
         """Samples of the supply, corrected by the sensor's calibration: time_s, power_w, current_a, voltage_v, clipped,
         meter_ns; NaN where a conversion was lost.
         """
-        trace = self._trace
+        trace = self.trace
         columns = {
-            "time_s": self._axis.of_meter(trace.meter_ns),
+            "time_s": self.axis.of_meter(trace.meter_ns),
             "power_w": trace.power_w,
             "current_a": trace.current_a,
             "voltage_v": trace.voltage_v,
@@ -142,11 +144,11 @@ class OpenedRun:
     @property
     def lost(self) -> list[LostStretch]:
         """Stretches without samples, on the time axis."""
-        return self._axis.lost
+        return self.axis.lost
 
     def time_s(self, board_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
         """Times of the board's clock on the time axis, of the same shape; NaN where the clocks cannot be matched."""
-        to_seconds = self._axis.of_board(self._map)
+        to_seconds = self.axis.of_board(self._map)
         return np.full(board_ns.shape, np.nan) if to_seconds is None else to_seconds(board_ns)
 
     @cached_property
@@ -209,8 +211,26 @@ class OpenedRun:
         return trace, sensor
 
     @property
-    def _trace(self) -> PowerTrace:
+    def trace(self) -> PowerTrace:
+        """The samples that the figures rest on, corrected by the sensor's calibration.
+
+        Raises: RecordFault: they cannot be read, or are fewer than two.
+        """
         return self._supply[0]
+
+    @cached_property
+    def _sensor(self) -> ErrorBounds | None:
+        return self._supply[1]
+
+    def forget_samples(self) -> None:
+        """Lets go of what energies do not need of the trace; it is read again where it is asked for."""
+        _ = self.cells, self.axis, self._sensor
+        self.__dict__.pop("_supply", None)
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the sensor's calibration was applied to the trace: there is one, and it holds for it."""
+        return self._sensor is not None and self._sensor.calibration is not None
 
     @cached_property
     def cells(self) -> Cells:
@@ -218,12 +238,12 @@ class OpenedRun:
 
         Raises: RecordFault: the trace cannot be read. WindowError: it holds fewer than two good samples.
         """
-        return Cells.of(self._trace)
+        return Cells.of(self.trace)
 
     @property
     def origin_ns(self) -> int:
         """Where the time axis begins on the meter's clock [ns]."""
-        return self._axis.origin_ns
+        return self.axis.origin_ns
 
     def meter_ns(self, time_s: float) -> int:
         """A moment of the time axis on the meter's clock [ns]."""
@@ -231,16 +251,17 @@ class OpenedRun:
 
     @property
     def _bounds(self) -> ErrorBounds:
-        return self._supply[1] or unknown_sensor(float(self.cells.current_a.max()))
+        return self._sensor or unknown_sensor(float(self.cells.current_a.max()))
 
     @cached_property
     def _unstated(self) -> str:
         """Why no uncertainty is stated; empty where one is."""
-        return no_uncertainty(self._record, self._supply[1])
+        return no_uncertainty(self._record, self._sensor)
 
     @cached_property
-    def _axis(self) -> TimeAxis:
-        return TimeAxis(self._trace)
+    def axis(self) -> TimeAxis:
+        """Seconds since the trace began."""
+        return self.known_axis or TimeAxis.of(self.trace)
 
     @cached_property
     def _map(self) -> ClockMap | None:
@@ -250,9 +271,9 @@ class OpenedRun:
     def _meter_to_host(self) -> ClockMap | None:
         return None if self._map is not None or self._unstated else meter_to_host(self._record)
 
-    def _parquet(self, name: str, newest: int) -> pa.Table:
+    def _parquet(self, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
         with reading(self.path):
-            return read_parquet(self._record.intact(f"{name}.parquet"), name, newest)
+            return read_parquet(self._record.intact(f"{name}.parquet"), name, newest, columns)
 
     def _timed(self, table: pa.Table) -> Columns:
         """The table with `time_s` before its other columns."""
@@ -261,7 +282,7 @@ class OpenedRun:
         )
 
     def _phases_of(self, phases: Sequence[Phase]) -> tuple[RunPhase, ...]:
-        to_seconds = self._axis.of_board(self._map) if phases else None
+        to_seconds = self.axis.of_board(self._map) if phases else None
         if to_seconds is None:
             return ()
         ends = np.array([(each.start_board_ns, each.end_board_ns) for each in phases], np.int64)
@@ -275,12 +296,14 @@ class OpenedRun:
         """How many operations began in a stretch of the board's clock."""
         if not (self.path / "operations.parquet").exists():
             return 0
-        first, last = np.searchsorted(self._starts_ns, [start_ns, end_ns])
+        first, last = np.searchsorted(self.starts_ns, [start_ns, end_ns])
         return int(last - first)
 
     @cached_property
-    def _starts_ns(self) -> npt.NDArray[np.int64]:
-        return self.operations["board_ns"]
+    def starts_ns(self) -> npt.NDArray[np.int64]:
+        """When each operation began, on the board's clock [ns], rising, shape (n,)."""
+        table = self._parquet("operations", schemas.OPERATIONS_VERSION, ["board_ns"])
+        return np.asarray(table["board_ns"].to_numpy())
 
     def _idle_at(self, board_ns: int) -> IdlePower | None:
         """Idle power of the repeat that a moment lies in, or is nearest to; None where none was measured."""

@@ -21,7 +21,7 @@ from opjoule.errors import RecordFault
 from opjoule.files import rewriting
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.report.board_tracks import system_track
-from opjoule.report.tracks import sampled_track
+from opjoule.report.tracks import SampleParts, sampled_track
 
 MOST: Final = 200_000
 """Power samples and operations that are written unless all are asked for."""
@@ -126,7 +126,9 @@ def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
 def _power(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     power = run.power
     period_s = float(np.median(np.diff(power["time_s"])))
-    track = sampled_track(power["time_s"], {"power_w": power["power_w"]}, period_s, most or len(power) * 2)
+    track = sampled_track(
+        SampleParts.of(power["time_s"], {"power_w": power["power_w"]}), period_s, most or len(power) * 2
+    )
     mark = ", SIMULATED" if run.simulated else ""
     writer.counter(f"power{mark}", "W", track.bounds_s, track.mean["power_w"])
     for name, columns in (("least", track.lowest), ("greatest", track.highest)):

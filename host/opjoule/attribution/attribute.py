@@ -6,7 +6,8 @@ Source: docs/method/attribution.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -25,6 +26,7 @@ from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.cells import Cells
+from opjoule.operations.latency import narrow
 from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
@@ -34,6 +36,8 @@ SEEN_MIN: Final = 0.25
 """Part of the time that a meter sees at least for stamps to say which part of an operation that is."""
 MOVED_U: Final = 2.5
 """Standard uncertainties by which a part moves at least where it is in step: without step few move by 2."""
+AT_ONCE: Final = 2
+"""Fits that are made at the same time."""
 STRETCHES: Final = 400
 """Of the course of a run."""
 CHANGES_MAX: Final = 1 << 14
@@ -54,8 +58,9 @@ class Work:
     end_board_ns: int
     """Of settle, or of the run where none follows."""
     idle: IdlePower
-    marginal: MarginalEnergy
-    """Of run and settle, idle power taken away throughout."""
+    marginal: Callable[[], MarginalEnergy]
+    """Of run and settle, idle power taken away throughout; asked for when the windows are shared out, so that it may be
+    computed beside that."""
     operations: OperationTable
     """Of the run, sorted by start."""
     activities: Mapping[str, Intervals] = field(default_factory=dict)
@@ -144,7 +149,7 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
     Args:
         seed: of the bootstrap.
     """
-    latency_ns = float(np.median(work.operations.duration_ns)) if len(work.operations) else 0.0
+    latency_ns = float(np.median(narrow(work.operations.duration_ns))) if len(work.operations) else 0.0
     span_ns = work.end_board_ns - work.start_board_ns
     length_ns = window_ns(work.cells.period_ns, latency_ns, span_ns)
     stretch_ns = stretch_edges_ns(
@@ -166,30 +171,33 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
     without = _without_medium(work, windows, above_j, stretch_ns)
     media = _media(work, without, above_j)
     columns = without.columns.with_medium(media[0]) if media else without.columns
-    found = _fitted(columns, windows, above_j, seed)
-    late_j: list[Float64Array] = []
-    elsewhere_j: list[Float64Array] = []
-    for each in media[1:]:
-        own = without.columns.with_medium(each)
-        energy_j = _aligned(own, _fitted(own, windows, above_j, None), columns)
-        (late_j if each.with_work == media[0].with_work else elsewhere_j).append(energy_j)
-    found = found.with_spread(late_j).with_spread(elsewhere_j)
+    seen = without.seen.with_medium(media[0]) if without.seen and media else without.seen
+    others = [without.columns.with_medium(each) for each in media[1:]] + ([seen] if seen else [])
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        first = pool.submit(_fitted, columns, windows, above_j, seed)
+        energies_j = list(
+            pool.map(lambda own: _aligned(own, _fitted(own, windows, above_j, None), columns), others)
+        )
+        found = first.result()
+    by_medium = list(zip(media[1:], energies_j, strict=False))
+    late_j = [energy_j for each, energy_j in by_medium if each.with_work == media[0].with_work]
+    elsewhere_j = [energy_j for each, energy_j in by_medium if each.with_work != media[0].with_work]
+    found = found.with_spread(late_j).with_spread(elsewhere_j, bounds=True)
     matrix = columns.matrix * windows.sound[:, None]
-    moved_j = np.zeros(len(columns.names))
-    if without.seen:
-        seen = without.seen.with_medium(media[0]) if media else without.seen
-        moved_j = np.abs(_fitted(seen, windows, above_j, None).energy_j - found.energy_j)
-    shares = _shares(work, columns, matrix, found, float(above_j.sum()), moved_j)
+    moved_j = np.abs(energies_j[-1] - found.energy_j) if seen else np.zeros(len(columns.names))
+    course = _course(columns, matrix, found, windows, above_j)
+    marginal = work.marginal()
+    shares = _shares(work, marginal, columns, matrix, found, float(above_j.sum()), moved_j)
     return Attribution(
         {name: shares[name] for name in columns.of_kind},
         shares[FOREGROUND],
         {name: shares[name] for name in columns.of_activity},
-        Share(work.marginal.energy.value, work.marginal.budget.standard_u),
+        Share(marginal.energy.value, marginal.budget.standard_u),
         len(windows),
         float(np.mean(windows.duration_s)),
         media[0].drain_bytes_per_s if media else None,
         media[0].tail_length_s if media else None,
-        _course(columns, matrix, found, windows, above_j),
+        course,
     )
 
 
@@ -276,6 +284,7 @@ def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[M
 
 def _shares(
     work: Work,
+    marginal: MarginalEnergy,
     columns: PartColumns,
     matrix: Float64Array,
     found: Fit,
@@ -287,24 +296,29 @@ def _shares(
     Args:
         moved_j: by how much each part's energy is another one where operations count as the meter saw them, shape (q,).
     """
-    stated = work.marginal.energy.value / whole_j if whole_j else 1.0
-    reasons = verdicts(columns.names, len(columns.of_kind), columns.parts, matrix, found)
-    short = too_short(work.activities, work.counters)
+    stated = marginal.energy.value / whole_j if whole_j else 1.0
+    reasons = verdicts(
+        columns.names,
+        len(columns.of_kind),
+        columns.parts,
+        matrix,
+        found,
+        float(columns.group.duration_s.sum()),
+    )
+    short = too_short(work.activities, work.cells.period_ns)
     shares = {}
     for at, name in enumerate(columns.names):
-        u_j = _standard_u_j(work, found.energy_j[at], found.standard_u_j[at], found.shift_per_j[at])
+        u_j = _standard_u_j(marginal, found.energy_j[at], found.standard_u_j[at], found.shift_per_j[at])
         in_step = IN_STEP if moved_j[at] > MOVED_U * u_j else ""
         shares[name] = Share(
-            float(found.energy_j[at] * stated), u_j, reasons[at] or in_step or short.get(name, "")
+            float(found.energy_j[at] * stated), u_j, short.get(name) or reasons[at] or in_step
         )
     return shares
 
 
-def _standard_u_j(work: Work, energy_j: float, fitted_u_j: float, shift_per_j: float) -> float:
+def _standard_u_j(marginal: MarginalEnergy, energy_j: float, fitted_u_j: float, shift_per_j: float) -> float:
     """Scatter of the windows, the share in what is wrong of the whole, and what scales every energy."""
-    parts = work.marginal.budget.parts
+    parts = marginal.budget.parts
     whole_u_j = math.hypot(*(u for name, u in parts.items() if name not in PROPORTIONAL))
-    scaling = math.hypot(*(parts[name] for name in PROPORTIONAL)) / max(
-        abs(work.marginal.energy.value), 1e-300
-    )
+    scaling = math.hypot(*(parts[name] for name in PROPORTIONAL)) / max(abs(marginal.energy.value), 1e-300)
     return math.hypot(fitted_u_j, shift_per_j * whole_u_j, scaling * energy_j)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -17,6 +18,8 @@ from opjoule.units import COVERAGE_FACTOR
 REPLICATES: Final = 200
 UNTOLD: Final = 1e-3
 """Part of a sum that lies in directions without data, from which on it is not known."""
+COURSE_U: Final = 0.01
+"""Standard part of its variation by which a column strays from the course of what it stands for."""
 _ROUNDS: Final = 4
 _SUM_WEIGHT: Final = 1e4
 """How much more than all windows together their sum weighs: parts add up to the whole."""
@@ -29,33 +32,33 @@ class Fit:
     energy_j: Float64Array
     """shape (q,)"""
     standard_u_j: Float64Array
-    """From the scatter of the windows, by blocks, widened by Student's t so that k = 2 means 95 %, shape (q,).
+    """Every source that is seen in the windows, shape (q,)."""
+    scatter_u_j: Float64Array
+    """Of it what a longer run lessens: the windows' scatter, by blocks, widened by Student's t so that k = 2 means
+    95 %, shape (q,).
 
     No less than without the rule that nothing is negative: at its bound the rule would make certainty of no knowledge.
     """
-    free_u_j: Float64Array
-    """The same without the rule that nothing is negative: what the data alone say, shape (q,)."""
+    simplified_u_j: Float64Array
+    """Of it what columns simplify, as far as parts follow the same course, shape (q,)."""
     independent: Float64Array
     """Effective number of independent blocks that each part rests on, shape (q,)."""
-    own_variation: Float64Array
-    """Part of a column's variation that the others together do not have, the least of a part's columns, shape (q,)."""
-    traded: Float64Array
-    """Squared correlation of two parts' errors: what the one gets wrong the other makes good, shape (q, q)."""
     shift_per_j: Float64Array
     """What each part changes by where the whole changes by 1 J spread evenly over time, shape (q,)."""
     coefficients: Float64Array
     """shape (p,)"""
 
-    def with_spread(self, others_j: Sequence[Float64Array]) -> Fit:
-        """The fit, with how far the energies of others that explain the data as well lie from its own."""
+    def with_spread(self, others_j: Sequence[Float64Array], *, bounds: bool = False) -> Fit:
+        """The fit, with how far the energies of others that explain the data as well lie from its own.
+
+        Args:
+            bounds: the others are what the truth lies between, anywhere (JCGM 100:2008, 4.3.7).
+        """
         if not others_j:
             return self
         spread_j = np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0))
-        return replace(
-            self,
-            standard_u_j=np.hypot(self.standard_u_j, spread_j),
-            free_u_j=np.hypot(self.free_u_j, spread_j),
-        )
+        spread_j /= math.sqrt(3.0) if bounds else 1.0
+        return replace(self, standard_u_j=np.hypot(self.standard_u_j, spread_j))
 
 
 def fit(
@@ -88,16 +91,18 @@ def fit(
     wanted = parts * scaled.sum(axis=0)
     if seed is None:
         none = np.zeros(len(wanted))
-        return Fit(wanted @ x, none, none, none, none, np.outer(none, none), none, x / scale)
+        return Fit(wanted @ x, none, none, none, none, none, x / scale)
     drawn = blocks.drawn(x != 0, seed) @ wanted.T
     free_u_j, independent = blocks.free_u(wanted)
     widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
+    scatter_u_j = np.maximum(drawn.std(axis=0, ddof=1), free_u_j) * widening
+    simplified_u_j = blocks.simplified_u_j(parts, wanted)
     return Fit(
         wanted @ x,
-        np.maximum(drawn.std(axis=0, ddof=1), free_u_j) * widening,
-        free_u_j * widening,
+        np.hypot(scatter_u_j, simplified_u_j),
+        scatter_u_j,
+        simplified_u_j,
         independent,
-        *blocks.collinear(parts, wanted),
         wanted @ blocks.shift_per_j,
         x / scale,
     )
@@ -117,6 +122,8 @@ class _Blocks:
     """shape (b,)"""
     free: BoolArray
     solution: Float64Array
+    course: Float64Array
+    """Products of the columns between groups, about what goes on all the time, weighted, shape (p, p)."""
     shift_per_j: Float64Array
     """Change of the free solution where the whole changes by 1 J spread evenly over time, shape (p,)."""
 
@@ -142,6 +149,8 @@ class _Blocks:
         starts = np.flatnonzero(np.diff(group.block, prepend=-1))
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
         shift = _summing(gram.sum(axis=0), even, total, 1.0)
+        far = np.einsum("bsij,s->ij", with_time.gram[:, 1:], 1.0 / variance[1:])
+        course = far[:-1, :-1] - np.outer(far[:-1, -1], far[:-1, -1]) / far[-1, -1]
         return cls(
             gram,
             moment,
@@ -149,6 +158,7 @@ class _Blocks:
             np.add.reduceat(energy_j, starts),
             free,
             x,
+            course,
             inverse(shift[0]) @ shift[1],
         )
 
@@ -186,14 +196,27 @@ class _Blocks:
         lost = untold > UNTOLD * np.linalg.norm(wanted, axis=1)
         return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
 
-    def collinear(self, parts: Float64Array, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """What each part has of its own, (q,), and how much each two trade, (q, q), whatever their sum is."""
-        gram = self.gram.sum(axis=0)
-        spread = inverse(gram)
-        own = 1.0 / np.maximum(np.diag(gram) * np.diag(spread), 1.0)
-        together = wanted @ spread @ wanted.T
-        variance = np.maximum(np.diag(together), 1e-300)
-        return np.where(parts > 0, own, 1.0).min(axis=1), together**2 / np.outer(variance, variance)
+    def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
+        """How far each part's energy may be off because columns are COURSE_U off the course of what they stand for.
+
+        Between groups alone, the kinds as one: near by kinds are told apart by what is their own.
+        """
+        kinds = parts[-1] @ parts[:-1].T > 0
+        own = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
+        unit = np.concatenate([parts[own], parts[-1:]])
+        unit[-2:] *= self.solution * np.stack([~self.free, self.free])
+        together = unit @ self.course @ unit.T
+        size = np.sqrt(np.maximum(np.diag(together), 1e-300))
+        alike = together / np.outer(size, size)
+        inflation = np.sqrt(np.maximum(np.diag(inverse(alike)) - 1.0, 0.0))
+        coefficient = np.concatenate([parts[own[:-1]] @ self.solution, [1.0, 1.0]])
+        strayed_j = np.sqrt(alike**2 @ (coefficient * size) ** 2)
+        total = np.append(wanted[own[:-1]].sum(axis=1), wanted[-1] @ self.solution)
+        found = np.zeros(len(parts))
+        found[own] = COURSE_U * (inflation * strayed_j / size)[:-1] * total
+        energy_j = wanted @ self.solution
+        found[:-1][kinds] = found[-1] * np.abs(energy_j[:-1][kinds]) / max(abs(energy_j[-1]), 1e-300)
+        return found
 
 
 def _iterated(

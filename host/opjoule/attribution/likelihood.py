@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.least_squares import non_negative
-from opjoule.attribution.near_and_far import Groups
+from opjoule.attribution.near_and_far import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 INDEPENDENT_S: Final = 0.25
@@ -27,29 +27,40 @@ class Likelihood:
         rows = _unit(group.sums(shared) / self._root[:, None])
         left = group.sums(energy_j[:, None])[:, 0] / self._root
         self._sets = [
-            _Set(rows[chosen], left[chosen], chosen) for chosen in (self._settling == each for each in (0, 1))
+            _Set(rows[chosen], left[chosen], chosen)
+            for chosen in (_as_slice(np.flatnonzero(self._settling == each)) for each in (0, 1))
         ]
+        self._summed: tuple[Float64Array | None, Float64Array] = (None, left)
         lasted_s = np.bincount(self._settling, group.lasted_s, 2)
         self._independent = lasted_s / INDEPENDENT_S
 
     def unlikely(self, own: list[Float64Array]) -> float:
         """Minus twice the logarithm of the likelihood with more columns, each of shape (n,), but for a constant."""
-        added = _unit(self._group.sums(np.stack(own, axis=1)) / self._root[:, None])
+        sums = [self._sums(own[0]), *(self._group.sum(each) for each in own[1:])]
+        added = _unit(np.stack(sums, axis=1) / self._root[:, None])
         sets = [each.with_columns(added) for each in self._sets]
         free = np.append(self._free, [False] * len(own))
-        variance = np.ones(2)
+        variance, start = np.ones(2), None
         for _ in range(_ROUNDS):
             gram = sum(each.gram / var for each, var in zip(sets, variance, strict=True))
             moment = sum(each.moment / var for each, var in zip(sets, variance, strict=True))
-            x = non_negative(np.asarray(gram), np.asarray(moment), free)
-            variance = np.array([each.variance(x) for each in sets])
+            x = non_negative(np.asarray(gram), np.asarray(moment), free, start)
+            variance, start = np.array([each.variance(x) for each in sets]), x != 0
         return float(np.dot(self._independent, np.log(variance)))
+
+    def _sums(self, column: Float64Array) -> Float64Array:
+        """Sums of a column over each group; kept for the next call, which often has the same column first."""
+        kept, sums = self._summed
+        if kept is not column:
+            sums = self._group.sum(column)
+            self._summed = column, sums
+        return sums
 
 
 class _Set:
     """Normal equations of the groups of the run, or of settle."""
 
-    def __init__(self, rows: Float64Array, left: Float64Array, chosen: BoolArray) -> None:
+    def __init__(self, rows: Float64Array, left: Float64Array, chosen: slice | IntArray) -> None:
         self._rows, self._left, self._chosen = rows, left, chosen
         self.gram, self.moment = rows.T @ rows, rows.T @ left
         self._square = float(left @ left)
@@ -66,6 +77,13 @@ class _Set:
         """Mean square of what x leaves."""
         left = self._square - 2 * float(self.moment @ x) + float(x @ self.gram @ x)
         return max(left / max(self._left.size, 1), 1e-12 * self._square / max(self._left.size, 1), 1e-300)
+
+
+def _as_slice(places: IntArray) -> slice | IntArray:
+    """Places that follow on each other as a slice, which copies nothing."""
+    if places.size and places[-1] - places[0] == places.size - 1:
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
 
 
 def _unit(rows: Float64Array) -> Float64Array:

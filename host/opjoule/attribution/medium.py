@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import overlap_s
@@ -28,10 +29,11 @@ TAIL_MIN_S: Final = 0.8
 TAIL_MAX_S: Final = 30.0
 _STILL_BYTES_PER_S: Final = 1.0
 WITH_WORK: Final = (0.5, 1.0)
-"""Parts of the bytes between two samples that are tried as gone during the engine's own work there."""
+"""Parts of the bytes between two samples that are tried, beside none, as gone during the engine's own work there. The
+first, in the middle of what can be, is taken unless the windows say otherwise."""
 WORTH: Final = 10.0
-"""A lag, a tail or bytes that went with the engine's work are believed where that lowers minus twice the logarithm of
-the likelihood by this, or more."""
+"""A lag, a tail or bytes at one of the bounds are believed where that lowers minus twice the logarithm of the
+likelihood by this, or more."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Counters:
 
     def at_work(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
         """The same where all bytes between two samples went during the engine's own work there, if there was any."""
-        moment_ns = np.union1d(edge_board_ns, self.board_ns)
+        moment_ns = _joined(edge_board_ns, self.board_ns)
         evenly = self.at(moment_ns)
         grown, work_s = np.diff(evenly), overlap_s(moment_ns, work.start_ns, work.end_ns)
         interval = np.searchsorted(self.board_ns, moment_ns[:-1], "right")
@@ -120,21 +122,38 @@ def medium_columns(
         unlikely: minus twice the logarithm of the windows' likelihood with some columns of the medium.
         work: of the engine, which may have written most of what went between two samples.
     """
-    written = counters.at(edge_board_ns)
-    time_s = (edge_board_ns - edge_board_ns[0]) * NS
+    read_ns = counters.board_ns[
+        (counters.board_ns > edge_board_ns[0]) & (counters.board_ns < edge_board_ns[-1])
+    ]
+    moment_ns = _joined(edge_board_ns, read_ns)
+    first = np.searchsorted(moment_ns, edge_board_ns[:-1])
+    written = counters.at(moment_ns)
     if written[-1] <= written[0]:
-        nothing = np.zeros(edge_board_ns.size - 1)
+        nothing = np.zeros(first.size)
         return [MediumColumns(nothing, nothing, None, None)]
-    search = _Search(written, time_s, unlikely)
-    best = min(search.best(tails=False), search.best(tails=True), key=lambda each: each[1])
-    if work is not None:
-        moved = counters.at_work(edge_board_ns, work) - written
-        placed = [
-            replace(search, written=written + part * moved, with_work=part).best_beside(best[0])
-            for part in WITH_WORK
-        ]
-        best = min(best, *placed, key=lambda each: each[1])
-    return [best[0], *search.as_good_as(best)]
+    search = _Search(written, (moment_ns - moment_ns[0]) * NS, first, unlikely, WITH_WORK[0] if work else 0.0)
+    best = min(search.best(tails=False), search.best(tails=True), key=_value)
+    by_place = {search.with_work: search}
+    if work:
+        moved = counters.at_work(moment_ns, work) - written
+        by_place |= {
+            part: replace(search, written=written + part * moved, with_work=part) for part in WITH_WORK
+        }
+        best = min(best, *(by_place[part].best_beside(best) for part in WITH_WORK), key=_value)
+    return [by_place[each.with_work].columns(each) for each in (best, *search.as_good_as(best))]
+
+
+class _Tried(NamedTuple):
+    """A lag and a tail, and how unlikely the windows are with them."""
+
+    value: float
+    drain_bytes_per_s: float | None
+    tail_length_s: float | None
+    with_work: float
+
+
+def _value(tried: _Tried) -> float:
+    return tried.value
 
 
 @dataclass(frozen=True)
@@ -142,37 +161,44 @@ class _Search:
     """Lag and tail by a coarse grid, then ever finer around the best."""
 
     written: Float64Array
+    """Bytes by each moment at which a window ends or the counters were read, shape (m,)."""
     time_s: Float64Array
+    """shape (m,)"""
+    first: npt.NDArray[np.intp]
+    """The moment at which each window begins, shape (n,)."""
     unlikely: Callable[[list[Float64Array]], float]
+    usual: float
+    """The part of the bytes with the engine's work that needs no proof."""
     with_work: float = 0.0
-    tried: list[tuple[MediumColumns, float]] = field(default_factory=list)
+    tried: list[_Tried] = field(default_factory=list)
 
-    def as_good_as(self, best: tuple[MediumColumns, float]) -> list[MediumColumns]:
+    def as_good_as(self, best: _Tried) -> list[_Tried]:
         """Some of what was tried and is not clearly worse, from the best of them to the worst.
 
         Of bytes placed otherwise between two samples the best each, however likely: where they went was not seen, and
         parts that rest on it are uncertain by that.
         """
-        tried = sorted(self.tried, key=lambda each: each[1] - _worth(each[0]))
-        limit, placed = best[1] - _worth(best[0]) + WORTH, best[0].with_work
+        tried = sorted(self.tried, key=lambda each: each.value - self._worth(each))
+        limit, placed = best.value - self._worth(best) + WORTH, best.with_work
         alike = [
-            each for each, value in tried
-            if each.with_work == placed and value - _worth(each) <= limit and each is not best[0]
-        ]  # fmt: skip
-        otherwise = {each.with_work: each for each, _ in reversed(tried) if each.with_work != placed}
+            each
+            for each in tried
+            if each.with_work == placed and each.value - self._worth(each) <= limit and each is not best
+        ]
+        otherwise = {each.with_work: each for each in reversed(tried) if each.with_work != placed}
         return [*alike[:: max(len(alike) // OTHERS, 1)], *otherwise.values()]
 
-    def best_beside(self, known: MediumColumns) -> tuple[MediumColumns, float]:
+    def best_beside(self, known: _Tried) -> _Tried:
         """What explains the windows best with a tail that is known: only the rate is sought."""
         mean, steepest = _mean_and_steepest(self.written, self.time_s)
         rates = [None, known.drain_bytes_per_s, *np.geomspace(mean, steepest, RATES + 1)[:-1].tolist()]
         found, ratio = self._of_grid(rates, [known.tail_length_s]), (steepest / mean) ** (1 / RATES)
         for _ in range(ROUNDS):
-            finer = self._of_grid(_around(found[0].drain_bytes_per_s, ratio), [known.tail_length_s])
-            found, ratio = min(found, finer, key=lambda each: each[1]), ratio ** (1 / FINE)
+            finer = self._of_grid(_around(found.drain_bytes_per_s, ratio), [known.tail_length_s])
+            found, ratio = min(found, finer, key=_value), ratio ** (1 / FINE)
         return found
 
-    def best(self, *, tails: bool) -> tuple[MediumColumns, float]:
+    def best(self, *, tails: bool) -> _Tried:
         """What explains the windows best, and how unlikely they are with it."""
         mean, steepest = _mean_and_steepest(self.written, self.time_s)
         longest_s = max(min(float(np.ptp(self.time_s)) / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
@@ -181,37 +207,48 @@ class _Search:
         of_rate, of_length = (steepest / mean) ** (1 / RATES), (longest_s / TAIL_MIN_S) ** (1 / TAILS)
         found = self._of_grid(rates, lengths_s)
         for _ in range(ROUNDS):
-            rates = _around(found[0].drain_bytes_per_s, of_rate)
-            nearer_s = _around(found[0].tail_length_s, of_length)
+            rates = _around(found.drain_bytes_per_s, of_rate)
+            nearer_s = _around(found.tail_length_s, of_length)
             # a rate that was wrong may have hidden the right length: all lengths again beside those near the best
             finer = self._of_grid(rates, [*nearer_s, *lengths_s] if tails else nearer_s)
-            found = min(found, finer, key=lambda each: each[1])
+            found = min(found, finer, key=_value)
             of_rate, of_length = of_rate ** (1 / FINE), of_length ** (1 / FINE)
         return found
 
-    def _of_grid(
-        self, rates: Sequence[float | None], lengths_s: Sequence[float | None]
-    ) -> tuple[MediumColumns, float]:
+    def columns(self, tried: _Tried) -> MediumColumns:
+        """The columns of a lag and a tail."""
+        column = self._drained(tried.drain_bytes_per_s)
+        written = np.add.reduceat(column, self.first)
+        tail_s = np.zeros(written.size)
+        if tried.tail_length_s is not None:
+            tail_s = np.add.reduceat(Pauses.of(column, self.time_s).tail_s(tried.tail_length_s), self.first)
+        return MediumColumns(written, tail_s, tried.drain_bytes_per_s, tried.tail_length_s, tried.with_work)
+
+    def _drained(self, rate: float | None) -> Float64Array:
+        return np.diff(self.written if rate is None else drained(self.written, self.time_s, rate))
+
+    def _of_grid(self, rates: Sequence[float | None], lengths_s: Sequence[float | None]) -> _Tried:
         made = []
         for rate in rates:
-            left = self.written if rate is None else drained(self.written, self.time_s, rate)
-            column = np.diff(left)
+            column = self._drained(rate)
+            own = [np.add.reduceat(column, self.first)]
+            pauses = Pauses.of(column, self.time_s)
             for length_s in lengths_s:
-                tail = (
-                    np.zeros_like(column)
-                    if length_s is None
-                    else after_writing(column, self.time_s, length_s)
-                )
-                own = [column] if length_s is None else [column, tail]
-                found = MediumColumns(column, tail, rate, length_s, self.with_work)
-                made.append((found, self.unlikely(own) + _worth(found)))
+                tail = [] if length_s is None else [np.add.reduceat(pauses.tail_s(length_s), self.first)]
+                found = _Tried(0.0, rate, length_s, self.with_work)
+                made.append(found._replace(value=self.unlikely([*own, *tail]) + self._worth(found)))
         self.tried.extend(made)
-        return min(made, key=lambda each: each[1])
+        return min(made, key=_value)
+
+    def _worth(self, tried: _Tried) -> float:
+        late, tail = tried.drain_bytes_per_s is not None, tried.tail_length_s is not None
+        return WORTH * (late + tail + (tried.with_work != self.usual))
 
 
-def _worth(columns: MediumColumns) -> float:
-    late, tail = columns.drain_bytes_per_s is not None, columns.tail_length_s is not None
-    return WORTH * (late + tail + (columns.with_work > 0))
+def _joined(one_ns: Int64Array, other_ns: Int64Array) -> Int64Array:
+    """The moments of two that are in order of time, each once; numpy's own union hashes them first."""
+    both_ns = np.sort(np.concatenate([one_ns, other_ns]), kind="stable")
+    return both_ns[np.diff(both_ns, prepend=both_ns[0] - 1) > 0]
 
 
 def _around(value: float | None, step: float) -> list[float | None]:
@@ -226,17 +263,32 @@ def _mean_and_steepest(written: Float64Array, time_s: Float64Array) -> tuple[flo
     return mean, max(float(np.max(np.diff(written) / np.diff(time_s))), 1.01 * mean)
 
 
-def after_writing(written_bytes: Float64Array, time_s: Float64Array, length_s: float) -> Float64Array:
-    """Seconds of each window in which the medium's tail may go on, shape (n,).
+@dataclass(frozen=True)
+class Pauses:
+    """The windows of some in which nothing is written."""
 
-    It begins when nothing was written for TAIL_BEGINS_S, and ends `length_s` after the last write.
+    place: npt.NDArray[np.intp]
+    """Which they are, shape (m,); those before the first write are left out."""
+    ended_s: Float64Array
+    """When the last window with a write before each ended, shape (m,)."""
+    time_s: Float64Array
+    """Edges of all windows, shape (n + 1,)."""
 
-    Args:
-        written_bytes: of each window, shape (n,).
-        time_s: edges of the windows, shape (n + 1,).
-    """
-    writes = written_bytes > _STILL_BYTES_PER_S * np.diff(time_s)
-    ended_s = np.maximum.accumulate(np.where(writes, time_s[1:], -np.inf))
-    begins_s, ends_s = ended_s + TAIL_BEGINS_S, ended_s + length_s
-    inside_s = np.minimum(ends_s, time_s[1:]) - np.maximum(begins_s, time_s[:-1])
-    return np.where(writes, 0.0, np.clip(np.nan_to_num(inside_s, neginf=0.0), 0.0, None))
+    @classmethod
+    def of(cls, written_bytes: Float64Array, time_s: Float64Array) -> Pauses:
+        """Of windows with the bytes that are written in each, shape (n,)."""
+        writes = written_bytes > _STILL_BYTES_PER_S * np.diff(time_s)
+        ended_s = np.maximum.accumulate(np.where(writes, time_s[1:], -np.inf))
+        place = np.flatnonzero(~writes & (ended_s > -np.inf))
+        return cls(place, ended_s[place], time_s)
+
+    def tail_s(self, length_s: float) -> Float64Array:
+        """Seconds of each window in which the medium's tail may go on, shape (n,).
+
+        It begins when nothing was written for TAIL_BEGINS_S, and ends `length_s` after the last write.
+        """
+        begins_s, ends_s = self.ended_s + TAIL_BEGINS_S, self.ended_s + length_s
+        ended_s = np.minimum(ends_s, self.time_s[self.place + 1])
+        found = np.zeros(self.time_s.size - 1)
+        found[self.place] = np.maximum(ended_s - np.maximum(begins_s, self.time_s[self.place]), 0.0)
+        return found

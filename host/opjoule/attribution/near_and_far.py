@@ -58,6 +58,10 @@ class Groups:
         """Seconds of each group."""
         return np.asarray(np.bincount(self.of_window, self.duration_s), np.float64)
 
+    def sum(self, column: Float64Array) -> Float64Array:
+        """Sum of a column, shape (n,), over each group, shape (groups,)."""
+        return np.asarray(np.bincount(self.of_window, column), np.float64)
+
     def sums(self, columns: Float64Array) -> Float64Array:
         """Sums over each group, shape (groups, p)."""
         return _sums(columns, self.of_window)

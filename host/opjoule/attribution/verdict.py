@@ -9,14 +9,18 @@ import numpy as np
 
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.fit import Fit
-from opjoule.attribution.medium import Counters
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.attribution.windows import PERIODS_MIN
+from opjoule.energy.step_integral import NS
+from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
+KIND_PART: Final = 0.1
+"""A kind is told if its interval is no wider to either side than this part of its own energy: one standard uncertainty
+is then 5 %."""
 OWN_PART: Final = 0.5
-"""A part is told if its interval is no wider to either side than this part of its own energy,"""
+"""... an activity if it is no wider than this part of its own,"""
 OF_WHOLE: Final = 0.05
-"""... or, of an activity, than this part of the whole."""
+"""... or, as all kinds together, than this part of the whole."""
 INDEPENDENT_MIN: Final = 4.0
 """Stretches in which a part was at work differently from the others, at least."""
 IN_STEP: Final = (
@@ -26,89 +30,85 @@ IN_STEP: Final = (
 """Why a part is not told whose energy moves far where operations count as the meter saw them."""
 COLLINEAR: Final = 0.98
 """Squared correlation from which on a part's variation is said to be that of the others."""
-OWN_VARIATION_MIN: Final = 0.1
-"""Of a column, so much is not that of the others: less, and all that the columns simplify outweighs it.
-A variance inflation factor of 10; source: Kutner et al., Applied Linear Statistical Models (2005), 10.5."""
-TRADED: Final = 0.5
-"""Squared correlation of two parts' errors from which on each is mostly the other's."""
+ALIKE: Final = 0.5
+"""Part of a variance that comes of courses which are alike, from which on that is named as the reason, too."""
+BESIDE: Final = 0.2
+"""Of the part that explains most of another's course: those that explain so much are named with it."""
 
 
 def verdicts(
-    names: Sequence[str], kinds: int, parts: Float64Array, columns: Float64Array, found: Fit
+    names: Sequence[str], kinds: int, parts: Float64Array, columns: Float64Array, found: Fit, lasted_s: float
 ) -> list[str]:
     """Why each part is not identifiable; an empty line where it is.
-
-    What the data say alone counts, too, without the rule that nothing is negative.
 
     Args:
         names: of the parts, the first `kinds` of them kinds of operation, the last one all of those: for what one
             operation costs, a small part of the whole may still be anything.
         parts: 1 where a column belongs to a part, shape (q, p).
         columns: shape (n, p).
+        lasted_s: of all windows.
     """
     whole_j = float(np.abs(found.energy_j[:-1]).sum())
     drawn = columns @ (parts * found.coefficients).T
-    traded = _traded(found, kinds)
     reasons = []
     for at, name in enumerate(names):
-        width_j = COVERAGE_FACTOR * float(max(found.free_u_j[at], found.standard_u_j[at]))
+        own_j = float(found.energy_j[at])
+        limit_j = KIND_PART * own_j if at < kinds else max(OWN_PART * own_j, OF_WHOLE * whole_j)
         if found.independent[at] < INDEPENDENT_MIN:
             count = max(int(found.independent[at]) + 1, 1)
             reasons.append(f"too few windows: {name} rests on {count} stretches that differ from the others")
-        elif traded[at].any():
-            reasons.append(_together(name, [names[each] for each in np.flatnonzero(traded[at]).tolist()]))
-        elif width_j <= max(OWN_PART * float(found.energy_j[at]), 0.0 if at < kinds else OF_WHOLE * whole_j):
+        elif COVERAGE_FACTOR * float(found.standard_u_j[at]) <= limit_j:
             reasons.append("")
         else:
-            own = range(kinds) if at == len(names) - 1 else [at]
-            reasons.append(_why(name, own, names[:-1], drawn[:, :-1]))
+            alike = bool(found.simplified_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2)
+            own = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
+            together = _together(name, own, names[:-1], drawn[:, :-1], alike=alike)
+            reasons.append(together or _too_wide(name, at, kinds, found, limit_j, lasted_s))
     return reasons
 
 
-def too_short(activities: Mapping[str, Intervals], counters: Counters | None) -> dict[str, str]:
-    """The engine's work that writes and is over before the counters are read again, and why it is not told."""
-    if (
-        counters is None
-        or counters.board_ns.size < 2
-        or counters.written_bytes[-1] <= counters.written_bytes[0]
-    ):
-        return {}
-    period_ns = float(np.median(np.diff(counters.board_ns)))
+def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
+    """The engine's work that is over before a window is, and why it is not told.
+
+    Args:
+        period_ns: distance of two samples.
+    """
+    window_s = PERIODS_MIN * period_ns * NS
+    lasts_s = {name: float(np.mean(of.end_ns - of.start_ns)) * NS for name, of in activities.items()}
     return {
-        name: f"too short: {name} takes less than the {period_ns * 1e-9:.2g} s between two readings of the board's "
-        "counters, so what the medium draws for its bytes is not told from it"
-        for name, of in activities.items()
-        if name != "sync" and of.start_ns.size and np.mean(of.end_ns - of.start_ns) < period_ns
+        name: f"too short for this meter: {name} takes {each_s:.2g} s on the mean, ten samples {window_s:.2g} s"
+        for name, each_s in lasts_s.items()
+        if each_s < window_s
     }
 
 
-def _traded(found: Fit, kinds: int) -> BoolArray:
-    """Activities with hardly a course of their own whose error each part shares, shape (q, q).
-
-    Kinds differ near by, whatever they have in common far from each other.
-    """
-    mixed = found.own_variation < OWN_VARIATION_MIN
-    mixed[[*range(kinds), -1]] = False
-    return np.asarray(mixed & (found.traded > TRADED))
-
-
-def _together(name: str, others: Sequence[str]) -> str:
-    with_it = [each for each in others if each != name] or ["the other parts"]
-    return f"collinear: {name} always goes together with {' and '.join(with_it)}"
-
-
-def _why(name: str, own: Sequence[int], names: Sequence[str], drawn: Float64Array) -> str:
-    """The other parts that go together with one, or that it is lost in the scatter."""
+def _together(
+    name: str, own: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool
+) -> str:
+    """The other parts that explain a part's course, if they explain enough of it or all are known to be alike."""
     course = drawn[:, own].sum(axis=1)
     course = course - course.mean()
     left = [each for each in range(len(names)) if each not in own]
     others = drawn[:, left] - drawn[:, left].mean(axis=0)
-    if course.any() and others.any():
-        coefficients = np.linalg.lstsq(others, course, rcond=None)[0]
-        explained = 1.0 - float(np.sum((course - others @ coefficients) ** 2) / np.sum(course**2))
-        if explained > COLLINEAR:
-            weight = np.abs(coefficients) * others.std(axis=0)
-            return _together(
-                name, [names[left[each]] for each in np.flatnonzero(weight > 0.2 * weight.max()).tolist()]
-            )
-    return f"too noisy: what {name} draws is lost in the scatter of the windows"
+    if not (course.any() and others.any()):
+        return ""
+    coefficients = np.linalg.lstsq(others, course, rcond=None)[0]
+    explained = 1.0 - float(np.sum((course - others @ coefficients) ** 2) / np.sum(course**2))
+    if explained <= COLLINEAR and not alike:
+        return ""
+    weight = np.abs(coefficients) * others.std(axis=0)
+    beside = [names[left[each]] for each in np.flatnonzero(weight > BESIDE * weight.max()).tolist()]
+    return f"collinear: {name} always goes together with {' and '.join(beside)}"
+
+
+def _too_wide(name: str, at: int, kinds: int, found: Fit, limit_j: float, lasted_s: float) -> str:
+    """What is known of a part, and what would tell it."""
+    energy_j, u_j, scatter_u_j = (
+        float(each[at]) for each in (found.energy_j, found.standard_u_j, found.scatter_u_j)
+    )
+    allowed_j2 = (limit_j / COVERAGE_FACTOR) ** 2 - max(u_j**2 - scatter_u_j**2, 0.0)
+    helps = ["in randomised blocks (--design)"] if at < kinds else []
+    if allowed_j2 > 0.0:
+        helps.append(f"for about {float(f'{lasted_s * scatter_u_j**2 / allowed_j2:.1g}'):.0f} s")
+    says = f"{name} drew {energy_j:.3g} ± {COVERAGE_FACTOR * u_j:.2g} J, told from ± {limit_j:.2g} J on"
+    return f"interval too wide: {says}" + (f"; measure {' or '.join(helps)}" if helps else "")

@@ -20,6 +20,8 @@ LATENCIES_MIN: Final = 8
 """Typical latencies that a window has at least: the energy of one operation need not be spread evenly over it."""
 BLOCK_MIN_S: Final = 0.02
 """Randomised blocks hold many operations, however fast the meter is."""
+BLOCKS_WANTED: Final = 50
+"""Randomised blocks that a run should have, for kinds to be told."""
 _NOWHERE: Final = np.zeros(0, np.int64)
 WINDOWS_WANTED: Final = 1 << 16
 """Windows do not become shorter than it takes for so many."""
@@ -72,7 +74,7 @@ class Windows:
         edge_board_ns[0], edge_board_ns[-1] = start_board_ns, end_board_ns
         duration_s = np.diff(edge_board_ns) * NS
         rate = duration_s / (np.diff(edge_ns) * NS)
-        energy_j = cells.power.between(edge_ns[:-1], edge_ns[1:]) * rate
+        energy_j = cells.power.between_edges(edge_ns) * rate
         return cls(edge_board_ns, energy_j, duration_s, _sound(cells, edge_ns))
 
 

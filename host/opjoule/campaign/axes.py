@@ -39,6 +39,7 @@ AXES: Final[Mapping[str, Axis]] = {
     "journal": Axis("state", "journal"),
     "memory_mb": Axis("state", "memory_mb"),
     "disturb": Axis("disturb"),
+    "reset": Axis("reset"),
 }
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule.campaign.index import NOT_MEASURED, ConditionRun, look
+from opjoule.campaign.index import NOT_MEASURED, ConditionRun, look, read_index
 from opjoule.errors import FAULTY_EXIT, OpJouleError
 from opjoule.measurement.plan import Plan
 from opjoule.record.directory import free_directory
@@ -55,6 +56,13 @@ class Cell:
     """Every time it was measured, in order; the last one has not been where it is still to be measured."""
     status: int = 0
     """Exit status of its last measurement."""
+    failures: int = 0
+    """Records of it that came to an end of their own without being complete."""
+
+    @property
+    def identity(self) -> Identity:
+        """What a record of it says."""
+        return identity(self.plan.sha256, self.plan.asked)
 
     @property
     def is_missing(self) -> bool:
@@ -77,16 +85,29 @@ class Campaign:
     simulated: bool
     took_s: dict[str, list[float]] = field(default_factory=dict)
     """Condition in words -> how long each of its measurements took [s]."""
+    programs: dict[str, None] = field(default_factory=dict)
+    """Versions of OpJoule that its records were made by, in order."""
+    others: list[ConditionRun] = field(default_factory=list)
+    """Runs of the folder's index that are of no cell here: measured by other command lines of the same study."""
+    _by_identity: dict[Identity, Cell] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
-        cls, plans: Sequence[Plan], folder: Path, *, seed: int, retries: int = 0, resume: bool = False
+        cls,
+        plans: Sequence[Plan],
+        folder: Path,
+        *,
+        seed: int,
+        retries: int = 0,
+        resume: bool = False,
+        shared: bool = False,
     ) -> Campaign:
         """What the records of a folder say of it.
 
         Args:
             plans: one a condition; `repeats` is the number of blocks.
             resume: False: the folder is empty.
+            shared: other command lines have cells in the folder, which stay in its index.
         """
         campaign = cls(folder, [], retries, plans[0].simulated)
         past = _past_runs(folder) if resume else {}
@@ -94,20 +115,54 @@ class Campaign:
         for at, (block, which) in enumerate(order, 1):
             asked = {**plans[which].asked, "repeats": 1, "block": block}
             plan = replace(plans[which], repeats=1, asked=asked)
-            cell = Cell(plan, block, [])
-            named = ConditionRun.of(block, plan.condition, block if resume else at)
-            for record in past.get(identity(plan.sha256, asked), []):
-                cell.runs.append(look(folder, replace(named, folder=record.directory.name)))
-                campaign._took(cell, _length_s(record))
-            if campaign._to_measure(cell, past.get(identity(plan.sha256, asked), [])):
-                campaign._add_run(cell, named)
+            named = ConditionRun.of(block, plan.condition, block if resume else at, plan.rank)
+            cell = Cell(plan, block, [named])
             campaign.cells.append(cell)
+            campaign._by_identity[cell.identity] = cell
+            for record in past.get(cell.identity, []):
+                campaign.take_in(record)
+            if cell.runs == [named]:
+                cell.runs.clear()
+                campaign._add_run(cell, named)
+        if shared:
+            campaign._take_over()
         return campaign
+
+    def _take_over(self) -> None:
+        """Keeps what the folder's index has of other conditions and blocks."""
+        own = {(tuple(cell.plan.condition.items()), cell.block) for cell in self.cells}
+        with suppress(OpJouleError):  # no index, or none that can be read: it is made anew
+            runs, _ = read_index(self.folder)
+            self.others = [
+                each
+                for each in runs
+                if each.status != NOT_MEASURED and (tuple(each.condition.items()), each.block) not in own
+            ]
+
+    def take_in(self, record: RunRecord) -> Cell | None:
+        """A record that lies in the folder: its cell, with one more run; None where it is of no cell."""
+        cell = self._by_identity.get(identity(record.run.plan_sha256, record.document.get("asked", {})))
+        if cell is None:
+            return None
+        pending = cell.runs.pop() if cell.is_missing else cell.runs[-1]
+        cell.runs.append(look(self.folder, self._new(cell, pending, record.directory.name)))
+        self._took(cell, _length_s(record))
+        self.made_by(record)
+        if record.is_finished and not _was_interrupted(record):
+            cell.failures += cell.runs[-1].status != "complete"
+        if not cell.is_complete and cell.failures <= self.retries:
+            self._add_run(cell, pending)
+        return cell
+
+    def made_by(self, record: RunRecord) -> None:
+        """Takes note of the program that a record was made by."""
+        if record.run.found.opjoule:
+            self.programs[program_words(record.run.found.opjoule, record.run.found.commit)] = None
 
     @property
     def runs(self) -> list[ConditionRun]:
-        """Of every cell, failed ones too."""
-        return [run for cell in self.cells for run in cell.runs]
+        """Of every cell, failed ones too, and of the folder's other cells."""
+        return [*(run for cell in self.cells for run in cell.runs), *self.others]
 
     @property
     def missing(self) -> list[Cell]:
@@ -130,27 +185,48 @@ class Campaign:
         cut_short = [status for status in statuses if status not in (0, FAULTY_EXIT)]
         return cut_short[0] if cut_short else max(statuses, default=0)
 
-    def progress(self, cell: Cell) -> str:
-        """A line for a cell that is about to be measured."""
-        left = "" if self.remaining_s is None else f", about {in_words(self.remaining_s)} to go"
+    def progress(self, cell: Cell, share: float = 1.0) -> str:
+        """A line for a cell that is about to be measured; `share` of what remains is measured one after the other."""
+        remaining_s = self.remaining_s
+        left = "" if remaining_s is None else f", about {in_words(share * remaining_s)} to go"
         done = len(self.cells) - len(self.missing)
         return f"block {cell.block}, {cell.runs[-1].name} ({done + 1} of {len(self.cells)}{left})"
+
+    def failed(self, cell: Cell, why: str, took_s: float) -> None:
+        """Takes note of a measurement that left no record."""
+        cell.runs[-1] = replace(cell.runs[-1], why=why)
+        self.measured(cell, took_s)
+
+    def changed_program(self) -> str:
+        """A line where not all of its records are of one program; empty where they are."""
+        if len(self.programs) < 2:
+            return ""
+        return (
+            f"the program has changed in mid-campaign: {' / '.join(self.programs)}: compare.py refuses to compare "
+            "these runs; go back to the first version, or measure into another --out"
+        )
 
     def measured(self, cell: Cell, took_s: float) -> None:
         """Takes note of a measurement; one that failed is to be measured again while the retries last."""
         self._took(cell, took_s)
+        with suppress(OpJouleError):
+            self.made_by(RunRecord.open(self.folder / cell.runs[-1].folder))
         if not cell.is_complete and len(cell.runs) <= self.retries:
             self._add_run(cell, cell.runs[-1])
 
-    def _to_measure(self, cell: Cell, past: Sequence[RunRecord]) -> bool:
-        """Is there no complete run, and are retries left? What was cut off from outside is no failure."""
-        failed = [each for each in past if each.is_finished and not _was_interrupted(each)]
-        return not cell.is_complete and len(failed) <= self.retries
-
     def _add_run(self, cell: Cell, like: ConditionRun) -> None:
-        name = ConditionRun.of(cell.block, like.condition, cell.block).folder if cell.runs else like.folder
-        taken = free_directory(self.folder / name).name
-        cell.runs.append(ConditionRun(cell.block, like.condition, taken))
+        name = self._new(cell, like).folder if cell.runs else like.folder
+        cell.runs.append(self._new(cell, like, self.free_place(name).name))
+
+    def free_place(self, name: str) -> Path:
+        """A directory for a further record: not there, and not what a run without a record is listed under."""
+        return free_directory(self.folder / name, {run.folder for run in self.runs if run.why})
+
+    @staticmethod
+    def _new(cell: Cell, like: ConditionRun, folder: str = "") -> ConditionRun:
+        """A run of which nothing is known yet."""
+        new = ConditionRun.of(cell.block, like.condition, cell.block, like.rank)
+        return replace(new, folder=folder) if folder else new
 
     def _took(self, cell: Cell, length_s: float | None) -> None:
         if length_s is not None:
@@ -163,6 +239,11 @@ def in_words(length_s: float) -> str:
         return f"{length_s:.0f} s"
     minutes = round(length_s / 60)
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def program_words(version: str | None, commit: str | None) -> str:
+    """A version of OpJoule, in words."""
+    return f"{version or 'unknown'} ({commit})" if commit else version or "unknown"
 
 
 def _past_runs(folder: Path) -> dict[Identity, list[RunRecord]]:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opjoule.campaign.index import NOT_MEASURED, has_index, read_index
-from opjoule.campaign.settings import Settings, settings_of
+from opjoule.campaign.index import NOT_MEASURED, ConditionRun, read_index
+from opjoule.campaign.index_file import has_index
+from opjoule.campaign.settings import RIG, Settings, settings_of, value_bytes
 from opjoule.energy.comparison import Side
-from opjoule.errors import BadInput, OpJouleError
+from opjoule.errors import BadInput, OpJouleError, RecordFault
 from opjoule.record.definition import Definition, Quantities, Topic
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from opjoule.record.side import side_of
-from opjoule.studies.results import wording_of
+from opjoule.studies.definition import SYSTEM
+from opjoule.studies.results import TRACE, wording_of
 
 COUNTED = (Topic.USAGE, Topic.LATENCY)
 """Quantities of these state no uncertainty of one repeat: what is known of them is how much runs differ."""
@@ -31,6 +34,15 @@ class ComparedRun:
     """Axis -> value, as its index says; empty of a record of its own."""
     index: Path | None
     """The folder whose index names it."""
+    rank: int
+    """Place of its condition among those of the index, as they were asked for."""
+    subject: str
+    """What was measured, in the words of its study: a database, a command line."""
+    status: str
+    started_utc: str
+    """ISO 8601; empty where the record does not say."""
+    trace_only: bool
+    """No workload was run."""
     asked: Mapping[str, Any] = field(repr=False)
     settings: Settings = field(repr=False)
     numbers: Mapping[str, Any] = field(repr=False)
@@ -42,9 +54,20 @@ class ComparedRun:
         if axis in self.condition:
             return self.condition[axis]
         known = self.settings.get(axis, {})
+        if axis == RIG:  # what was asked for under this name is a file
+            return " ".join(known.values()) or "default"
+        if axis == "value_size" and known:
+            return value_bytes(known)
         if (asked := self.asked.get(axis)) is not None and not isinstance(asked, list | bool):
             return str(asked) if "," not in str(asked) else " ".join(known.values())
         return " ".join(known.values()) or "default"
+
+    def words(self, axis: str) -> str:
+        """The same for a figure: a database by its own name, nothing for what was not said."""
+        if axis in ("db", SYSTEM):
+            return self.subject
+        known = self.value(axis)
+        return "" if known == "default" and axis not in self.condition else known
 
     def side(self, quantity: Definition) -> Side:
         """A quantity with what it may share with other runs. Raises: ValueError: it has none; says why."""
@@ -76,11 +99,11 @@ def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
             raise BadInput(
                 f"{place} holds no record: give runs/NAME, a campaign's folder, or a pattern of them"
             )
-        for path, condition, index in inside:
+        for path, run in inside:
             if path.resolve() in found:
                 continue
             try:
-                found[path.resolve()] = _read(path, condition, index)
+                found[path.resolve()] = _read(path, run)
             except OpJouleError as error:
                 left_out.append(f"{path}: {error}")
     return list(found.values()), left_out
@@ -100,30 +123,39 @@ def _matching(place: str) -> list[Path]:
     return found
 
 
-def _inside(place: Path) -> Sequence[tuple[Path, Mapping[str, str], Path | None]]:
-    """(record, condition, index) of a record, or of everything in a folder."""
-    if has_index(place):
-        runs = read_index(place)[0]
-        return [(place / each.folder, each.condition, place) for each in runs if each.status != NOT_MEASURED]
-    if (place / "run.json").exists():
-        return [(place, {}, None)]
-    inside = sorted(place.iterdir()) if place.is_dir() else []
-    return [
-        one for each in inside if has_index(each) or (each / "run.json").exists() for one in _inside(each)
-    ]
+def _inside(place: Path) -> Iterator[tuple[Path, ConditionRun | None]]:
+    """Every record in or below a folder, with what the index that names it says of it."""
+    for name, below, files in os.walk(place):
+        folder = Path(name)
+        below.sort()
+        if has_index(folder):
+            below.clear()
+            measured = (each for each in read_index(folder)[0] if each.status != NOT_MEASURED)
+            yield from ((folder / each.folder, each) for each in measured)
+        elif "run.json" in files:
+            below.clear()
+            yield folder, None
 
 
-def _read(path: Path, condition: Mapping[str, str], index: Path | None) -> ComparedRun:
-    """Raises: RecordFault: unreadable, or without a result."""
+def _read(path: Path, named: ConditionRun | None) -> ComparedRun:
+    """Raises: RecordFault: unreadable, changed since it ended, or without a result."""
     record = RunRecord.open(path)
+    wording = wording_of(record.run)
+    if not record.intact("result.json").exists():
+        raise RecordFault("; ".join(record.faults) or "the run wrote no result.json")
     numbers = read_result(path).numbers
     return ComparedRun(
         path,
         record.simulated,
-        condition,
-        index,
+        named.condition if named else {},
+        path.parent if named else None,
+        named.rank if named else 0,
+        wording.subject(record.run),
+        record.status,
+        record.run.found.started_utc or "",
+        wording is TRACE,
         record.document.get("asked", {}),
         settings_of(record.document),
         numbers,
-        wording_of(record.run).quantities_of(numbers),
+        wording.quantities_of(numbers),
     )

@@ -1,18 +1,15 @@
-"""Several conditions side by side: one table on the terminal and one page over all their runs."""
+"""Several conditions side by side: one table on the terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from string import Template
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from opjoule import report
 from opjoule.campaign.index import (
-    NOT_MEASURED,
     ConditionRun,
     Difference,
     compared_by,
@@ -21,14 +18,9 @@ from opjoule.campaign.index import (
     names_of,
     read_index,
 )
-from opjoule.files import write_whole
-from opjoule.report.markup import Element, element, row, table, text_of
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import rounded
 from opjoule.units import Measured, Missing
-
-_ASSETS = Path(report.__file__).parent / "assets"
-
 
 SIDE_BY_SIDE_MAX = 4
 """Conditions that have room beside each other on a terminal."""
@@ -129,39 +121,3 @@ def _print_many(runs: Sequence[ConditionRun], directory: Path, console: Console,
     console.print(f"records    {directory}", soft_wrap=True)
     console.print(f"report     {directory / 'report.html'}", soft_wrap=True)
     console.print(f"compare    host/compare.py {directory} --by AXIS, of {axes}", soft_wrap=True)
-
-
-def write_comparison(directory: Path) -> Path:
-    """Writes report.html over all runs, with a link to the page of each.
-
-    Raises: RecordFault: no readable index.
-    """
-    runs, simulated = read_index(directory)
-    title = f"{', '.join(names_of(runs))} side by side{_marked(simulated)}"
-    body = [element("h1", title)]
-    if simulated:
-        words = "No board and no meter was measured; these joules come from a power model."
-        body.append(element("p", element("strong", "SIMULATED"), f" {words}", class_="banner simulated"))
-    values = [row(name, *texts) for name, texts in cells(runs)]
-    body.append(table(["mean of blocks", *names_of(runs)], values, "Conditions side by side, k = 2"))
-    if differences := difference_cells(runs):
-        base, *others = names_of(runs)
-        apart = [row(name, *texts) for name, texts in differences]
-        body.append(table([f"against {base}", *others], apart, "What differs, 95 %"))
-    head = ["run", "block", "condition", "status", "why"]
-    body.append(table(head, [_run_row(each) for each in runs], "Runs as measured"))
-    frame = Template((_ASSETS / "comparison.html").read_text(encoding="utf-8"))
-    style = (_ASSETS / "report.css").read_text(encoding="utf-8")
-    page = frame.substitute(
-        title=text_of(element("title", f"{title}: OpJoule")), style=style, body=text_of(*body)
-    )
-    target = directory / "report.html"
-    write_whole(target, page.encode())
-    return target
-
-
-def _run_row(run: ConditionRun) -> Element:
-    name: Element | str = run.folder
-    if run.status != NOT_MEASURED:
-        name = element("a", run.folder, href=f"{run.folder}/report.html")
-    return row(name, str(run.block), run.name, run.status, run.why)

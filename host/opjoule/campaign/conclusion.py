@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
@@ -15,8 +16,7 @@ from opjoule.errors import WORSE_EXIT, DataFault
 from opjoule.record.definition import Definition
 from opjoule.record.json_file import Schema, plain
 from opjoule.report.quantities import NONE
-from opjoule.report.rounding import MINUS, rounded, with_unit
-from opjoule.units import Measured
+from opjoule.report.rounding import rounded, with_limits
 
 SCHEMA: Final = Schema("comparison", 1)
 RATES: Final = ("1/s", "B/s")
@@ -29,13 +29,13 @@ def sentence(contrast: Contrast, tolerance: float = 0.0) -> str:
     apart = f"{contrast.a} against {contrast.b}"
     found, beyond = contrast.ratio, f" by more than {100 * tolerance:g} %" if tolerance else ""
     if contrast.adjusted is None:
-        size = f", ratio {_times(found)}" if found else ""
+        size = f", ratio {found.value:.3g}" if found else ""
         return (
             f"{what}: {apart}{size}, of a single run: how much runs differ is not known, and nothing can be "
             "concluded; measure more repeats"
         )
     if not contrast.differs:
-        size = f": ratio {_times(found)}, {_span(found)} are possible" if found else ""
+        size = f": ratio {_times(contrast)}" if found else ""
         alone = (contrast.probability or 0.0) < LIMIT
         among = (
             f" (alone p = {contrast.probability:.2g}, among all p = {contrast.adjusted:.2g})" if alone else ""
@@ -45,7 +45,7 @@ def sentence(contrast: Contrast, tolerance: float = 0.0) -> str:
     if found is None:
         return f"{what}: {contrast.a} is {more} than {contrast.b}{beyond} ({_chance(contrast.adjusted)})"
     return (
-        f"{what}: {contrast.a} is {_times(found)} times {contrast.b}, {more}{beyond} "
+        f"{what}: {contrast.a} is {_times(contrast)} times {contrast.b}, {more}{beyond} "
         f"({_chance(contrast.adjusted)})"
     )
 
@@ -54,18 +54,8 @@ def _inside(stratum: Mapping[str, str]) -> str:
     return f" [{', '.join(f'{axis} {value}' for axis, value in stratum.items())}]" if stratum else ""
 
 
-def _times(found: Measured) -> str:
-    return str(rounded(found.value, found.u, "1"))
-
-
-def _span(found: Measured) -> str:
-    least, most = max(found.value - found.u, 0.0) - 1, found.value + found.u - 1
-    return f"{_percent(least)} to {_percent(most)}"
-
-
-def _percent(share: float) -> str:
-    digits = 0 if abs(share) >= 0.1 else 1
-    return with_unit(f"{100 * share:+.{digits}f}".replace("-", MINUS), "%")
+def _times(contrast: Contrast) -> str:
+    return with_limits(contrast.ratio.value, contrast.limits) if contrast.ratio else ""
 
 
 def _chance(probability: float) -> str:
@@ -76,18 +66,42 @@ def summaries(compared: Compared) -> Iterator[str]:
     """Over all strata: how often a value was found above and below another; nothing where there is one stratum."""
     if len({tuple(each.stratum.items()) for each in compared.groups}) < 2:
         return
-    judged = [each for each in compared.contrasts if each.adjusted is not None]
-    counted: dict[tuple[str, str, str], list[int]] = {}
-    for each in judged:
+    pairs: dict[tuple[str, str, str], list[Contrast]] = {}
+    for each in compared.contrasts:
         a, b = sorted((each.a, each.b))
-        entry = counted.setdefault((each.quantity.label or each.quantity.key, a, b), [0, 0, 0])
-        greater = each.a if each.side_a.value > each.side_b.value else each.b
-        entry[(0 if greater == a else 1) if each.differs else 2] += 1
-    for (label, a, b), (above, below, neither) in counted.items():
-        yield (
-            f"{label}: of {above + below + neither} comparisons {a} was above {b} in {above}, below in {below}, "
-            f"not told apart in {neither}"
-        )
+        pairs.setdefault((each.quantity.label or each.quantity.key, a, b), []).append(each)
+    yield from (_summary(label, a, b, own) for (label, a, b), own in pairs.items())
+
+
+def _summary(label: str, a: str, b: str, contrasts: Sequence[Contrast]) -> str:
+    """One pair of values over all strata, the one that was above the other more often first."""
+    judged = [each for each in contrasts if each.adjusted is not None]
+    if not judged:
+        return f"{label}: {a} against {b}: single runs, of which nothing can be concluded"
+    counts = {name: sum(each.differs and _greater(each) == name for each in judged) for name in (a, b)}
+    if counts[b] > counts[a]:
+        a, b = b, a
+    ratios = [each.ratio.value ** (1 if each.a == a else -1) for each in judged if each.ratio]
+    ends = dict.fromkeys(f"{each(ratios):.3g}" for each in (min, max)) if ratios else ()
+    span = f"; {a} was {' to '.join(ends)} times {b}" if ends else ""
+    neither = len(judged) - counts[a] - counts[b]
+    if not counts[a]:
+        return f"{label}: {a} and {b} cannot be told apart in any of {len(judged)} comparisons{span}"
+    where = f"all {len(judged)}" if counts[a] == len(judged) else f"{counts[a]} of {len(judged)}"
+    rest = f", below in {counts[b]}" if counts[b] else ""
+    rest += f", not told apart in {neither}" if neither else ""
+    return f"{label}: {a} is above {b} in {where} comparisons{rest}{span}"
+
+
+def _greater(contrast: Contrast) -> str:
+    return contrast.a if contrast.side_a.value > contrast.side_b.value else contrast.b
+
+
+def conclusions(compared: Compared) -> list[str]:
+    """What can be said in few lines: over all strata where there are several, else each comparison."""
+    return list(summaries(compared)) or [
+        sentence(each, compared.question.tolerance) for each in compared.contrasts
+    ]
 
 
 def is_worse(contrast: Contrast) -> bool | None:
@@ -140,6 +154,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
             "a": each.a,
             "b": each.b,
             "ratio": None if each.ratio is None else plain(each.ratio),
+            "ratio_limits": _ends(each),
             "probability": each.probability,
             "adjusted_probability": each.adjusted,
             "differs": each.differs,
@@ -162,12 +177,31 @@ def to_json(compared: Compared) -> dict[str, Any]:
     }
 
 
+def _ends(contrast: Contrast) -> list[float | None] | None:
+    """Of the ratio's interval, the upper one None where there is none; None without a ratio."""
+    if contrast.ratio is None:
+        return None
+    return [end if math.isfinite(end) else None for end in contrast.limits]
+
+
 def to_csv(compared: Compared) -> str:
     """The comparisons, a row each."""
     axes = list(dict.fromkeys(axis for each in compared.contrasts for axis in each.stratum))
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    head = ["metric", *axes, "a", "b", "a_value", "b_value", "unit", "ratio", "ratio_u"]
+    head = [
+        "metric",
+        *axes,
+        "a",
+        "b",
+        "a_value",
+        "b_value",
+        "unit",
+        "ratio",
+        "ratio_u",
+        "ratio_low",
+        "ratio_high",
+    ]
     rows.writerow([*head, "probability", "adjusted_probability", "differs", "simulated"])
     for each in compared.contrasts:
         found = each.ratio
@@ -177,6 +211,7 @@ def to_csv(compared: Compared) -> str:
                 *(each.stratum.get(axis, "") for axis in axes),
                 *(each.a, each.b, each.side_a.value, each.side_b.value, each.side_a.unit),
                 *((found.value, found.u) if found else ("", "")),
+                *("" if end is None else end for end in _ends(each) or (None, None)),
                 *("" if one is None else one for one in (each.probability, each.adjusted)),
                 str(each.differs).lower(),
                 str(compared.simulated).lower(),

@@ -15,11 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from opjoule import __version__
 from opjoule.campaign.axes import AXES
-from opjoule.campaign.campaign import Campaign
-from opjoule.campaign.comparison import print_comparison, write_comparison
-from opjoule.campaign.index import INDEX, look, write_index
+from opjoule.campaign.campaign import Campaign, program_words
+from opjoule.campaign.comparison import print_comparison
+from opjoule.campaign.index import look, write_index
+from opjoule.campaign.index_file import INDEX
+from opjoule.campaign.page import write_campaign_page
 from opjoule.errors import BadInput, Interrupted, OpJouleError
+from opjoule.measurement.measure import program_commit
 from opjoule.measurement.plan import Plan
 from opjoule.record.directory import check_out, held
 from opjoule.scripts import script_name
@@ -50,9 +54,14 @@ def combinations(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 
 
-def in_condition(plan: Plan, condition: Mapping[str, str]) -> Plan:
-    """A plan that is one of several, and says so."""
-    return replace(plan, condition=condition, asked={**plan.asked, **condition})
+def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:
+    """A plan that is one of several, and says so; `rank` is its place among them.
+
+    A study's counts are in `asked` by that name: an option may have the name of one.
+    """
+    counts = plan.asked.get("counts") or {}
+    own = {axis: value for axis, value in condition.items() if axis not in counts}
+    return replace(plan, condition=condition, rank=rank, asked={**plan.asked, **own})
 
 
 MeasureOne = Callable[[Plan, Path], tuple[int, Path]]
@@ -69,6 +78,7 @@ def run_conditions(
     json: bool,
     retries: int = 0,
     resume: bool = False,
+    shared: bool = False,
 ) -> int:
     """Measures every plan in blocks and prints all side by side; one that fails costs the others nothing.
 
@@ -78,6 +88,7 @@ def run_conditions(
         seed: of the order in which the conditions come.
         retries: how many times more a run that has failed is measured.
         resume: what the records in the folder say is done is not measured again.
+        shared: the folder's index keeps what other command lines have measured.
     Raises: BadInput: another measurement has the folder, or is about to.
     Returns: 0 if every run came to its end without a fault, otherwise the status of the first that did not, or 6
         where all came to their end.
@@ -86,12 +97,29 @@ def run_conditions(
     with held(folder):
         if not resume:
             check_out(folder)  # once more: from here on it is this process's
-        campaign = Campaign.of(plans, folder, seed=seed, retries=retries, resume=resume)
+        campaign = Campaign.of(plans, folder, seed=seed, retries=retries, resume=resume, shared=shared)
         return _run_held(campaign, folder, measure_one, json=json)
 
 
+def warn_of_programs(campaign: Campaign, told: str = "") -> str:
+    """Warns, once, of runs made by several versions of the program; gives what has been told."""
+    line = campaign.changed_program()
+    if line and line != told:
+        print(f"{script_name()}: warning: {line}", file=sys.stderr)
+    return line
+
+
+def save_index(campaign: Campaign) -> None:
+    """Writes the index of a campaign's folder."""
+    runs, programs = campaign.runs, campaign.programs
+    write_index(campaign.folder, runs, simulated=campaign.simulated, programs=programs)
+
+
 def _run_held(campaign: Campaign, folder: Path, measure_one: MeasureOne, *, json: bool) -> int:
-    write_index(folder, campaign.runs, simulated=campaign.simulated)
+    if campaign.missing:
+        campaign.programs[program_words(__version__, program_commit())] = None
+    told = warn_of_programs(campaign)
+    save_index(campaign)
     try:
         for cell in campaign.missing:
             print(campaign.progress(cell), file=sys.stderr)
@@ -104,10 +132,17 @@ def _run_held(campaign: Campaign, folder: Path, measure_one: MeasureOne, *, json
                 if why:
                     print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
                 campaign.measured(cell, time.monotonic() - started_s)
-                write_index(folder, campaign.runs, simulated=campaign.simulated)
+                told = warn_of_programs(campaign, told)
+                save_index(campaign)
             cell.status = status
     finally:
-        write_comparison(folder)
+        write_campaign_page(folder)
+    return concluded(campaign, json=json)
+
+
+def concluded(campaign: Campaign, *, json: bool) -> int:
+    """Prints what a folder holds, on the terminal or as its index; gives the exit status."""
+    folder = campaign.folder
     if json:
         sys.stdout.write((folder / INDEX).read_text(encoding="utf-8"))
     else:

@@ -8,13 +8,15 @@ by Holm's rule.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Final
 
 from opjoule.campaign.compared_run import ComparedRun
-from opjoule.campaign.settings import VERSIONS, Disagreement, disagreements, groups_of
-from opjoule.energy.comparison import Side, holm, ratio, same_probability
+from opjoule.campaign.settings import RIG, VERSIONS, Disagreement, disagreements, groups_of
+from opjoule.campaign.within_blocks import on_several_rigs, sides_within_blocks
+from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
 from opjoule.errors import BadInput, DataFault
 from opjoule.record.definition import Definition
 from opjoule.units import Measured
@@ -66,11 +68,25 @@ class Contrast:
     """Of such a difference between two that are the same; None where one is a single run."""
     adjusted: float | None = None
     """The same among all that were looked at."""
+    judged: int = 1
+    """How many were."""
 
-    @property
+    @cached_property
     def ratio(self) -> Measured | None:
-        """a / b with an interval for 95.45 %; None where one of them is not above 0."""
+        """a / b to first order; None where one of them is not above 0."""
         return ratio(self.side_a, self.side_b) if min(self.side_a.value, self.side_b.value) > 0 else None
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Ends of the ratio's interval, which holds 1 where the two, looked at alone, are not found different."""
+        return ratio_limits(self.side_a, self.side_b)
+
+    @cached_property
+    def limits_together(self) -> tuple[float, float] | None:
+        """The same of so wide an interval that those of all that were looked at hold together."""
+        if self.ratio is None or self.adjusted is None:
+            return None
+        return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
 
     @property
     def differs(self) -> bool:
@@ -113,10 +129,18 @@ def compare(
             if side:
                 means[quantity.key, at] = side
     contrasts = [
-        _contrast(quantity, groups[a], groups[b], means[quantity.key, a], means[quantity.key, b])
+        contrast
         for quantity in quantities
         for a, b in _pairs(groups, question)
         if (quantity.key, a) in means and (quantity.key, b) in means
+        for contrast in _contrasts(
+            quantity,
+            groups[a],
+            groups[b],
+            (means[quantity.key, a], means[quantity.key, b]),
+            question,
+            notes,
+        )
     ]
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
@@ -141,8 +165,32 @@ def compare(
     )
 
 
-def _contrast(quantity: Definition, a: Group, b: Group, side_a: Side, side_b: Side) -> Contrast:
-    return Contrast(quantity, a.stratum, a.name, b.name, side_a, side_b)
+def judged_together(answers: Sequence[Compared]) -> list[Compared]:
+    """Several answers whose comparisons count as those of one question."""
+    contrasts = [each for answer in answers for each in answer.contrasts]
+    found = iter(_judged(contrasts, max((each.question.tolerance for each in answers), default=0.0)))
+    return [replace(each, contrasts=tuple(next(found) for _ in each.contrasts)) for each in answers]
+
+
+def _contrasts(
+    quantity: Definition,
+    a: Group,
+    b: Group,
+    means: tuple[Side, Side],
+    question: Question,
+    notes: list[str],
+) -> list[Contrast]:
+    """The contrast of two groups, within blocks where they were measured on several rigs; none without such a block."""
+    sides: tuple[Side, Side] | None = means
+    apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
+    if on_several_rigs([*a.runs, *b.runs]) and not apart:
+        sides = sides_within_blocks(a.runs, b.runs, quantity)
+        if sides is None:
+            notes.append(
+                f"{a.name} and {b.name} are left out: no block has both on one rig, so that rigs may be what differs; "
+                f"--although {RIG} compares them all the same"
+            )
+    return [Contrast(quantity, a.stratum, a.name, b.name, *sides)] if sides else []
 
 
 def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
@@ -153,7 +201,7 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     for number, run in enumerate(runs):
         name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
         found.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
-    ordered = sorted(found.items(), key=lambda each: (each[0][0], each[0][1] != BEFORE, each[0][1]))
+    ordered = sorted(found.items(), key=_order(found))
     groups = [
         Group(dict(zip(apart, values, strict=True)), name, tuple(own)) for (values, name), own in ordered
     ]
@@ -166,6 +214,19 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     if question.against and question.against not in names:
         raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
     return groups
+
+
+def _order(
+    found: Mapping[tuple[tuple[str, ...], str], Sequence[ComparedRun]],
+) -> Callable[[tuple[tuple[tuple[str, ...], str], Sequence[ComparedRun]]], tuple[object, ...]]:
+    """Strata, and groups in each, as their campaign was asked for; else by name, before and after in that order."""
+    strata: dict[tuple[str, ...], int] = {}
+    names: dict[str, int] = {}
+    for (stratum, name), runs in found.items():
+        rank = min(run.rank for run in runs)
+        strata[stratum] = min(rank, strata.get(stratum, rank))
+        names[name] = min(rank, names.get(name, rank))
+    return lambda each: (strata[each[0][0]], each[0][0], names[each[0][1]], each[0][1] != BEFORE, each[0][1])
 
 
 def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]:
@@ -188,7 +249,7 @@ def _check_comparable(groups: Sequence[Group], question: Question) -> list[str]:
     """Lines for what differs and may. Raises: BadInput: something else does."""
     refused: dict[str, Disagreement] = {}
     told: dict[str, str] = {}
-    explained = {group for axis in question.by if axis != SIDE for group in groups_of(axis)}
+    explained = {RIG} | {group for axis in question.by if axis != SIDE for group in groups_of(axis)}
     if question.by == (SIDE,):
         explained |= set(VERSIONS)
     strata: dict[tuple[str, ...], list[Group]] = {}
@@ -196,7 +257,9 @@ def _check_comparable(groups: Sequence[Group], question: Question) -> list[str]:
         strata.setdefault(tuple(each.stratum.values()), []).append(each)
     for own in strata.values():
         everything = [run.settings for each in own for run in each.runs]
-        inside = {str(one): one for each in own for one in disagreements([run.settings for run in each.runs])}
+        inside = {
+            str(one): one for each in own for one in disagreements([run.settings for run in each.runs], {RIG})
+        }
         between = {str(one): one for one in disagreements(everything, explained)}
         declared = _of_one_index(own) and question.by != (SIDE,)
         for line, one in {**inside, **between}.items():
@@ -260,9 +323,10 @@ def _greater_first(contrast: Contrast) -> Contrast:
 def _judged(contrasts: Sequence[Contrast], tolerance: float) -> list[Contrast]:
     """Each with its probability, alone and among all that can be judged."""
     alone = [_probability(each.side_a, each.side_b, tolerance) for each in contrasts]
-    together = iter(holm([each for each in alone if each is not None]))
+    together = holm([each for each in alone if each is not None])
+    judged, adjusted = len(together), iter(together)
     return [
-        replace(each, probability=own, adjusted=None if own is None else next(together))
+        replace(each, probability=own, adjusted=None if own is None else next(adjusted), judged=judged)
         for each, own in zip(contrasts, alone, strict=True)
     ]
 

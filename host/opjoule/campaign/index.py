@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
 
+from opjoule.campaign.index_file import INDEX, MEDIA_INDEX, has_index
 from opjoule.energy.comparison import Side, differ, ratio
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.errors import OpJouleError, RecordFault
@@ -26,11 +27,8 @@ from opjoule.record.side import side_of
 from opjoule.studies.results import wording_of
 from opjoule.units import COVERAGE_FACTOR, Measured, Missing
 
-INDEX: Final = "conditions.json"
 SCHEMA: Final = Schema("conditions", 1)
 NOT_MEASURED: Final = "not measured"
-MEDIA_INDEX: Final = "media.json"
-"""Before conditions could differ in more than their medium; versions 1 and 2."""
 _MEDIA_SCHEMA: Final = Schema("media", 2)
 
 
@@ -49,13 +47,14 @@ class ConditionRun:
     result: Mapping[str, Any] | None = None
     compared: Sequence[Definition] = field(default=(), repr=False)
     """What its study compares."""
+    rank: int = 0
+    """Place of the condition among all, as they were asked for; the others are compared with the first."""
 
     @classmethod
-    def of(cls, block: int, condition: Mapping[str, str], number: int) -> ConditionRun:
+    def of(cls, block: int, condition: Mapping[str, str], number: int, rank: int = 0) -> ConditionRun:
         """One that has not been measured; `number` counts from 1."""
-        return cls(
-            block, condition, f"{number:02}-{re.sub(r'[^A-Za-z0-9._-]+', '-', '-'.join(condition.values()))}"
-        )
+        words = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(condition.values()))
+        return cls(block, condition, f"{number:02}-{words}", rank=rank)
 
     @property
     def name(self) -> str:
@@ -63,18 +62,35 @@ class ConditionRun:
         return " ".join(self.condition.values())
 
 
-def has_index(directory: Path) -> bool:
-    """Does it hold runs in several conditions, rather than one record?"""
-    return any((directory / name).exists() for name in (INDEX, MEDIA_INDEX))
+def is_one_of_several(record: Path) -> bool:
+    """Is a record one of the runs of its folder: named by an index there, or measured as a block beside another one?"""
+    return has_index(record.parent) or (
+        _is_block(record) and any(_is_block(each) for each in record.parent.iterdir() if each != record)
+    )
 
 
-def write_index(directory: Path, runs: Sequence[ConditionRun], *, simulated: bool) -> None:
-    """Writes conditions.json: the runs, each condition's means and differences as far as there are results."""
+def _is_block(directory: Path) -> bool:
+    """Is it a record that was asked for as one block of several conditions?"""
+    try:
+        return "block" in RunRecord.open(directory).document.get("asked", {})
+    except OpJouleError:
+        return False
+
+
+def write_index(
+    directory: Path, runs: Sequence[ConditionRun], *, simulated: bool, programs: Iterable[str] = ()
+) -> None:
+    """Writes conditions.json: the runs, each condition's means and differences as far as there are results.
+
+    Args:
+        programs: versions of OpJoule that the runs were made by.
+    """
     entries = [
         {
             "block": each.block,
             "condition": dict(each.condition),
             "folder": each.folder,
+            "rank": each.rank,
             "status": each.status,
             "why": each.why,
         }
@@ -85,6 +101,7 @@ def write_index(directory: Path, runs: Sequence[ConditionRun], *, simulated: boo
     document = {
         "schema": SCHEMA,
         "simulated": simulated,
+        "programs": list(programs),
         "runs": entries,
         "conditions": {name: means_of(runs, name) for name in (base, *others)},
         "base": base,
@@ -105,7 +122,9 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
     except FileNotFoundError:
         raise RecordFault(f"{path} is not there") from None
     index = as_value(document, _Index, path, _of_media if old else None)
-    named = [ConditionRun(each.block, each.condition, each.folder, each.why) for each in index.runs]
+    named = [
+        ConditionRun(each.block, each.condition, each.folder, each.why, rank=each.rank) for each in index.runs
+    ]
     return [look(directory, each) for each in named], index.simulated
 
 
@@ -114,6 +133,7 @@ class _Entry(Struct, frozen=True):
     condition: dict[str, str]
     folder: str
     why: str = ""
+    rank: int = 0
 
 
 class _Index(Struct, frozen=True):
@@ -150,8 +170,8 @@ def look(directory: Path, run: ConditionRun) -> ConditionRun:
 
 
 def names_of(runs: Sequence[ConditionRun]) -> list[str]:
-    """Every condition once, sorted."""
-    return sorted({each.name for each in runs})
+    """Every condition once, in the order in which they were asked for; by name where the index does not say."""
+    return list(dict.fromkeys(each.name for each in sorted(runs, key=lambda each: (each.rank, each.name))))
 
 
 def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:

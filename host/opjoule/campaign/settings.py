@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from opjoule.studies.definition import SYSTEM
+
 Settings = Mapping[str, Mapping[str, str]]
 """Group -> key -> value, in words."""
 
@@ -36,6 +38,7 @@ _STUDY_OWN: Final = (
     "run_s",
     "called",
     "files",
+    "reset",
 )
 """What another group tells of a study."""
 
@@ -90,11 +93,19 @@ def _study(document: Mapping[str, Any]) -> dict[str, str]:
     return {key: str(each) for key, each in known.items()}
 
 
+def _reset(document: Mapping[str, Any]) -> dict[str, str]:
+    """Where a database came from; nothing of a study without one."""
+    return {"reset": str(_at(document, "plan.study.reset") or "load")} if _summary(document) else {}
+
+
 def _changes(document: Mapping[str, Any]) -> dict[str, str]:
     """What the user asked of the board on top of rig.toml, as `--state` takes it."""
     asked = _at(document, "asked.state") or []
     return dict(each.partition("=")[::2] for each in asked) if isinstance(asked, list) else {}
 
+
+RIG: Final = "rig"
+"""The worker of a fleet that measured a run. It differs inside a campaign: contrasts.py sees to that."""
 
 GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = {
     "simulated": _values(simulated="simulated"),
@@ -107,10 +118,12 @@ GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = 
         group: _workload(group)
         for group in ("distribution", "records", "operations", "value_size", "threads", "seconds")
     },
+    "reset": _reset,
     "durability": _engine(durability=True),
     "engine": _engine(durability=False),
     "board": _changes,
     "disturb": _values(disturb="found.device.disturbance"),
+    RIG: _values(rig="asked.rig_name"),
     "idle": _values(idle="plan.idle_s"),
     "settle_limit": _values(settle_limit="plan.settle_limit_s"),
     "opjoule": _values(version="found.opjoule", commit="found.commit"),
@@ -120,14 +133,14 @@ GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = 
         if key in _summary(document)
     },
     "firmware": _values(firmware="found.meter.firmware_version", meter="found.meter.kind"),
-    "system": _values(kernel="found.device.kernel", system="found.device.system"),
+    "kernel": _values(kernel="found.device.kernel", system="found.device.system"),
 }
 """What must be the same in runs that are compared, unless it is what they are compared by."""
-VERSIONS: Final = ("opjoule", "database", "firmware", "system")
+VERSIONS: Final = ("opjoule", "database", "firmware", "kernel")
 """Groups that a change of a program shows in, as before and after it."""
 GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "db": ("engine", "database"),
-    "device": ("system",),
+    "device": ("kernel",),
     "workload": ("distribution", "records", "operations", "value_size"),
 }
 """Groups that change with another one of themselves."""
@@ -142,8 +155,18 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
     return {group: dict(read(document)) for group, read in GROUPS.items()}
 
 
+def value_bytes(known: Mapping[str, str]) -> str:
+    """The group `value_size` in words: fields times their length; as it is where one is not a number."""
+    try:
+        return f"{int(known['fieldcount']) * int(known['fieldlength'])} B"
+    except (KeyError, ValueError):
+        return " ".join(known.values())
+
+
 def groups_of(axis: str) -> tuple[str, ...]:
     """The groups that differ between the values of an axis; one named after a property is of engine or workload."""
+    if axis == SYSTEM:
+        return groups_of("db")
     if axis in GROUPS:
         return (axis, *GOES_WITH.get(axis, ()))
     return ("engine", "workload") if "." in axis else ("board",)

@@ -68,6 +68,14 @@ def number_between(text: str, least: float, most: float, words: str) -> float:
     return value
 
 
+def share(text: str) -> float:
+    """A part of the whole, above 0 and at most 1."""
+    value = number_between(text, 0.0, 1.0, "a number above 0 and at most 1, for example 0.1")
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is not above 0")
+    return value
+
+
 def celsius(text: str) -> float:
     """Temperature of a room."""
     return number_between(text, -40.0, 85.0, "a room's temperature from -40 to 85")

@@ -11,35 +11,41 @@ import sys
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from opjoule.cli.argument_types import Parser, directory, port, positive, seconds, voltage
+from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
-from opjoule.cli.campaign_file import CampaignFile, campaign_parser
+from opjoule.cli.campaign_arguments import campaign_options, for_campaign
 from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.failures import one_line
+from opjoule.cli.fleet_arguments import check_network
 from opjoule.cli.measure_arguments import add_live, again_parser, command_parser, measure_parser
 from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
-from opjoule.cli.runs_arguments import runs_parser
+from opjoule.cli.runs_arguments import runs_parser, view_parser
+from opjoule.cli.study_arguments import (
+    databases_parser,
+    is_study,
+    studies_parser,
+    study_campaign,
+    study_parser,
+)
 from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
 
 FIRST_COMMAND = "host/measure.py --db leveldb --device rpi4 --simulate"
 COMMANDS = (
-    "init",
-    "record",
-    "import",
-    "doctor",
-    "report",
-    "verify",
-    "restore",
-    "virtual-board",
-    "command",
-    "again",
-    "calibrate",
-    "runs",
-    "view",
-    "compare",
-    "campaign",
+    *(
+        "init",
+        "record",
+        "import",
+        "doctor",
+        "report",
+        "verify",
+        "restore",
+        "virtual-board",
+        "command",
+        "again",
+    ),
+    *("calibrate", "runs", "view", "compare", "campaign", "studies", "databases"),
 )
 MEASURING = {"command": command_parser, "again": again_parser}
 
@@ -54,6 +60,7 @@ class Asked:
     ycsb: bool = False
     virtual: bool = False
     figures: bool = False
+    fleet: bool = False
     board: str = ""
     options: argparse.Namespace = field(default_factory=argparse.Namespace)
 
@@ -65,7 +72,10 @@ def parse(argv: list[str]) -> Asked:
     if argv and argv[0] == "runs":
         return _runs(argv[1:])
     if argv and argv[0] == "campaign":
-        return _campaign(argv[1:])
+        options, needs = campaign_options(argv[1:])
+        return Asked("campaign", options=options, **needs)
+    if is_study(argv):
+        return _study(argv)
     measuring = MEASURING.get(argv[0]) if argv else None
     if argv and argv[0] in COMMANDS and not measuring:
         parser = {
@@ -77,8 +87,10 @@ def parse(argv: list[str]) -> Asked:
             "verify": _verify,
             "restore": _restore,
             "virtual-board": _virtual_board,
-            "view": _view,
+            "view": view_parser,
             "compare": compare_parser,
+            "studies": studies_parser,
+            "databases": databases_parser,
         }[argv[0]]()
         options = parser.parse_args(argv[1:])
         return Asked(
@@ -86,6 +98,7 @@ def parse(argv: list[str]) -> Asked:
             loader=argv[0] == "doctor",
             simulate=getattr(options, "simulate", False),
             virtual=argv[0] == "virtual-board",
+            figures=bool(getattr(options, "plot", None)),
             options=options,
         )
     if argv == ["help"]:
@@ -119,29 +132,17 @@ def _calibrate(argv: list[str]) -> Asked:
     return Asked("calibrate", loader=load, simulate=simulate, board=board, options=options)
 
 
-def _campaign(argv: list[str]) -> Asked:
-    """`campaign FILE.toml ...`: set up for all of its cells."""
-    parser = campaign_parser()
+def _study(argv: list[str]) -> Asked:
+    """`--study NAME ...`: a campaign over the study's cells."""
+    parser = study_parser()
     options = parser.parse_args(argv)
+    check_network(parser, options, options.scheduler or "")
     try:
-        options.campaign = CampaignFile.read(options.file)
+        options.campaign = study_campaign(options, argv)
     except BadInput as error:
-        parser.exit(BadInput.exit_code, f"campaign.py: {one_line(str(error))}\n")
-    if options.dry_run:
-        return Asked("campaign", loader=False, options=options)
-    cells = [each.options for each in options.campaign.cells]
-    virtual = any(each.device == "virtual" for each in cells)
-    boards = sorted({board_architecture(each) for each in cells} - {""})
-    if len(boards) > 1:
-        parser.error(f"boards of {' and '.join(boards)} in one campaign: give each a campaign of its own")
-    return Asked(
-        "campaign",
-        simulate=virtual or any(each.simulate for each in cells),
-        ycsb=any(each.generator == "ycsb" for each in cells),
-        virtual=virtual,
-        board=boards[0] if boards else "",
-        options=options,
-    )
+        parser.exit(BadInput.exit_code, f"measure.py: {one_line(str(error))}\n")
+    options.action = ""
+    return Asked("campaign", options=options, **for_campaign(parser, options))
 
 
 def _runs(argv: list[str]) -> Asked:
@@ -252,32 +253,6 @@ def _virtual_board() -> Parser:
     return parser
 
 
-def _view() -> Parser:
-    parser = Parser(
-        program="view.py",
-        description="Shows past runs in a browser: one alone or two on one time axis, from the whole run to single "
-        "samples; a stretch that is selected shows its joules, joules above idle, joules per operation and mean power. "
-        "Prints the page's address; whoever has it sees the runs.",
-        epilog="examples:\n  host/view.py\n  host/view.py runs/example",
-    )
-    parser.add_argument(
-        "runs",
-        type=directory,
-        nargs="?",
-        metavar="RUNS",
-        help="a folder of run records, or one (default: runs)",
-    )
-    parser.add_argument(
-        "--listen",
-        default="127.0.0.1",
-        metavar="ADDRESS",
-        help="address of this computer to be reached at; 0.0.0.0 lets other computers connect (default: 127.0.0.1, "
-        "this one alone)",
-    )
-    parser.add_argument("--port", type=port, default=0, metavar="N", help="port (default: any that is free)")
-    return parser
-
-
 def _restore() -> Parser:
     parser = Parser(
         "restore",
@@ -288,6 +263,11 @@ def _restore() -> Parser:
     parser.add_rig()
     parser.add_argument(
         "--out", type=directory, metavar="DIR", help="where its files go (default: runs/recovered)"
+    )
+    parser.add_argument(
+        "--kept",
+        action="store_true",
+        help="remove the loaded databases that are kept on its media for --reset copy, too; they are named otherwise",
     )
     return parser
 

@@ -18,8 +18,10 @@ def board_architecture(options: argparse.Namespace) -> str:
 
     A mistake on the command line or in rig.toml gives "": the command itself says it better, later.
     """
+    own = architecture_of(platform.machine()) or ""
+    here = own if is_server(options.db or "") else ""
     if options.simulate:
-        return ""
+        return here
     try:
         profile = find_profile(options.device)
         if profile.name == "virtual":
@@ -28,8 +30,7 @@ def board_architecture(options: argparse.Namespace) -> str:
             return profile.architecture
     except (OpJouleError, OSError, ValueError, AttributeError, KeyError):
         return ""
-    own = architecture_of(platform.machine()) or ""
-    return own if is_server(options.db or "") else ""
+    return here
 
 
 def _is_reached_by_ssh(device: str, rig: Path | None) -> bool:

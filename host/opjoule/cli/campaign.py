@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,28 +13,36 @@ from rich.console import Console
 
 from opjoule.campaign.campaign import Campaign, identity, in_words
 from opjoule.campaign.conditions import in_condition, run_conditions
+from opjoule.campaign.study_table import conclude_studies
 from opjoule.cli.campaign_file import CampaignFile
-from opjoule.cli.measure import alone_here, check_simulated, exit_status, measure_again
+from opjoule.cli.measure import alone_here, check_here, check_simulated, exit_status, measure_again
 from opjoule.cli.planning import ROOT, desk_warnings, make_plan
 from opjoule.devices.disturbance import find_disturbance
 from opjoule.devices.rig_board import described_medium
 from opjoule.devices.rig_file import Rig, read_rig
-from opjoule.errors import BadInput, Interrupted
+from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
 from opjoule.measurement.plan import Plan
 from opjoule.scripts import script_name
+from opjoule.studies.command.suite import SuiteStudy
 
 
 def run_campaign(options: argparse.Namespace) -> int:
-    """Plans every cell, says what is missing, and measures it.
+    """Plans every cell, says what is missing, and measures it; or what else `campaign` has been asked for.
 
     Raises: BadInput: the first thing that is wrong, before anything is measured. Interrupted: Ctrl-C; it can go on.
     """
+    if options.action:
+        from opjoule.cli import fleet  # noqa: PLC0415  # a lone rig needs nothing of it
+
+        status: int = getattr(fleet, f"run_{options.action}")(options)
+        return status
     file: CampaignFile = options.campaign
     folder: Path = options.out or ROOT / "runs" / file.name
     cells = _plans(file)
     plans = [plan for plan, _ in cells]
-    own_options = {plan.condition_name: own for plan, own in cells}
-    campaign = Campaign.of(plans, folder, seed=file.seed, retries=file.retries, resume=True)
+    campaign = Campaign.of(
+        plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared
+    )
     if options.dry_run and options.json:
         print(json.dumps(_as_value(file, campaign, folder), indent=1))
         return 0
@@ -41,32 +50,55 @@ def run_campaign(options: argparse.Namespace) -> int:
         Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
     if options.dry_run:
         return 0
+    try:
+        if options.scheduler:
+            from opjoule.cli.fleet import run_on_fleet  # noqa: PLC0415  # as above
+
+            status = run_on_fleet(file, cells, folder, options)
+        else:
+            status = _run_here(file, cells, folder, options)
+    except (KeyboardInterrupt, Interrupted):
+        raise Interrupted(
+            f"interrupted; what was measured is kept in {folder}: the same command goes on from there"
+        ) from None
+    if cells[0][0].study.name == SuiteStudy.name:
+        faults = conclude_studies(folder, json=options.json)
+        return FAULTY_EXIT if faults and not status else status
+    if file.shared:
+        print(f"plots      host/runs.py figures {folder} --out figures", file=sys.stderr)
+    return status
+
+
+def _run_here(
+    file: CampaignFile,
+    cells: Sequence[tuple[Plan, argparse.Namespace]],
+    folder: Path,
+    options: argparse.Namespace,
+) -> int:
+    """Measures what is missing on this computer's rig."""
     rigs = {plan.condition_name: _rig(plan, own) for plan, own in cells}
+    own_options = {plan.condition_name: own for plan, own in cells}
     for plan, own in cells:
         for line in desk_warnings(plan, rigs[plan.condition_name], own):
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
-        plan.study.check_here()
+        check_here(plan)
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
         name = one.condition_name
         record, place = measure_again(one, rigs[name], own_options[name], place)
         return exit_status(record), place
 
-    try:
-        with alone_here():
-            return run_conditions(
-                plans,
-                folder,
-                measure_one,
-                seed=file.seed,
-                json=options.json,
-                retries=file.retries,
-                resume=True,
-            )
-    except (KeyboardInterrupt, Interrupted):
-        raise Interrupted(
-            f"interrupted; what was measured is kept in {folder}: the same command goes on from there"
-        ) from None
+    with alone_here():
+        return run_conditions(
+            [plan for plan, _ in cells],
+            folder,
+            measure_one,
+            seed=file.seed,
+            json=options.json,
+            retries=file.retries,
+            resume=True,
+            shared=file.shared,
+        )
 
 
 def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
@@ -77,7 +109,7 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
         own.rig_seed = file.seed
         shown = ", ".join(f"{axis} {value}" for axis, value in cell.condition.items())
         try:
-            plan = replace(in_condition(make_plan(own), cell.condition), repeats=file.repeats)
+            plan = replace(in_condition(make_plan(own), cell.condition, cell.rank), repeats=file.repeats)
             check_simulated(plan, own)
             if own.disturb:
                 find_disturbance(own.disturb)
@@ -116,7 +148,7 @@ def _about(file: CampaignFile, campaign: Campaign, folder: Path) -> list[str]:
     failed = [
         f"  given up   {each.runs[-1].name}, block {each.block}: {each.runs[-1].why}" for each in given_up
     ]
-    return [*lines[:2], *failed, *lines[2:]]
+    return [lines[0], *file.about, lines[1], *failed, *lines[2:]]
 
 
 def _length(campaign: Campaign) -> str:

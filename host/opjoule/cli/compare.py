@@ -6,13 +6,17 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
 
 from opjoule.campaign.compared_run import ComparedRun, gather
 from opjoule.campaign.conclusion import print_compared, to_csv, to_json, verdict
-from opjoule.campaign.contrasts import AFTER, BEFORE, SIDE, Question, compare
+from opjoule.campaign.contrasts import AFTER, BEFORE, SIDE, Compared, Question, compare
+from opjoule.campaign.page import comparison_page
 from opjoule.campaign.settings import GROUPS
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
+from opjoule.scripts import script_name
 from opjoule.suggestion import unknown
 
 
@@ -48,6 +52,11 @@ def run_compare(options: argparse.Namespace) -> int:
         word, status = verdict(compared)
     if options.csv:
         write_whole(options.csv, to_csv(compared).encode())
+    if options.plot:
+        _plot(compared, options.plot)
+    if options.html:
+        command = [f"host/{script_name()}", *sys.argv[2:]]
+        write_whole(options.html, comparison_page(compared, left_out, options.html, command).encode())
     if options.json:
         print(json.dumps(to_json(compared), indent=2))
     else:
@@ -55,6 +64,13 @@ def run_compare(options: argparse.Namespace) -> int:
         if word:
             print(f"verdict: {word}")
     return status
+
+
+def _plot(compared: Compared, path: Path) -> None:
+    from opjoule.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed for this alone
+    from opjoule.plots.style import drawn, save_as  # noqa: PLC0415
+
+    save_as(drawn(partial(forest, compared)), path)
 
 
 def _check_options(options: argparse.Namespace) -> None:

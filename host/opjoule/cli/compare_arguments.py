@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
+from pathlib import Path
+from typing import Final
+
 from opjoule.cli.argument_types import Parser, directory, percent
+
+FIGURES: Final = (".pdf", ".svg", ".png")
+"""How the name of a figure's file ends."""
 
 EXAMPLES = """\
 examples:
   host/compare.py runs/20261122-101500-leveldb-rpi4-by-storage
       the media of one measurement (--storage sd,emmc,ssd-usb3) against each other
-  host/compare.py runs/s1-figure-7 --by storage --metric marginal_energy_per_operation_j,throughput_per_s
+  host/compare.py runs/s1 --by storage --metric marginal_energy_per_operation_j,throughput_per_s
       a campaign: each database and workload on its own
   host/compare.py 'runs/*-sqlite-*' 'runs/*-leveldb-*' --by db --against sqlite
       records of their own, by patterns
@@ -60,5 +67,18 @@ def compare_parser() -> Parser:
         help="compare although these settings differ (simulated, durability, opjoule, ...); the output says so",
     )
     parser.add_argument("--csv", type=directory, metavar="FILE", help="write the comparisons as CSV, too")
+    parser.add_argument(
+        "--html", type=directory, metavar="FILE", help="write a page of it that opens without a network, too"
+    )
+    parser.add_argument(
+        "--plot", type=_figure, metavar="FILE", help="draw the ratios for print, too: FILE.pdf, .svg or .png"
+    )
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON on stdout")
     return parser
+
+
+def _figure(text: str) -> Path:
+    path = directory(text)
+    if path.suffix.lower() not in FIGURES:
+        raise argparse.ArgumentTypeError(f"{text!r}: name a file that ends with {', '.join(FIGURES)}")
+    return path

@@ -8,10 +8,13 @@ import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 from rich.console import Console
 from rich.text import Text
 
+from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases import known_databases
 from opjoule.devices.examine import Finding, examine_board
 from opjoule.devices.profiles import find_profile, known_profiles
@@ -19,14 +22,15 @@ from opjoule.devices.rig_file import Rig, RigDevice, read_rig
 from opjoule.errors import OpJouleError
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
-from opjoule.meters import Meter, open_meter
-from opjoule.meters.interface import SensorIdentity
+from opjoule.meters.interface import Meter, Samples, SensorIdentity
 from opjoule.meters.ready_flag import OTHER_WAY, try_ready_flag
-from opjoule.meters.registry import Address
+from opjoule.meters.registry import Address, open_meter
 from opjoule.meters.serial_host import serial_obstacles
 from opjoule.meters.serial_options import sensor_numbers
 
 _FREE_BYTES_MIN = 2 << 30
+_TRIAL_S = 3.0
+_TRIAL_SAMPLES = 20
 _AS_DELIVERED = (
     "gain and offset are those of the data sheets; host/calibrate.py makes one (docs/how-to/calibrate.md)"
 )
@@ -53,6 +57,7 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int = 0) -> Iterator[Find
     """
     yield _loader()
     yield _free_space()
+    yield _stand_ins()
     there = rig_path.exists()
     if simulate or not there:
         yield from _simulated_rig()
@@ -80,7 +85,7 @@ def _loader() -> Finding:
             f"{program} does not run ({error})",
             "remove build/ and start host/measure.py again",
         )
-    inside = [database.name for database in known_databases() if not database.is_server]
+    inside = [database.name for database in known_databases() if database.kind == "loader"]
     missing = [name for name in inside if name not in listed]
     if missing:
         return Finding(
@@ -101,6 +106,12 @@ def _free_space() -> Finding:
         detail,
         "free at least 2 GB, or give --out on another disk",
     )
+
+
+def _stand_ins() -> Finding:
+    """Databases that OpJoule's own tests could not have."""
+    words = [f"{each.title} ({each.stand_in})" for each in known_databases() if each.stand_in]
+    return Finding("tested otherwise", True, "; ".join(words))
 
 
 def _simulated_rig() -> Iterator[Finding]:
@@ -144,6 +155,7 @@ def _meter(rig: Rig) -> Iterator[Finding]:
             if identity.sensors
             else None
         )
+        period_s = sample_period_s(meter) if identity.sensors else 0.0
     finally:
         meter.close()
     sensors = ", ".join(_sensor(identity.kind, each) for each in identity.sensors) or "no sensor"
@@ -154,10 +166,37 @@ def _meter(rig: Rig) -> Iterator[Finding]:
         yield Finding("shunt", True, shunt)
     if known:
         yield from calibration_findings(known)
+    if period_s:
+        yield kinds_finding(period_s)
     for note in identity.notes:
         yield Finding("meter", True, note)
     if identity.kind == "serial" and identity.sensors:
         yield from _ready_flags(rig)
+
+
+def sample_period_s(meter: Meter) -> float:
+    """Distance of two samples of an open meter, by a short trial [s]; 0 where none came."""
+    stamps_ns: list[int] = []
+    meter.configure()
+    meter.start()
+    limit_s = now_s(MONOTONIC) + _TRIAL_S
+    while len(stamps_ns) < _TRIAL_SAMPLES and now_s(MONOTONIC) < limit_s:
+        for event in meter.read(0.1):
+            if isinstance(event, Samples) and event.sensor == 0:
+                stamps_ns += event.meter_ns.tolist()
+    meter.stop()
+    return float(np.median(np.diff(stamps_ns))) * 1e-9 if len(stamps_ns) > 1 else 0.0
+
+
+def kinds_finding(period_s: float) -> Finding:
+    """For how long a run has to last for this meter to tell what kinds of operation cost."""
+    block_s = block_length_s(period_s)
+    return Finding(
+        "kinds of operation",
+        True,
+        f"a sample each {1e3 * period_s:.3g} ms, so --design changes the mix each {block_s:g} s; kinds are told apart "
+        f"in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) and more, better in longer ones",
+    )
 
 
 def calibration_findings(known: KnownSensors) -> Iterator[Finding]:

@@ -1,9 +1,8 @@
-"""`host/measure.py` after set-up: the main measurement, and the commands beside it."""
+"""`measure.py` without a command's name: the main measurement."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import os
 import secrets
@@ -13,11 +12,8 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from opjoule.campaign.comparison import print_comparison, write_comparison
 from opjoule.campaign.conditions import run_conditions
-from opjoule.campaign.index import has_index, read_index
-from opjoule.cli import arguments
-from opjoule.cli.failures import told
+from opjoule.cli.databases import availability
 from opjoule.cli.leftovers import alone, sweep
 from opjoule.cli.live import live_view
 from opjoule.cli.planning import (
@@ -33,24 +29,22 @@ from opjoule.cli.planning import (
     plan_again,
     show_plan,
 )
+from opjoule.databases import database_called
 from opjoule.devices.board import Board
 from opjoule.devices.disturbance import find_disturbance
+from opjoule.devices.kept_databases import FOLDER as KEPT_FOLDER
 from opjoule.devices.rig_board import described_medium, open_board, preview
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.devices.state_settings import StateSettings
 from opjoule.errors import FAULTY_EXIT, BadInput
-from opjoule.measurement.collection import Evidence, collect
 from opjoule.measurement.known_sensors import Calibrations
 from opjoule.measurement.measure import directory_name, measure
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
-from opjoule.measurement.trace_result import conclude_trace
 from opjoule.record.directory import check_out, free_directory, made_directory
-from opjoule.record.run_record import RunRecord, reading
-from opjoule.report.html import write_report
+from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
 from opjoule.scripts import script_name
-from opjoule.studies.results import TRACE, wording_of
 from opjoule.studies.ycsb.properties import parse_properties
 
 
@@ -81,7 +75,7 @@ def run_measure(options: argparse.Namespace) -> int:
     for line in dict.fromkeys(line for each in plans for line in desk_warnings(each, rig, options)):
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
     for each in plans:
-        each.study.check_here()
+        check_here(each)
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
         record, place = measure_again(one, rig, options, place)
@@ -101,9 +95,22 @@ def run_measure(options: argparse.Namespace) -> int:
                 json=options.json,
             )
         record, place = measure_again(plan, rig, options, directory)
-    _tell(record, options, place)
+    tell(record, options, place)
     _tell_truth(plan, options, place)
     return exit_status(record)
+
+
+def check_here(plan: Plan) -> None:
+    """Checks what this computer has to do, or to have as a simulated board. Raises: BadInput, RigFault: it cannot."""
+    plan.study.check_here()
+    database = database_called(plan.study.engine)
+    if plan.simulated and plan.profile.name != "virtual" and database and database.is_server:
+        found = availability(database)
+        if not found.there:
+            raise BadInput(
+                f"--simulate: {database.name} {found.words}; a simulated board takes the one on this computer's PATH, "
+                "a study leaves it out with --only system=..."
+            )
 
 
 @contextmanager
@@ -145,9 +152,12 @@ def measure_again(
     return record, place
 
 
-def _tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> None:
+def tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> None:
+    """The summary of a run; with --json its result on stdout, and what went wrong on stderr."""
     if options.json and (directory / "result.json").exists():
         sys.stdout.write((directory / "result.json").read_text())
+        for fault in dict.fromkeys((*record.faults, *record.withheld.values())):
+            print(f"{script_name()}: fault: {fault}", file=sys.stderr)
     elif options.json:
         why = "; ".join(record.faults) or "no fault was noted"
         print(f"{script_name()}: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
@@ -245,6 +255,8 @@ def _open_rig(
             storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
             truth=directory / "simulator-truth.json",
             seed=options.rig_seed,
+            kept=ROOT / "build" / "simulated-kept" / plan.profile.name / plan.medium / KEPT_FOLDER,
+            database=plan.study.engine,
             sync=options.sync != "none",
             disturbance=disturbance,
         )
@@ -263,61 +275,3 @@ def _open_rig(
     )
     with closing(board):
         yield board, options.meter or rig.meter, {"rig": str(rig.path)}
-
-
-def _run(asked: arguments.Asked) -> int:
-    """Each command loads only what it needs."""
-    if asked.command == "measure":
-        return run_measure(asked.options)
-    if asked.command == "report":
-        return run_report(asked.options)
-    name = asked.command.replace("-", "_")
-    module = importlib.import_module(f"opjoule.cli.{'import_trace' if name == 'import' else name}")
-    status: int = getattr(module, f"run_{name}")(asked.options)
-    return status
-
-
-def run_report(options: argparse.Namespace) -> int:
-    """Summary and report.html of a record that is there already; what a killed run has left is analysed first.
-
-    Raises: RecordFault: no readable record. BadInput: its measurement still runs.
-    """
-    if has_index(options.record):
-        for run in read_index(options.record)[0]:
-            place = options.record / run.folder
-            if (place / "run.json").exists():
-                with reading(place):
-                    _analyse(place)
-        write_comparison(options.record)
-        print_comparison(options.record)
-        return 0
-    with reading(options.record):
-        print_summary(_analyse(options.record))
-    return 0
-
-
-def _analyse(directory: Path) -> RunRecord:
-    record, trace = RunRecord.open(directory), None
-    if not record.is_finished and record.run.found.cores is not None:
-        with record.held():
-            record.add_fault(
-                "the measurement did not come to its end; this is what it had recorded, analysed afterwards"
-            )
-            record.close_raw()
-            trace = collect(record, Evidence.of(record, ended_early=True))
-    elif not record.is_finished and wording_of(record.run) is TRACE:
-        with record.held():
-            record.add_fault(
-                "the recording did not come to its end; this is what it had recorded, analysed afterwards"
-            )
-            record.close_raw()
-            conclude_trace(record)
-            record.finish("partial")
-    write_report(record, trace)
-    return record
-
-
-def main(argv: list[str]) -> int:
-    """One command line; every failure is one line on stderr and its exit status."""
-    asked = arguments.parse(argv)
-    return told(script_name(argv), lambda: _run(asked))

@@ -8,6 +8,7 @@ from pathlib import Path
 import opjoule
 from opjoule.cli.argument_types import Parser, directory, percent, positive, seconds
 
+SETTLE_LIMIT_S = 60.0
 _MEASURE_EPILOG = """\
 examples:
   host/measure.py --db leveldb --device rpi4 --simulate
@@ -21,7 +22,12 @@ examples:
   host/measure.py --db leveldb --device rpi4 --simulate --dry-run
       the plan: phases, durations, settings; nothing is run
 
+  host/measure.py --study s2 --device rpi4 --scale 0.1
+      a whole published study (measure.py studies lists them), with joules beside each of its measures
+
 other commands:
+  host/measure.py studies   list the studies: their systems, and what of them is missing
+  host/measure.py databases list the databases: built in, found, missing and how to get it
   host/measure.py command   measure any program on the board, as a whole and in the phases it marks
   host/measure.py again     measure once more what a record's plan says
   host/measure.py init      write rig.toml by asking
@@ -47,8 +53,8 @@ def measure_parser() -> Parser:
     parser.set_defaults(study="ycsb")
     _what(parser)
     _workload(parser)
-    _rig(parser)
-    _how(parser)
+    add_rig(parser)
+    add_how(parser)
     return parser
 
 
@@ -58,8 +64,6 @@ examples:
       any program of the board, as a whole
   host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
       a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
-  host/measure.py command --device rpi4 --study speedtest
-      a study that is a folder: a job and a study.toml (host/opjoule/studies/speedtest)
   host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
       the same on a simulated board
 
@@ -81,7 +85,7 @@ def command_parser() -> Parser:
     )
     what = parser.add_argument_group("what is measured")
     what.add_argument("--device", required=True, metavar="NAME", help="board: rpi3, rpi4, odroid-c2, ...")
-    _storage(what)
+    add_storage(what)
     what.add_argument(
         "--file",
         type=directory,
@@ -96,15 +100,9 @@ def command_parser() -> Parser:
         help="a shell command before each repeat's idle; its energy is in no figure",
     )
     what.add_argument("--seed", type=int, metavar="N", help="a simulated rig is drawn from it; without, anew")
-    what.add_argument(
-        "--study",
-        dest="folder",
-        metavar="NAME",
-        help="a study of one folder (speedtest, or a path) in place of COMMAND, which are then its further arguments",
-    )
     what.add_argument("command", nargs="*", metavar="COMMAND", help="behind --, with its arguments")
-    _rig(parser)
-    _how(parser)
+    add_rig(parser)
+    add_how(parser)
     return parser
 
 
@@ -134,20 +132,21 @@ def again_parser() -> Parser:
         "--json", action="store_true", help="print result.json on stdout instead of the summary"
     )
     add_live(parser)
-    _rig(parser, simulate=False)
+    add_rig(parser, simulate=False)
     return parser
 
 
 def _what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is measured")
     what.add_argument(
-        "--db", required=True, metavar="NAME", help="database: leveldb, sqlite, ... (doctor lists them)"
+        "--db", required=True, metavar="NAME", help="database: leveldb, sqlite, ... (measure.py databases)"
     )
     what.add_argument("--device", required=True, metavar="NAME", help="board: rpi3, rpi4, odroid-c2, ...")
-    _storage(what)
+    add_storage(what)
 
 
-def _storage(group: argparse._ArgumentGroup) -> None:
+def add_storage(group: argparse._ArgumentGroup) -> None:
+    """--storage."""
     group.add_argument(
         "--storage",
         metavar="MEDIUM",
@@ -199,6 +198,13 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         help="who makes the operations: loader, on the board; or ycsb, the real one (Java) on this computer, whose "
         "operations stream to the board (default: loader)",
     )
+    work.add_argument(
+        "--reset",
+        choices=("load", "copy"),
+        default="load",
+        metavar="HOW",
+        help="each repeat's database: load, or copy one that was loaded once and stays on its medium (default: load)",
+    )
     work.add_argument("--no-harness", action="store_true", help="skip measuring the loader's own cost")
     work.add_argument(
         "-p",
@@ -210,7 +216,8 @@ def _workload(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
+def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
+    """Board, meter and sync line."""
     rig = parser.add_argument_group("the rig")
     if simulate:
         rig.add_argument(
@@ -253,7 +260,8 @@ def _rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     )
 
 
-def _how(parser: argparse.ArgumentParser) -> None:
+def add_how(parser: argparse.ArgumentParser) -> None:
+    """Idle, repeats, limits, and where the record goes."""
     how = parser.add_argument_group("how it is measured")
     how.add_argument(
         "--idle",
@@ -284,7 +292,7 @@ def _how(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--settle-limit",
         type=seconds,
-        default=60.0,
+        default=SETTLE_LIMIT_S,
         metavar="S",
         help="longest wait for writes and for the power to be back at rest (default: 60)",
     )

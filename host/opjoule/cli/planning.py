@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +20,25 @@ from opjoule.devices.rig_file import Rig, RigSupply
 from opjoule.errors import BadInput
 from opjoule.measurement.plan import IDLE_S, SIMULATED_IDLE_S, Plan
 from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
-from opjoule.studies.command import CommandStudy
+from opjoule.studies.command.study import CommandStudy
+from opjoule.studies.command.suite import SuiteStudy
+from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
-from opjoule.studies.ycsb import YcsbStudy
 from opjoule.studies.ycsb.core import YcsbCore
 from opjoule.studies.ycsb.properties import FASTEST_PER_S, find_workload, workload_properties
+from opjoule.studies.ycsb.study import YcsbStudy
 
 SEED = 1
 """Of keys, values and order, where none is asked for."""
 ROOT = Path(__file__).resolve().parents[3]
 CALIBRATIONS = ROOT / FOLDER
 """Where the sensors' calibrations are."""
-STUDIES = ROOT / "host" / "opjoule" / "studies"
-MARKS = "loader-cpp/probe/opjoule_marks.py"
+ALONG = (
+    ROOT / "loader-cpp/probe/opjoule_marks.py",
+    *(ROOT / "host/opjoule/studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
+)
+"""What the job of every study of a folder gets."""
+WHEELS = ROOT / "build" / "wheels"
 
 
 def make_plans(options: argparse.Namespace) -> list[Plan]:
@@ -44,8 +50,8 @@ def make_plans(options: argparse.Namespace) -> list[Plan]:
     if not values:
         return [make_plan(options)]
     return [
-        in_condition(make_plan(argparse.Namespace(**(vars(options) | condition))), condition)
-        for condition in combinations(values)
+        in_condition(make_plan(argparse.Namespace(**(vars(options) | condition))), condition, rank)
+        for rank, condition in enumerate(combinations(values))
     ]
 
 
@@ -101,6 +107,8 @@ def _plain(value: object) -> object:
     """A JSON value of an option."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
     return str(value) if isinstance(value, Path) else value
 
 
@@ -125,17 +133,31 @@ def _ycsb(options: argparse.Namespace) -> YcsbStudy:
         harness=not options.no_harness,
         run_s=options.seconds,
         design=options.design,
+        reset=options.reset,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
     )
 
 
 def _command(options: argparse.Namespace) -> CommandStudy:
-    if options.folder is None:
-        return CommandStudy(tuple(options.command), tuple(options.file), before=options.before or "")
-    own = STUDIES / options.folder
-    folder = own if own.is_dir() else Path(options.folder)
-    study = CommandStudy.of_folder(folder, ROOT / MARKS, options.command)
-    return replace(study, files=(*study.files, *options.file), before=options.before or "")
+    return CommandStudy(tuple(options.command), tuple(options.file), before=options.before or "")
+
+
+def _suite(options: argparse.Namespace) -> SuiteStudy:
+    return SuiteStudy.of(
+        find_study(options.folder),
+        options.cell,
+        options.counts,
+        along=ALONG,
+        scale=options.scale,
+        seed=options.seed,
+        dataset=options.dataset,
+        connections=options.connections,
+        cache=WHEELS,
+    )
+
+
+def _written_suite(entry: Mapping[str, Any]) -> SuiteStudy:
+    return SuiteStudy.written(entry, ALONG, WHEELS)
 
 
 def _written_ycsb(entry: Mapping[str, Any]) -> YcsbStudy:
@@ -155,6 +177,7 @@ class _Kind:
 _STUDIES: Mapping[str, _Kind] = {
     YcsbStudy.name: _Kind(_ycsb, _written_ycsb),
     CommandStudy.name: _Kind(_command, CommandStudy.from_json),
+    SuiteStudy.name: _Kind(_suite, _written_suite),
 }
 
 

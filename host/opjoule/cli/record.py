@@ -14,9 +14,9 @@ from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.recording import Recording
 from opjoule.measurement.trace_result import conclude_trace
-from opjoule.meters import open_meter
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
+from opjoule.meters.registry import open_meter
 from opjoule.record.directory import check_out
 from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord

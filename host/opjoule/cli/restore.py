@@ -20,7 +20,8 @@ def run_restore(options: argparse.Namespace) -> int:
     fetched: Path = options.out or ROOT / "runs" / "recovered"
     shell = open_shell(described)
     try:
-        done, left = recover(shell, [medium.path for medium in described.storage.values()], fetched)
+        media = [medium.path for medium in described.storage.values()]
+        done, left = recover(shell, media, fetched, kept=options.kept)
     finally:
         shell.close()
     for line in done + left:

@@ -18,7 +18,7 @@ from opjoule.analysis.opened_run import open_run
 from opjoule.analysis.openmetrics import openmetrics
 from opjoule.analysis.perfetto import MOST, write_perfetto
 from opjoule.analysis.run_list import ListedRun, find_runs
-from opjoule.campaign.index import has_index
+from opjoule.campaign.index import is_one_of_several
 from opjoule.cli.failures import one_line
 from opjoule.cli.planning import ROOT
 from opjoule.cli.verify import print_verified
@@ -127,7 +127,7 @@ def _export(options: argparse.Namespace) -> int:
 def _figures(options: argparse.Namespace) -> int:
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
-    _tell(write_figures(options.places, options.out))
+    _tell(write_figures([str(each) for each in options.places], options.out))
     return 0
 
 
@@ -172,7 +172,7 @@ def _kept(path: Path) -> str:
     place = path.resolve()
     if place == ROOT / "runs" / "example":
         return "the example belongs to the repository"
-    if has_index(place.parent):
+    if is_one_of_several(place):
         return f"it is one of the runs of {place.parent}, which would lack it"
     try:
         with held(path):

@@ -1,4 +1,4 @@
-"""The command line of host/runs.py, with the standard library alone."""
+"""The command lines of host/runs.py and host/view.py, with the standard library alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from opjoule.cli.argument_types import Parser, directory, positive
+from opjoule.cli.argument_types import Parser, directory, port, positive
 
 STATUSES: Final = ("complete", "partial", "failed", "unreadable")
 _FOLDERS: Final = "a record, or a folder of records at any depth (default: runs)"
@@ -129,6 +129,33 @@ def _prune() -> Parser:
         "--keep", action="append", default=[], metavar="PATTERN", help="but not these, as in --keep '*paper*'"
     )
     parser.add_argument("--yes", action="store_true", help="delete them")
+    return parser
+
+
+def view_parser() -> Parser:
+    """Of view.py."""
+    parser = Parser(
+        program="view.py",
+        description="Shows past runs in a browser: one alone or two on one time axis, from the whole run to single "
+        "samples; a stretch that is selected shows its joules, joules above idle, joules per operation and mean power. "
+        "Prints the page's address; whoever has it sees the runs.",
+        epilog="examples:\n  host/view.py\n  host/view.py runs/example",
+    )
+    parser.add_argument(
+        "runs",
+        type=directory,
+        nargs="?",
+        metavar="RUNS",
+        help="a folder of run records, or one (default: runs)",
+    )
+    parser.add_argument(
+        "--listen",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address of this computer to be reached at; 0.0.0.0 lets other computers connect (default: 127.0.0.1, "
+        "this one alone)",
+    )
+    parser.add_argument("--port", type=port, default=0, metavar="N", help="port (default: any that is free)")
     return parser
 
 

@@ -15,10 +15,11 @@ def main(argv: list[str]) -> int:
 
     def run() -> int:
         answer_with(leave)
-        from opjoule.cli.measure import main as measure  # noqa: PLC0415  # what takes a second to load
+        from opjoule.cli.commands import loaded  # noqa: PLC0415  # what takes a second to load
 
+        command = loaded(argv)
         answer_with(interrupt)
-        return measure(argv)
+        return command()
 
     return told(script_name(argv), run)
 

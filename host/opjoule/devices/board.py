@@ -7,21 +7,24 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from opjoule.databases.registry import is_server
+from opjoule.databases.registry import database_called
 from opjoule.devices.disturbance import TAG as DISTURBANCE
 from opjoule.devices.disturbance import Disturbance, RunningDisturbance
 from opjoule.devices.fetching import stop_and_fetch
 from opjoule.devices.free_space import read_free_bytes
+from opjoule.devices.kept_databases import FOLDER as KEPT_FOLDER
+from opjoule.devices.kept_databases import KeptDatabases
 from opjoule.devices.medium import Medium
 from opjoule.devices.preparation import Preparation
 from opjoule.devices.probe import PERIOD_MS, BoardProbe, Probe
 from opjoule.devices.programs import Programs
 from opjoule.devices.runner import PROBE_FOLDER, Runner
-from opjoule.devices.server import PORT, MongoServer, ServerProgram
+from opjoule.devices.server import DatabaseServer
+from opjoule.devices.server_setup import ServerPrograms, ServerSetup, check_server, server_address
 from opjoule.devices.sessions import database_folder, remove_sessions
 from opjoule.devices.shell import Shell
 from opjoule.devices.state_gate import StateWatch
@@ -55,10 +58,11 @@ class Board:
         medium: Medium,
         preparation: Preparation,
         probe: ProbeOptions,
-        server: ServerProgram | None = None,
+        server: ServerPrograms | None = None,
         facts: Mapping[str, Any],
         pin: str = "",
         disturbance: Disturbance | None = None,
+        kept: str = "",
     ) -> None:
         """Nothing is changed yet.
 
@@ -70,6 +74,7 @@ class Board:
             facts: what is known of it, for run.json.
             pin: processors that workloads are kept on.
             disturbance: a background load to measure under.
+            kept: folder of loaded databases that outlast the session; empty for that on the medium.
         """
         self.name = name
         self.cores = cores
@@ -77,12 +82,13 @@ class Board:
         self.programs = programs
         self.medium = medium
         self.preparation = preparation
+        self.kept = KeptDatabases(shell, kept or f"{medium.path.rstrip('/')}/{KEPT_FOLDER}")
         self.runner = Runner(shell, programs.probe, folder, pin=pin)
         self._session = folder.rpartition("/")[2]
         self._options = probe
         self._probe: BoardProbe | None = None
-        self._program = server or ServerProgram()
-        self._server: MongoServer | None = None
+        self._programs = server or ServerPrograms()
+        self._server: DatabaseServer | ServerSetup | None = None
         self._servers = 0
         self._facts = facts
         self._disturbance = disturbance
@@ -159,17 +165,47 @@ class Board:
 
         Raises: DeviceFault: it does not start.
         """
-        if is_server(database):
+        found = database_called(database)
+        if found and found.is_server:
             self._servers += 1
             data = database_folder(self.medium.path, self._session, database)
-            self._server = MongoServer(
-                self.shell, self.runner, self._program, data=data, tag=f"server-{self._servers}", raw=raw
+            tag = f"server-{self._servers}"
+            self._server = DatabaseServer(
+                self.shell, self.runner, found, self._programs, data=data, tag=tag, raw=raw
             )
+
+    def check_server(self, database: str, found: Mapping[str, str] | None = None) -> None:
+        """Sees that the server of a server database can be started; nothing to do for the others.
+
+        Args:
+            found: program -> its path, of those that were brought to the board.
+        Raises: DeviceFault: a program is missing or of a version that is not driven, or its port is taken.
+        """
+        described = database_called(database)
+        if described and described.is_server:
+            check_server(self.shell, described, self._programs_with(found or {}))
+
+    def _programs_with(self, found: Mapping[str, str]) -> ServerPrograms:
+        return replace(self._programs, paths={**found, **self._programs.paths})
+
+    def set_up_server(self, database: str, found: Mapping[str, str]) -> dict[str, Any]:
+        """Sets up a server that the job of a study starts and stops; gives what the job needs for that.
+
+        Args:
+            found: program -> its path, of those that were brought to the board.
+        Raises: DeviceFault: it cannot be set up.
+        """
+        described = database_called(database)
+        assert described, f"{database} is no database"
+        data = database_folder(self.medium.path, self._session, database)
+        self._server = ServerSetup(self.shell, self.runner, described, self._programs_with(found), data=data)
+        return self._server.to_json()
 
     def database_path(self, database: str) -> str:
         """A directory of its own below the medium's path; the address of a server database."""
-        if is_server(database):
-            return f"mongodb://127.0.0.1:{PORT}"
+        found = database_called(database)
+        if found and found.server:
+            return server_address(found.server, self.runner)
         return database_folder(self.medium.path, self._session, database)
 
     def make_folder(self, path: str) -> None:
@@ -183,7 +219,7 @@ class Board:
 
     def remove_database(self, path: str) -> None:
         """Removes one database that database_path() gave, a server with it; a lost link leaves it to `restore`."""
-        if path.startswith("mongodb://"):
+        if "://" in path:
             server, self._server = self._server, None
             if server:
                 server.stop()

@@ -62,6 +62,11 @@ class Preparation(Protocol):
         """The state gate, to be started once prepare() is done; None where there is no state to watch."""
         ...
 
+    @property
+    def keeps_files(self) -> bool:
+        """Are files on the medium still there in the next measurement?"""
+        ...
+
     def before_run(self) -> None:
         """Called between the load and each run: the page cache is dropped where the state asks for it."""
         ...
@@ -89,6 +94,9 @@ class StoragePreparation:
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> None:
         """There is none."""
+
+    keeps_files = True
+    """Nothing is made anew."""
 
     def before_run(self) -> None:
         """The page cache is this computer's, and left alone."""
@@ -200,6 +208,11 @@ class BoardPreparation:
             history=self._history,
             discipline=steering,
         )
+
+    @property
+    def keeps_files(self) -> bool:
+        """Not on a file system that is made anew each time."""
+        return self._wanted.file_system != "new"
 
     def before_run(self) -> None:
         """Drops the page cache, if the state asks for it and the user may."""

@@ -97,12 +97,14 @@ def _digest(line: str) -> str:
     return line.lstrip("\\").partition(" ")[0]
 
 
-def installed_here(build: Path) -> Programs:
-    """Loader and probe of this computer's own build, where they are.
+def installed_here(build: Path, database: str = "") -> Programs:
+    """Loader and probe of this computer's own builds, where they are.
 
+    Args:
+        database: what will be measured, where the loader has to have a certain engine.
     Raises: DeviceFault: one of them was not built.
     """
     machine = platform.machine()
-    found = [find_program(build, machine, name) for name in (LOADER, PROBE)]
+    found = [find_program(build, machine, LOADER, database), find_program(build, machine, PROBE)]
     digests = [file_sha256(path) for path in found]
     return Programs(str(found[0]), str(found[1]), *digests)

@@ -7,6 +7,7 @@ from pathlib import Path
 from opjoule.devices.board_lock import SILENCE_S, BoardLock
 from opjoule.devices.facts import BoardFacts, read_facts
 from opjoule.devices.fetching import stop_and_fetch
+from opjoule.devices.kept_databases import find_kept, remove_kept
 from opjoule.devices.sessions import find_sessions, remove_sessions
 from opjoule.devices.shell import Shell
 from opjoule.devices.steps import JOURNAL, restore_script, run_as_root
@@ -16,13 +17,14 @@ _RUNS = (Path(__file__).parent / "runs_left.sh").read_text()
 
 
 def recover(
-    shell: Shell, storage: list[str], fetched: Path, journal: str = JOURNAL
+    shell: Shell, storage: list[str], fetched: Path, journal: str = JOURNAL, *, kept: bool = False
 ) -> tuple[list[str], list[str]]:
     """Stops loaders, fetches what they left, removes databases, undoes every change in the board's journal.
 
     Args:
         storage: the board's storage directories.
         fetched: host folder for the loaders' files, one folder a loader.
+        kept: remove the databases that are kept for --reset copy, too; otherwise they are named.
     Returns: what was done, and what could not be done; one line each.
     Raises: LinkFault: the connection is gone. DeviceFault: another measurement runs, a loader does not stop, or the
         board refuses.
@@ -31,13 +33,13 @@ def recover(
     lock = BoardLock(shell, board.work, wait_s=2 * SILENCE_S)  # a lost connection lets go within SILENCE_S
     try:
         lock.confirm()
-        return _recover(shell, board, storage, fetched, journal)
+        return _recover(shell, board, storage, fetched, journal, kept=kept)
     finally:
         lock.close()
 
 
 def _recover(
-    shell: Shell, board: BoardFacts, storage: list[str], fetched: Path, journal: str
+    shell: Shell, board: BoardFacts, storage: list[str], fetched: Path, journal: str, *, kept: bool
 ) -> tuple[list[str], list[str]]:
     done: list[str] = []
     sessions = find_sessions(shell, [board.work])
@@ -46,14 +48,29 @@ def _recover(
         target.mkdir(parents=True, exist_ok=True)
         names = stop_and_fetch(shell, folder, target)
         done.append(f"files of an interrupted run fetched to {target}: {', '.join(sorted(names)) or 'none'}")
-    left = []
+    left: list[str] = []
     for folder in sessions + find_sessions(shell, storage):
         try:
             done += [f"removed {gone}" for gone in remove_sessions(shell, [folder])]
         except DeviceFault as error:
             left.append(f"NOT removed: {error}")
+    done += _kept(shell, storage, left, remove=kept)  # while the media are still mounted
     undone, not_undone = undo_changes(shell, board, journal)
     return done + undone, left + not_undone
+
+
+def _kept(shell: Shell, storage: list[str], left: list[str], *, remove: bool) -> list[str]:
+    """A line for each kept database; one that could not be removed goes to `left`."""
+    found = find_kept(shell, storage)
+    if not remove:
+        return [f"kept for --reset copy, restore --kept removes it: {each}" for each in found]
+    done = []
+    for each in found:
+        try:
+            done += [f"removed {gone}" for gone in remove_kept(shell, [each])]
+        except DeviceFault as error:
+            left.append(f"NOT removed: {error}")
+    return done
 
 
 def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:

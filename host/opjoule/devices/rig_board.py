@@ -12,7 +12,7 @@ from opjoule.devices.preparation import BoardPreparation, plan_for
 from opjoule.devices.profiles import Profile
 from opjoule.devices.programs import install_programs
 from opjoule.devices.rig_file import CPUFREQ, Rig, RigDevice
-from opjoule.devices.server import ServerProgram
+from opjoule.devices.server_setup import ServerPrograms
 from opjoule.devices.sessions import new_session
 from opjoule.devices.shell import LocalShell, Shell
 from opjoule.devices.ssh import SshConnection
@@ -58,7 +58,10 @@ def open_board(
             cpufreq=described.cpufreq,
             history=builds / "media-speeds.json",
             database=database,
-            server=ServerProgram(described.mongod, described.mongod_options),
+            server=ServerPrograms(
+                {"mongod": described.mongod} if described.mongod else {},
+                {"mongodb": described.mongod_options},
+            ),
             disturbance=disturbance,
         )
     except BaseException:
@@ -78,7 +81,7 @@ def board_on(
     journal: str = JOURNAL,
     history: Path | None = None,
     database: str = "",
-    server: ServerProgram | None = None,
+    server: ServerPrograms | None = None,
     disturbance: Disturbance | None = None,
     probe: ProbeOptions | None = None,
 ) -> Board:

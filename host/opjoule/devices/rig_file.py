@@ -62,8 +62,8 @@ class RigDevice(Struct, frozen=True):
         tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')
     ] = ()
     cpufreq: Text = CPUFREQ
-    mongod: Text = "mongod"
-    """The server program on the board."""
+    mongod: str = ""
+    """The server program on the board, where it is not on its PATH."""
     mongod_options: Annotated[
         tuple[str, ...], Meta(description='a list of texts, for example ["--nojournal"]')
     ] = ()

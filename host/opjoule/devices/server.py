@@ -9,72 +9,57 @@ from __future__ import annotations
 import contextlib
 import csv
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 
+from opjoule.databases.registry import Database
 from opjoule.devices.dialogue import Dialogue
 from opjoule.devices.runner import Runner
-from opjoule.devices.sessions import remove_sessions
+from opjoule.devices.server_setup import LISTENS, ServerPrograms, ServerSetup
 from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault, OpJouleError
 
-PORT = 27916
-"""Not MongoDB's own 27017: a server that the board runs already is left alone."""
 START_LIMIT_S = 120.0
 _PERIOD_S = 1.0
 _WATCH = (Path(__file__).parent / "server_watch.sh").read_text()
-_LISTENS = (Path(__file__).parent / "server_listens.sh").read_text()
 _COLUMNS = ("host_ns", "uptime_s", "cpu_s", "rss_bytes", "read_bytes", "written_bytes")
 
 
-@dataclass(frozen=True)
-class ServerProgram:
-    """What is started as the server on a board."""
-
-    path: str = "mongod"
-    """On the board's PATH, or with its path."""
-    options: tuple[str, ...] = ()
-
-
-class MongoServer:
-    """One mongod on the board, from start to stop()."""
+class DatabaseServer:
+    """One server on the board, from start to stop()."""
 
     def __init__(
         self,
         shell: Shell,
         runner: Runner,
-        program: ServerProgram,
+        database: Database,
+        given: ServerPrograms,
         *,
         data: str,
         tag: str,
         raw: Path,
-        port: int = PORT,
+        port: int | None = None,
     ) -> None:
-        """Starts it on an empty data directory and waits until it listens.
+        """Starts it on an empty data directory and waits until it takes work.
 
         Args:
             data: directory on the measured medium; must not exist yet.
             tag: of its folder on the board; raw/TAG.csv gets its memory and I/O, about one row a second.
-        Raises: DeviceFault: it is not there, does not start, or does not listen; says its last line.
+            port: in place of the database's own.
+        Raises: DeviceFault: it is not there, its port is taken, or it does not start; says its last line.
         """
-        self._shell = shell
-        self._data = data
+        self._shell, self._database = shell, database
         self._folder = f"{runner.folder}/{tag}"
         self._ended = threading.Event()
-        made = shell.run(["mkdir", "--", data])
-        if made.status != 0:
-            raise DeviceFault(
-                f"cannot make the server's data directory: {made.last_line()}; run measure.py restore"
-            )
-        command = [program.path, "--dbpath", data, "--port", str(port), "--bind_ip", "127.0.0.1"]
-        self._run = runner.start([*command, *program.options], tag, None, pinned=False)
+        self._threads: list[threading.Thread] = []
+        self._setup = ServerSetup(shell, runner, database, given, data=data, port=port)
+        self._run = runner.start([*self._setup.start], tag, None, pinned=False)
         self._samples = raw / f"{tag}.csv"
         self._dialogue = Dialogue(shell, ["sh", "-c", _WATCH, "sh", self._folder])
-        self._threads = [threading.Thread(target=self._drain, daemon=True)]
+        self._threads.append(threading.Thread(target=self._drain, daemon=True))
         self._threads[0].start()
-        self.url = f"mongodb://127.0.0.1:{port}"
+        self.url = self._setup.url
         try:
-            self._await(program.path, port)
+            self._await()
         except BaseException:
             with contextlib.suppress(OpJouleError):  # why it did not start is what matters
                 self.stop()
@@ -82,18 +67,19 @@ class MongoServer:
         self._threads.append(threading.Thread(target=self._watch, daemon=True))
         self._threads[1].start()
 
-    def _await(self, mongod: str, port: int) -> None:
+    def _await(self) -> None:
         tries = str(int(START_LIMIT_S * 10))
         listens = self._shell.run(
-            ["sh", "-c", _LISTENS, "sh", str(port), self._folder, tries], limit_s=START_LIMIT_S + 30
+            ["sh", "-c", LISTENS, "sh", self._setup.port, self._folder, tries, *self._setup.ready],
+            limit_s=START_LIMIT_S + 30,
         )
         if listens.status != 0:
-            why = "ended" if listens.status == 3 else f"does not listen after {START_LIMIT_S:g} s"
+            why = "ended" if listens.status == 3 else f"takes no work after {START_LIMIT_S:g} s"
             self._run.interrupt()
             self._run.wait()
             raise DeviceFault(
-                f"'{mongod}' on {self._shell.target} {why}: {self._run.complaint() or 'it said nothing'}; "
-                "give its path as mongod in rig.toml (docs/how-to/measure-mongodb.md)"
+                f"'{self._setup.program}' on {self._shell.target} {why}: {self._run.complaint() or 'it said nothing'}; "
+                f"{self._database.get}"
             )
 
     def _drain(self) -> None:
@@ -121,5 +107,4 @@ class MongoServer:
         for thread in self._threads:
             thread.join()  # its last answer comes, or is given up by the dialogue
         self._dialogue.close()
-        if self._shell.is_up():
-            remove_sessions(self._shell, [self._data, self._folder])
+        self._setup.stop(self._folder)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -74,11 +74,11 @@ class Cells:
                 f"the power trace holds {len(trace) - bad.size} good samples: nothing to integrate"
             )
         samples = _Samples(
-            _without(trace.meter_ns, bad),
-            _without(trace.current_a, bad),
-            _without(trace.voltage_v, bad),
+            without(trace.meter_ns, bad),
+            without(trace.current_a, bad),
+            without(trace.voltage_v, bad),
             trace.period_ns,
-            _without(trace.clipped, bad),
+            without(trace.clipped, bad),
         )
         gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, bad, samples)}
         return replace(_tile(samples, gaps), supply=trace.supply)
@@ -150,6 +150,11 @@ class Cells:
         return math.sqrt(min(float(quietest_a2) / QUIETEST_OF_NOISE, float(usual_a2)))
 
     @cached_property
+    def kept(self) -> dict[tuple[Hashable, ...], Any]:
+        """What was found of cells from one on, for a window that goes on from there: run, and run with settle."""
+        return {}
+
+    @cached_property
     def _cells_of_gaps(self) -> npt.NDArray[np.intp]:
         return np.array([lost.cell for lost in self.lost], np.intp)
 
@@ -161,7 +166,7 @@ class Cells:
 
     def of_samples(self, column: npt.NDArray[_Number], some: slice) -> npt.NDArray[_Number]:
         """What a column, shape (m,), holds for those of some cells that are samples; not copied where all are."""
-        return _without(column[some], self.lost_cells(some))
+        return without(column[some], self.lost_cells(some))
 
     def inside(self, start_ns: int, end_ns: int) -> slice:
         """The cells that a window touches."""
@@ -183,7 +188,7 @@ class Cells:
         return int(self.bounds_ns[-1])
 
 
-def _without(column: npt.NDArray[_Number], places: npt.NDArray[np.intp]) -> npt.NDArray[_Number]:
+def without(column: npt.NDArray[_Number], places: npt.NDArray[np.intp]) -> npt.NDArray[_Number]:
     """A column less some places; not copied where there is none."""
     return np.delete(column, places) if places.size else column
 

@@ -11,12 +11,12 @@ degrees of freedom).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any
 
-from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t
+from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t, student_t_of
 from opjoule.units import COVERAGE_FACTOR, Measured
 
 
@@ -122,17 +122,54 @@ def difference(a: Side, b: Side) -> Measured:
     return Measured(a.value - b.value, _difference_u(a, b), a.unit)
 
 
-def ratio(a: Side, b: Side) -> Measured:
+def ratio(a: Side, b: Side, beyond: float | None = None) -> Measured:
     """a / b, to first order, with an interval for 95.45 %.
 
+    Args:
+        beyond: probability with which the interval does not hold the ratio, in the place of 4.55 %: of several
+            ratios, each with its part of that, all intervals hold together (Bonferroni).
     Raises: ValueError: they have different units. ZeroDivisionError: b is zero.
     """
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     quotient = a.value / b.value
-    return Measured(
-        quotient, _difference_u(a.scale(1.0 / b.value, "1"), b.scale(quotient / b.value, "1")), "1"
-    )
+    own, other = a.scale(1.0 / b.value, "1"), b.scale(quotient / b.value, "1")
+    return Measured(quotient, _difference_u(own, other, beyond), "1")
+
+
+def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, float]:
+    """Ends of the interval of a / b: the ratios r at which a and r times b are just found different.
+
+    So it holds 1 exactly where a and b are not found different. It lies unevenly about the quotient, the more so the
+    less certain b is; the upper end is infinite where b may be zero.
+
+    Args:
+        a, b: with values above 0.
+        beyond: as of ratio().
+    Raises: ValueError: they have different units.
+    Source: E. C. Fieller, Some problems in interval estimation, J. R. Statist. Soc. B 16 (1954), 175-185.
+    """
+    if a.unit != b.unit:
+        raise ValueError(f"cannot compare {a.unit} with {b.unit}")
+    quotient = a.value / b.value
+
+    def excess(factor: float) -> float:
+        other = b.scale(factor)
+        return abs(a.value - other.value) - _difference_u(a, other, beyond)
+
+    low = _crossing(excess, quotient, 0.0) if excess(0.0) > 0 else 0.0
+    steps = (quotient * 1.5**number for number in range(1, 60))
+    outside = next((factor for factor in steps if excess(factor) > 0), None)
+    return low, math.inf if outside is None else _crossing(excess, quotient, outside)
+
+
+def _crossing(excess: Callable[[float], float], inside: float, outside: float) -> float:
+    """Where a function goes from at most 0 to above 0, to one in a million of `inside`."""
+    closeness = 1e-6 * inside
+    while abs(outside - inside) > closeness:
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if excess(middle) > 0 else (middle, outside)
+    return (inside + outside) / 2
 
 
 def differ(a: Side, b: Side) -> bool | None:
@@ -180,9 +217,11 @@ def correlation(a: Side, b: Side) -> float:
     return both / (a.standard_u * b.standard_u) if a.standard_u and b.standard_u else 0.0
 
 
-def _difference_u(a: Side, b: Side) -> float:
-    """Half of the interval of a - b for 95.45 %."""
+def _difference_u(a: Side, b: Side, beyond: float | None = None) -> float:
+    """Half of the interval of a - b for 95.45 %, or for 1 less another probability."""
     standard_u, freedom = _difference_spread(a, b)
+    if beyond is not None:
+        return standard_u * student_t_of(beyond, freedom)
     return standard_u * (COVERAGE_FACTOR if math.isinf(freedom) else student_t(freedom))
 
 

@@ -62,6 +62,20 @@ def student_probability(t: float, degrees_of_freedom: float) -> float:
     return min(2.0 * scale * tail, 1.0)
 
 
+def student_t_of(probability: float, degrees_of_freedom: float) -> float:
+    """How far from 0 a value of Student's distribution lies with this probability at least, either way."""
+    low, high = 0.0, 1.0
+    while student_probability(high, degrees_of_freedom) > probability and high < _T_MAX:
+        high *= 2.0
+    while high - low > _T_RESOLUTION * high:
+        middle = (low + high) / 2
+        if student_probability(middle, degrees_of_freedom) > probability:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
 @functools.cache
 def _quadrature() -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of Gauss and Legendre on -1 to 1."""
@@ -70,3 +84,5 @@ def _quadrature() -> tuple[np.ndarray, np.ndarray]:
 
 _NORMAL_FROM: Final = 1e5
 """Degrees of freedom from which on the normal distribution is as good to 5 digits."""
+_T_MAX: Final = 1e9
+_T_RESOLUTION: Final = 1e-6

@@ -121,10 +121,16 @@ class SensorCalibration:
         at = np.array([*read, 1.0 / current_a, 1.0 / voltage_v])
         return math.hypot(self.gain_drift_u, *(each for _, each in self.contributions(at).values()))
 
-    def apply(self, trace: PowerTrace) -> PowerTrace:
-        """The trace as it would be without the sensor's errors; the one that is given stays as it was read."""
+    def apply(self, trace: PowerTrace, *, overwrite: bool = False) -> PowerTrace:
+        """The trace as it would be without the sensor's errors.
+
+        Args:
+            overwrite: in the columns of the one that is given; False: that stays as it was read.
+        """
         current, voltage = self.current, self.voltage or Correction()
-        return trace.corrected(current.gain, current.offset, voltage.gain, voltage.offset)
+        return trace.corrected(
+            current.gain, current.offset, voltage.gain, voltage.offset, overwrite=overwrite
+        )
 
     def refusal(self, trace: PowerTrace) -> str:
         """Why the calibration does not hold for a trace as it was read; empty if it does.

@@ -14,6 +14,7 @@ BLOCK: Final = 256
 PART: Final = 64 * BLOCK
 """Cells that are looked at together: their arrays stay in the processor's cache."""
 NS: Final = 1e-9
+_Place = tuple[npt.NDArray[np.intp], Float64Array]
 
 
 class StepIntegral:
@@ -33,7 +34,7 @@ class StepIntegral:
         self._bounds_ns = bounds_ns
         self._factors = factors
         cells = bounds_ns.size - 1
-        totals = [self._running(part)[:, -1] for part in range(-(-cells // PART))]
+        totals = [self._running(part)[:, -1].copy() for part in range(-(-cells // PART))]
         self._head, self._tail = _exact_prefix_sums(np.concatenate([np.zeros(0), *totals]))
 
     def between(self, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Float64Array:
@@ -41,11 +42,19 @@ class StepIntegral:
 
         Times outside the bounds are taken as the nearest bound.
         """
-        start_block, start_inside = self._place(np.asarray(start_ns, np.int64))
-        end_block, end_inside = self._place(np.asarray(end_ns, np.int64))
-        whole = self._head[end_block] - self._head[start_block]
-        rest = self._tail[end_block] - self._tail[start_block]
-        return np.asarray(whole + (rest + (end_inside - start_inside)), np.float64)
+        return self._from_to(
+            self._place(np.asarray(start_ns, np.int64)), self._place(np.asarray(end_ns, np.int64))
+        )
+
+    def between_edges(self, edge_ns: Int64Array) -> Float64Array:
+        """Integral of each window between neighbouring edges, shape (n + 1,) to (n,): `between` in half the time."""
+        block, inside = self._place(edge_ns)
+        return self._from_to((block[:-1], inside[:-1]), (block[1:], inside[1:]))
+
+    def _from_to(self, start: _Place, end: _Place) -> Float64Array:
+        whole = self._head[end[0]] - self._head[start[0]]
+        rest = self._tail[end[0]] - self._tail[start[0]]
+        return np.asarray(whole + (rest + (end[1] - start[1])), np.float64)
 
     def cell_at(self, time_ns: npt.ArrayLike) -> npt.NDArray[np.intp]:
         """Index of the cell that holds each time, in the shape of `time_ns`."""
@@ -56,7 +65,7 @@ class StepIntegral:
         """The values of some cells."""
         return np.asarray(math.prod(factor[cells] for factor in self._factors), np.float64)
 
-    def _place(self, time_ns: Int64Array) -> tuple[npt.NDArray[np.intp], Float64Array]:
+    def _place(self, time_ns: Int64Array) -> _Place:
         """Block of each time, and the integral from the block's start to it."""
         clipped = np.clip(time_ns, self._bounds_ns[0], self._bounds_ns[-1])
         cell = self.cell_at(clipped)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from opjoule.energy.cells import Cells, stretch_variances
+from opjoule.energy.cells import Cells, stretch_variances, without
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.levels import LevelCounts, parts
 from opjoule.energy.step_integral import NS
 from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
 
-PART_SAMPLES: Final = 1 << 14
 BLOCK_SAMPLES: Final = 64
 """Errors of neighbouring samples are summed over blocks of this length before they count as independent."""
 NOISE_SAMPLES: Final = 16
@@ -25,8 +26,6 @@ SLOT_PERIODS: Final = 1.3
 """Two samples farther apart than this have a stretch between them that was not converted."""
 SQRT12: Final = math.sqrt(12.0)
 HARMONICS: Final = 32
-LEVELS_MAX: Final = 1 << 20
-"""Levels that are counted in a table; more are sorted."""
 ROUNDING_2: Final = 0.25
 """Most that rounding alone can show as variance of a constant value, in squared steps: it rests between two codes."""
 
@@ -38,14 +37,42 @@ def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
     some = [_around(cells, *span) for span in spans]
     current_a = _joined([cells.current_a[each] for each in some])
     converted = [_converted(cells, span, each) for span, each in zip(spans, some, strict=True)]
-    voltage_v, share_a, noise_v2 = (_joined(parts) for parts in zip(*converted, strict=True))
-    current_u_a = step_u(current_a, sensor.current_step_a, cells.noise_a**2)
-    voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), share_a)
+    voltage_v, share_a, noise_v2 = (_joined(each) for each in zip(*converted, strict=True))
+    known = _Known(cells, some[0].start) if len(spans) == 1 else None
+    of_current = known.of_current if known else LevelCounts.of
+    of_voltage = known.of_voltage if known and cells.supply is None else LevelCounts.of
+    current_u_a = step_u(current_a, sensor.current_step_a, cells.noise_a**2, counts=of_current)
+    voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), share_a, of_voltage)
     return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
 
 
 def _joined(parts: Sequence[Float64Array]) -> Float64Array:
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Levels of cells from one on, counted once for all windows that begin there."""
+
+    cells: Cells
+    first: int
+
+    def of_current(self, values: Float64Array, width: float, _: Float64Array | None) -> LevelCounts:
+        """Of the first currents."""
+        return self._grown("current", values, width, None)
+
+    def of_voltage(self, values: Float64Array, width: float, share: Float64Array | None) -> LevelCounts:
+        """Of the first voltages, each by the current at it."""
+        return self._grown("voltage", values, width, share)
+
+    def _grown(
+        self, name: str, values: Float64Array, width: float, share: Float64Array | None
+    ) -> LevelCounts:
+        key = (name, self.first, width)
+        found = self.cells.kept.get(key)
+        grown = found.grown(values, width, share) if found else LevelCounts.of(values, width, share)
+        self.cells.kept[key] = grown
+        return grown
 
 
 def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
@@ -72,7 +99,8 @@ def _converted(
     """Voltages as they were converted, of the bus readings or of every sample; currents there; their noise [V^2]."""
     if cells.supply is None:
         voltage_v = cells.voltage_v[some]
-        return voltage_v, cells.current_a[some], np.array([_quiet_variance(voltage_v)])
+        variance_v2 = _grown_variances(cells, voltage_v, some.start)
+        return voltage_v, cells.current_a[some], np.array([_quiet(variance_v2.copy())])
     first, last = np.searchsorted(cells.supply.meter_ns, span).tolist()
     missing = max(NOISE_SAMPLES - (last - first), 0)
     near = slice(max(first - missing, 0), last + missing)
@@ -81,7 +109,13 @@ def _converted(
     return cells.supply.reading_v[near], cells.supply.current_a[near], noise_v2
 
 
-def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array | None = None) -> float:
+def step_u(
+    values: Float64Array,
+    lsb: float,
+    noise_2: float,
+    share: Float64Array | None = None,
+    counts: Callable[[Float64Array, float, Float64Array | None], LevelCounts] = LevelCounts.of,
+) -> float:
     """Standard uncertainty of the mean of values that came in steps of `lsb`.
 
     Gaussian noise of sigma before the rounding leaves of the error of a value that could lie anywhere within a step
@@ -91,6 +125,7 @@ def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array
     Args:
         noise_2: variance of the values about what they would be without noise, the rounding's own in it.
         share: each value weighs as much as this is large, shape as `values`; None: the same for all.
+        counts: gives the values on levels of a width; some may have been counted before.
     Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (the moment's error series).
     """
     if lsb <= 0 or values.size == 0:
@@ -99,23 +134,9 @@ def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array
     k = np.arange(1, HARMONICS + 1)
     series = float(np.sum(np.exp(-((2 * math.pi * k) ** 2) * variance) / k**2))
     bias = min(lsb / math.pi * math.sqrt(series / 2), lsb / SQRT12) if variance > 0 else lsb / SQRT12
-    shared = bias * math.sqrt(_same_level(values, lsb * (1 + math.ceil(4 * math.sqrt(variance))), share))
+    width = lsb * (1 + math.ceil(4 * math.sqrt(variance)))
+    shared = bias * math.sqrt(counts(values, width, share).same)
     return min(lsb / SQRT12, math.hypot(shared, lsb / SQRT12 / math.sqrt(values.size)))
-
-
-def _same_level(values: Float64Array, width: float, share: Float64Array | None) -> float:
-    """Probability that two of the values lie on the same level of this width."""
-    lowest, highest = np.floor(np.array([values.min(), values.max()]) / width + 0.5).tolist()
-    if highest - lowest < LEVELS_MAX:
-        counts = np.zeros(int(highest - lowest) + 1)
-        for some in _parts(values.size):
-            level = (np.floor(values[some] / width + 0.5) - lowest).astype(np.int64)
-            counts += np.bincount(level, None if share is None else np.abs(share[some]), counts.size)
-    else:
-        _, numbered = np.unique(np.floor(values / width + 0.5), return_inverse=True)
-        counts = np.bincount(numbered, None if share is None else np.abs(share)).astype(np.float64)
-    total = float(counts.sum())
-    return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
 
 
 def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
@@ -127,15 +148,20 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
     readings) it shows in how well each sample is foretold by its neighbours.
     A load in step with the converter escapes this estimate: docs/method/energy.md, "What is not covered".
     """
-    power_w = cells.sample_power_w(_around(cells, start_ns, end_ns))
-    if power_w.size < 3:
+    some = _around(cells, start_ns, end_ns)
+    power = _SamplePower(
+        cells.of_samples(cells.current_a, some),
+        cells.of_samples(cells.voltage_v, some),
+        cells.kept.setdefault(("neighbours", some.start), {}),
+    )
+    if power.size < 3:
         return 0.0
     cell_s = cells.period_ns * NS
     count = (end_ns - start_ns) / max(cells.period_ns, 1)
     unseen = 2.0 * (1.0 - sensor.seen_fraction)
-    noise_w = cells.noise_a * float(np.mean(cells.voltage_v[_around(cells, start_ns, end_ns)]))
-    per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * _halves_variance(power_w) if unseen > 0 else 0.0)
-    foretold_w = math.sqrt(_foretold_w2(power_w))
+    noise_w = cells.noise_a * float(np.mean(cells.voltage_v[some]))
+    per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * _halves_variance(power) if unseen > 0 else 0.0)
+    foretold_w = math.sqrt(_foretold_w2(power))
     return math.hypot(
         math.sqrt(count * per_sample_w2) * cell_s, foretold_w * _slots_s(cells, start_ns, end_ns)
     )
@@ -155,48 +181,99 @@ def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
     # a slot widens the cells on both sides of it by half of what it is too long
     shortest_ns = (1 + (SLOT_PERIODS - 1) / 2) * cells.period_ns
     wide = []
-    for some in _parts(inside.stop - inside.start):
+    for some in parts(inside.stop - inside.start):
         of_all = slice(inside.start + some.start, inside.start + some.stop)
-        lengths_ns = np.diff(cells.bounds_ns[of_all.start : of_all.stop + 1])
-        lengths_ns = np.delete(lengths_ns, cells.lost_cells(of_all))
-        wide.append(lengths_ns[lengths_ns > shortest_ns] - cells.period_ns)
+        key = ("slots", of_all.start, of_all.stop)
+        if key not in cells.kept:
+            lengths_ns = np.diff(cells.bounds_ns[of_all.start : of_all.stop + 1])
+            lengths_ns = without(lengths_ns, cells.lost_cells(of_all))
+            cells.kept[key] = lengths_ns[lengths_ns > shortest_ns] - cells.period_ns
+        wide.append(cells.kept[key])
     return float(np.sqrt(2 * np.sum(np.concatenate(wide).astype(np.float64) ** 2))) * NS
 
 
-def _halves_variance(power_w: Float64Array) -> float:
+class _Neighbours(NamedTuple):
+    """What the samples of a part differ by from their neighbours, as sums over the part [W^2]."""
+
+    independent: float
+    """Every second sample less the mean of those beside it, squared: twice the variance of a half."""
+    blocks: float
+    """The same with the differences of each block of samples summed first."""
+    foretold: float
+    """Every sample less the mean of those beside it, squared."""
+
+
+@dataclass(frozen=True)
+class _SamplePower:
+    """Power of samples, computed a part at a time."""
+
+    current_a: Float64Array
+    """shape (n,)"""
+    voltage_v: Float64Array
+    known: dict[tuple[int, int], _Neighbours]
+    """What was found of parts before, for windows that begin at the same sample."""
+
+    @property
+    def size(self) -> int:
+        """n"""
+        return int(self.current_a.size)
+
+    def neighbours(self) -> Iterator[_Neighbours]:
+        """Of parts that hold every sample with both its neighbours, in order."""
+        for some in parts(self.size - 2):
+            key = some.start, some.stop
+            if key not in self.known:
+                own = slice(some.start, some.stop + 2)
+                self.known[key] = _neighbours(self.current_a[own] * self.voltage_v[own])
+            yield self.known[key]
+
+
+def _neighbours(own_w: Float64Array) -> _Neighbours:
+    beside = own_w[1:-1] - (own_w[:-2] + own_w[2:]) / 2
+    difference = beside[::2]
+    starts = np.arange(0, difference.size, BLOCK_SAMPLES // 2)
+    return _Neighbours(
+        4.0 / 3.0 * float(np.sum(difference**2)),
+        float(np.sum(np.add.reduceat(difference, starts) ** 2)),
+        float(np.sum(beside**2)),
+    )
+
+
+def _halves_variance(power: _SamplePower) -> float:
     """Variance a sample of (energy from even samples minus energy from odd ones) [W^2]."""
     independent = blocks = 0.0
-    for some in _parts(power_w.size - 2):
-        own_w = power_w[some.start : some.stop + 2]
-        even = own_w[1:-1:2]
-        difference = even - (own_w[0:-2:2][: even.size] + own_w[2::2]) / 2
-        independent += 4.0 / 3.0 * float(np.sum(difference**2))
-        starts = np.arange(0, difference.size, BLOCK_SAMPLES // 2)
-        blocks += float(np.sum(np.add.reduceat(difference, starts) ** 2))
-    return max(independent, blocks) / power_w.size
+    for each in power.neighbours():
+        independent += each.independent
+        blocks += each.blocks
+    return max(independent, blocks) / power.size
 
 
-def _foretold_w2(power_w: Float64Array) -> float:
+def _foretold_w2(power: _SamplePower) -> float:
     """Mean square of each sample less the mean of its two neighbours [W^2]."""
     total_w2 = 0.0
-    for some in _parts(power_w.size - 2):
-        own_w = power_w[some.start : some.stop + 2]
-        total_w2 += float(np.sum((own_w[1:-1] - (own_w[:-2] + own_w[2:]) / 2) ** 2))
-    return total_w2 / (power_w.size - 2)
-
-
-def _parts(count: int) -> Iterator[slice]:
-    """So many values in parts whose arrays stay in the processor's cache; each of whole blocks of samples."""
-    return (slice(at, min(at + PART_SAMPLES, count)) for at in range(0, count, PART_SAMPLES))
+    for each in power.neighbours():
+        total_w2 += each.foretold
+    return total_w2 / (power.size - 2)
 
 
 def _quiet_variance(values: Float64Array) -> float:
     """Variance within the quietest quarter of all stretches of 16 values."""
     count = values.size // NOISE_SAMPLES
-    if count == 0:
-        return 0.0
-    variance = stretch_variances(values[: count * NOISE_SAMPLES], NOISE_SAMPLES)
-    return float(np.quantile(variance, 0.25, overwrite_input=True))
+    return _quiet(stretch_variances(values[: count * NOISE_SAMPLES], NOISE_SAMPLES))
+
+
+def _quiet(variance: Float64Array) -> float:
+    """Of the variances of stretches, which are put in another order; 0 where there is none."""
+    return float(np.quantile(variance, 0.25, overwrite_input=True)) if variance.size else 0.0
+
+
+def _grown_variances(cells: Cells, voltage_v: Float64Array, first: int) -> Float64Array:
+    """Variance within each stretch of 16 voltages from a cell on; those of a shorter window before are kept."""
+    known = cells.kept.get(("variances", first), np.zeros(0))[: voltage_v.size // NOISE_SAMPLES]
+    rest = voltage_v[known.size * NOISE_SAMPLES : voltage_v.size // NOISE_SAMPLES * NOISE_SAMPLES]
+    found = np.concatenate([known, stretch_variances(rest, NOISE_SAMPLES)])
+    cells.kept["variances", first] = found
+    return found
 
 
 def _around(cells: Cells, start_ns: int, end_ns: int) -> slice:
@@ -204,34 +281,3 @@ def _around(cells: Cells, start_ns: int, end_ns: int) -> slice:
     inside = cells.inside(start_ns, end_ns)
     missing = max(SAMPLES_MIN - (inside.stop - inside.start), 0)
     return slice(max(inside.start - missing // 2, 0), inside.stop + missing // 2)
-
-
-def alignment_u_j(cells: Cells, start_ns: int, end_ns: int, u_ns: float, u_duration_ns: float) -> float:
-    """Standard uncertainty [J] from not knowing exactly where the window lies.
-
-    Place: the energy of the window moved both ways by k = 2 times its uncertainty, halved.
-    Length: how far the power at the edges lies from the mean, times the uncertainty of the length. The seconds of the
-    window do not come from the meter, so that a window placed too long changes its mean power alone.
-    Resolution: a step of the load inside the sample that an edge cuts is known only to lie in that sample.
-    """
-    shift_ns = np.array([-1, 1], np.int64) * max(round(2 * u_ns), 1 if u_ns > 0 else 0)
-    energy_j = cells.power.between(start_ns, end_ns)
-    moved_j = cells.power.between(start_ns + shift_ns, end_ns + shift_ns)
-    place_u_j = float(np.max(np.abs(moved_j - energy_j))) / 2
-    edges = cells.power.cell_at([start_ns, end_ns])
-    mean_w = energy_j / ((end_ns - start_ns) * NS)
-    edge_w = float(np.max(np.abs(cells.power.values(edges) - mean_w)))
-    return math.hypot(place_u_j, edge_w * u_duration_ns * NS, *_cut_sample_u_j(cells, edges.tolist()))
-
-
-def _cut_sample_u_j(cells: Cells, edges: list[int]) -> list[float]:
-    """For each edge: a quarter of the step across its sample, times the sample's length, rectangular."""
-    found = []
-    for edge in edges:
-        before_w, after_w = cells.power.values(
-            np.array([max(edge - 1, 0), min(edge + 1, cells.current_a.size - 1)])
-        )
-        step_w = float(after_w - before_w)
-        length_s = float(cells.bounds_ns[edge + 1] - cells.bounds_ns[edge]) * NS
-        found.append(abs(step_w) * length_s / (4 * math.sqrt(3.0)))
-    return found

@@ -14,7 +14,8 @@ from opjoule.energy.loss import Loss, loss_in
 from opjoule.energy.supply_voltage import VoltageDoubt, voltage_doubt
 from opjoule.energy.systematic import systematic
 from opjoule.energy.timebase import Timebase
-from opjoule.energy.uncertainty import alignment_u_j, sampling_u_j, seen_share, steps_u_w
+from opjoule.energy.uncertainty import sampling_u_j, seen_share, steps_u_w
+from opjoule.energy.window_edges import alignment_u_j
 from opjoule.errors import GapError, WindowError
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Unstated
@@ -135,7 +136,7 @@ def window_energy_j(
     rate = timebase.rate
     energy_j = float(cells.power.between(window.start_ns, window.end_ns)) * rate
     voltage_time_vs = float(cells.voltage.between(window.start_ns, window.end_ns)) * rate
-    span = window.start_ns, window.end_ns
+    span, known = (window.start_ns, window.end_ns), (window.u_ns, window.u_duration_ns)
     charge_c = float(cells.current.between(*span)) * rate
     steps_u_j = steps_u_w(cells, [span], sensor) * window.duration_s
     doubt = voltage_doubt(cells, *span)
@@ -146,7 +147,7 @@ def window_energy_j(
         "quantisation": math.hypot(steps_u_j, sampling_u_j(cells, *span, sensor) * rate),
         "voltage": doubt.standard_u_j * rate,
         "timebase": abs(energy_j) * timebase.relative_u,
-        "alignment": alignment_u_j(cells, *span, window.u_ns, window.u_duration_ns) * rate,
+        "alignment": alignment_u_j(cells, *span, *known, sensor.seen_fraction) * rate,
         "loss": loss.standard_u_j * rate,
     }
     absent = {"baseline": "idle power is not subtracted", "repeats": "one run"}

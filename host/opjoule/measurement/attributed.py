@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -13,7 +13,8 @@ from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import Attribution, Share, Work, attribute
 from opjoule.attribution.medium import Counters
 from opjoule.databases import background_threads
-from opjoule.measurement.result import Placed
+from opjoule.energy.baseline import MarginalEnergy
+from opjoule.measurement.result import Placed, repeat_idle
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.attribution_quantities import READS, told
@@ -31,7 +32,7 @@ BY_BYTES: Final = "shared out among kinds that write by their bytes: a rule, no 
 def attributed(
     placed: Placed,
     cycle: Cycle,
-    energy: RepeatEnergy,
+    energy: Callable[[], RepeatEnergy],
     operations: OperationTable,
     samples: SystemSamples | Missing,
     events: pa.Table,
@@ -40,8 +41,13 @@ def attributed(
     """Whose joules those of one repeat are.
 
     Missing where idle power or the operations are not known, or the run is too short.
+
+    Args:
+        energy: gives the energies of the repeat, which may be computed meanwhile.
+    Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
     """
-    if energy.idle is None or energy.marginal is None:
+    idle = repeat_idle(placed, cycle)
+    if idle is None:
         return Missing(NO_IDLE, "J")
     if not len(operations):
         return Missing("no operation of the run is known", "J")
@@ -60,8 +66,8 @@ def attributed(
         start_ns,
         cycle.work.end_board_ns,
         end_ns,
-        energy.idle,
-        energy.marginal,
+        idle,
+        lambda: _marginal(energy()),
         operations,
         background(events.filter(pa.array((stamps >= start_ns) & (stamps < end_ns)))),
         background_threads(database) == 1,
@@ -69,6 +75,11 @@ def attributed(
         placed.sensor.seen_fraction,
     )
     return attribute(work)
+
+
+def _marginal(energy: RepeatEnergy) -> MarginalEnergy:
+    assert energy.marginal  # idle power is known
+    return energy.marginal
 
 
 def told_alike(repeats: Sequence[Repeat]) -> list[Repeat]:

@@ -21,8 +21,8 @@ from opjoule.errors import MeterFault
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.recording import Recording
 from opjoule.measurement.trace_result import conclude_trace
-from opjoule.meters import open_meter
 from opjoule.meters.interface import MeterIdentity
+from opjoule.meters.registry import open_meter
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, read_exchanges
-from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.played_signature import PlayedPattern, fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.errors import OpJouleError, RecordFault
+from opjoule.errors import OpJouleError
 from opjoule.measurement.alignment import (
     INTERRUPT_EDGE_U_NS,
     METER_EDGE_U_NS,
@@ -25,7 +23,7 @@ from opjoule.measurement.alignment import (
     ClockEvidence,
     align,
 )
-from opjoule.measurement.execution import SIGNATURE
+from opjoule.measurement.evidence import BoardEvents, Evidence
 from opjoule.measurement.logged import LoggedOperations, read_logs
 from opjoule.measurement.result import Placed
 from opjoule.measurement.summary import build_result, sensor_energies
@@ -35,106 +33,52 @@ from opjoule.meters.sensors import BY_LIBRARY
 from opjoule.operations import schemas
 from opjoule.operations.board_files import (
     load_changes,
-    read_events,
     read_system,
     sync_edges,
     without_operations,
 )
+from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import write_operations
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import ENERGY, PER_OPERATION
-from opjoule.record.phases import Phase, whole_repeats
+from opjoule.record.phases import SIGNATURE, whole_repeats
 from opjoule.record.result import write_result
 from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
+from opjoule.report.timeline import Timeline, read_timeline
 from opjoule.studies.results import wording_of
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.parquet_file import write_parquet
+from opjoule.trace.power_file import PowerFile
 from opjoule.trace.power_trace import PowerTrace
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What the analysis starts from, besides the trace and the board's files."""
-
-    phases: Sequence[Phase]
-    board_exchanges: Sequence[Exchange]
-    meter_exchanges: Sequence[Exchange]
-    sensor: ErrorBounds
-    cores: int
-    ended_early: bool
-    further_sensors: Mapping[int, ErrorBounds]
-    """number, from 1 -> error bounds of a sensor besides that of the board's supply"""
-
-    @classmethod
-    def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
-        """What a run has left in its record, however it ended."""
-        run = record.run
-        if run.sensor is None or run.found.cores is None:
-            raise RecordFault(f"{record.directory} is no measurement: it has no sensor, or no board")
-        return cls(
-            phases=run.phases,
-            board_exchanges=_exchanges(record, BOARD_EXCHANGES),
-            meter_exchanges=_exchanges(record, METER_EXCHANGES),
-            sensor=run.sensor,
-            cores=run.found.cores,
-            ended_early=ended_early,
-            further_sensors=run.further_sensors,
-        )
-
-
-@dataclass(frozen=True)
-class BoardEvents:
-    """What happened on the board, read once."""
-
-    by_file: Mapping[str, pa.Table]
-    """Name of the raw file -> its events, in order of time."""
-
-    @classmethod
-    def of(cls, record: RunRecord) -> BoardEvents:
-        """Of every file of events.
-
-        Raises: RecordFault: one of them is damaged.
-        """
-        return cls({path.name: read_events(path).table for path in record.raw_files("*.events.jsonl")})
-
-    @property
-    def table(self) -> pa.Table:
-        """All events in order of time."""
-        parts = list(self.by_file.values())
-        return pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.EVENTS.empty_table()
-
-
-def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
-    """Round trips of a raw file; none, and a fault, where it is damaged."""
-    try:
-        return read_exchanges(record.intact(f"raw/{name}"))
-    except RecordFault as fault:
-        record.add_fault(str(fault))
-        return []
-
-
-def collect(record: RunRecord, evidence: Evidence) -> CorrectedTrace | None:
+def collect(record: RunRecord, evidence: Evidence) -> Timeline | None:
     """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
 
     The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial".
-    What takes long to write is written beside the analysis.
+    What takes long to write is written beside the analysis, and the report's timeline is made there.
 
-    Returns: the trace that the figures rest on, for the report; None if it cannot be read.
+    Returns: the timeline; None without a trace.
     """
-    attempt = _Attempt(record)
-    with ThreadPoolExecutor(1) as beside:
+    attempt, timeline = _Attempt(record), None
+    with ThreadPoolExecutor(2) as beside:
         events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({})
-        raw = attempt(lambda: _trace(record))
-        trace_files = beside.submit(_trace_files, record, raw)
-        logged = read_logs(record, events.table)
-        operations_file = beside.submit(_operations, record, logged)
+        logs = beside.submit(read_logs, record, events.table)
+        file = PowerFile.of(record.directory)
+        power_file = beside.submit(file.write) if file else None
+        raw = attempt(lambda: _trace(record, file=file))
+        trace_files = beside.submit(_trace_files, record, raw, power_file)
         attempt(lambda: _tables(record, events))
         alignment = attempt(lambda: _align(record, evidence, events, raw)) if evidence.phases else None
-        attempt(trace_files.result)
-        supply = CorrectedTrace.of(raw, evidence.sensor) if raw else None
-        raw = None
+        if raw and raw.bus:  # the file has its voltages, not the journal's
+            attempt(trace_files.result)
+        supply = CorrectedTrace.of(raw, evidence.sensor, overwrite=True) if raw else None
+        raw, logged = None, logs.result()
+        operations_file = beside.submit(_operations, record, logged)
         if supply is not None:
+            operations = None if logged.withheld else logged.table
+            timeline = beside.submit(_drawn, record, supply.trace, operations)
             _check_supply(record, evidence, supply, alignment, attempt)
         if alignment is not None and not alignment.passed:
             record.add_fault(
@@ -145,12 +89,13 @@ def collect(record: RunRecord, evidence: Evidence) -> CorrectedTrace | None:
             record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
         if alignment is not None and supply is not None:
             attempt(lambda: _result(record, evidence, alignment, logged, events, supply))
+        attempt(trace_files.result)
         attempt(operations_file.result)
     if evidence.ended_early or attempt.failed or logged.faults:
         record.finish("partial")
     else:
         record.finish("failed" if record.withheld else "complete")
-    return supply
+    return timeline.result() if timeline else None
 
 
 T = TypeVar("T")
@@ -187,17 +132,33 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
     return withhold(entries, record.withheld, wording_of(record.run).quantities)
 
 
-def _trace_files(record: RunRecord, raw: PowerTrace | None) -> None:
+def _drawn(record: RunRecord, trace: PowerTrace, operations: OperationTable | None) -> Timeline:
+    """The report's timeline, its tracks packed."""
+    timeline = read_timeline(record, trace, operations)
+    for track in timeline.tracks.values():
+        _ = track.packed
+    return timeline
+
+
+def _trace_files(record: RunRecord, raw: PowerTrace | None, power_file: Future[list[Path]] | None) -> None:
+    made = power_file.result() if power_file else []
     for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
         record.raw_files(pattern)
-    to_parquet(record.directory, raw)
+    record.written(*made, *to_parquet(record.directory, raw, made))
 
 
-def _trace(record: RunRecord, sensor: int = 0) -> PowerTrace:
-    """The trace of one sensor. Raises: RecordFault: it was changed since it was recorded."""
-    for name in ("power", "gaps", "bus"):
-        record.intact(f"raw/{name}-{sensor}.arrows" if sensor else f"raw/{name}.arrows")
-    return read_trace(record.directory, sensor)
+def _trace(record: RunRecord, sensor: int = 0, file: PowerFile | None = None) -> PowerTrace:
+    """The trace of one sensor, its samples for a file, too. Raises: RecordFault: it was changed since then."""
+    whole = False
+    try:
+        for name in ("power", "gaps", "bus"):
+            record.intact(f"raw/{name}-{sensor}.arrows" if sensor else f"raw/{name}.arrows")
+        trace = read_trace(record.directory, sensor, file.add if file else None)
+        whole = True
+    finally:
+        if file:
+            file.end(whole=whole)
+    return trace
 
 
 def _edges(record: RunRecord) -> SyncEdges:
@@ -208,7 +169,9 @@ def _edges(record: RunRecord) -> SyncEdges:
 def _operations(record: RunRecord, logged: LoggedOperations) -> None:
     """operations.parquet, of logs that hold what the loader did and nothing else."""
     if not logged.withheld:
-        write_operations(record.path("operations.parquet"), logged.table)
+        path = record.path("operations.parquet")
+        write_operations(path, logged.table)
+        record.written(path)
 
 
 def _tables(record: RunRecord, events: BoardEvents) -> None:

@@ -22,13 +22,11 @@ from opjoule.measurement.quiet import Rest
 from opjoule.measurement.settling import Left, Settling
 from opjoule.measurement.workload_marks import Bounds, PrintedMarks, marked_phases, process_bounds
 from opjoule.record.definition import ABOVE_IDLE
-from opjoule.record.phases import Phase, Role
+from opjoule.record.phases import SIGNATURE, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Workload
 from opjoule.trace.power_history import PowerHistory
 
-SIGNATURE = "signature"
-"""Phase and files of the load signature."""
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
 """Between looks at the board's clock in a baseline: each costs the board a little."""
@@ -290,6 +288,7 @@ class Execution:
         self._begin_files(f"after-{SIGNATURE}-{number}")
         self._fetch()
         self._add(Phase(SIGNATURE, 1, start_ns, end_ns, role=Role.CONTROL))
+        self._await_board(end_ns)  # the newest samples may still be of the pattern: they are no rest
 
     def _begin_files(self, name: str) -> None:
         """The probe's files from here on."""

@@ -16,7 +16,8 @@ import opjoule
 from opjoule.devices.board import Board
 from opjoule.devices.state_gate import StateWatch
 from opjoule.errors import OpJouleError
-from opjoule.measurement.collection import Evidence, collect, interim_result
+from opjoule.measurement.collection import collect, interim_result
+from opjoule.measurement.evidence import Evidence
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.plan import Plan
@@ -25,8 +26,9 @@ from opjoule.measurement.progress_notes import PROGRESS, ProgressNotes
 from opjoule.measurement.recording import Recording
 from opjoule.measurement.supply_path import SupplyPath, stated_in
 from opjoule.measurement.until import Until
-from opjoule.meters import Meter, open_meter
 from opjoule.meters.capture import CaptureSummary
+from opjoule.meters.interface import Meter
+from opjoule.meters.registry import open_meter
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.studies.results import wording_of
@@ -67,7 +69,7 @@ def measure(
     record: RunRecord | None = None
     try:
         plan.study.check(board)
-        plan.study.check_space(board.free_bytes(), board.medium.path)
+        plan.study.check_space(board)
         identity = meter.open()
         meter.configure()
         sensors = KnownSensors.of(meter, meter_address, identity, calibrations)
@@ -76,12 +78,12 @@ def measure(
             prepared = board.prepare()
             facts = board.facts()
             # Once more: a medium that had to be mounted has told its size alone.
-            plan.study.check_space(facts["storage_free_bytes"], board.medium.path)
+            plan.study.check_space(board)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             rig = {"device": facts, "meter": identity, "prepared": prepared}
             record.update(
-                found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts()}
+                found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts(board)}
             )
             record.update(found={"cores": board.cores, "storage_sensor": storage_sensor})
             record.update(**sensors.entries())
@@ -162,8 +164,8 @@ def _conclude(
         for line in captured.fault_lines():
             record.add_fault(line)
         record.update(capture=captured.to_json())
-        trace = collect(record, Evidence.of(record, ended_early=ended_early))
-        write_report(record, trace)
+        timeline = collect(record, Evidence.of(record, ended_early=ended_early))
+        write_report(record, timeline)
     except KeyboardInterrupt:
         if record.status == "partial":
             record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis{_later(record)}")
@@ -194,7 +196,7 @@ def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
     return Until(record, headline, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
 
 
-def _commit() -> str | None:
+def program_commit() -> str | None:
     """The checked-out commit, "+" behind it where files differ from it; None outside a git checkout."""
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
@@ -210,7 +212,7 @@ def _commit() -> str | None:
 def _host_facts() -> dict[str, Any]:
     return {
         "opjoule": opjoule.__version__,
-        "commit": _commit(),
+        "commit": program_commit(),
         "host": {
             "python": platform.python_version(),
             "kernel": platform.release(),

@@ -43,6 +43,8 @@ class Plan:
     """The user's own words, for run.json."""
     condition: Mapping[str, str] = field(default_factory=dict)
     """Which of several this is, axis -> value; empty for a measurement of its own."""
+    rank: int = 0
+    """Place of that condition among all, as they are asked for."""
 
     def __post_init__(self) -> None:
         """Raises: BadInput: settings that do not go together."""

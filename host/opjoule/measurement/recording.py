@@ -9,8 +9,8 @@ from typing import Self
 from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
 from opjoule.clocks.exchanges import Exchange
 from opjoule.measurement.clock_watch import ClockWatch
-from opjoule.meters import Meter
 from opjoule.meters.capture import Capture
+from opjoule.meters.interface import Meter
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
 from opjoule.system_errors import of_system

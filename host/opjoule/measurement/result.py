@@ -49,11 +49,10 @@ def repeat_energy(placed: Placed, phases: Sequence[Phase], repeat: int) -> Repea
     if cycle is None:
         raise DataFault(f"repeat {repeat} has no complete run")
     run, last = cycle.work, cycle.drain or cycle.work
-    idles = [phase.steady for phase in cycle.baselines]
     during, whole = placed.energy(run, run), placed.energy(run, last)
-    if not idles:
+    idle = repeat_idle(placed, cycle)
+    if idle is None:
         return RepeatEnergy(during, whole, None, None, None, None)
-    idle = idle_power(placed.cells, [placed.window(each, each) for each in idles], placed.sensor)
     settle = placed.energy(last, last) if cycle.drain else None
     settle_s = settle.window.duration_s if settle else 0.0
     return RepeatEnergy(
@@ -64,6 +63,17 @@ def repeat_energy(placed: Placed, phases: Sequence[Phase], repeat: int) -> Repea
         marginal=marginal_energy(whole, idle, placed.sensor),
         write_back=marginal_energy(settle, idle, placed.sensor) if settle else None,
     )
+
+
+def repeat_idle(placed: Placed, cycle: Cycle) -> IdlePower | None:
+    """Idle power of one repeat; None where it was not measured.
+
+    Raises: WindowError, GapError: an idle phase lies outside the trace, or is mostly lost.
+    """
+    idles = [phase.steady for phase in cycle.baselines]
+    if not idles:
+        return None
+    return idle_power(placed.cells, [placed.window(each, each) for each in idles], placed.sensor)
 
 
 def harness_energy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from statistics import fmean
 from typing import Any
 
@@ -112,11 +113,20 @@ def _repeat(
     events: pa.Table,
     storage: Placed | None,
 ) -> Repeat:
-    energy = repeat_energy(placed, phases, number)
     cycle = Cycle.of(phases, number)
-    assert cycle  # repeat_energy() would not have had it
+    if cycle is None:
+        raise DataFault(f"repeat {number} has no complete run")
     run, settle = cycle.work, cycle.drain
     own, samples = operations.started_in(run.start_board_ns, run.end_board_ns), _samples(record, run, cores)
+    with ThreadPoolExecutor(1) as beside:
+        computed = beside.submit(repeat_energy, placed, phases, number)
+        beside.submit(lambda: own.latency)
+        try:
+            found = attributed(
+                placed, cycle, computed.result, own, samples, events, record.run.asked.db or ""
+            )
+        finally:
+            energy = computed.result()  # what is wrong with a window is said of the run first
     harness = harness_energy(placed, phases, energy.idle, float(len(own) or run.operations))
     return Repeat(
         number,
@@ -126,7 +136,7 @@ def _repeat(
         run.operations,
         own,
         samples,
-        attributed(placed, cycle, energy, own, samples, events, record.run.asked.db or ""),
+        found,
         harness if isinstance(harness, Missing) else Figure.energy(harness),
         _storage(record.run, storage, phases, number),
     )

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import csv as pa_csv
 
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
@@ -22,6 +23,8 @@ from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, Operatio
 SYNC_EDGE = "sync-edge"
 LOAD_CHANGE = "load-change"
 OPERATION = "operation"
+BEGIN = "begin"
+"""Of something that may last, for whoever reads along; its own event follows when it ends."""
 _OF_SYSTEM = {field.name: float if field.type == pa.float64() else int for field in schemas.SYSTEM}
 
 
@@ -67,8 +70,11 @@ def read_system(path: Path) -> LoaderFile:
     missing = [name for name in schemas.SYSTEM.names if name not in header]
     if missing:
         raise RecordFault(f"{path}: line 1: no column '{missing[0]}'")
-    rows = [_sample(path, number, header, line) for number, line in enumerate(lines[1:], start=2)]
-    return LoaderFile(pa.Table.from_pylist(rows, schema=schemas.SYSTEM), torn_bytes)
+    table = _numbers(lines)
+    if table is None:  # slower, and names the line that is wrong
+        rows = [_sample(path, number, header, line) for number, line in enumerate(lines[1:], start=2)]
+        table = pa.Table.from_pylist(rows, schema=schemas.SYSTEM)
+    return LoaderFile(table, torn_bytes)
 
 
 def of_loader_alone(samples: pa.Table) -> pa.Table:
@@ -108,8 +114,8 @@ def marked_operations(events: pa.Table) -> OperationTable:
 
 
 def without_operations(events: pa.Table) -> pa.Table:
-    """The events without marked operations, which have a table of their own."""
-    return events.filter(pc.not_equal(events["event"], OPERATION))
+    """The events without marked operations, which have a table of their own, and without what has but begun."""
+    return events.filter(pc.invert(pc.is_in(events["event"], pa.array([OPERATION, BEGIN]))))
 
 
 def sync_edges(events: pa.Table) -> BoardEdges:
@@ -138,6 +144,25 @@ def _lines(path: Path) -> tuple[list[str], int]:
         raise RecordFault(f"{path}: {fault.strerror}") from None
     *lines, unfinished = text.split("\n")
     return lines, len(unfinished.encode())
+
+
+def _numbers(lines: list[str]) -> pa.Table | None:
+    """System samples under their header line; None where a line is not as the probe writes them."""
+    try:
+        table = pa_csv.read_csv(
+            pa.py_buffer("".join(f"{line}\n" for line in lines).encode()),
+            parse_options=pa_csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
+            convert_options=pa_csv.ConvertOptions(
+                column_types=schemas.SYSTEM, null_values=[], include_columns=schemas.SYSTEM.names
+            ),
+        )
+    except pa.ArrowInvalid:
+        return None
+    return (
+        table.cast(schemas.SYSTEM).combine_chunks()
+        if not any(each.null_count for each in table.columns)
+        else None
+    )
 
 
 def _event(path: Path, number: int, line: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import RecordFault
+from opjoule.operations.latency import Latency, latency_of_narrow_s, latency_s, narrow
 
 LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", "remove")
 """Kinds of operation by their code in the loader's operation log."""
@@ -72,6 +73,18 @@ class OperationTable:
     def parts(self) -> Iterator[OperationTable]:
         """All rows in parts whose arrays stay in the processor's cache."""
         return (self.select(slice(at, at + PART_ROWS)) for at in range(0, len(self), PART_ROWS))
+
+    @cached_property
+    def latency(self) -> Latency | None:
+        """Of all of them; None for none."""
+        return latency_s(self.duration_ns)
+
+    @cached_property
+    def latency_by_kind(self) -> dict[str, Latency]:
+        """Of each kind that occurs."""
+        counts = self.counts()
+        duration_ns = narrow(self.duration_ns) if counts else self.duration_ns
+        return {name: latency_of_narrow_s(duration_ns[self.of_kind(name)]) for name in counts}
 
     @cached_property
     def _counts(self) -> list[int]:

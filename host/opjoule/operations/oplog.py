@@ -52,7 +52,9 @@ class _FileHeader:
 
 
 @dataclass(frozen=True)
-class _Block:
+class LogBlock:
+    """One block's header, and where it is in the file."""
+
     offset: int
     thread: int
     records: int
@@ -87,7 +89,7 @@ def read_operation_log(path: Path, *, strict: bool = True) -> OperationLog:
 
 def _read(path: Path, data: mmap.mmap, strict: bool) -> OperationLog:
     header = _file_header(path, data)
-    blocks: list[_Block] = []
+    blocks: list[LogBlock] = []
     fault, torn_bytes, end = None, 0, FILE_HEADER.size
     try:
         for block in _blocks(path, data, header):
@@ -133,7 +135,7 @@ def _is_sealed(header: bytes, crc32: int) -> bool:
     return zlib.crc32(plain) == crc32
 
 
-def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[_Block]:
+def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[LogBlock]:
     """Headers of all whole blocks; the next one's place follows from the one before."""
     offset, number = FILE_HEADER.size, 0
     while offset < len(data):
@@ -159,16 +161,16 @@ def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[_Block
             raise OperationLogFault(path, offset, f"block of {size} bytes, limit {header.block_bytes}")
         if payload_at + size > len(data):
             raise _Torn
-        yield _Block(offset, thread, records, base_board_ns, crc32, payload_at, payload_at + size)
+        yield LogBlock(offset, thread, records, base_board_ns, crc32, payload_at, payload_at + size)
         offset, number = payload_at + size, number + 1
 
 
-def _at_end(block: _Block, data: mmap.mmap) -> bool:
+def _at_end(block: LogBlock, data: mmap.mmap) -> bool:
     return block.payload_end == len(data)
 
 
 def _decode(
-    path: Path, data: mmap.mmap, blocks: list[_Block]
+    path: Path, data: mmap.mmap, blocks: list[LogBlock]
 ) -> tuple[OperationTable, int, OperationLogFault | None]:
     """The operations of the blocks, how many blocks were sound, and the fault of the first that was not."""
     # a record takes at least three bytes: a corrupt count must not decide how much memory is asked for
@@ -183,14 +185,14 @@ def _decode(
             return table.select(slice(filled)), number, fault
         try:
             _check_follows(block, ended_ns)
-            filled, ended_ns[block.thread] = _decode_block(block, payload, table, filled)
+            filled, ended_ns[block.thread] = decode_block(block, payload, table, filled)
         except ValueError as problem:
             fault = OperationLogFault(path, block.offset, str(problem))
             return table.select(slice(filled)), number, fault
     return table.select(slice(filled)), len(blocks), None
 
 
-def _check_follows(block: _Block, ended_ns: dict[int, int]) -> None:
+def _check_follows(block: LogBlock, ended_ns: dict[int, int]) -> None:
     """Raises ValueError for a block that does not begin where its thread's last one ended."""
     ended = ended_ns.get(block.thread, block.base_board_ns)
     if block.base_board_ns != ended:
@@ -199,7 +201,7 @@ def _check_follows(block: _Block, ended_ns: dict[int, int]) -> None:
         )
 
 
-def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: int) -> tuple[int, int]:
+def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled: int) -> tuple[int, int]:
     """Fills the table's rows from `filled` on with a block's operations.
 
     Returns: the next free row, and the end of the last operation on the board's clock [ns].
@@ -211,7 +213,8 @@ def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: 
     tag = fields[:, 0].astype(np.uint8)
     _check_tags(fields[:, 0], tag)
     sizes = np.flatnonzero(tag & SIZE_TAG)
-    rows = np.flatnonzero((tag & SIZE_TAG) == 0) if sizes.size else slice(None)
+    all_first = sizes.size == 0 or int(sizes[-1]) == sizes.size - 1  # as most logs have them
+    rows = slice(sizes.size, None) if all_first else np.flatnonzero((tag & SIZE_TAG) == 0)
     kept = tag[rows]
     gap_ns, duration_ns = fields[rows, 1], fields[rows, 2]
     into = slice(filled, filled + kept.size)
@@ -223,8 +226,12 @@ def _decode_block(block: _Block, payload: bytes, table: OperationTable, filled: 
     np.bitwise_and(kept, KIND_BITS, out=table.kind[into])
     table.thread[into] = block.thread
     np.not_equal(kept & OK_BIT, 0, out=table.ok[into])
-    if sizes.size:
-        _fill_bytes(tag, fields[:, 1], sizes, rows, table.bytes[into])
+    if all_first:
+        by_code = np.zeros(KIND_BITS + 1, np.int64)
+        by_code[tag[: sizes.size] & KIND_BITS] = fields[: sizes.size, 1]
+        by_code.take(table.kind[into], out=table.bytes[into], mode="clip")
+    else:
+        _fill_bytes(tag, fields[:, 1], sizes, table.bytes[into])
     return filled + kept.size, last_ns
 
 
@@ -254,12 +261,11 @@ def _fill_bytes(
     tag: npt.NDArray[np.uint8],
     sizes_given: npt.NDArray[np.int64],
     sizes: npt.NDArray[np.intp],
-    rows: npt.NDArray[np.intp] | slice,
     bytes_out: npt.NDArray[np.int64],
 ) -> None:
     """Gives each operation the last size announced for its kind before it, 0 before any."""
-    places = np.arange(tag.size)[rows]
-    kinds = tag[rows] & KIND_BITS
+    places = np.flatnonzero((tag & SIZE_TAG) == 0)
+    kinds = tag[places] & KIND_BITS
     for code in np.unique(tag[sizes] & KIND_BITS):
         announced = sizes[(tag[sizes] & KIND_BITS) == code]
         mine = np.flatnonzero(kinds == code)

@@ -15,19 +15,24 @@ from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
 from opjoule.trace.schemas import check_columns, check_version
 
 
-def read_parquet(path: Path, name: str, newest: int) -> pa.Table:
+def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
     """A parquet file of a run record.
 
+    Args:
+        columns: those that are wanted; None: all.
     Raises: RecordFault: absent, corrupt, of another kind or of a newer schema version.
     """
     try:
-        table = pq.read_table(path)
+        table = pq.read_table(path, columns=columns)
     except FileNotFoundError:
         raise RecordFault(f"{path}: not in this record") from None
     except (pa.ArrowException, ValueError, OSError) as fault:
         raise RecordFault(f"{path}: not a readable parquet file: {str(fault).splitlines()[0]}") from None
     check_version(table.schema, name, newest, path)
-    check_columns(table.schema, schemas.BY_NAME[name], path)
+    wanted = schemas.BY_NAME[name]
+    check_columns(
+        table.schema, wanted if columns is None else pa.schema([wanted.field(each) for each in columns]), path
+    )
     return table
 
 

@@ -27,7 +27,7 @@ def decode_varints(payload: bytes) -> npt.NDArray[np.uint64]:
     first[0] = 0
     np.add(last[:-1], 1, out=first[1:])
     extra = last - first
-    values = _up_to_4_bytes(padded, len(payload), first, np.minimum(extra, 3)).astype(np.uint64)
+    values = _up_to_4_bytes(padded, len(payload), first, extra).astype(np.uint64)
     longer = np.flatnonzero(extra > 3)
     if longer.size:
         values[longer] = _any_length(octets, first[longer], extra[longer])
@@ -39,7 +39,7 @@ def _up_to_4_bytes(
 ) -> npt.NDArray[np.uint32]:
     """One unaligned 4-byte load a varint, then the four groups of 7 bits moved together."""
     word: npt.NDArray[np.uint32] = np.ndarray((size,), "<u4", padded, strides=(1,)).take(first)
-    word &= _KEEP_4.take(extra)
+    word &= _KEEP_4.take(extra, mode="clip")
     value = word & np.uint32(0x7F)
     value |= (word & np.uint32(0x7F00)) >> np.uint32(1)
     value |= (word & np.uint32(0x7F0000)) >> np.uint32(2)

@@ -11,9 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opjoule.plots.cells import Plotted, PlottedCell, numbers
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places, scaled
+from opjoule.campaign.plotted import Plotted, PlottedCell, known
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places
 from opjoule.report.quantities import NONE
+from opjoule.report.rounding import scaled
 
 WIDTH = 0.8
 """Of all bars of one group, whose groups are 1 apart."""
@@ -40,8 +41,8 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     figure = canvas(HEIGHT_IN)
     left = figure.add_subplot()
     right = left.twinx()
-    bar_scale = scaled(numbers(plotted.cells, bar.path), bar.unit)
-    values = [value for each in points for value in numbers(plotted.cells, each.path)]
+    bar_scale = scaled(known(plotted.cells, bar.path), bar.unit)
+    values = [value for each in points for value in known(plotted.cells, each.path)]
     point_scale = scaled(values, points[0].unit)
     step = WIDTH / len(plotted.series)
     for at, group in enumerate(plotted.groups):

@@ -9,11 +9,18 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
+from opjoule.campaign.compared_run import gather
+from opjoule.campaign.plotted import ENERGY, Plotted, known, plotted
+from opjoule.campaign.study_best import BEST_TABLE, best_csv
+from opjoule.campaign.study_figures import figures_of_studies
+from opjoule.campaign.study_rows import TABLE, StudyTable, as_csv, read_studies
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
 from opjoule.plots.bars import Drawn, bars
-from opjoule.plots.cells import Plotted, plotted
+from opjoule.plots.cold import cold_figures
+from opjoule.plots.phases import study_figures
 from opjoule.plots.planes import energy_and_delay, energy_and_throughput
+from opjoule.plots.series import series_figures
 from opjoule.plots.stack import activity_bars
 from opjoule.plots.style import drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
@@ -39,20 +46,28 @@ FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "energy-by-activity": activity_bars,
 }
 """Name of the files -> the figure."""
+NEEDED: Final = {
+    "bandwidth-latency": "bandwidth_bytes_per_s",
+    "energy-delay": ENERGY,
+    "energy-throughput": ENERGY,
+}
+"""Figure -> the number of result.json without which it is empty, where a study need not state it."""
+OF_A_STUDY: Final = ("bandwidth-latency", "energy-power", "cpu-io", "energy-by-activity")
+"""Those that are drawn of each figure of a study."""
 
 
-def write_figures(places: Sequence[Path], folder: Path) -> Iterator[str]:
-    """Draws every figure of the runs in or below some places.
+def write_figures(places: Sequence[str], folder: Path) -> Iterator[str]:
+    """Draws every figure of the runs in or below some places, or of patterns of them.
 
     Returns: a line for each thing written, and for each record that was left out.
     Raises: BadInput: no run with a result, or simulated ones with real ones.
     """
-    found = plotted(places)
+    found = plotted(*gather(places))
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, draw in FIGURES.items():
-        made = save(drawn(partial(draw, found)), folder, name)
+    for name, figure in _drawn(found):
+        made = save(figure, folder, name)
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
     for name, text in (
         ("table.csv", csv_table(found)),
@@ -61,5 +76,35 @@ def write_figures(places: Sequence[Path], folder: Path) -> Iterator[str]:
     ):
         write_whole(folder / name, text.encode())
         yield str(folder / name)
+    for study in _studies(found):
+        name = Path(study.name).name
+        for file, text in ((TABLE, as_csv(study)), (BEST_TABLE, best_csv(study))):
+            write_whole(folder / f"{name}-{file}", text.encode())
+            yield str(folder / f"{name}-{file}")
+    for name, number in NEEDED.items():
+        if not known(found.cells, number):
+            yield f"not drawn: {name}: no run states {number}"
     for line in found.left_out:
         yield f"left out: {line}"
+
+
+def _drawn(found: Plotted) -> Iterator[tuple[str, Figure]]:
+    """Name of the files, and figure: those of any runs or of a study's figures, then those of studies' phases."""
+    figures = figures_of_studies(found.runs)
+    for of, shown in figures.items():
+        for name, draw in FIGURES.items():
+            if name in OF_A_STUDY:
+                yield f"{of}-{name}", drawn(partial(draw, shown))
+    others = [run for run in found.runs if not figures or not run.asked.get("figures")]
+    rest = found if not figures else plotted(others) if others else None
+    for name, draw in FIGURES.items() if rest else ():
+        if rest and (name not in NEEDED or known(rest.cells, NEEDED[name])):
+            yield name, drawn(partial(draw, rest))
+    for study in _studies(found):
+        for name, figure in (*study_figures(study), *cold_figures(study), *series_figures(study)):
+            yield name, drawn(figure)
+
+
+def _studies(found: Plotted) -> list[StudyTable]:
+    """The studies among some runs."""
+    return read_studies([run.place for cell in found.cells for run in cell.runs])

@@ -12,13 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from opjoule.plots.cells import Plotted
-from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, OPERATIONS, REACH, canvas, ends, legend, scaled
-from opjoule.units import Measured, Missing, Quantity, Unstated
+from opjoule.campaign.plotted import ENERGY, THROUGHPUT, Plotted
+from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, REACH, canvas, ends, legend
+from opjoule.report.rounding import OPERATIONS, scaled
+from opjoule.units import Quantity
 
 HEIGHT_IN = 3.6
-ENERGY = "marginal_energy_per_operation_j"
-THROUGHPUT = "throughput_per_s"
 NAMED = 3
 """Cells without a value that are named below a plane."""
 LOG_FROM = 10.0
@@ -43,9 +42,9 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
     axes = figure.add_subplot()
     found = []
     for cell in plotted.cells:
-        energy, rate = cell.number(ENERGY), cell.number(THROUGHPUT)
-        if energy.value is not None and rate.value:
-            found.append((cell, _inverse(rate) if delay else rate, energy))
+        energy, other = cell.number(ENERGY), cell.delay if delay else cell.number(THROUGHPUT)
+        if energy.value is not None and other.value:
+            found.append((cell, other, energy))
     x_scale, x_unit = scaled([of.value or 0.0 for _, of, _ in found], "s" if delay else OPERATIONS)
     y_scale, y_unit = scaled([of.value or 0.0 for *_, of in found], "J")
     for cell, x, y in found:
@@ -63,7 +62,7 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
     _scale(axes, [of for _, of, _ in found], x_scale, "x")
     _scale(axes, [of for *_, of in found], y_scale, "y")
     lacking = [cell for cell in plotted.cells if cell not in [each for each, *_ in found]]
-    names = "; ".join(f"{plotted.series_of(cell)}, {plotted.group_of(cell)}" for cell in lacking[:NAMED])
+    names = "; ".join(plotted.name_of(cell) for cell in lacking[:NAMED])
     more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
     axes.set_xlabel(f"{words} [{x_unit}]" + (f"\nwithout a value: {names}{more}" if lacking else ""))
     axes.set_ylabel(f"energy above idle per operation [{y_unit}]")
@@ -103,15 +102,6 @@ def _equal_products(axes: Axes) -> Line2D:
     axes.set_xlim(*x)
     axes.set_ylim(*y)
     return Line2D([], [], label="equal energy times time, by tens", **look)
-
-
-def _inverse(of: Quantity) -> Quantity:
-    """One over a quantity, to first order."""
-    if isinstance(of, Missing):
-        return of
-    if isinstance(of, Measured):
-        return Measured(1.0 / of.value, of.u / of.value**2, "s")
-    return Unstated(1.0 / of.value, "s", of.reason)
 
 
 def _filled(series: int) -> dict[str, Any]:

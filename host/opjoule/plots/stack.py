@@ -7,50 +7,19 @@ from typing import Any, Final
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from opjoule.plots.cells import Plotted, PlottedCell
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places, scaled
+from opjoule.campaign.plotted import NOT_TOLD, TOTAL, Plotted
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places
 from opjoule.report.quantities import NONE
+from opjoule.report.rounding import scaled
 
-TOTAL: Final = "marginal_energy_j"
-ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
-NOT_TOLD: Final = "not told apart"
 HEIGHT_IN: Final = 3.2
-
-
-def parts(cell: PlottedCell) -> dict[str, float]:
-    """Joules above idle of each part of a cell that is known; what is left of the whole is `not told apart`."""
-    total = cell.number(TOTAL).value
-    if total is None:
-        return {}
-    found = _foreground(cell)
-    for name in ACTIVITIES:
-        value = cell.number(f"by_activity.{name}").value
-        if value is not None:
-            found[name.replace("_", "-")] = value
-    rest = total - sum(found.values())
-    return {
-        name: value for name, value in {**found, NOT_TOLD: rest}.items() if abs(value) > 1e-3 * abs(total)
-    }
-
-
-def _foreground(cell: PlottedCell) -> dict[str, float]:
-    """By kind where every kind is known, else as one, else nothing."""
-    kinds = {}
-    for kind in cell.kinds:
-        each = cell.number(f"by_operation.{kind}.energy_per_operation_j").value
-        count = cell.number(f"by_operation.{kind}.count").value
-        if each is None or count is None:
-            whole = cell.number("by_activity.foreground").value
-            return {} if whole is None else {"foreground": whole}
-        kinds[kind] = each * count
-    return kinds
 
 
 def activity_bars(plotted: Plotted) -> Figure:
     """One bar a cell; the interval (k = 2) is that of the whole."""
     figure = canvas(HEIGHT_IN)
     axes = figure.add_subplot()
-    stacks = [parts(cell) for cell in plotted.cells]
+    stacks = [cell.parts for cell in plotted.cells]
     totals = [cell.number(TOTAL) for cell in plotted.cells]
     names = [*dict.fromkeys(name for each in stacks for name in each if name != NOT_TOLD), NOT_TOLD]
     factor, unit = scaled([of.value for of in totals if of.value is not None], "J")
@@ -66,7 +35,7 @@ def activity_bars(plotted: Plotted) -> Figure:
             axes.errorbar(
                 at, total.value * factor, yerr=total.u * factor, ecolor=INK, elinewidth=0.9, capsize=3.0
             )
-    name_places(axes, [f"{plotted.series_of(cell)}, {plotted.group_of(cell)}" for cell in plotted.cells])
+    name_places(axes, [plotted.name_of(cell) for cell in plotted.cells])
     axes.set_ylabel(f"energy above idle [{unit}]")
     axes.set_ylim(*ends(totals, factor))
     axes.set_xlim(-0.6, len(stacks) - 0.4)

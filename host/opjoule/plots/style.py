@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opjoule.files import write_whole
-from opjoule.report.rounding import PREFIXED_SYMBOLS, PREFIXES, PRINTED_UNITS
 from opjoule.units import Quantity
 
 COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
@@ -29,7 +28,6 @@ REACH: Final = 2.5
 """Greatest value times this: an axis goes no further for the sake of an interval."""
 LETTERS_A_LINE: Final = 85
 """That fit side by side into the width."""
-OPERATIONS: Final = "operations/s"
 COLUMNS: Final = 6
 """Of a legend, at most."""
 WIDTH_IN: Final = 6.3
@@ -67,44 +65,35 @@ def canvas(height_in: float) -> Figure:
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     """Writes a figure in every format; gives the files."""
-    made = []
-    for kind, metadata in FORMATS.items():
-        out = io.BytesIO()
-        with mpl.rc_context(_SETTINGS):
-            figure.savefig(out, format=kind, dpi=PNG_DPI, metadata=metadata)
-        made.append(folder / f"{name}.{kind}")
-        write_whole(made[-1], out.getvalue())
-    return made
+    return [save_as(figure, folder / f"{name}.{kind}") for kind in FORMATS]
 
 
-def scaled(values: Iterable[float], unit: str) -> tuple[float, str]:
-    """What to multiply values by so that they read well on an axis, and the unit that they have then."""
-    if unit == "1":
-        return 100.0, "%"
-    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
-    if unit == OPERATIONS:
-        return (1e-3, f"1,000 {OPERATIONS}") if size >= 10_000 else (1.0, OPERATIONS)
-    shown = PRINTED_UNITS.get(unit, unit)
-    if size == 0 or not unit.startswith(PREFIXED_SYMBOLS):
-        return 1.0, shown
-    power = min(max(3 * math.floor(math.log10(size) / 3), min(PREFIXES)), max(PREFIXES))
-    return 10.0**-power, PREFIXES[power] + shown
+def save_as(figure: Figure, path: Path) -> Path:
+    """Writes a figure in the format that the file's name ends with, one of `FORMATS`."""
+    out, kind = io.BytesIO(), path.suffix[1:].lower()
+    with mpl.rc_context(_SETTINGS):
+        figure.savefig(out, format=kind, dpi=PNG_DPI, metadata=FORMATS[kind])
+    write_whole(path, out.getvalue())
+    return path
 
 
 def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool) -> None:
-    """Above the axes, where it hides nothing, under the word that simulated records demand."""
-    rows = math.ceil(len(handles) / COLUMNS)
-    made = figure.legend(
-        handles=handles,
-        loc="outside upper center",
-        ncols=math.ceil(len(handles) / rows),
-        frameon=False,
-        handlelength=1.8,
-        columnspacing=1.4,
-        title=SIMULATED if simulated else None,
-        title_fontproperties={"size": 8, "weight": "bold"},
-    )
-    made.get_title().set_color(WARNING)
+    """Above the axes, where it hides nothing, under the word that simulated records demand; as wide as the figure."""
+    for rows in range(math.ceil(len(handles) / COLUMNS), len(handles) + 1):
+        made = figure.legend(
+            handles=handles,
+            loc="outside upper center",
+            ncols=math.ceil(len(handles) / rows),
+            frameon=False,
+            handlelength=1.8,
+            columnspacing=1.4,
+            title=SIMULATED if simulated else None,
+            title_fontproperties={"size": 8, "weight": "bold"},
+        )
+        made.get_title().set_color(WARNING)
+        if made.get_window_extent().width <= figure.bbox.width or rows == len(handles):
+            return
+        made.remove()
 
 
 def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:

@@ -19,8 +19,12 @@ class CorrectedTrace:
     """Why its calibration was not applied; empty if it was, or if there is none."""
 
     @classmethod
-    def of(cls, trace: PowerTrace, sensor: ErrorBounds) -> CorrectedTrace:
-        """Applies the sensor's calibration to a trace as it was read, if it holds for this trace."""
+    def of(cls, trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool = False) -> CorrectedTrace:
+        """Applies the sensor's calibration to a trace as it was read, if it holds for this trace.
+
+        Args:
+            overwrite: in the columns of the trace that is given, which is not to be used any more.
+        """
         calibration = sensor.calibration
         if calibration is None:
             return cls(trace, sensor)
@@ -31,4 +35,4 @@ class CorrectedTrace:
                 "(docs/how-to/calibrate.md)"
             )
             return cls(trace, replace(sensor, calibration=None), line)
-        return cls(calibration.apply(trace), sensor)
+        return cls(calibration.apply(trace, overwrite=overwrite), sensor)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -50,9 +50,9 @@ def _check_free(directory: Path) -> None:
         raise BadInput(f"{directory} already holds a run record: choose another --out")
 
 
-def free_directory(base: Path) -> Path:
-    """The first of `base`, `base-2`, `base-3`, ... that is not there; it is not made."""
-    return next(each for each in _numbered(base) if not each.exists())
+def free_directory(base: Path, taken: Collection[str] = ()) -> Path:
+    """The first of `base`, `base-2`, `base-3`, ... that is not there and whose name is not taken; it is not made."""
+    return next(each for each in _numbered(base) if each.name not in taken and not each.exists())
 
 
 @contextmanager

@@ -7,6 +7,9 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+SIGNATURE: Final = "signature"
+"""Phase and files of the load signature."""
+
 
 class Role(StrEnum):
     """What a phase is for; the energies follow from it (docs/method/energy.md)."""

@@ -6,14 +6,13 @@ Every quantity of a repeat is computed from this (record/quantities.py).
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import pyarrow as pa
 
 from opjoule.attribution.attribute import Attribution
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.window import EnergyResult
-from opjoule.operations.latency import Latency, latency_s
+from opjoule.operations.latency import Latency
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.figures import Figure
 from opjoule.units import Missing
@@ -110,10 +109,10 @@ class Repeat:
     storage: StorageEnergy | None = None
     """None without a sensor in the medium's own supply."""
 
-    @cached_property
+    @property
     def latency(self) -> Latency | None:
         """Of the operations; None where none was logged."""
-        return latency_s(self.operations.duration_ns)
+        return self.operations.latency
 
     @property
     def clock_u(self) -> float:

@@ -125,6 +125,8 @@ class Found(Struct, frozen=True):
     storage: str | None = None
     storage_sensor: StorageSensor | None = None
     generator: Generator | None = None
+    kept_database: str | None = None
+    """That each repeat's was copied from; None where it was loaded."""
     device: DeviceFacts = DeviceFacts()
     meter: MeterFacts = MeterFacts()
     supply: SupplyFacts = SupplyFacts()
@@ -167,6 +169,11 @@ class PlannedStudy(Struct, frozen=True):
     name: str = ""
     called: str = ""
     command: tuple[str, ...] = ()
+    study: str = ""
+    """Name of the study's folder."""
+    cell: dict[str, str] = {}
+    """Axis -> value."""
+    counts: dict[str, tuple[int, ...]] = {}
 
 
 class Planned(Struct, frozen=True):
@@ -257,6 +264,12 @@ class Run(Struct, frozen=True):
     def summary(self) -> LoaderSummary:
         """The loader's of the first run, or of the first load."""
         return self.loader.get("run-1") or self.loader.get("load-1") or LoaderSummary()
+
+    @property
+    def database(self) -> str:
+        """Name and version, the loader's or the system of the study; empty without one."""
+        name = self.summary.database or self.plan.study.cell.get("system")
+        return f"{name} {self.summary.database_version or ''}".strip() if name else ""
 
 
 def run_of(document: Mapping[str, Any], path: Path) -> Run:

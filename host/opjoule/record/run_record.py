@@ -17,6 +17,7 @@ from typing import Any, Final, get_args
 
 from opjoule.errors import RecordFault
 from opjoule.files import file_sha256
+from opjoule.record.checksums import FileChecks, checksums
 from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
 from opjoule.record.json_file import DAMAGE, Schema, plain, read_json, write_json
 from opjoule.record.run import Run, Status, run_of
@@ -28,14 +29,6 @@ RUN_SCHEMA: Final = Schema("run", 3)
 error bounds were those of a shunt's voltage."""
 DIGEST = "digest"
 """Key of run.json: SHA-256 of everything else in it."""
-NOT_COVERED = (
-    "run.json",
-    "report.html",
-    "simulator-truth.json",
-    "simulator-course.csv",
-    "simulator-imperfections.json",
-)
-"""Files without a checksum: the first has its own, the second can be made anew, the rest belongs to the simulator."""
 
 
 class RunRecord:
@@ -46,7 +39,9 @@ class RunRecord:
         self.directory = directory
         self.document = document
         """run.json as it stands, whatever else it holds with it; changed through `update` alone."""
-        self._problems: dict[str, str] | None = None
+        self._checks: FileChecks | None = None
+        self._known: dict[str, str] = {}
+        """SHA-256 of files that do not change any more: raw ones of a closed run, and those that are written whole."""
         self._run = self._read()
 
     @classmethod
@@ -157,14 +152,19 @@ class RunRecord:
         """Group of figures -> the first fault that makes them wrong."""
         return self._run.withheld
 
+    def written(self, *paths: Path) -> None:
+        """Takes the SHA-256 of files that are whole and will not change: `finish` has less to read then."""
+        for path in paths:
+            self._known[path.relative_to(self.directory).as_posix()] = file_sha256(path)
+
     def finish(self, status: Status) -> None:
         """The last word on the run: final status and the SHA-256 of every file; none of them changes from then on."""
         if status not in get_args(Status):
             raise ValueError(f"status '{status}' is none of {', '.join(get_args(Status))}")
         give_up_reserve(self.directory)
         self.document.pop("checksums", None)
-        self._problems = dict(self._run.damaged)
-        self.update(checksums=checksums(self.directory), status=status)
+        self._checks = FileChecks(self.directory, {})
+        self.update(checksums=checksums(self.directory, self._known), status=status)
 
     @property
     def is_finished(self) -> bool:
@@ -185,14 +185,14 @@ class RunRecord:
 
         Of a run without an end it is the raw files that are compared, with their last seals.
         """
-        self._problems = None
+        self._checks = None
         return self.altered
 
     @property
     def altered(self) -> list[str]:
         """What `verify` says, of a finished run as it was when its files were first looked at."""
         if self.is_finished:
-            return list(self._changed().values())
+            return list({**self._checked().all(), **self._run.damaged}.values())
         return changed_since_sealed(self.directory) if self.has_seals else []
 
     def intact(self, name: str) -> Path:
@@ -200,11 +200,14 @@ class RunRecord:
 
         Raises: RecordFault: it was changed since, or is missing.
         """
-        problems = self._changed()
-        problem = problems.get(name) or (name.startswith("raw/") and problems.get(f"raw/{SEALS}"))
-        if problem:
-            raise RecordFault(f"{problem}; no figure is taken from it")
+        for each in (name, f"raw/{SEALS}") if name.startswith("raw/") else (name,):
+            if problem := self._run.damaged.get(each) or self._checked().of(each):
+                raise RecordFault(f"{problem}; no figure is taken from it")
         return self.directory / name
+
+    def check_beside(self) -> None:
+        """Begins to compare all files with their checksums in threads: whoever asks for one then waits less."""
+        self._checked().begin()
 
     def raw_files(self, pattern: str) -> list[Path]:
         """Raw files by a pattern, in order. Raises: RecordFault: one was changed since it was recorded."""
@@ -215,10 +218,10 @@ class RunRecord:
         """Ends the raw files of a run that was killed at their last seals; damage and losses become faults."""
         if not self.has_seals:
             return
-        said, damaged = close_unfinished(self.directory)
-        self.update(damaged=damaged)
-        self._problems = None
-        for line in [*damaged.values(), *said]:
+        closed = close_unfinished(self.directory)
+        self.update(damaged=closed.damaged)
+        self._known, self._checks = {**self._known, **closed.sha256}, None
+        for line in [*closed.damaged.values(), *closed.said]:
             self.add_fault(line)
 
     @property
@@ -226,14 +229,11 @@ class RunRecord:
         """False for records of an earlier version."""
         return self._run.schema.version > 1
 
-    def _changed(self) -> dict[str, str]:
-        """What is wrong with each file that is not as its checksum says; looked at once."""
-        if self._problems is None:
-            known = self._run.checksums or {}
-            checked = {name: _verify_file(self.directory / name, digest) for name, digest in known.items()}
-            changed = {name: problem for name, problem in checked.items() if problem}
-            self._problems = {**changed, **self._run.damaged}
-        return self._problems
+    def _checked(self) -> FileChecks:
+        """The files against their checksums; looked at once."""
+        if self._checks is None:
+            self._checks = FileChecks(self.directory, self._run.checksums or {})
+        return self._checks
 
     def _read(self) -> Run:
         return run_of(self.document, self.directory / "run.json")
@@ -268,22 +268,3 @@ def _digest(contents: Mapping[str, Any]) -> str:
     as_read = json.loads(json.dumps(rest))  # keys are text and tuples are lists then, as they are when read
     text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def checksums(directory: Path) -> dict[str, str]:
-    """SHA-256 of every file of a record, raw and derived, by its path in it; run.json has its own."""
-    names = {path: path.relative_to(directory).as_posix() for path in sorted(directory.rglob("*"))}
-    return {
-        name: file_sha256(path)
-        for path, name in names.items()
-        if name not in NOT_COVERED and path.suffix != ".tmp" and path.is_file()
-    }
-
-
-def _verify_file(path: Path, digest: str) -> str | None:
-    try:
-        return None if file_sha256(path) == digest else f"{path}: changed since the run ended"
-    except FileNotFoundError:
-        return f"{path}: missing"
-    except OSError as fault:
-        return f"{path}: cannot be read ({fault.strerror})"

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import shutil
 import threading
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opjoule.errors import RecordFault
+from opjoule.record.checksums import AT_ONCE
 from opjoule.system_errors import naming
 
 if TYPE_CHECKING:
@@ -98,35 +100,49 @@ class _Seal:
     sha256: str
 
 
-def close_unfinished(directory: Path) -> tuple[list[str], dict[str, str]]:
-    """Makes the raw files of a killed run end with their last seals; what came after moves to raw/unsealed/.
+_NOTHING: Final = _Seal(0, hashlib.sha256().hexdigest())
 
-    Returns: one line for each file that was cut off, and one for what came after the last seals; then what is wrong
-        with each file that was changed since it was recorded, or is missing, by its path in the record. With
-        raw/seals.csv among them nothing can be told of any file.
-    """
-    raw, said, unsealed_bytes = directory / "raw", [], 0
+
+@dataclass(frozen=True)
+class Closed:
+    """The raw files of a killed run after they were made to end with their last seals."""
+
+    said: list[str] = field(default_factory=list)
+    """One line for each file that was cut off, and one for what came after the last seals."""
+    damaged: dict[str, str] = field(default_factory=dict)
+    """What is wrong with each file that was changed since it was recorded, or is missing, by its path in the record.
+    With raw/seals.csv among them nothing can be told of any file."""
+    sha256: dict[str, str] = field(default_factory=dict)
+    """Of each sound file, by its path in the record."""
+
+
+def close_unfinished(directory: Path) -> Closed:
+    """Makes the raw files of a killed run end with their last seals; what came after moves to raw/unsealed/."""
+    raw, unsealed_bytes = directory / "raw", 0
     try:
         seals = _read(raw / SEALS)
     except RecordFault as fault:
-        return [], {f"raw/{SEALS}": str(fault)}
+        return Closed(damaged={f"raw/{SEALS}": str(fault)})
     for path in _raw_files(raw):
-        seals.setdefault(path.relative_to(raw).as_posix(), [_Seal(0, hashlib.sha256().hexdigest())])
-    damaged = {}
-    for name, of_it in sorted(seals.items()):
+        seals.setdefault(path.relative_to(raw).as_posix(), [_NOTHING])
+    closed = Closed()
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        sound = {name: pool.submit(_sound, raw / name, of_it) for name, of_it in sorted(seals.items())}
+    for name, found in sound.items():
         try:
-            length = _sound_bytes(raw / name, of_it)
+            reached = found.result()
         except RecordFault as fault:
-            damaged[f"raw/{name}"] = str(fault)
+            closed.damaged[f"raw/{name}"] = str(fault)
             continue
-        unsealed_bytes += _cut(raw, name, length)
-        if length < of_it[-1].length:
-            said.append(f"raw/{name} was cut off: {length} of {of_it[-1].length} bytes are left")
+        unsealed_bytes += _cut(raw, name, reached.length)
+        closed.sha256[f"raw/{name}"] = reached.sha256
+        if reached.length < (last := seals[name][-1].length):
+            closed.said.append(f"raw/{name} was cut off: {reached.length} of {last} bytes are left")
     if unsealed_bytes:
-        said.append(
+        closed.said.append(
             f"the last {unsealed_bytes} bytes, written after the last seals, are not used: raw/{UNSEALED}/"
         )
-    return said, damaged
+    return closed
 
 
 def changed_since_sealed(directory: Path) -> list[str]:
@@ -138,7 +154,7 @@ def changed_since_sealed(directory: Path) -> list[str]:
         return [str(fault)]
     for name, of_it in sorted(seals.items()):
         try:
-            sound = _sound_bytes(raw / name, of_it)
+            sound = _sound(raw / name, of_it).length
         except RecordFault as fault:
             said.append(str(fault))
             continue
@@ -192,8 +208,8 @@ def _fields(path: Path, number: int, line: str) -> tuple[str, int, str]:
     return parts[0], int(parts[1]), parts[2]
 
 
-def _sound_bytes(path: Path, seals: list[_Seal]) -> int:
-    """How many bytes of the file the last seal that it is long enough for covers.
+def _sound(path: Path, seals: list[_Seal]) -> _Seal:
+    """The last seal that the file is long enough for; what it covers is as it was sealed.
 
     Raises: RecordFault: they are not those that were sealed.
     """
@@ -201,7 +217,7 @@ def _sound_bytes(path: Path, seals: list[_Seal]) -> int:
         size = path.stat().st_size
         reached = [seal for seal in seals if seal.length <= size]
         if not reached:
-            return 0
+            return _NOTHING
         digest, left = hashlib.sha256(), reached[-1].length
         with path.open("rb") as file:
             while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
@@ -213,7 +229,7 @@ def _sound_bytes(path: Path, seals: list[_Seal]) -> int:
         raise RecordFault(f"{path}: {fault.strerror}") from None
     if digest.hexdigest() != reached[-1].sha256:
         raise RecordFault(f"{path}: changed since it was recorded")
-    return reached[-1].length
+    return reached[-1]
 
 
 def _cut(raw: Path, name: str, length: int) -> int:

@@ -87,7 +87,7 @@ def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
     kinds = entries if isinstance(entries, Mapping) and not is_quantity(entries) else {}
     energies = {name: quantity(result, f"by_operation.{name}.energy_per_operation_j") for name in kinds}
     why = {name: each.reason for name, each in energies.items() if isinstance(each, Missing)}
-    mixed = [name for name, reason in why.items() if "collinear" in reason or "too noisy" in reason]
+    mixed = [name for name, reason in why.items() if "collinear" in reason or "too wide" in reason]
     short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]
     found = []
     if mixed and apart:

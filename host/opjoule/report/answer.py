@@ -136,7 +136,7 @@ class Answer:
         """What must be said above all numbers."""
         banners = []
         if self.record.simulated:
-            text = _SIMULATED_TRACE if self.trace_only else _SIMULATED
+            text = _SIMULATED_TRACE if self.trace_only else SIMULATED
             banners.append(Banner("simulated", "SIMULATED", text))
         faults = " ".join(_sentence(fault) for fault in self.record.faults)
         if self.record.status == "partial":
@@ -153,7 +153,7 @@ class Answer:
         return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in warnings]
 
 
-_SIMULATED = (
+SIMULATED = (
     "No board and no meter was measured. The workload ran for real on this computer; a power model of the board and "
     "its storage turned its activity into the current that the simulated meter saw. These joules show how the rig "
     "works. "

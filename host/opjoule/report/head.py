@@ -30,9 +30,8 @@ def _settings(run: Run) -> str:
 
 
 def _engine(run: Run) -> str:
-    loader = run.summary
-    parts = [f"{loader.database} {loader.database_version or ''}".strip()] if loader.database else []
-    durability = loader.settings.get("durability")
+    parts = [run.database] if run.database else []
+    durability = run.summary.settings.get("durability")
     parts += [f"durability {durability}"] if durability else []
     parts += ["DISTURBED on purpose"] if run.found.device.disturbance else []
     return ", ".join(parts)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
 
 from opjoule.files import write_whole
-from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.run_record import RunRecord
 from opjoule.report import sections
 from opjoule.report.activity_stack import activity_stack
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
-from opjoule.report.markup import Element, element, embedded_json, text_of
+from opjoule.report.markup import Element, element, embedded_json
 from opjoule.report.packing import Floats, pack_times
+from opjoule.report.page import asset, framed, section, vendored
 from opjoule.report.panels import panels
 from opjoule.report.phase_energies import phases_table
 from opjoule.report.provenance import losses, provenance
@@ -25,7 +24,6 @@ from opjoule.report.repeats import repeats_table
 from opjoule.report.timeline import Timeline, phase_kind, read_timeline
 from opjoule.units import Measured, Missing
 
-_HERE = Path(__file__).parent
 _SCRIPTS = (
     "packing.js",
     "pyramid.js",
@@ -39,17 +37,17 @@ _SCRIPTS = (
 )
 
 
-def write_report(of: Path | RunRecord, trace: CorrectedTrace | None = None) -> Path:
+def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path:
     """Writes `report.html` of a run record, whatever state the run ended in.
 
     Args:
         of: the record, or its directory; parts that are missing or unreadable are named in the page.
-        trace: the record's, where it is at hand; None: it is read.
+        timeline: the record's, where it is at hand; None: it is read.
     Returns: the path of the page, replaced as a whole.
     Raises: RecordFault: no readable run.json.
     """
     answer = open_answer(of)
-    page = render(answer, read_timeline(answer.record, trace))
+    page = render(answer, timeline or read_timeline(answer.record))
     target = answer.record.path("report.html")
     write_whole(target, page.encode())
     return target
@@ -57,27 +55,26 @@ def write_report(of: Path | RunRecord, trace: CorrectedTrace | None = None) -> P
 
 def render(answer: Answer, timeline: Timeline) -> str:
     """The page's source."""
-    frame = Template((_HERE / "assets" / "page.html").read_text(encoding="utf-8"))
-    return frame.substitute(
-        title=text_of(element("title", f"{answer.title}: OpJoule")),
-        style=_vendored("uPlot.min.css") + _asset("report.css"),
-        banners=text_of(sections.banners(answer)),
-        headline=text_of(sections.headline(answer)),
-        chart=text_of(*_chart(answer, timeline)),
-        quantities=text_of(*_numbers(answer, timeline)),
-        losses=text_of(*losses(timeline.lost)),
-        provenance=text_of(*provenance(answer)),
-        content=embedded_json(content(answer, timeline)),
-        uplot=_vendored("uPlot.iife.min.js"),
-        script="\n".join(_asset(name) for name in _SCRIPTS),
-    )
+    main = [
+        sections.headline(answer),
+        section("trace", "Power and work over time", *_chart(answer, timeline), *losses(timeline.lost)),
+        section("numbers", "Numbers", *_numbers(answer, timeline)),
+        section("provenance", "Where these numbers come from", *provenance(answer)),
+    ]
+    scripts = [
+        f'<script type="application/json" id="content">{embedded_json(content(answer, timeline))}</script>',
+        f"<script>\n{vendored('uPlot.iife.min.js')}\n</script>",
+        "<script>\n" + "\n".join(asset(name) for name in _SCRIPTS) + "\n</script>",
+    ]
+    banners = sections.banners(answer)
+    return framed(answer.title, banners, main, "\n".join(scripts), vendored("uPlot.min.css"))
 
 
 def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
     """What the page's script draws, packed."""
     return {
         "duration_s": timeline.duration_s,
-        "tracks": {name: track.to_json() for name, track in timeline.tracks.items()},
+        "tracks": {name: track.packed for name, track in timeline.tracks.items()},
         "phases": [
             {
                 "name": phase.name,
@@ -185,7 +182,7 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
         *sections.breakdown(answer.result, "by_activity", "By activity", "activity"),
         *activity_stack(answer.record),
-        *sections.breakdown(answer.result, "by_component", "Storage and the rest", "component"),
+        *sections.components(answer),
         *sections.budgets(answer),
         *sections.quantities(answer),
     ]
@@ -193,11 +190,3 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
 
 def _array(numbers: list[float]) -> Floats:
     return np.array(numbers, dtype=np.float64)
-
-
-def _asset(name: str) -> str:
-    return (_HERE / "assets" / name).read_text(encoding="utf-8")
-
-
-def _vendored(name: str) -> str:
-    return (_HERE / "vendor" / name).read_text(encoding="utf-8")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.operations.latency import latency_s
 from opjoule.operations.operation_table import OperationTable
 from opjoule.report.markup import Element, element
 from opjoule.report.packing import Floats
@@ -56,7 +55,7 @@ def counted_latency(operations: OperationTable) -> LatencyCounts | None:
         counted += np.bincount(place, minlength=counted.size)
     by_code = counted.reshape(shape)
     counts = {name: by_code[operations.kinds.index(name)] for name in operations.counts()}
-    overall = latency_s(operations.duration_ns)
+    overall = operations.latency
     marks = {"50 %": overall.p50, "99 %": overall.p99} if overall else {}
     return LatencyCounts(10.0**edges, counts, marks)
 

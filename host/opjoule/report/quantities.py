@@ -5,6 +5,7 @@ Anything in result.json that has a value and a unit is found, known by name here
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from opjoule.report.rounding import Rounded, rounded
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
 
 NONE = "\N{EM DASH}"
+_SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
+"""What a further sensor sees of a quantity."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +86,11 @@ def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
 
 def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
     """The quantity at a dotted path with its words; one that the table does not know is named by its path."""
-    known = table.get(path)
+    sensor = _SENSOR.fullmatch(path)
+    known = table.get(sensor["key"] if sensor else path)
     label = known.label if known else ""
+    if sensor and label:
+        label = f"sensor {sensor['number']}: {label}"
     return Row(
         path,
         label or path.replace("_", " ").replace(".", ", "),

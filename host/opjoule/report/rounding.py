@@ -6,6 +6,8 @@ so that 0.00123456 J with u = 0.0000512 J becomes "1.235 ± 0.051 mJ".
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
@@ -14,6 +16,7 @@ PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G",
 PREFIXED_SYMBOLS = ("J", "W", "s", "A", "V", "B", "C", "Hz", "Ω")
 PRINTED_UNITS = {"1": "", "1/s": "/s"}
 MINUS = "\N{MINUS SIGN}"
+OPERATIONS = "operations/s"
 
 
 @dataclass(frozen=True)
@@ -58,9 +61,36 @@ def percent(fraction: float, u: float | None = None) -> str:
     return str(rounded(100 * fraction, None if u is None else 100 * u, "%", digits_without_u=3))
 
 
+def with_limits(value: float, limits: tuple[float, float]) -> str:
+    """A number with the ends of an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)".
+
+    Args:
+        limits: the upper one may be infinite. The nearer end's distance gives the digits.
+    """
+    low, high = limits
+    nearest = min(value - low, high - value)
+    places = min(max(1 - math.floor(math.log10(nearest)), 0), 6) if nearest > 0 else 6
+    beyond = "or more" if math.isinf(high) else f"to {high:.{places}f}"
+    return f"{value:.{places}f} ({low:.{places}f} {beyond})"
+
+
 def with_unit(number: str, unit: str) -> str:
     """Number and unit with a no-break space between them."""
     return f"{number}\N{NO-BREAK SPACE}{unit}" if unit else number
+
+
+def scaled(values: Iterable[float], unit: str) -> tuple[float, str]:
+    """What to multiply values by so that they read well on an axis, and the unit that they have then."""
+    if unit == "1":
+        return 100.0, "%"
+    size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)
+    if unit == OPERATIONS:
+        return (1e-3, f"1,000 {OPERATIONS}") if size >= 10_000 else (1.0, OPERATIONS)
+    shown = PRINTED_UNITS.get(unit, unit)
+    if size == 0 or not unit.startswith(PREFIXED_SYMBOLS):
+        return 1.0, shown
+    power = min(max(3 * math.floor(math.log10(size) / 3), min(PREFIXES)), max(PREFIXES))
+    return 10.0**-power, PREFIXES[power] + shown
 
 
 def _last_place(value: Decimal, u: Decimal | None, digits: int) -> int | None:

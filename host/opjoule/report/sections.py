@@ -11,6 +11,7 @@ from opjoule.report.advice import shares
 from opjoule.report.answer import TRACE_ONLY, Answer, in_words
 from opjoule.report.head import head_lines
 from opjoule.report.markup import Child, Element, element, row, table
+from opjoule.report.page import banner
 from opjoule.report.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
 from opjoule.report.rounding import percent, rounded
 from opjoule.units import Missing, from_json
@@ -18,16 +19,7 @@ from opjoule.units import Missing, from_json
 
 def banners(answer: Answer) -> Element:
     """What must be read before any number."""
-    made = [
-        element(
-            "div",
-            element("strong", banner.title),
-            element("p", banner.text),
-            class_=f"banner {banner.kind}",
-            role="note",
-        )
-        for banner in answer.banners
-    ]
+    made = [banner(each.kind, each.title, each.text) for each in answer.banners]
     return element("div", *made, class_="banners")
 
 
@@ -124,6 +116,7 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     kinds = {name: entry for name, entry in entries.items() if isinstance(entry, Mapping)}
     if not kinds:
         return []
+    kinds, untold = _told(kinds)
     fields = list(dict.fromkeys(field for entry in kinds.values() for field in _fields(entry)))
     unknown = {field: reason for field in fields if (reason := _reason_of_all(kinds.values(), field))}
     fields = [field for field in fields if field not in unknown]
@@ -136,12 +129,50 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
         )
         for reason in dict.fromkeys(unknown.values())
     ]
+    for reason, names in untold.items():
+        notes.append(
+            element("p", f"{caption} ({', '.join(map(_in_words, names))}): {reason}.", class_="reason")
+        )
     if not fields:
         return notes
+    named = str if key == "by_operation" else _in_words
     body = [
-        row(name, *(_cell(_fields(entry).get(field)) for field in fields)) for name, entry in kinds.items()
+        row(named(name), *(_cell(_fields(entry).get(field)) for field in fields))
+        for name, entry in kinds.items()
     ]
     return [table((heading, *map(_field_title, fields)), body, caption), *notes]
+
+
+def components(answer: Answer) -> list[Element]:
+    """Storage and the rest, and where they are known from."""
+    found = breakdown(answer.result, "by_component", "Storage and the rest", "component")
+    sensor = answer.run.found.storage_sensor
+    if not found or sensor is None:
+        return found
+    fed = {
+        "board": "which the board feeds: the rest is what is left of the board's",
+        "own": "which has a supply of its own: the rest is all that the board drew",
+    }
+    words = f"Storage: sensor {sensor.number}, in the supply of the medium, {fed[sensor.supply]}. Both above idle."
+    return [*found, element("p", words, class_="reason")]
+
+
+def _told(
+    kinds: Mapping[str, Mapping[str, Any]],
+) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[str]]]:
+    """The rows of a table, and reason -> names of those that are missing for it where it is that of several, but not
+    of all."""
+    missing: dict[str, list[str]] = {}
+    for name, entry in kinds.items():
+        if is_quantity(entry) and entry["value"] is None:
+            missing.setdefault(str(entry.get("reason")), []).append(name)
+    untold = {reason: names for reason, names in missing.items() if 1 < len(names) < len(kinds)}
+    hidden = {name for names in untold.values() for name in names}
+    return {name: entry for name, entry in kinds.items() if name not in hidden}, untold
+
+
+def _in_words(name: str) -> str:
+    return name.replace("_", "-")
 
 
 def _titles_of(unknown: Mapping[str, str], reason: str) -> list[str]:

@@ -14,7 +14,8 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import RecordFault
 from opjoule.operations.board_files import of_loader_alone
-from opjoule.operations.latency import Latency, latency_by_kind_s
+from opjoule.operations.latency import Latency
+from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations, read_parquet
 from opjoule.record.corrected_trace import CorrectedTrace
@@ -30,7 +31,7 @@ from opjoule.report.board_tracks import (
 )
 from opjoule.report.latency_histogram import LatencyCounts, counted_latency
 from opjoule.report.packing import Floats
-from opjoule.report.tracks import Track, sampled_track
+from opjoule.report.tracks import SampleParts, Track, sampled_track
 from opjoule.trace.journal import read_trace
 from opjoule.trace.power_trace import PowerTrace
 
@@ -73,17 +74,20 @@ class Timeline:
     notes: list[str] = field(default_factory=list)
 
 
-def read_timeline(record: RunRecord, known: CorrectedTrace | None = None) -> Timeline:
+def read_timeline(
+    record: RunRecord, trace: PowerTrace | None = None, operations: OperationTable | None = None
+) -> Timeline:
     """The record's trace, phases, operation rate, system samples and events; whatever is unreadable is noted.
 
     Args:
-        known: the record's trace, where it is at hand.
+        trace, operations: the record's, corrected and sorted, where they are at hand.
     """
     notes: list[str] = []
-    trace = known.trace if known else _noted(notes, lambda: corrected_trace(record)[0])
+    if trace is None:
+        trace = _noted(notes, lambda: corrected_trace(record)[0])
     if trace is None or len(trace) < 2:
         return Timeline(notes=notes or ["The power trace holds no samples."])
-    axis = TimeAxis(trace)
+    axis = TimeAxis.of(trace)
     tracks = {"power": power_track(trace, axis)}
     duration_s = max([float(tracks["power"].bounds_s[-1]), *(stretch.end_s for stretch in axis.lost)])
     to_seconds = axis.of_board(_noted(notes, lambda: board_to_meter(record.run)))
@@ -93,7 +97,8 @@ def read_timeline(record: RunRecord, known: CorrectedTrace | None = None) -> Tim
                 "No clock map from board to meter: phases and operations cannot be placed on the trace."
             )
         return Timeline(duration_s, tracks, axis.lost, notes=notes)
-    operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
+    if operations is None:
+        operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
     system = _noted(notes, lambda: system_samples(record))
     events = _noted(notes, lambda: _table(record, "events", EVENTS_VERSION))
     of_runs = run_operations(operations, record.run.phases) if operations else None
@@ -107,7 +112,7 @@ def read_timeline(record: RunRecord, known: CorrectedTrace | None = None) -> Tim
         axis.lost,
         phase_spans(record.run, to_seconds),
         event_lanes(events, to_seconds) if events else [],
-        latency_by_kind_s(of_runs) if of_runs else {},
+        of_runs.latency_by_kind if of_runs else {},
         counted_latency(of_runs) if of_runs else None,
         notes,
     )
@@ -121,12 +126,18 @@ def phase_kind(name: str) -> str:
 class TimeAxis:
     """Seconds since the trace's first cell began."""
 
-    def __init__(self, trace: PowerTrace) -> None:
-        self.origin_ns = int(trace.meter_ns[0]) - trace.period_ns // 2
-        self.lost = [
-            LostStretch(*self._pair(gap.start_meter_ns, gap.end_meter_ns), gap.lost_samples, gap.reason)
+    def __init__(self, origin_ns: int, lost: list[LostStretch]) -> None:
+        self.origin_ns, self.lost = origin_ns, lost
+
+    @classmethod
+    def of(cls, trace: PowerTrace) -> TimeAxis:
+        """That of a trace."""
+        axis = cls(int(trace.meter_ns[0]) - trace.period_ns // 2, [])
+        axis.lost = [
+            LostStretch(*axis._pair(gap.start_meter_ns, gap.end_meter_ns), gap.lost_samples, gap.reason)
             for gap in trace.gaps
         ]
+        return axis
 
     def of_meter(self, meter_ns: npt.NDArray[np.int64]) -> Floats:
         """Times of the meter clock [ns] on the axis [s], of the same shape."""
@@ -144,8 +155,13 @@ class TimeAxis:
 
 def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
     """Power [W], current [A] and voltage [V] in the cells of the samples."""
-    columns = {"power_w": trace.power_w, "current_a": trace.current_a, "voltage_v": trace.voltage_v}
-    return sampled_track(axis.of_meter(trace.meter_ns), columns, trace.period_ns * 1e-9)
+
+    def part(some: slice) -> tuple[Floats, dict[str, Floats]]:
+        current_a, voltage_v = trace.current_a[some], trace.voltage_v[some]
+        columns = {"power_w": current_a * voltage_v, "current_a": current_a, "voltage_v": voltage_v}
+        return axis.of_meter(trace.meter_ns[some]), columns
+
+    return sampled_track(SampleParts(len(trace), part), trace.period_ns * 1e-9)
 
 
 def board_to_meter(run: Run) -> ClockMap | None:
@@ -188,13 +204,18 @@ def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
 
     Raises: RecordFault: it is absent, damaged, or was changed since it was recorded.
     """
-    for name in ("power", "gaps", "bus"):
-        record.intact(f"{name}.parquet")
-        record.intact(f"raw/{name}.arrows")
+    record.check_beside()
+    names = "power", "gaps", "bus"
+    files = [*(f"{name}.parquet" for name in names), *(f"raw/{name}.arrows" for name in names)]
+    first = files[: len(names)] if (record.directory / files[0]).exists() else files
+    for name in first:
+        record.intact(name)
     trace, sensor = read_trace(record.directory), record.run.sensor
+    for name in files:  # the journals, too: their checksums took until now
+        record.intact(name)
     if sensor is None:
         return trace, None
-    found = CorrectedTrace.of(trace, sensor)
+    found = CorrectedTrace.of(trace, sensor, overwrite=True)
     return found.trace, found.sensor
 
 

@@ -6,8 +6,9 @@ without a value is a lost stretch and stays empty: nothing is ever drawn across 
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,31 @@ class Track:
     highest: Mapping[str, Floats] = field(default_factory=dict)
     samples_per_cell: int = 1
 
-    def to_json(self) -> dict[str, Any]:
+    def __len__(self) -> int:
+        return len(self.bounds_s) - 1
+
+    def inside(self, start_s: float, end_s: float) -> Track:
+        """The cells that a stretch touches, or the one next to it."""
+        first = int(np.clip(np.searchsorted(self.bounds_s, start_s, side="right") - 1, 0, len(self) - 1))
+        last = max(min(int(np.searchsorted(self.bounds_s, end_s, side="left")), len(self)), first + 1)
+
+        def of(columns: Mapping[str, Floats]) -> dict[str, Floats]:
+            return {name: column[first:last] for name, column in columns.items()}
+
+        return replace(
+            self,
+            bounds_s=self.bounds_s[first : last + 1],
+            mean=of(self.mean),
+            lowest=of(self.lowest),
+            highest=of(self.highest),
+        )
+
+    def extremes(self, name: str) -> tuple[Floats, Floats]:
+        """Lowest and highest value of a quantity in each cell, shape (n,) each."""
+        return self.lowest.get(name, self.mean[name]), self.highest.get(name, self.mean[name])
+
+    @cached_property
+    def packed(self) -> dict[str, Any]:
         """The packed form that assets/packing.js reads."""
         return {
             "bounds_s": pack_times(self.bounds_s),
@@ -50,23 +75,36 @@ class Track:
         }
 
 
-def sampled_track(
-    centre_s: Floats, columns: Mapping[str, Floats], period_s: float, max_cells: int = MAX_CELLS
-) -> Track:
+@dataclass(frozen=True)
+class SampleParts:
+    """Samples of some quantities, in parts: whole columns need not be in memory at once."""
+
+    count: int
+    """n >= 2"""
+    part: Callable[[slice], tuple[Floats, Mapping[str, Floats]]]
+    """Times of some of the samples [s], rising, and their values by name; NaN for a sample that was lost."""
+
+    @classmethod
+    def of(cls, centre_s: Floats, columns: Mapping[str, Floats]) -> SampleParts:
+        """Of whole columns, shape (n,)."""
+        return cls(
+            len(centre_s), lambda some: (centre_s[some], {name: each[some] for name, each in columns.items()})
+        )
+
+
+def sampled_track(samples: SampleParts, period_s: float, max_cells: int = MAX_CELLS) -> Track:
     """Cells around samples; a stretch far from any sample becomes a cell without a value.
 
     Args:
-        centre_s: times of the samples [s], rising, shape (n,), n >= 2.
-        columns: values by name, shape (n,); NaN for a sample that was lost.
         period_s: median distance of the samples [s].
         max_cells: more samples than this are joined, the lowest and highest of each cell being kept.
     """
-    group = -(-len(centre_s) // max_cells)
+    group = -(-samples.count // max_cells)
     length = max(PART // group, 1) * group
     parts = []
-    for at in range(0, len(centre_s), length):
-        some = slice(at, min(at + length, len(centre_s)))
-        parts.append(_grouped(_cells(centre_s, columns, HOLE_PERIODS * period_s, some), group, ENVELOPES))
+    for at in range(0, samples.count, length):
+        some = slice(at, min(at + length, samples.count))
+        parts.append(grouped(sample_cells(samples, period_s, some), group))
 
     def whole(of: str) -> dict[str, Floats]:
         return {
@@ -78,20 +116,23 @@ def sampled_track(
     return Track(bounds_s, whole("mean"), whole("lowest"), whole("highest"), group)
 
 
-def _cells(centre_s: Floats, columns: Mapping[str, Floats], reach_s: float, some: slice) -> Track:
+def sample_cells(samples: SampleParts, period_s: float, some: slice) -> Track:
     """The cells of some of the samples, and of the holes behind them."""
-    half_s = np.diff(centre_s[max(some.start - 1, 0) : some.stop + 1]) / 2
-    if some.start == 0:
-        half_s = np.concatenate((half_s[:1], half_s))
-    if some.stop == len(centre_s):
-        half_s = np.append(half_s, half_s[-1])
-    np.minimum(half_s, reach_s, out=half_s)
-    start_s, end_s = centre_s[some] - half_s[:-1], centre_s[some] + half_s[1:]
-    after_s = centre_s[some.stop] - half_s[-1] if some.stop < len(centre_s) else end_s[-1]
+    before, behind = int(some.start > 0), int(some.stop < samples.count)
+    centre_s, columns = samples.part(slice(some.start - before, some.stop + behind))
+    half_s = np.diff(centre_s) / 2
+    half_s = np.concatenate((half_s[: 1 - before], half_s, half_s[len(half_s) - 1 + behind :]))
+    np.minimum(half_s, HOLE_PERIODS * period_s, out=half_s)
+    own_s = centre_s[before : len(centre_s) - behind]
+    start_s, end_s = own_s - half_s[:-1], own_s + half_s[1:]
+    after_s = centre_s[-1] - half_s[-1] if behind else end_s[-1]
     bounds_s = np.append(start_s, after_s)
     # Where a cell ends before the next one starts, a hole of its own is put between the two.
     holes = np.flatnonzero(bounds_s[1:] - end_s > 1e-9)
-    filled = {name: np.asarray(column[some], np.float64) for name, column in columns.items()}
+    filled = {
+        name: np.asarray(column[before : len(centre_s) - behind], np.float64)
+        for name, column in columns.items()
+    }
     if holes.size:
         bounds_s = np.insert(bounds_s, holes + 1, end_s[holes])
         filled = {name: np.insert(column, holes + 1, np.nan) for name, column in filled.items()}
@@ -104,10 +145,11 @@ def joined(track: Track, max_cells: int, extremes: Container[str] = ENVELOPES) -
     Args:
         extremes: quantities of which each group keeps the lowest and highest value too.
     """
-    return _grouped(track, -(-(len(track.bounds_s) - 1) // max_cells), extremes)
+    return grouped(track, -(-len(track) // max_cells), extremes)
 
 
-def _grouped(track: Track, group: int, extremes: Container[str]) -> Track:
+def grouped(track: Track, group: int, extremes: Container[str] = ENVELOPES) -> Track:
+    """Each `group` neighbours as one cell; long stretches without a value stay alone."""
     if group <= 1:
         return track
     weight_s = np.diff(track.bounds_s)
@@ -124,9 +166,9 @@ def _grouped(track: Track, group: int, extremes: Container[str]) -> Track:
             )
         if name not in extremes:
             continue
-        low, high = (
-            (column, column) if all_known else (np.where(known, column, end) for end in (np.inf, -np.inf))
-        )
+        low, high = track.extremes(name)
+        if not all_known:
+            low, high = np.where(known, low, np.inf), np.where(known, high, -np.inf)
         lowest[name] = _nan_where(time_s == 0, np.minimum.reduceat(low, first))
         highest[name] = _nan_where(time_s == 0, np.maximum.reduceat(high, first))
     bounds_s = np.append(track.bounds_s[first], track.bounds_s[-1])

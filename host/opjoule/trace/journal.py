@@ -12,9 +12,8 @@ Sensors besides the one of the board's supply, which has number 0, have files of
 
 from __future__ import annotations
 
-import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple, dataclass, replace
 from pathlib import Path
@@ -26,8 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opjoule.errors import RecordFault
-from opjoule.system_errors import naming
 from opjoule.trace import schemas
+from opjoule.trace.append_stream import AppendStream
 from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.trace.supply_line import BusReadings
@@ -49,43 +48,6 @@ def _file_name(name: str, sensor: int) -> str:
     return f"{name}-{sensor}" if sensor else name
 
 
-class _Stream:
-    """One append-only Arrow stream file with rows waiting in memory."""
-
-    def __init__(self, path: Path, schema: pa.Schema) -> None:
-        self._path = path
-        self._file = path.open("xb")
-        self._schema = schema
-        self._waiting: list[pa.RecordBatch] = []
-        with naming(path):
-            self._writer = pa.ipc.new_stream(self._file, schema)
-            # The schema reaches the file with the first batch.
-            self._writer.write_batch(pa.RecordBatch.from_pylist([], schema))
-            self._file.flush()
-
-    def append(self, columns: list[Any]) -> None:
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
-        self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
-
-    def flush(self) -> None:
-        with naming(self._path):
-            if self._waiting:
-                table = pa.Table.from_batches(self._waiting).combine_chunks()
-                self._writer.write_table(table)
-                self._waiting.clear()
-            self._file.flush()
-
-    def close(self) -> None:
-        with naming(self._path):
-            try:
-                self.flush()
-                self._writer.close()
-                self._file.flush()
-                os.fsync(self._file.fileno())
-            finally:
-                self._file.close()
-
-
 class TraceJournal:
     """Appends samples, gaps and edges to `directory/raw/*.arrows`; one thread at a time.
 
@@ -97,7 +59,9 @@ class TraceJournal:
     def __init__(self, directory: Path) -> None:
         self._raw = directory / "raw"
         self._raw.mkdir(parents=True, exist_ok=True)
-        self._streams = {(name, 0): _Stream(self._raw / f"{name}.arrows", TABLES[name][0]) for name in ALWAYS}
+        self._streams = {
+            (name, 0): AppendStream(self._raw / f"{name}.arrows", TABLES[name][0]) for name in ALWAYS
+        }
         self._flushed_s = time.monotonic()
         self._last_meter_ns: dict[int, int] = {}
         self.samples = 0
@@ -165,12 +129,12 @@ class TraceJournal:
             for stream in self._streams.values():
                 closing.callback(stream.close)
 
-    def _stream(self, name: str, sensor: int = 0) -> _Stream:
+    def _stream(self, name: str, sensor: int = 0) -> AppendStream:
         """The stream of one table; made when a further sensor first needs it."""
         key = name, sensor
         if key not in self._streams:
             schema, _ = TABLES[name]
-            self._streams[key] = _Stream(self._raw / f"{_file_name(name, sensor)}.arrows", schema)
+            self._streams[key] = AppendStream(self._raw / f"{_file_name(name, sensor)}.arrows", schema)
         return self._streams[key]
 
     def _flush_when_due(self) -> None:
@@ -196,13 +160,17 @@ class SyncEdges:
     """Number of the edge since the meter's start; a repeated number is the same edge again."""
 
 
-def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
+def read_trace(
+    directory: Path, sensor: int = 0, also: Callable[[pa.RecordBatch], None] | None = None
+) -> PowerTrace:
     """The power trace of one sensor of a run directory, up to the last flush of a run that was killed.
 
+    Args:
+        also: is given every batch of samples as it was read.
     Raises: RecordFault: no trace in the directory, or one that is corrupt.
     """
     try:
-        meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor)
+        meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor, also)
         gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
         bus = _table(directory, "bus", sensor)
         readings = (
@@ -229,19 +197,23 @@ def further_numbers(directory: Path) -> list[int]:
     return sorted({int(name.partition("-")[2].partition(".")[0]) for name in found})
 
 
-def to_parquet(directory: Path, read: PowerTrace | None = None) -> list[Path]:
+def to_parquet(
+    directory: Path, read: PowerTrace | None = None, made_before: Collection[Path] = ()
+) -> list[Path]:
     """Makes power.parquet, gaps.parquet and edges.parquet, of every sensor, from the streams, which stay.
 
     Args:
-        read: the trace of sensor 0 as `read_trace` gives it, where it is at hand.
+        read: the trace of sensor 0 as `read_trace` gives it, where it is at hand; used where its voltages are not those
+            of the stream.
+        made_before: files that are there already, of these streams.
     """
     made = []
     for sensor in [0, *further_numbers(directory)]:
         for name, (schema, _) in TABLES.items():
             stream = directory / "raw" / f"{_file_name(name, sensor)}.arrows"
-            if not stream.exists():
+            if not stream.exists() or directory / f"{stream.stem}.parquet" in made_before:
                 continue
-            if name == "power":
+            if name == "power" and len(_table(directory, "bus", sensor)):
                 parts = _power_parts(read if read and not sensor else read_trace(directory, sensor))
             else:
                 parts = (pa.Table.from_batches([batch], schema) for batch in read_stream(stream, name))
@@ -279,7 +251,9 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
                 return
 
 
-def _samples(directory: Path, sensor: int) -> list[npt.NDArray[Any]]:
+def _samples(
+    directory: Path, sensor: int, also: Callable[[pa.RecordBatch], None] | None = None
+) -> list[npt.NDArray[Any]]:
     """The columns of the samples, filled in batch by batch: nothing is held twice.
 
     Raises: RecordFault: no trace in the directory, or one that is corrupt.
@@ -302,18 +276,20 @@ def _samples(directory: Path, sensor: int) -> list[npt.NDArray[Any]]:
         for column, values in zip(columns, batch.columns, strict=True):
             column[filled : filled + batch.num_rows] = values.to_numpy(zero_copy_only=False)
         filled += batch.num_rows
+        if also:
+            also(batch)
     return [column[:filled] for column in columns]
 
 
 def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatch]]:
     """Rows of a parquet file, and its batches."""
     schema, newest = TABLES[name]
-    with _readable(path):
+    with readable(path):
         file = pq.ParquetFile(path)
         schemas.check_version(file.schema_arrow, name, newest, path)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        with _readable(path), file:
+        with readable(path), file:
             for batch in file.iter_batches(ROW_GROUP_ROWS):
                 whole = schemas.completed(batch, schema)
                 schemas.check_columns(whole.schema, schema, path)
@@ -323,7 +299,7 @@ def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatc
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def readable(path: Path) -> Iterator[None]:
     """Raises RecordFault for a parquet file that cannot be read."""
     try:
         yield

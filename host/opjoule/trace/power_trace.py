@@ -19,6 +19,7 @@ Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
 _GUESSED = 1000
+_TOGETHER = 1 << 15
 
 
 @dataclass(frozen=True)
@@ -157,10 +158,20 @@ class PowerTrace:
         return drawn
 
     def corrected(
-        self, current_gain: float, current_offset_a: float, voltage_gain: float, voltage_offset_v: float
+        self,
+        current_gain: float,
+        current_offset_a: float,
+        voltage_gain: float,
+        voltage_offset_v: float,
+        *,
+        overwrite: bool = False,
     ) -> PowerTrace:
-        """The trace with every current and voltage as offset + gain * value; its load line moves along."""
-        period_ns = self.period_ns  # found before there are columns of both traces
+        """The trace with every current and voltage as offset + gain * value; its load line moves along.
+
+        Args:
+            overwrite: in the columns of this trace, which is not to be used any more.
+        """
+        period_ns, line = self.period_ns, self.supply  # found before there are columns of both traces
         gaps = tuple(
             gap
             if gap.charge_c is None
@@ -171,13 +182,12 @@ class PowerTrace:
         )
         made = replace(
             self,
-            current_a=_line(self.current_a, current_gain, current_offset_a),
-            voltage_v=_line(self.voltage_v, voltage_gain, voltage_offset_v),
+            current_a=_line(self.current_a, current_gain, current_offset_a, overwrite=overwrite),
+            voltage_v=_line(self.voltage_v, voltage_gain, voltage_offset_v, overwrite=overwrite),
             gaps=gaps,
             bus=self.bus
             and replace(self.bus, voltage_v=voltage_offset_v + voltage_gain * self.bus.voltage_v),
         )
-        line = self.supply
         made.__dict__["period_ns"] = period_ns
         made.__dict__["supply"] = line and replace(
             line,
@@ -201,17 +211,24 @@ class PowerTrace:
     @cached_property
     def period_ns(self) -> int:
         """Median distance of two samples [ns]; 0 for fewer than two."""
-        distances_ns = np.diff(self.meter_ns)
-        if not distances_ns.size:
+        count = self.meter_ns.size - 1
+        if count < 1:
             return 0
         # that of a few is most often that of all: then no more than half lie on either side
-        guess_ns = int(np.median(distances_ns[:: max(distances_ns.size // _GUESSED, 1)]))
-        beyond = np.count_nonzero(distances_ns < guess_ns), np.count_nonzero(distances_ns > guess_ns)
-        return guess_ns if max(beyond) <= (distances_ns.size - 1) // 2 else int(np.median(distances_ns))
+        some = np.arange(0, count, max(count // _GUESSED, 1))
+        guess_ns = int(np.median(self.meter_ns[some + 1] - self.meter_ns[some]))
+        shorter = longer = 0
+        for at in range(0, count, _TOGETHER):
+            distances_ns = np.diff(self.meter_ns[at : at + _TOGETHER + 1])
+            shorter += int(np.count_nonzero(distances_ns < guess_ns))
+            longer += int(np.count_nonzero(distances_ns > guess_ns))
+        return (
+            guess_ns if max(shorter, longer) <= (count - 1) // 2 else int(np.median(np.diff(self.meter_ns)))
+        )
 
 
-def _line(values: Float64Array, gain: float, offset: float) -> Float64Array:
-    """offset + gain * values, made in place of the product."""
-    made = gain * values
+def _line(values: Float64Array, gain: float, offset: float, *, overwrite: bool) -> Float64Array:
+    """offset + gain * values, in their own place or in that of the product."""
+    made = np.multiply(values, gain, out=values if overwrite else None)
     made += offset
     return np.asarray(made, np.float64)

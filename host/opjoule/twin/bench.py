@@ -17,7 +17,7 @@ from opjoule.calibrating.typed import TypedQuantity, TypedReference
 from opjoule.errors import RigFault
 from opjoule.twin.feed import DELAY_NS
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import Activity, Supply
+from opjoule.twin.power_model import Activity, LoadModel, Supply
 from opjoule.twin.supply import SimulatedSupply
 
 STEPS: Final = 2
@@ -33,10 +33,8 @@ _FORMATS: Final[dict[TypedQuantity, Callable[[float], str]]] = {
 """To the digits that a handheld multimeter of 60,000 counts shows."""
 
 
-class LoadByHand:
+class LoadByHand(LoadModel):
     """A current that somebody sets, on a supply: in the place of a board's power model."""
-
-    pending_bytes = 0.0
 
     def __init__(self, supply: Supply) -> None:
         """Nothing is drawn yet."""

@@ -1,8 +1,9 @@
 """Carries a board's activity and sync edges to the rig simulator, in order of their time stamps.
 
 The probe writes its samples and its virtual sync line into two FIFOs. The feed turns samples into
-supply current and passes everything on only up to a watermark that lies `MARGIN_NS` behind the newest sample,
-so that an edge whose writer was held up for less than that still finds its place. The rig runs `DELAY_NS` behind
+supply current, a while after they came where the model asks for that, and passes everything on only up to a watermark
+that lies `MARGIN_NS` behind the newest sample, so that an edge whose writer was held up for less than that still finds
+its place. The rig runs `DELAY_NS` behind
 the board: a busy computer makes it wait and catch up, but moves no sample and no edge.
 """
 
@@ -16,25 +17,15 @@ import time
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
-from opjoule.twin.power_model import Activity
+from opjoule.twin.power_model import Activity, LoadModel
 
 MARGIN_NS = 300_000_000
-DELAY_NS = 1_000_000_000
+DELAY_NS = 1_200_000_000
+"""0.7 s more than the longest that a model waits for what is not known yet."""
 _IDLE_STEP_NS = 10_000_000
 _STOP_LIMIT_S = 60.0
-
-
-class LoadModel(Protocol):
-    """What turns activity into supply current."""
-
-    @property
-    def pending_bytes(self) -> float:
-        """Written, not yet on the simulated medium."""
-
-    def step(self, activity: Activity) -> tuple[float, float]:
-        """(current [A], voltage [V]) over one interval."""
 
 
 class LineFifo:
@@ -107,7 +98,8 @@ class Feed:
         self._queue_history: deque[tuple[int, float]] = deque([(0, 0.0)])
         self._order = 0
         # The rig starts a delay behind: it needs the idle power of the time before.
-        self._newest_ns = time.monotonic_ns() - 2 * DELAY_NS
+        self._newest_ns = self._drawn_ns = time.monotonic_ns() - 2 * DELAY_NS
+        self._held: deque[Activity] = deque()
         self._stop = threading.Event()
         self.broken = ""
         self._thread = threading.Thread(target=self._run, name="twin-feed", daemon=True)
@@ -143,9 +135,11 @@ class Feed:
                     select.select([self.system.descriptor, self.sync.descriptor], [], [], 0.01)
                     with self._lock:
                         self._carry()
-                        self._pass_on(sink, self._newest_ns - MARGIN_NS)
+                        self._draw(self._newest_ns - self._model.hold_ns)
+                        self._pass_on(sink, min(self._newest_ns - MARGIN_NS, self._drawn_ns))
                 with self._lock:
                     self._carry()
+                    self._draw(self._newest_ns)
                     self._pass_on(sink, self._newest_ns)
                 sink.write("q\n")
         except OSError as error:
@@ -157,6 +151,7 @@ class Feed:
         while not self._stop.wait(0.01):
             with self._lock:
                 self._carry()
+                self._draw(self._newest_ns - self._model.hold_ns)
                 self._pending.clear()
 
     def _carry(self) -> None:
@@ -180,18 +175,25 @@ class Feed:
             self._sampled = True
             self._idle_until(activity.start_board_ns)
         if activity.end_board_ns > self._newest_ns:
-            self._draw(replace(activity, start_board_ns=self._newest_ns))
+            self._append(replace(activity, start_board_ns=self._newest_ns))
 
     def _idle_until(self, now_ns: int) -> None:
         while now_ns - self._newest_ns >= _IDLE_STEP_NS:
-            self._draw(Activity(self._newest_ns, self._newest_ns + _IDLE_STEP_NS, 0.0, 0, 0))
+            self._append(Activity(self._newest_ns, self._newest_ns + _IDLE_STEP_NS, 0.0, 0, 0))
 
-    def _draw(self, activity: Activity) -> None:
-        current_a, voltage_v = self._model.step(activity)
-        self._hold(activity.start_board_ns, f"p {activity.start_board_ns} {current_a:.6f} {voltage_v:.6f}\n")
+    def _append(self, activity: Activity) -> None:
+        self._held.append(activity)
         self._newest_ns = activity.end_board_ns
-        if self._model.pending_bytes != self._queue_history[-1][1]:
-            self._queue_history.append((self._newest_ns, self._model.pending_bytes))
+
+    def _draw(self, limit_ns: int) -> None:
+        """Turns into current what ended by then."""
+        while self._held and self._held[0].end_board_ns <= limit_ns:
+            activity = self._held.popleft()
+            for board_ns, current_a, voltage_v in self._model.rows(activity, self._held):
+                self._hold(board_ns, f"p {board_ns} {current_a:.6f} {voltage_v:.6f}\n")
+            self._drawn_ns = activity.end_board_ns
+            if self._model.pending_bytes != self._queue_history[-1][1]:
+                self._queue_history.append((self._drawn_ns, self._model.pending_bytes))
 
     def _hold(self, board_ns: int, line: str) -> None:
         self._order += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,34 +64,87 @@ class Activity:
     written_bytes: int
 
 
-class PowerModel:
-    """Turns activity into supply current; written bytes wait in a queue that drains at the medium's rate."""
+class LoadModel:
+    """What turns activity into supply current and voltage."""
+
+    hold_ns = 0
+    """For so long an activity waits until everything of its time is known."""
+    pending_bytes = 0.0
+    """Written, not yet on the simulated medium."""
+
+    def begin(self, folder: Path) -> None:
+        """Told once where what runs on the board has its files, and where files of the model's own go."""
+
+    def step(self, activity: Activity) -> tuple[float, float]:
+        """(current [A], voltage [V]) over one interval."""
+        raise NotImplementedError
+
+    def rows(self, activity: Activity, later: Sequence[Activity]) -> list[tuple[int, float, float]]:
+        """The same from moments inside the interval on: (board_ns, current [A], voltage [V]) each.
+
+        Args:
+            later: the intervals that are known to follow.
+        """
+        return [(activity.start_board_ns, *self.step(activity))]
+
+    def end(self) -> None:
+        """Told once that nothing more will come."""
+
+
+@dataclass(frozen=True)
+class MeanPowers:
+    """Mean power of one interval by what drew it [W]."""
+
+    rest_w: float
+    """The board at rest, its medium included."""
+    processor_w: float
+    """Above that."""
+    reading_w: float
+    write_back_w: float
+    tail_w: float
+
+    @property
+    def total_w(self) -> float:
+        """All together."""
+        return self.rest_w + self.processor_w + self.reading_w + self.write_back_w + self.tail_w
+
+
+class PowerModel(LoadModel):
+    """Power by processor time and I/O; written bytes wait in a queue that drains at the medium's rate."""
 
     def __init__(self, board: BoardModel, medium: MediumModel, supply: Supply) -> None:
-        self._board = board
+        self.board = board
+        self.supply = supply
         self._medium = medium
-        self._supply = supply
-        self.pending_bytes = 0.0
-        """Written by the loader, not yet on the simulated medium."""
         self._tail_left_s = 0.0
 
     @property
     def greatest_w(self) -> float:
         """With all cores and the medium busy, a tail in it [W]."""
         medium = self._medium
-        return self._board.power_w(math.inf) + medium.idle_w + medium.active_w + medium.tail_w
+        return self.board.power_w(math.inf) + medium.idle_w + medium.active_w + medium.tail_w
 
     def step(self, activity: Activity) -> tuple[float, float]:
         """(current [A], voltage [V]) over one interval; the queue advances by it."""
+        return self.supply.at_power(self.drawn(activity).total_w)
+
+    def drawn(self, activity: Activity) -> MeanPowers:
+        """Power over one interval; the queue advances by it."""
         span_s = max((activity.end_board_ns - activity.start_board_ns) * 1e-9, 1e-9)
         self.pending_bytes = max(0.0, self.pending_bytes + activity.written_bytes)
         drained = min(self.pending_bytes, self._medium.write_bytes_per_s * span_s)
         self.pending_bytes -= drained
-        busy = drained / (self._medium.write_bytes_per_s * span_s)
-        busy += activity.read_bytes / (self._medium.read_bytes_per_s * span_s)
-        power_w = self._board.power_w(activity.cpu_s / span_s) + self._medium.idle_w
-        power_w += self._medium.active_w * min(busy, 1.0) + self._tail_w(drained, span_s)
-        return self._supply.at_power(power_w)
+        writes = drained / (self._medium.write_bytes_per_s * span_s)
+        reads = activity.read_bytes / (self._medium.read_bytes_per_s * span_s)
+        active_w = self._medium.active_w / max(writes + reads, 1.0)
+        rest_w = self.board.power_w(0.0)
+        return MeanPowers(
+            rest_w + self._medium.idle_w,
+            self.board.power_w(activity.cpu_s / span_s) - rest_w,
+            active_w * reads,
+            active_w * writes,
+            self._tail_w(drained, span_s),
+        )
 
     def _tail_w(self, drained: float, span_s: float) -> float:
         """Mean power of the medium's tail over one interval; it begins anew with each write."""

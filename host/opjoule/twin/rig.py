@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+from opjoule.databases import background_threads
 from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.disturbance import Disturbance
 from opjoule.devices.facts import read_facts
@@ -14,12 +15,13 @@ from opjoule.devices.medium import Medium
 from opjoule.devices.preparation import StoragePreparation
 from opjoule.devices.probe import BoardProbe
 from opjoule.devices.profiles import Profile
-from opjoule.devices.programs import installed_here
+from opjoule.devices.programs import Programs, installed_here
 from opjoule.devices.sessions import new_session
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.steps import JOURNAL
 from opjoule.errors import RigFault
 from opjoule.twin.delayed_probe import DelayedProbe
+from opjoule.twin.engine_power import EnginePower
 from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import load_model
 from opjoule.twin.supply import PERIOD_MS, SimulatedSupply, drawn_for
@@ -42,6 +44,8 @@ class TwinRig:
         storage: Path,
         truth: Path,
         seed: int,
+        kept: Path | None = None,
+        database: str = "",
         sync: bool = True,
         imperfections: Imperfections | None = None,
         disturbance: Disturbance | None = None,
@@ -52,6 +56,8 @@ class TwinRig:
             storage: folder for the simulated board's databases; made here, and removed in the end.
             truth: where the simulator's truth goes.
             seed: of what is drawn of this rig.
+            kept: folder for loaded databases that outlast it, on the file system of `storage`; None: below that.
+            database: what will be measured; empty for what needs no engine.
             imperfections: in place of those drawn.
             disturbance: a background load to measure under.
         """
@@ -65,10 +71,12 @@ class TwinRig:
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         try:
             drawn = imperfections or drawn_for(profile, medium, seed)
-            model = load_model(profile.name, medium, drawn.supply)
+            one_thread = background_threads(database) == 1
+            model = EnginePower(load_model(profile.name, medium, drawn.supply), seed, one_thread=one_thread)
             supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed)
             self._open.callback(supply.close)
-            self.board = _board(profile, supply, root, storage, disturbance, sync=sync)
+            programs = installed_here(root / "build", database)
+            self.board = _board(profile, supply, programs, storage, disturbance, sync=sync, kept=kept)
             self._open.callback(self.board.close)
         except BaseException:
             self.close()
@@ -88,11 +96,12 @@ class TwinRig:
 def _board(
     profile: Profile,
     supply: SimulatedSupply,
-    root: Path,
+    programs: Programs,
     storage: Path,
     disturbance: Disturbance | None,
     *,
     sync: bool,
+    kept: Path | None,
 ) -> Board:
     """The simulated board; what runs under its probe feeds the power model."""
     shell, feed = LocalShell(), supply.feed
@@ -108,11 +117,12 @@ def _board(
         profile.name,
         profile.cores,
         shell,
-        installed_here(root / "build"),
+        programs,
         folder=str(folder),
         medium=Medium(str(storage)),
         preparation=StoragePreparation(shell, str(storage)),
         probe=ProbeOptions(f"virtual:{feed.sync.path}" if sync else None, further=live, through=through),
         facts={**facts, "connection": "simulated"},
         disturbance=disturbance,
+        kept=str(kept) if kept else "",
     )

@@ -14,12 +14,14 @@ from typing import Any
 from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
 from opjoule.files import replacing
-from opjoule.twin.feed import DELAY_NS, Feed, LoadModel
+from opjoule.twin.feed import DELAY_NS, Feed
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import load_model
+from opjoule.twin.power_model import LoadModel, load_model
 
 COURSE = "simulator-course.csv"
 """File of the record: true energy over time."""
+PARTS = "simulator-parts.csv"
+"""File of the record: true energy over time by kind of operation and by activity."""
 IMPERFECTIONS = "simulator-imperfections.json"
 """File of the record: what was drawn."""
 PERIOD_MS = 10
@@ -67,6 +69,8 @@ class SimulatedSupply:
         self._truth = truth
         self._course = course
         self._seed, self._imperfections = seed, imperfections
+        self._model = model
+        model.begin(self.folder)
         self.feed = Feed(self.folder, model)
         link = self.folder / "meter"
         self._log = (self.folder / "rig-sim.log").open("w+")
@@ -117,6 +121,8 @@ class SimulatedSupply:
         if not (record / "run.json").exists() or not (self.folder / "truth.json").exists():
             return
         written = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
+        if (self.folder / PARTS).exists():
+            written[PARTS] = record / PARTS
         for name, target in written.items():
             with replacing(target) as temporary:
                 shutil.copyfile(self.folder / name, temporary)
@@ -125,6 +131,7 @@ class SimulatedSupply:
     def close(self) -> None:
         """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
         self.feed.stop()
+        self._model.end()
         try:
             self._simulator.wait(_STOP_LIMIT_S)
         except subprocess.TimeoutExpired:

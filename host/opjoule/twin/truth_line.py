@@ -15,9 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord
-from opjoule.twin.supply import COURSE
+from opjoule.twin.part_course import TAIL, WRITE_BACK, PartCourse
+from opjoule.twin.supply import COURSE, PARTS
 
 _SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 
@@ -46,13 +48,26 @@ class TrueCourse:
 
 def true_figures(course: TrueCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
     """The true value of figures of result.json, means over the repeats."""
-    cycles = [Cycle.of(phases, repeat) for repeat in worked_repeats(phases)]
-    found = [_true_repeat(course, cycle) for cycle in cycles if cycle]
+    found = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
     means = {key: fmean(each[key] for each in found) for key in found[0] if all(key in one for one in found)}
     for key in ("energy_j", "marginal_energy_j"):
         if key in means and operations:
             means[key.replace("_j", "_per_operation_j")] = means[key] / operations
     return means
+
+
+def _cycles(phases: Sequence[Phase]) -> list[Cycle]:
+    cycles = [Cycle.of(phases, repeat) for repeat in worked_repeats(phases)]
+    return [cycle for cycle in cycles if cycle]
+
+
+def true_parts(course: PartCourse, phases: Sequence[Phase]) -> dict[str, float]:
+    """What each part drew above idle in a run and the settle after it [J], means over the repeats."""
+    found = [
+        course.between(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns)
+        for cycle in _cycles(phases)
+    ]
+    return {name: fmean(each[name] for each in found) for name in course.energy_j}
 
 
 def _true_repeat(course: TrueCourse, cycle: Cycle) -> dict[str, float]:
@@ -84,25 +99,85 @@ SHOWN = {
 }
 
 
+@dataclass(frozen=True)
+class KnownFigure:
+    """One figure of a result beside its true value."""
+
+    about: str
+    true: float
+    value: float | None
+    """None: not stated."""
+    u: float | None
+    unit: str
+
+    @property
+    def told(self) -> bool:
+        """Is there an interval that could hold the truth?"""
+        return self.value is not None and self.u is not None
+
+    @property
+    def holds(self) -> bool:
+        """Does the stated interval hold the truth?"""
+        return self.value is not None and self.u is not None and abs(self.value - self.true) <= self.u
+
+    def __str__(self) -> str:
+        """The line that is shown."""
+        scale, prefix = next((pair for pair in _SCALES if abs(self.true) >= pair[0]), _SCALES[-1])
+        known = f"SIMULATED truth: {self.about} {self.true / scale:.4g} {prefix}{self.unit}"
+        if self.value is None or self.u is None:
+            return f"{known}; not told"
+        stated = f"{self.value / scale:.4g} ± {self.u / scale:.2g} {prefix}{self.unit}"
+        return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
+
+
 def truth_lines(record: Path) -> list[str]:
     """A line for each figure of which the simulator knows the truth; none where it has left no course or no result."""
+    return [str(each) for each in known_figures(record)]
+
+
+def known_figures(record: Path) -> list[KnownFigure]:
+    """The figures of a simulated record of which the truth is known.
+
+    Kinds of operation and activities are among them, told or not, where the simulated board knew what they drew; an
+    energy of which the estimate states no interval is left out.
+    """
     if not (record / COURSE).exists() or not (record / "result.json").exists():
         return []
     run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
+    if run.status == "partial":  # the simulator ended before the run did: it knows nothing of the rest
+        return []
     operations = (result.get("operations") or {}).get("value") or 0.0
     true = true_figures(TrueCourse.read(record / COURSE), run.phases, operations)
     if "run_energy_j" not in result:  # of an earlier version, whose energy_j was something else
         true.pop("energy_j", None)
-    return [
-        _line(about, true[key], result[key])
+    whole = [
+        _beside(about, true[key], result[key])
         for key, about in SHOWN.items()
-        if key in true and isinstance(result.get(key), dict) and result[key].get("u") is not None
+        if key in true and isinstance(result.get(key), dict)
+    ]
+    found = [each for each in whole if each.told]
+    if not (record / PARTS).exists():  # of a board without a loader that this computer can look into
+        return found
+    return found + _parts(true_parts(PartCourse.read(record / PARTS), run.phases), result)
+
+
+def _parts(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
+    """Each kind of operation and each activity that drew something."""
+    found = []
+    for kind, own in (result.get("by_operation") or {}).items():
+        count = own["count"]["value"] if isinstance(own, dict) and "count" in own else None
+        if true_j.get(kind) and count:
+            found.append(_beside(kind, true_j[kind] / count, own["energy_per_operation_j"]))
+    stated = result.get("by_activity") or {}
+    return found + [
+        _beside(_ACTIVITIES.get(name, name), true_j[name], stated[name])
+        for name in (*ACTIVITIES, WRITE_BACK, TAIL)
+        if true_j.get(name) and isinstance(stated.get(name), dict)
     ]
 
 
-def _line(about: str, true: float, stated: dict[str, Any]) -> str:
-    value, u, unit = stated["value"], stated["u"], stated["unit"]
-    scale, prefix = next((pair for pair in _SCALES if abs(true) >= pair[0]), _SCALES[-1])
-    held = "holds it" if abs(value - true) <= u else "DOES NOT HOLD IT"
-    figures = f"{true / scale:.4g} {prefix}{unit}; stated {value / scale:.4g} ± {u / scale:.2g}"
-    return f"SIMULATED truth: {about} {figures} {prefix}{unit} {held}"
+_ACTIVITIES = {WRITE_BACK: "the medium's write-back", TAIL: "the medium's tail"}
+
+
+def _beside(about: str, true: float, stated: dict[str, Any]) -> KnownFigure:
+    return KnownFigure(about, true, stated["value"], stated["u"], stated["unit"])

@@ -16,8 +16,9 @@ from opjoule.measurement.progress_notes import PROGRESS
 from opjoule.record.run_record import reading
 from opjoule.report.answer import open_answer
 from opjoule.report.timeline import phase_kind
+from opjoule.report.tracks import Track, joined
 from opjoule.trace.power_trace import Float64Array, Int64Array
-from opjoule.view.pyramid import Level
+from opjoule.view.pyramid import POWER
 from opjoule.view.replies import asked_columns, asked_stretch, power_values, rounded
 
 BLOCK_NS: Final = 20_000_000
@@ -40,8 +41,8 @@ class GrowingPower:
         self._values_w = np.zeros((3, 0))
         self.samples = 0
         """Read so far, lost ones included."""
-        self.level = Level(np.zeros(0, np.int64), np.zeros(0), np.zeros(0), np.zeros(0))
-        """All whole blocks so far; a hole between two is a cell of its own."""
+        self.track: Track | None = None
+        """All whole blocks so far, in seconds since the first began; a hole between two is a cell of its own."""
 
     def catch_up(self) -> None:
         """Takes in what was flushed since; a batch that is not whole yet waits for the next time."""
@@ -79,16 +80,23 @@ class GrowingPower:
         made = [mean_w, np.fmin.reduceat(power_w[:whole], starts), np.fmax.reduceat(power_w[:whole], starts)]
         self._block = np.concatenate((self._block, block[starts]))
         self._values_w = np.concatenate((self._values_w, np.array(made)), axis=1)
-        self.level = self._cells()
+        self.track = self._cells()
 
-    def _cells(self) -> Level:
+    def _cells(self) -> Track:
         distance = np.diff(self._block)
         usual = float(np.median(distance)) if distance.size else 1.0
         holes = np.flatnonzero(distance > HOLE_BLOCKS * usual)
         bounds = np.insert(self._block, holes + 1, self._block[holes] + 1)
         end = self._block[-1:] + max(round(usual), 1)
         values_w = np.insert(self._values_w, holes + 1, np.nan, axis=1)
-        return Level(np.concatenate((bounds, end)) * BLOCK_NS, *values_w)
+        bounds_s = np.asarray((np.concatenate((bounds, end)) * BLOCK_NS - self.origin_ns) * 1e-9, np.float64)
+        mean, lowest, highest = ({POWER: values} for values in values_w)
+        return Track(bounds_s, mean, lowest, highest)
+
+    @property
+    def origin_ns(self) -> int:
+        """Beginning of the first block [meter_ns]."""
+        return int(self._block[0]) * BLOCK_NS
 
     def newest_w(self) -> float | None:
         """Mean of the last second; None before the first sample."""
@@ -178,8 +186,7 @@ class LiveReplies:
             power, notes = self._power, self._notes
             power.catch_up()
             notes.catch_up()
-            level = power.level
-            end_s = self._seconds(level.bounds_ns)[-1] if len(level) else 0.0
+            end_s = float(power.track.bounds_s[-1]) if power.track else 0.0
             rates = notes.rates()[1]
             return {
                 "title": _title(self._directory),
@@ -200,18 +207,15 @@ class LiveReplies:
         start_s, end_s = asked_stretch(asked)
         columns = asked_columns(asked)
         with self._lock:
-            level = self._power.level
-            if not len(level):
+            track = self._power.track
+            if track is None:
                 raise BadInput("no sample has come yet")
-            origin_ns = int(level.bounds_ns[0])
-            seen = level.inside(origin_ns + round(start_s * 1e9), origin_ns + round(end_s * 1e9))
             at_ns, per_s = self._notes.rates()
             operations = None
             if per_s.any():
                 operations = {"bounds_s": rounded(self._seconds(at_ns), 3), "per_s": rounded(per_s, 1)}
-            joined = seen.joined(-(-len(seen) // columns))
             return {
-                **power_values(joined, origin_ns),
+                **power_values(joined(track.inside(start_s, end_s), columns)),
                 "single": False,
                 "lost_s": [],
                 "operations": operations,
@@ -222,7 +226,7 @@ class LiveReplies:
 
     def _seconds(self, meter_ns: Int64Array) -> Float64Array:
         """On the axis that begins with the first block."""
-        return np.asarray((meter_ns - self._power.level.bounds_ns[0]) * 1e-9, np.float64)
+        return np.asarray((meter_ns - self._power.origin_ns) * 1e-9, np.float64)
 
     def _phases(self, end_s: float) -> list[dict[str, Any]]:
         if not end_s or not self._notes.phases:

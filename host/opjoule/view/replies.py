@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.errors import BadInput, OpJouleError
+from opjoule.errors import BadInput
 from opjoule.report.timeline import phase_kind
-from opjoule.view.pyramid import Level
+from opjoule.report.tracks import Track
+from opjoule.view.pyramid import POWER
 from opjoule.view.shelf import Shelf, ShownRun
 
 MOST_COLUMNS: Final = 4000
@@ -40,20 +40,19 @@ class Replies:
         return {"folder": str(self._shelf.folder), "runs": [asdict(each) for each in self._shelf.listing()]}
 
     def _run(self, asked: Mapping[str, str]) -> Any:
-        """Title, length, phases; what takes seconds on a long trace is made here, so that nothing later waits."""
+        """Title, length, phases; what takes seconds on a long trace is begun here, so that little waits later."""
         shown = self._shelf.open(_name(asked))
         with shown.lock:
-            run, length_s = shown.run, shown.duration_s
-            with suppress(OpJouleError):  # too much of it may be lost
-                run.energy(0.0, length_s / 2)
+            run = shown.run
+            shown.read_ahead()
             phases = [{**asdict(each), "kind": phase_kind(each.name)} for each in run.phases]
             return {
                 "title": run.title,
                 "status": run.status,
                 "simulated": run.simulated,
                 "faults": run.faults,
-                "duration_s": length_s,
-                "samples": len(shown.pyramid.levels[0]),
+                "duration_s": shown.extent.end_s,
+                "samples": shown.extent.samples,
                 "operations": int(shown.operations_s.size),
                 "phases": phases,
             }
@@ -64,11 +63,10 @@ class Replies:
         start_s, end_s = asked_stretch(asked)
         columns = asked_columns(asked)
         with shown.lock:
-            run = shown.run
-            level, single = shown.pyramid.view(run.meter_ns(start_s), run.meter_ns(end_s), columns)
+            track = shown.pyramid.view(start_s, end_s, columns)
             return {
-                "single": single,
-                **power_values(level, run.origin_ns),
+                "single": track.samples_per_cell == 1,
+                **power_values(track),
                 "lost_s": rounded(_lost_s(shown, start_s, end_s, columns), 9),
                 "operations": _rate(shown, start_s, end_s),
             }
@@ -77,7 +75,7 @@ class Replies:
         """What a stretch drew, as the library computes it."""
         shown = self._shelf.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
-        with shown.lock:
+        with shown.energies:
             found = shown.run.energy(start_s, end_s)
         rows = []
         for key, label in SHOWN:
@@ -132,13 +130,14 @@ def asked_columns(asked: Mapping[str, str]) -> int:
     return min(max(round(_number(asked, "columns")), 1), MOST_COLUMNS)
 
 
-def power_values(level: Level, origin_ns: int) -> dict[str, list[float | None]]:
-    """The cells of a level on the time axis that begins at `origin_ns` of the meter's clock."""
+def power_values(track: Track) -> dict[str, list[float | None]]:
+    """The cells of a level."""
+    least_w, greatest_w = track.extremes(POWER)
     return {
-        "bounds_s": rounded((level.bounds_ns - origin_ns) * 1e-9, 9),
-        "mean_w": rounded(level.mean_w, 6),
-        "least_w": rounded(level.least_w, 6),
-        "greatest_w": rounded(level.greatest_w, 6),
+        "bounds_s": rounded(track.bounds_s, 9),
+        "mean_w": rounded(track.mean[POWER], 6),
+        "least_w": rounded(least_w, 6),
+        "greatest_w": rounded(greatest_w, 6),
     }
 
 
@@ -154,4 +153,5 @@ def _number(asked: Mapping[str, str], key: str) -> float:
 
 def rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | None]:
     """As JSON has them: None for NaN."""
-    return [None if math.isnan(value) else value for value in np.round(values, digits).tolist()]
+    exact = np.asarray(values, np.float64)
+    return [None if math.isnan(value) else value for value in np.round(exact, digits).tolist()]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,8 @@ from opjoule.errors import BadInput, OpJouleError
 from opjoule.record.run_record import reading
 from opjoule.report.answer import open_answer
 from opjoule.trace.power_trace import Float64Array
-from opjoule.view.pyramid import Pyramid
+from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
+from opjoule.view.pyramid import WHOLE, Pyramid
 
 OPEN_AT_ONCE: Final = 2
 """Runs that are kept open: the two that the page shows."""
@@ -36,39 +38,63 @@ class Listed:
     """Why it cannot be read; empty where it can."""
 
 
-@dataclass
 class ShownRun:
     """An open record and what is computed of it once."""
 
-    run: OpenedRun
-    lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, run: OpenedRun) -> None:
+        self.lock = threading.Lock()
+        """Of what is drawn."""
+        self.energies = threading.Lock()
+        """Of joules, which the whole trace is read for."""
+        self._given = run
+        self._ahead: threading.Thread | None = None
 
     @cached_property
+    def _opened(self) -> tuple[OpenedRun, Levels]:
+        kept = kept_levels(self._given)
+        if kept is None:
+            return self._given, make_levels(self._given)
+        return replace(self._given, known_axis=kept.extent.axis), kept
+
+    @property
+    def run(self) -> OpenedRun:
+        """The record; its trace is not read for what is drawn where its levels were kept."""
+        return self._opened[0]
+
+    @property
+    def extent(self) -> Extent:
+        """Length, time axis and lost stretches of the trace."""
+        return self._opened[1].extent
+
+    @property
     def pyramid(self) -> Pyramid:
         """The power in several resolutions."""
-        return Pyramid.of(self.run.cells)
+        return self._opened[1].pyramid
 
     @cached_property
     def operations_s(self) -> Float64Array:
         """When each operation began, on the run's time axis [s], rising; empty where that is not known."""
         if not (self.run.path / "operations.parquet").exists():
             return np.zeros(0)
-        found: Float64Array = np.sort(self.run.operations["time_s"])
+        found: Float64Array = np.sort(self.run.time_s(self.run.starts_ns))
         return found[np.isfinite(found)]
 
     @cached_property
     def lost_s(self) -> Float64Array:
         """Middle of each lost stretch, on the run's time axis [s], rising."""
-        cells = self.run.cells
-        middle_ns = [
-            (cells.bounds_ns[each.cell] + cells.bounds_ns[each.cell + 1]) // 2 for each in cells.lost
-        ]
-        return np.asarray((np.sort(np.array(middle_ns, np.int64)) - self.run.origin_ns) * 1e-9, np.float64)
+        return np.array(self.extent.lost_s, np.float64)
 
-    @property
-    def duration_s(self) -> float:
-        """From the trace's first cell to its last [s]."""
-        return (self.run.cells.end_ns - self.run.origin_ns) * 1e-9
+    def read_ahead(self) -> None:
+        """Begins to read what the joules of a stretch need, in a thread, so that the first one comes sooner."""
+        if self._ahead is None:
+            self._ahead = threading.Thread(target=self._energy, name="reading-ahead", daemon=True)
+            self._ahead.start()
+
+    def _energy(self) -> None:
+        with self.energies, suppress(OpJouleError, OSError):  # whoever asks for joules is told
+            if self.extent.samples > WHOLE and self.run.answer.record.is_finished:
+                self.run.forget_samples()
+            self.run.energy(0.0, self.extent.end_s / 2)
 
 
 class Shelf:

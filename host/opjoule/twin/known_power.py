@@ -1,8 +1,13 @@
-"""Power that is known exactly: pieces whose integral can be asked for at any moment. SIMULATED throughout."""
+"""Power that is known exactly: pieces whose integral can be asked for at any moment. SIMULATED throughout.
+
+A piece's `until_j` takes moments [s], shape (m,), on the clock of its own times, and gives the energy [J] that it has
+drawn by each of them, shape (m,).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -15,19 +20,27 @@ class Steady:
     """Pieces of constant power that follow on each other without overlap, with pauses between them."""
 
     start_s: Float64Array
+    """shape (n,), sorted, as are the ends"""
     end_s: Float64Array
     energy_j: Float64Array
+    """Of each piece, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
         """Energy drawn by each moment."""
         if not self.start_s.size:
             return np.zeros_like(time_s)
+        knots_s, drawn_j = self._course
+        return np.asarray(np.interp(time_s, knots_s, drawn_j), np.float64)
+
+    @cached_property
+    def _course(self) -> tuple[Float64Array, Float64Array]:
+        """Starts and ends in turn, and the energy drawn by each, shape (2 n,)."""
         knots_s = np.empty(2 * self.start_s.size)
         knots_s[0::2], knots_s[1::2] = self.start_s, self.end_s
         drawn_j = np.concatenate([[0.0], np.cumsum(self.energy_j)])
         at_knots_j = np.empty_like(knots_s)
         at_knots_j[0::2], at_knots_j[1::2] = drawn_j[:-1], drawn_j[1:]
-        return np.interp(time_s, knots_s, at_knots_j)
+        return knots_s, at_knots_j
 
 
 @dataclass(frozen=True)
@@ -35,8 +48,10 @@ class Overlapping:
     """Pieces of constant power that may lie over each other."""
 
     start_s: Float64Array
+    """shape (n,), in any order"""
     end_s: Float64Array
     power_w: Float64Array
+    """Of each piece, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
         """Energy drawn by each moment."""
@@ -50,11 +65,13 @@ class Gridded:
     start_s: float
     step_s: float
     power_w: Float64Array
+    """Of each step, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
         """Energy drawn by each moment."""
         drawn_j = np.concatenate([[0.0], np.cumsum(self.power_w * self.step_s)])
-        return np.interp((time_s - self.start_s) / self.step_s, np.arange(drawn_j.size), drawn_j)
+        steps = (time_s - self.start_s) / self.step_s
+        return np.asarray(np.interp(steps, np.arange(drawn_j.size), drawn_j), np.float64)
 
 
 @dataclass(frozen=True)
@@ -63,6 +80,7 @@ class Paused:
 
     piece: Overlapping
     start_s: Float64Array
+    """Of the pauses, shape (k,), sorted, as are the ends."""
     end_s: Float64Array
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
@@ -92,7 +110,12 @@ def _since(time_s: Float64Array, moment_s: Float64Array, power_w: Float64Array) 
 def humped(
     rng: np.random.Generator, start_s: Float64Array, end_s: Float64Array, power_w: Float64Array
 ) -> Overlapping:
-    """Events whose power rises and falls: steps of an eighth of each, flat or round, of the mean power given."""
+    """Events whose power rises and falls, in steps of an eighth of each, flat or round.
+
+    Args:
+        start_s, end_s: of the events, shape (n,).
+        power_w: mean of each event, shape (n,).
+    """
     shape = np.sin((np.arange(8) + 0.5) / 8 * np.pi) ** rng.uniform(0.0, 2.0)
     shape /= shape.mean()
     edges = start_s[:, None] + (end_s - start_s)[:, None] * np.arange(9) / 8

@@ -1,0 +1,64 @@
+"""How much faster rigs of a fleet finish a campaign than one: cells that mostly wait, on loopback. SIMULATED.
+
+    .venv/bin/python host/bench/fleet.py [SECONDS] [RIGS]
+
+Each cell waits SECONDS (default 10) in a process of its own and leaves a record of 100 kB; RIGS blocks (default 8) of
+two cells. Prints the seconds from the first cell's beginning to the last record's arrival, with one rig and with RIGS.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+HOST = Path(__file__).parents[1]
+sys.path[:0] = [str(HOST), str(HOST / "tests")]
+
+from test_campaign import file_of  # noqa: E402  # the path is set above
+from test_fleet import LoopbackFleet, until  # noqa: E402
+
+
+def measured_s(folder: Path, rigs: int, blocks: int, cell_s: float) -> float:
+    """How long a campaign takes once its rigs are there [s]."""
+    argv = [sys.executable, str(HOST / "tests" / "fleet_rigs.py")]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, text=True) as loaded:
+        fleet = LoopbackFleet(folder, loaded)
+        try:
+            (fleet.spool / "wait.txt").write_text(str(cell_s))
+            started = fleet.start_rigs(*(f"rig-{number}" for number in range(rigs))).values()
+            until(lambda: all(each.pid and "works for" in each.log.read_text() for each in started))
+            campaign = fleet.start_campaign(file_of(folder, repeats=blocks))
+            until(fleet.begun, campaign)
+            begun_s = time.monotonic()
+            assert campaign.wait() == 0, fleet.said()
+            return time.monotonic() - begun_s
+        finally:
+            fleet.close()
+            assert loaded.stdin is not None
+            loaded.stdin.close()
+
+
+def main(cell_s: float, rigs: int) -> None:
+    """Measures both at the same time, so that both have the same share of the processors."""
+    found: dict[int, float] = {}
+
+    def measure(count: int) -> None:
+        with tempfile.TemporaryDirectory(prefix="opjoule-fleet-") as place:
+            found[count] = measured_s(Path(place), count, rigs, cell_s)
+
+    both = [threading.Thread(target=measure, args=(count,)) for count in (1, rigs)]
+    for each in both:
+        each.start()
+    for each in both:
+        each.join()
+    ratio = found[1] / found[rigs]
+    lengths = f"1 rig {found[1]:.1f} s, {rigs} rigs {found[rigs]:.1f} s"
+    print(f"{2 * rigs} cells of {cell_s:g} s: {lengths}, ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]) if len(sys.argv) > 1 else 10.0, int(sys.argv[2]) if len(sys.argv) > 2 else 8)

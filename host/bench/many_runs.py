@@ -1,0 +1,122 @@
+"""Many records at once (`opjoule.open_runs`) against one by one (`opjoule.open_run`): time and memory.
+
+    .venv/bin/python host/bench/many_runs.py [RUNS] [COPIES_OF]
+
+Copies runs/example (SIMULATED) under names of their own, asks both ways for mean power and mean duration by kind of
+operation of every run, checks that the answers agree, prints seconds, processor time and the peak of memory of each way
+(VmHWM of a process of its own). With COPIES_OF = "large" every run has a trace of 20 million samples (SYNTHETIC), of
+links to one
+file: memory does not grow with the runs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+HOST = Path(__file__).parents[1]
+sys.path[:0] = [str(HOST)]
+EXAMPLE = HOST.parent / "runs" / "example"
+SAMPLES = 20_000_000
+WAYS = ("at once", "one by one")
+
+
+def copies(folder: Path, runs: int, *, large: bool) -> None:
+    """Records with own names and run.json; other files are links where `large`."""
+    from opjoule.record.run_record import RunRecord  # noqa: PLC0415  # not in the measured start
+
+    first = folder / "run-00000"
+    shutil.copytree(EXAMPLE, first)
+    if large:
+        _long_trace(first / "power.parquet")
+        record = RunRecord.open(first)
+        record.finish("complete")
+    for number in range(1, runs):
+        place = folder / f"run-{number:05}"
+        shutil.copytree(first, place, copy_function=os.link if large else shutil.copy)
+        (place / "run.json").unlink()
+        shutil.copy(first / "run.json", place / "run.json")
+        RunRecord.open(place).update(asked={"block": number})
+
+
+def _long_trace(path: Path) -> None:
+    import numpy as np  # noqa: PLC0415
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+    from opjoule.trace.schemas import POWER  # noqa: PLC0415
+
+    chance, part = np.random.default_rng(1), 1_000_000
+    with pq.ParquetWriter(path, POWER) as writer:
+        for start in range(0, SAMPLES, part):
+            meter_ns = (start + np.arange(part, dtype=np.int64)) * 200_000
+            current_a, voltage_v = chance.normal(0.6, 0.01, part).round(4), np.full(part, 5.1)
+            writer.write_table(pa.table([meter_ns, current_a, voltage_v, np.zeros(part, bool)], schema=POWER))
+
+
+def asked(way: str, folder: Path, *, operations: bool) -> dict[str, list[float]]:
+    """Mean power [W] and mean duration of each kind of operation [ns] of every run, by its name."""
+    import opjoule  # noqa: PLC0415
+
+    found: dict[str, list[float]] = {}
+    if way == "at once":
+        runs = opjoule.open_runs(folder)
+        for run, power_w in runs.sql("select run, avg(power_w) from power group by run").fetchall():
+            found[Path(run).name] = [power_w]
+        query = "select run, kind, avg(duration_ns) from operations group by all order by all"
+        for run, _, duration_ns in runs.sql(query).fetchall() if operations else ():
+            found[Path(run).name].append(duration_ns)
+        return found
+    for place in sorted(folder.iterdir()):
+        run = opjoule.open_run(place)
+        found[place.name] = [float(run.power["power_w"].mean())]
+        if operations:
+            table = run.operations.arrow.group_by("kind").aggregate([("duration_ns", "mean")])
+            rows = sorted(table.to_pylist(), key=lambda row: row["kind"])
+            found[place.name] += [row["duration_ns_mean"] for row in rows]
+    return found
+
+
+def measured(way: str, folder: Path, operations: bool) -> tuple[float, dict[str, Any]]:
+    """Seconds, and what a process of its own says: processor time, peak of memory and the figures."""
+    argv = [sys.executable, __file__, "--way", way, str(folder), str(int(operations))]
+    started_s = time.monotonic()
+    out = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+    length_s = time.monotonic() - started_s
+    return length_s, json.loads(out)
+
+
+def main(runs: int, large: bool) -> None:
+    """Prints a table of both ways."""
+    with tempfile.TemporaryDirectory(prefix="opjoule-many-", dir=os.environ.get("TMPDIR")) as place:
+        copies(Path(place), runs, large=large)
+        answers = []
+        for way in WAYS:
+            length_s, said = measured(way, Path(place), not large)
+            answers.append(said["found"])
+            print(
+                f"{runs} runs {way:11} {length_s:8.1f} s  {said['cpu_s']:8.1f} s of processor time  "
+                f"peak {said['peak_mb']:6.0f} MB",
+                flush=True,
+            )
+        for name, numbers in answers[0].items():
+            for one, other in zip(numbers, answers[1][name], strict=True):
+                assert abs(one - other) <= 1e-9 * abs(other), (name, one, other)
+        print(f"the same figures in all {len(answers[0])} runs")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["--way"]:
+        way, folder, operations = sys.argv[2:5]
+        found = asked(way, Path(folder), operations=operations == "1")
+        peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+        said = {"peak_mb": int(peak.split()[1]) / 1024, "cpu_s": time.process_time(), "found": found}
+        print(json.dumps(said))
+    else:
+        main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:3] == ["large"])

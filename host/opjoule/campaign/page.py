@@ -1,0 +1,292 @@
+"""report.html of a comparison or a campaign: what can be concluded, every cell, the order in time, what went wrong."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from opjoule.campaign.compared_run import ComparedRun, gather
+from opjoule.campaign.comparison import notes
+from opjoule.campaign.conclusion import conclusions, sentence, verdict
+from opjoule.campaign.contrasts import SIDE, Compared, Question, compare, judged_together
+from opjoule.campaign.index import ConditionRun, read_index
+from opjoule.campaign.methods import methods
+from opjoule.campaign.page_drawings import bars, course, forest, plane, stacks
+from opjoule.campaign.page_tables import all_cells, all_runs
+from opjoule.campaign.plotted import Plotted, PlottedCell, plotted
+from opjoule.errors import BadInput, OpJouleError
+from opjoule.files import write_whole
+from opjoule.record.definition import Definition
+from opjoule.report.answer import SIMULATED
+from opjoule.report.markup import Element, element
+from opjoule.report.page import banner, framed, section
+
+ROWS_MAX: Final = 60
+"""A table of more is folded."""
+LINES_MAX: Final = 8
+"""Conclusions of one question that stand above all else."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page is made of."""
+
+    title: str
+    kicker: str
+    about: str
+    """What was measured, in a line."""
+    folder: Path
+    """Where the page lies: links to the runs' own pages start there."""
+    simulated: bool
+    answers: Sequence[Compared] = ()
+    """One for each axis."""
+    cells: Plotted | None = None
+    troubles: Sequence[str] = ()
+    """What is not comparable, failed, or was measured again."""
+    runs: Sequence[ConditionRun] = ()
+    """Of a campaign: every time that a cell was measured."""
+    verdict: str = ""
+    command: Sequence[str] = field(default=())
+    """That makes the same page."""
+
+
+def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, command: Sequence[str]) -> str:
+    """The page of one comparison.
+
+    Args:
+        left_out: why records are not in it, a line each.
+        target: where it will lie.
+        command: that makes it.
+    """
+    by = "before and after" if compared.question.by == (SIDE,) else "by " + ", ".join(compared.question.by)
+    what = ", ".join(each.label or each.key for each in compared.quantities)
+    return rendered(
+        Page(
+            f"{what[:1].upper()}{what[1:]} {by}",
+            "OpJoule comparison",
+            _about_comparison(compared),
+            target.resolve().parent,
+            compared.simulated,
+            [compared],
+            _as_cells(compared),
+            [*compared.notes, *(f"left out: {each}" for each in left_out)],
+            verdict=verdict(compared)[0] if _has_verdict(compared) else "",
+            command=command,
+        )
+    )
+
+
+def write_campaign_page(folder: Path) -> Path:
+    """Writes report.html over all runs of a folder with an index, compared by each of its axes.
+
+    Returns: the page's path, replaced as a whole.
+    Raises: RecordFault: no readable index.
+    """
+    index, simulated = read_index(folder)
+    try:
+        found, _ = gather([str(folder)])
+    except BadInput:  # no run has left a record; the index says why
+        found = []
+    troubles = _troubles(index)
+    cells = None
+    answers: list[Compared] = []
+    try:
+        cells = plotted(found, words=ComparedRun.value)
+    except OpJouleError as error:
+        troubles.append(str(error))
+    for axis, values in _axes(found).items():
+        if len(values) > 1:
+            try:
+                answers.append(compare(found, Question((axis,))))
+            except OpJouleError as error:
+                troubles.append(f"by {axis}: {error}")
+    answers = judged_together(answers)
+    troubles += [line for each in answers for line in each.notes]
+    page = Page(
+        folder.resolve().name,
+        "OpJoule campaign",
+        _about_campaign(index),
+        folder.resolve(),
+        simulated,
+        answers,
+        cells,
+        list(dict.fromkeys(troubles)),
+        index,
+        command=("host/measure.py", "report", str(folder)),
+    )
+    target = folder / "report.html"
+    write_whole(target, rendered(page).encode())
+    return target
+
+
+def rendered(page: Page) -> str:
+    """The page's source."""
+    mark = " (SIMULATED)" if page.simulated else ""
+    banners = [banner("simulated", "SIMULATED", SIMULATED)] if page.simulated else []
+    lacking = sorted({each.name for each in page.runs} - {e.name for e in page.runs if e.result})
+    if lacking:
+        banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
+    main = [_head(page, mark)]
+    if page.answers:
+        main.append(section("ratios", f"What differs{mark}", *_ratios(page)))
+    if page.cells:
+        main += _of_cells(page, page.cells, mark)
+    main.append(section("troubles", "What to know besides", *_trouble_list(page.troubles)))
+    runs = all_runs(page.runs, page.cells.runs if page.cells else [], page.folder)
+    count = len(page.runs or (page.cells.runs if page.cells else []))
+    main.append(section("runs", "Every run", _folded(runs, count, "every run")))
+    main.append(section("methods", "How it was measured", *_methods(page)))
+    return framed(f"{page.title}{mark}", element("div", *banners, class_="banners"), main)
+
+
+def _head(page: Page, mark: str) -> Element:
+    """Title and conclusions."""
+    lines: list[Element] = []
+    if page.verdict:
+        lines.append(element("p", f"Verdict: {page.verdict}", class_="number"))
+    for answer in page.answers:
+        found = conclusions(answer)
+        shown = [element("li", each) for each in found[:LINES_MAX]]
+        if more := len(found) - len(shown):
+            shown.append(element("li", f"and {more} more, below"))
+        if len(page.answers) > 1:
+            lines.append(element("h2", f"By {', '.join(answer.question.by)}"))
+        lines.append(element("ul", *shown, class_="conclusions"))
+    if not page.answers:
+        lines.append(element("p", "Nothing can be concluded yet: the reasons stand below.", class_="what"))
+    kicker = element("p", page.kicker, class_="kicker")
+    about = element("p", page.about, class_="workload")
+    return element("header", kicker, element("h1", f"{page.title}{mark}"), about, *lines)
+
+
+def _about_campaign(index: Sequence[ConditionRun]) -> str:
+    """Its axes with their values, its blocks, and how far it is."""
+    axes: dict[str, dict[str, None]] = {}
+    for each in sorted(index, key=lambda each: each.rank):
+        for axis, value in each.condition.items():
+            axes.setdefault(axis, {})[value] = None
+    blocks = len({each.block for each in index})
+    cells = {(each.block, each.name): False for each in index}
+    cells |= {(each.block, each.name): True for each in index if each.result}
+    shown = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in axes.items())
+    return f"{shown}; {blocks} block(s), {sum(cells.values())} of {len(cells)} cells with a result"
+
+
+def _about_comparison(compared: Compared) -> str:
+    strata = {tuple(each.stratum.values()): None for each in compared.groups if each.stratum}
+    runs = sum(len(each.runs) for each in compared.groups)
+    inside = f", in each of {', '.join(' '.join(each) for each in strata)}" if strata else ""
+    return f"{', '.join(dict.fromkeys(each.name for each in compared.groups))}{inside}; {runs} runs"
+
+
+def _ratios(page: Page) -> list[Element]:
+    judged = sum(each.adjusted is not None for answer in page.answers for each in answer.contrasts)
+    parts: list[Element] = [element("p", _HOW_TO_READ.format(judged=judged), class_="reason")]
+    for answer in page.answers:
+        for each in answer.quantities:
+            rows = sum(one.quantity.key == each.key for one in answer.contrasts)
+            by = ", ".join(answer.question.by)
+            parts.append(_folded(forest(answer, each), rows, f"{each.label or each.key} by {by}"))
+        lines = [
+            element("li", sentence(each, answer.question.tolerance))
+            for each in answer.contrasts
+            if len(answer.contrasts) > 1
+        ]
+        if lines:
+            summary = element(
+                "summary", f"the {len(lines)} comparisons by {', '.join(answer.question.by)} in words"
+            )
+            parts.append(element("details", summary, element("ul", *lines)))
+    return parts
+
+
+_HOW_TO_READ: Final = (
+    "The first of a pair over the second. Thick: interval for 95.45 % of the ratio alone; thin: so wide that those of "
+    "all {judged} ratios hold together (Bonferroni). Full mark: found different, judged together by Holm's rule; "
+    "hollow: not told apart; grey: a single run, of which nothing can be concluded. What both sides share (the gain of "
+    "one sensor) is not in the intervals. An arrow: the interval goes on."
+)
+
+
+def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
+    """The sections that show every cell."""
+    asked = {each.key: each for answer in page.answers for each in answer.quantities}
+    quantities = list(asked.values()) or [cells.runs[0].quantities.headline]
+    made = [
+        section(
+            "cells",
+            f"Every cell{mark}",
+            *(bars(cells, each) for each in quantities),
+            all_cells(cells, page.folder),
+        )
+    ]
+    if drawn := plane(cells):
+        made.append(section("plane", f"Energy against time{mark}", *drawn))
+    if drawn := stacks(cells):
+        made.append(section("parts", f"Where the joules above idle went{mark}", *drawn))
+    if drawn := course(cells, quantities[0]):
+        made.append(section("order", f"In the order of measuring{mark}", *drawn))
+    return made
+
+
+def _shown(cells: Plotted, quantities: Sequence[Definition], folder: Path) -> list[Element]:
+    rows = len(cells.cells)
+    drawn = [_folded(bars(cells, each), rows, each.label or each.key) for each in quantities]
+    return [*drawn, _folded(all_cells(cells, folder), rows, "every cell and its runs")]
+
+
+def _folded(table: Element, rows: int, words: str) -> Element:
+    """A table, closed at first where it is a long one."""
+    return (
+        table if rows <= ROWS_MAX else element("details", element("summary", f"{rows} rows: {words}"), table)
+    )
+
+
+def _trouble_list(lines: Sequence[str]) -> list[Element]:
+    if not lines:
+        return [element("p", "Everything is comparable, nothing failed, nothing was measured again.")]
+    return [element("ul", *(element("li", each) for each in lines))]
+
+
+def _methods(page: Page) -> list[Element]:
+    parts = [element("p", methods(page.cells.runs))] if page.cells else []
+    if page.command:
+        line = element("pre", element("code", shlex.join(page.command)))
+        parts += [element("h3", "To make this page again"), element("div", line, class_="command")]
+    return parts
+
+
+def _troubles(index: Sequence[ConditionRun]) -> list[str]:
+    """What failed, and what was measured again."""
+    again: dict[tuple[int, str], int] = {}
+    for each in index:
+        again[each.block, each.name] = again.get((each.block, each.name), 0) + 1
+    repeated = [
+        f"{name}, block {block}: measured {count} times"
+        for (block, name), count in again.items()
+        if count > 1
+    ]
+    return [*notes(index), *repeated]
+
+
+def _axes(runs: Sequence[ComparedRun]) -> Mapping[str, set[str]]:
+    """Axis -> the values that runs with a result have."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for axis, value in run.condition.items():
+            found.setdefault(axis, set()).add(value)
+    return found
+
+
+def _as_cells(compared: Compared) -> Plotted:
+    """The groups of a comparison as what is drawn: what they are compared by tells colours apart."""
+    by = " ".join(compared.question.by)
+    cells = [PlottedCell({by: group.name, **group.stratum}, group.runs) for group in compared.groups]
+    return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
+
+
+def _has_verdict(compared: Compared) -> bool:
+    return compared.question.by == (SIDE,) and any(each.adjusted is not None for each in compared.contrasts)

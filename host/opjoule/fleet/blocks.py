@@ -1,0 +1,95 @@
+"""Which rig measures which cells: a block stays on one rig, so that what differs between rigs falls on no axis.
+
+Where no rig has all that a block needs (boards of two kinds), each of those that can measure most of it has its part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from opjoule.campaign.campaign import Campaign, Cell
+
+Names = frozenset[str]
+"""Of boards, media and meters, as job.py has them."""
+
+
+class Blocks:
+    """The cells of a campaign that are to be measured, and whose they are."""
+
+    def __init__(self, campaign: Campaign, needs: Sequence[Names]) -> None:
+        """`needs` are what a rig must have for each cell of the campaign."""
+        self._campaign = campaign
+        self._needs = {id(cell): each for cell, each in zip(campaign.cells, needs, strict=True)}
+        self._owner: dict[int, str] = {}
+        """id of a cell -> rig that has it, or is to have it."""
+        self._under_way: dict[str, Cell] = {}
+
+    def next(self, rig: str, present: Mapping[str, Names]) -> Cell | None:
+        """The cell that a rig measures next; None where there is none for it now.
+
+        Args:
+            present: what each rig has that could measure at this time.
+        """
+        own = [cell for cell in self._free(rig) if self._fits(cell, present[rig])]
+        mine = next((cell for cell in own if self._owner.get(id(cell)) == rig), None)
+        if mine is None:
+            mine = next((cell for cell in own if self._may_begin(cell.block, rig, present)), None)
+            begun = [cell for cell in own if mine is not None and cell.block == mine.block]
+            self._owner |= dict.fromkeys(map(id, begun), rig)
+        if mine is not None:
+            self._under_way[rig] = mine
+        return mine
+
+    def reserve(self, rig: str, cell: Cell) -> None:
+        """A cell that is under way at a rig already, with what the rig may have of its block."""
+        self._under_way[rig] = cell
+        self._owner[id(cell)] = rig
+
+    def under_way(self, rig: str) -> Cell | None:
+        """What a rig measures now."""
+        return self._under_way.get(rig)
+
+    def ended(self, rig: str) -> None:
+        """A rig measures nothing now; the rest of its block stays with it."""
+        self._under_way.pop(rig, None)
+
+    def give_back(self, rig: str) -> None:
+        """A rig has gone: what it had not measured is anybody's."""
+        self.ended(rig)
+        self._owner = {cell: owner for cell, owner in self._owner.items() if owner != rig}
+
+    def nobody_s(self, present: Mapping[str, Names]) -> list[tuple[Names, int]]:
+        """What no rig has and how many cells need it."""
+        found: dict[Names, int] = {}
+        for cell in self._campaign.missing:
+            if not any(self._fits(cell, has) for has in present.values()):
+                needs = self._needs[id(cell)]
+                found[needs] = found.get(needs, 0) + 1
+        return sorted(found.items(), key=lambda each: sorted(each[0]))
+
+    def share(self, rigs: int) -> float:
+        """How many cells one rig measures at most, one after the other: what is left, over the blocks it lies in."""
+        missing = self._campaign.missing
+        sizes: dict[int, int] = {}
+        for cell in missing:
+            sizes[cell.block] = sizes.get(cell.block, 0) + 1
+        return max(*sizes.values(), len(missing) / max(rigs, 1)) if len(sizes) > 1 else float(len(missing))
+
+    def _free(self, rig: str) -> list[Cell]:
+        taken = {id(cell) for cell in self._under_way.values()}
+        return [
+            cell
+            for cell in self._campaign.missing
+            if id(cell) not in taken and self._owner.get(id(cell), rig) == rig
+        ]
+
+    def _fits(self, cell: Cell, has: Names) -> bool:
+        return self._needs[id(cell)] <= has
+
+    def _may_begin(self, block: int, rig: str, present: Mapping[str, Names]) -> bool:
+        """Can no other rig measure the same of a block and more of it?"""
+        cells = [cell for cell in self._campaign.missing if cell.block == block]
+        own = {id(cell) for cell in cells if self._fits(cell, present[rig])}
+        return not any(
+            own < {id(cell) for cell in cells if self._fits(cell, has)} for has in present.values()
+        )

@@ -1,0 +1,78 @@
+"""What an analysis starts from: everything that a run left in its record but trace and operations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, read_exchanges
+from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import RecordFault
+from opjoule.operations import schemas
+from opjoule.operations.board_files import read_events
+from opjoule.record.phases import Phase
+from opjoule.record.run_record import RunRecord
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What the analysis starts from, besides the trace and the board's files."""
+
+    phases: Sequence[Phase]
+    board_exchanges: Sequence[Exchange]
+    meter_exchanges: Sequence[Exchange]
+    sensor: ErrorBounds
+    cores: int
+    ended_early: bool
+    further_sensors: Mapping[int, ErrorBounds]
+    """number, from 1 -> error bounds of a sensor besides that of the board's supply"""
+
+    @classmethod
+    def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
+        """What a run has left in its record, however it ended."""
+        run = record.run
+        if run.sensor is None or run.found.cores is None:
+            raise RecordFault(f"{record.directory} is no measurement: it has no sensor, or no board")
+        return cls(
+            phases=run.phases,
+            board_exchanges=_exchanges(record, BOARD_EXCHANGES),
+            meter_exchanges=_exchanges(record, METER_EXCHANGES),
+            sensor=run.sensor,
+            cores=run.found.cores,
+            ended_early=ended_early,
+            further_sensors=run.further_sensors,
+        )
+
+
+@dataclass(frozen=True)
+class BoardEvents:
+    """What happened on the board, read once."""
+
+    by_file: Mapping[str, pa.Table]
+    """Name of the raw file -> its events, in order of time."""
+
+    @classmethod
+    def of(cls, record: RunRecord) -> BoardEvents:
+        """Of every file of events.
+
+        Raises: RecordFault: one of them is damaged.
+        """
+        return cls({path.name: read_events(path).table for path in record.raw_files("*.events.jsonl")})
+
+    @property
+    def table(self) -> pa.Table:
+        """All events in order of time."""
+        parts = list(self.by_file.values())
+        return pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.EVENTS.empty_table()
+
+
+def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
+    """Round trips of a raw file; none, and a fault, where it is damaged."""
+    try:
+        return read_exchanges(record.intact(f"raw/{name}"))
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return []

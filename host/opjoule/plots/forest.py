@@ -1,0 +1,118 @@
+"""Ratios with their intervals, a row a comparison, for print."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
+
+from opjoule.campaign.contrasts import Compared, Contrast
+from opjoule.campaign.page_drawings import ratio_scale
+from opjoule.plots.style import COLOURS, INK, canvas, legend
+from opjoule.record.definition import Definition
+from opjoule.report.quantities import NONE
+from opjoule.report.rounding import with_limits
+from opjoule.report.strips import StripScale
+
+ROW_IN: Final = 0.2
+AROUND_IN: Final = 0.75
+"""Of each quantity, for its axis and its name."""
+LEGEND_IN: Final = 0.5
+NUMBERS_AT: Final = 1.03
+"""Left end of the numbers, in parts of the axes' width."""
+
+
+def forest(compared: Compared) -> Figure:
+    """Of each quantity its ratios: thick is the interval for 95.45 % of one alone, thin that of all together."""
+    rows = [
+        [each for each in compared.contrasts if each.quantity.key == of.key] for of in compared.quantities
+    ]
+    heights_in = [AROUND_IN + ROW_IN * len(own) for own in rows]
+    figure = canvas(sum(heights_in) + LEGEND_IN)
+    places = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights_in)[:, 0]
+    for axes, own, quantity in zip(places, rows, compared.quantities, strict=True):
+        _quantity(axes, own, quantity)
+    several = max((each.judged for each in compared.contrasts), default=1) > 1
+    legend(figure, _handles(several), simulated=compared.simulated)
+    return figure
+
+
+def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
+    scale = ratio_scale(contrasts)
+    axes.set_xscale("log")
+    axes.set_xlim(scale.low, scale.high)
+    axes.set_ylim(len(contrasts) - 0.4, -0.6)
+    axes.xaxis.set_major_locator(FixedLocator(scale.ticks))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.axvline(1.0, color=INK, linewidth=0.7)
+    axes.grid(axis="x", color="#DDDDDD", linewidth=0.5)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.tick_params(axis="y", length=0, pad=8)
+    axes.set_yticks(range(len(contrasts)), [_name(each) for each in contrasts])
+    axes.set_xlabel(f"ratio of {of.label or of.key}")
+    for at, each in enumerate(contrasts):
+        _ratio(axes, at, each, scale)
+        axes.annotate(
+            _numbers(each), (NUMBERS_AT, at), xycoords=("axes fraction", "data"), va="center", color=INK
+        )
+
+
+def _name(contrast: Contrast) -> str:
+    where = ", ".join(contrast.stratum.values())
+    return f"{where + ': ' if where else ''}{contrast.a} / {contrast.b}"
+
+
+def _numbers(contrast: Contrast) -> str:
+    if contrast.ratio is None:
+        return NONE
+    number = with_limits(contrast.ratio.value, contrast.limits)
+    if contrast.adjusted is None:
+        return f"{number}, one run"
+    return f"{number}, p " + ("< 0.0001" if contrast.adjusted < 1e-4 else f"= {contrast.adjusted:.2g}")
+
+
+def _ratio(axes: Axes, at: int, contrast: Contrast, scale: StripScale) -> None:
+    """An arrow stands where an interval goes on beyond the axes."""
+    found = contrast.ratio
+    if found is None:
+        return
+    widest = contrast.limits_together or contrast.limits
+    for limits, width in ((widest, 0.7), (contrast.limits, 2.6)):
+        low, high = max(limits[0], scale.low), min(limits[1], scale.high)
+        axes.plot([low, high], [at, at], color=INK, linewidth=width, solid_capstyle="butt")
+    for end, marker, beyond in (
+        (scale.low, "<", widest[0] < scale.low),
+        (scale.high, ">", widest[1] > scale.high),
+    ):
+        if beyond:
+            axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
+    axes.plot([found.value], [at], zorder=5, **_mark(contrast))
+
+
+def _mark(contrast: Contrast) -> dict[str, Any]:
+    """Full where the two are found different; a square for a single run."""
+    return {
+        "marker": "s" if contrast.adjusted is None else "o",
+        "markersize": 5.5,
+        "color": COLOURS[0] if contrast.differs else "white",
+        "markeredgecolor": INK,
+        "markeredgewidth": 0.9,
+        "linestyle": "none",
+    }
+
+
+def _handles(several: bool) -> list[Line2D]:
+    mark: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgecolor": INK, "markersize": 5.5}
+    lines = [Line2D([], [], color=INK, linewidth=2.6, label="interval, 95.45 %")]
+    if several:
+        lines.append(Line2D([], [], color=INK, linewidth=0.7, label="all together"))
+    return [
+        *lines,
+        Line2D([], [], color=COLOURS[0], label="different", **mark),
+        Line2D([], [], color="white", label="not told apart", **mark),
+    ]

@@ -1,0 +1,102 @@
+"""A study's measures over what its job varies by size: a panel for each phase, a line for each system."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+from statistics import fmean
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from opjoule.campaign.study_rows import PhaseRow, StudyTable
+from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
+
+PANELS_A_ROW: Final = 5
+_HEIGHT_IN: Final = 2.1
+_UNITS: Final = {"s": "s", "j": "J", "bytes": "B", "w": "W"}
+
+Place = tuple[tuple[str, str], ...]
+
+
+def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """A figure for each measure of the study's [best] and each place beside that axis: a name, and what draws it."""
+    axis = size_axis(study)
+    if not axis:
+        return
+    for place in dict.fromkeys(_beside(row, axis) for row in study.rows):
+        for measure in study.best:
+            if any(measure in row.measures for row in study.rows if _beside(row, axis) == place):
+                words = [study.name.rpartition("/")[2], *(f"{name}-{value}" for name, value in place)]
+                text = "-".join([*words, "by", axis, measure])
+                name = "".join(letter if letter.isalnum() else "-" for letter in text)
+                yield name, partial(series_figure, study, axis, place, measure)
+
+
+def size_axis(study: StudyTable) -> str:
+    """The axis that has several values, all of them whole numbers; empty where there is none."""
+    axes = dict.fromkeys(name for row in study.rows for name in row.cell)
+    for name in axes:
+        values = {row.cell.get(name, "") for row in study.rows}
+        if len(values) > 1 and all(value.isdecimal() for value in values):
+            return name
+    return ""
+
+
+def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Figure:
+    """Panels with logarithmic axes; a point is the mean over records, its bar the widest of their intervals (k = 2)."""
+    rows = [row for row in study.rows if _beside(row, axis) == place and measure in row.measures]
+    phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
+    systems = study.systems
+    across = min(len(phases), PANELS_A_ROW)
+    down = math.ceil(len(phases) / across)
+    figure = canvas(0.7 + _HEIGHT_IN * down)
+    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
+    for panel in panels.flat[len(phases) :]:
+        panel.set_visible(False)
+    for panel, phase in zip(panels.flat, phases, strict=False):
+        panel.set_title(phase, fontsize=8)
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.grid(color="#DDDDDD", linewidth=0.5)
+        panel.spines[["top", "right"]].set_visible(False)
+        for number, system in enumerate(systems):
+            own = [row for row in rows if (row.phase, row.system) == (phase, system)]
+            _line(panel, own, axis, measure, number)
+    unit = _UNITS.get(measure.rpartition("_")[2], "")
+    figure.supylabel(f"{measure.replace('_', ' ')}{f' [{unit}]' if unit else ''}", fontsize=8)
+    figure.supxlabel(axis, fontsize=8)
+    handles = [Line2D([], [], label=name, **_look(at)) for at, name in enumerate(systems)]
+    legend(figure, handles, simulated=study.simulated)
+    return figure
+
+
+def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: int) -> None:
+    points: dict[int, list[PhaseRow]] = {}
+    for row in rows:
+        points.setdefault(int(row.cell[axis]), []).append(row)
+    sizes = sorted(points)
+    values = [fmean(row.measures[measure] for row in points[size]) for size in sizes]
+    us = [max(row.u.get(measure, 0.0) for row in points[size]) for size in sizes]
+    shown = [(size, value, u) for size, value, u in zip(sizes, values, us, strict=True) if value > 0]
+    if shown:
+        xs, ys, bars = zip(*shown, strict=True)
+        low = [min(u, 0.99 * value) for value, u in zip(ys, bars, strict=True)]
+        panel.errorbar(xs, ys, yerr=[low, bars], elinewidth=0.6, **_look(number))
+
+
+def _look(number: int) -> dict[str, Any]:
+    return {
+        "color": COLOURS[number % len(COLOURS)],
+        "marker": MARKERS[number % len(MARKERS)],
+        "fillstyle": FILLS[number % len(FILLS)],
+        "markersize": 3.5,
+        "linewidth": 0.9,
+    }
+
+
+def _beside(row: PhaseRow, axis: str) -> Place:
+    return tuple((name, value) for name, value in row.place if name != axis)

@@ -1,0 +1,89 @@
+"""SHA-256 of a record's files: made when a run ends, compared when one is read."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from opjoule.files import file_sha256
+
+NOT_COVERED: Final = (
+    "run.json",
+    "report.html",
+    "view.cache",
+    "simulator-truth.json",
+    "simulator-course.csv",
+    "simulator-imperfections.json",
+)
+"""Files without a checksum: the first has its own, the next two can be made anew, the rest belongs to the simulator."""
+AT_ONCE: Final = 2
+"""Files that are read at the same time."""
+
+
+def checksums(directory: Path, known: Mapping[str, str]) -> dict[str, str]:
+    """SHA-256 of every file of a record, raw and derived, by its path in it; run.json has its own.
+
+    Args:
+        known: of files that were looked at before and are not read again.
+    """
+    names = {path.relative_to(directory).as_posix(): path for path in sorted(directory.rglob("*"))}
+    covered = {
+        name: path
+        for name, path in names.items()
+        if name not in NOT_COVERED and path.suffix != ".tmp" and path.is_file()
+    }
+    unknown = {name: path for name, path in covered.items() if name not in known}
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        made = dict(zip(unknown, pool.map(file_sha256, unknown.values()), strict=True))
+    return {name: known.get(name) or made[name] for name in covered}
+
+
+class FileChecks:
+    """Files compared with their checksums, each at most once; safe from several threads."""
+
+    def __init__(self, directory: Path, known: Mapping[str, str]) -> None:
+        self._directory, self._known = directory, known
+        self._lock = threading.Lock()
+        self._found: dict[str, Future[str | None]] = {}
+
+    def begin(self) -> None:
+        """Looks at all files from now on, the small ones first, beside whatever else goes on."""
+        with self._lock:
+            left = sorted(self._known.keys() - self._found.keys(), key=self._size)
+        waiting = iter(left)
+        for _ in left[:AT_ONCE]:
+            threading.Thread(target=lambda: [self.of(name) for name in waiting], name="checksums").start()
+
+    def of(self, name: str) -> str | None:
+        """What is wrong with one file; None if nothing is, or if it has no checksum."""
+        if name not in self._known:
+            return None
+        with self._lock:
+            is_first = name not in self._found
+            found = self._found.setdefault(name, Future())
+        if is_first:
+            found.set_result(_problem(self._directory / name, self._known[name]))
+        return found.result()
+
+    def all(self) -> dict[str, str]:
+        """What is wrong with each file that is not as its checksum says."""
+        self.begin()
+        return {name: problem for name in self._known if (problem := self.of(name))}
+
+    def _size(self, name: str) -> int:
+        try:
+            return (self._directory / name).stat().st_size
+        except OSError:
+            return 0
+
+
+def _problem(path: Path, digest: str) -> str | None:
+    try:
+        return None if file_sha256(path) == digest else f"{path}: changed since the run ended"
+    except FileNotFoundError:
+        return f"{path}: missing"
+    except OSError as fault:
+        return f"{path}: cannot be read ({fault.strerror})"

@@ -1,0 +1,85 @@
+"""What a user's TOML files have in common: tables, axes, and cells that a table names. Standard library alone."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
+
+Entry = Mapping[str, Any]
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """A file's tables. Raises: OSError: it cannot be read. BadInput: it is no TOML."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is no TOML: {error}") from None
+
+
+def check_keys(entry: Entry, known: Iterable[str]) -> None:
+    """Raises: BadInput: a key that is not among them; names the nearest."""
+    for key in entry:
+        if key not in known:
+            raise BadInput(unknown("key", key, list(known)))
+
+
+def table(entry: Entry, key: str) -> Entry:
+    """The table [key]; empty where there is none. Raises: BadInput: it is something else."""
+    found = entry.get(key, {})
+    if not isinstance(found, dict):
+        raise BadInput(f"{key} is not a table: write [{key}]")
+    return found
+
+
+def tables(entry: Entry, key: str) -> tuple[Entry, ...]:
+    """All tables [[key]]. Raises: BadInput: it is something else."""
+    found = entry.get(key, [])
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise BadInput(f"{key} is not a list of tables: write [[{key}]]")
+    return tuple(found)
+
+
+def axis_values(name: str, values: Any) -> tuple[str, ...]:
+    """The values of an axis, as texts. Raises: BadInput: none, or one twice."""
+    if not isinstance(values, list) or not values:
+        raise BadInput(f"[axes] {name}: give a list of values")
+    texts = tuple(str(each) for each in values)
+    if len(set(texts)) < len(texts) or not all(each.strip() for each in texts):
+        raise BadInput(f"[axes] {name}: name each value once")
+    return texts
+
+
+def check_match(match: Any, axes: Mapping[str, Sequence[str]]) -> None:
+    """Sees that a table names cells. Raises: BadInput: no axis, or one or a value that there is not."""
+    if not isinstance(match, dict) or not match:
+        raise BadInput(
+            'name the axes it is about: [[exclude]] storage = "emmc", or [[where]] when = { storage = "sd" }'
+        )
+    for name, wanted in match.items():
+        if name not in axes:
+            raise BadInput(unknown("axis", name, list(axes)))
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            if str(value) not in axes[name]:
+                raise BadInput(f"{name} = {value!r} is none of its values: {', '.join(axes[name])}")
+
+
+def matches(match: Entry, cell: Mapping[str, str]) -> bool:
+    """Has a cell the values that are named, one or a list for each axis?"""
+    return all(
+        cell.get(name) in [str(each) for each in (wanted if isinstance(wanted, list) else [wanted])]
+        for name, wanted in match.items()
+    )
+
+
+def further(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]:
+    """What the tables [[where]] that fit a cell say beside their `when`; later ones win."""
+    found: dict[str, Any] = {}
+    for each in special:
+        if matches(each["when"], cell):
+            found |= {key: value for key, value in each.items() if key != "when"}
+    return found

@@ -1,0 +1,66 @@
+"""Samples of any stretch of power.parquet, without the rest of it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from opjoule.errors import RecordFault
+from opjoule.trace.journal import readable
+from opjoule.trace.power_trace import Int64Array, PowerTrace
+
+COLUMNS = ["meter_ns", "current_a", "voltage_v"]
+KEPT = 3
+"""Row groups that stay in memory."""
+
+
+class StretchReader:
+    """Reads a row group at a time; the last few stay in memory."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises: RecordFault: the file is not readable."""
+        with readable(path):
+            self._file = pq.ParquetFile(path)
+        self._path = path
+        self._group = lru_cache(KEPT)(self._read)
+        of_column = self._file.schema_arrow.names.index(COLUMNS[0])
+        groups = [self._file.metadata.row_group(each) for each in range(self._file.num_row_groups)]
+        ranges = [group.column(of_column).statistics for group in groups if group.num_rows]
+        if not all(ranges):
+            raise RecordFault(f"{path}: does not say when its row groups begin")
+        self._first_ns = np.array([each.min for each in ranges], np.int64)
+
+    def between(self, start_ns: int, end_ns: int) -> PowerTrace:
+        """The samples of a stretch of the meter's clock and two on either side, as they were recorded; no gaps."""
+        first = max(int(np.searchsorted(self._first_ns, start_ns, "right")) - 1, 0)
+        last = max(int(np.searchsorted(self._first_ns, end_ns, "left")), first + 1)
+        read = self._groups(first, last)
+        some = around(read.meter_ns, start_ns, end_ns)
+        before, behind = first > 0 and some.start == 0, last < self._first_ns.size and some.stop > len(read)
+        if before or behind:
+            read = self._groups(first - before, last + behind)
+            some = around(read.meter_ns, start_ns, end_ns)
+        return PowerTrace(read.meter_ns[some], read.current_a[some], read.voltage_v[some])
+
+    def _groups(self, first: int, last: int) -> PowerTrace:
+        parts = [self._group(each) for each in range(first, last)]
+        if len(parts) == 1:
+            return parts[0]
+        meter_ns, current_a, voltage_v = (
+            np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS
+        )
+        return PowerTrace(meter_ns, current_a, voltage_v)
+
+    def _read(self, group: int) -> PowerTrace:
+        with readable(self._path):
+            table = self._file.read_row_group(group, columns=COLUMNS)
+            return PowerTrace.of(*(table[name].to_numpy() for name in COLUMNS))
+
+
+def around(meter_ns: Int64Array, start_ns: int, end_ns: int) -> slice:
+    """The samples of a stretch and two on either side, where there are some."""
+    first, last = np.searchsorted(meter_ns, [start_ns, end_ns]).tolist()
+    return slice(max(first - 2, 0), last + 2)

@@ -1,0 +1,169 @@
+"""A record's pyramid: made when it is first shown, then kept in view.cache beside the record.
+
+The cache is no data: it is made anew where it is missing, damaged, of another version of this program or of another
+run.json, whose digest it names; without leave to write there is none.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from opjoule.analysis.opened_run import OpenedRun
+from opjoule.energy.step_integral import NS
+from opjoule.files import rewriting
+from opjoule.record.run_record import DIGEST
+from opjoule.report.packing import Floats
+from opjoule.report.timeline import LostStretch, TimeAxis
+from opjoule.report.tracks import SampleParts, Track, sample_cells
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.trace.stretch_reader import StretchReader, around
+from opjoule.view.pyramid import POWER, WHOLE, Pyramid
+
+CACHE: Final = "view.cache"
+VERSION: Final = 1
+_SCHEMA: Final = pa.schema(
+    [("start_s", pa.float64()), *((name, pa.float32()) for name in ("mean_w", "lowest_w", "highest_w"))]
+)
+_ABOUT: Final = b"opjoule.view"
+
+
+@dataclass(frozen=True)
+class Extent:
+    """What is drawn of a trace besides its power."""
+
+    samples: int
+    period_ns: int
+    origin_ns: int
+    """Where the time axis begins on the meter's clock."""
+    end_s: float
+    lost: list[LostStretch]
+    lost_s: list[float]
+    """Middle of each lost cell of the energy integral [s], rising."""
+    corrected: bool
+    """The sensor's calibration holds for the trace."""
+
+    @property
+    def axis(self) -> TimeAxis:
+        """The time axis of the trace."""
+        return TimeAxis(self.origin_ns, self.lost)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """What the page draws of a record's trace."""
+
+    extent: Extent
+    pyramid: Pyramid
+
+
+def kept_levels(run: OpenedRun) -> Levels | None:
+    """The levels of a run from its cache; None where there is no good one."""
+    digest = _digest(run)
+    found = _read(run.path / CACHE, digest) if digest else None
+    return found and replace(found, pyramid=replace(found.pyramid, samples=_stretches(run, found.extent)))
+
+
+def make_levels(run: OpenedRun) -> Levels:
+    """The levels of a run from its trace; of a long one that has ended they are kept.
+
+    Raises: RecordFault: the trace cannot be read. WindowError: it holds fewer than two good samples.
+    """
+    made = _made(run)
+    if made.extent.samples <= WHOLE:
+        return made
+    if digest := _digest(run):
+        with suppress(OSError):
+            _write(run.path / CACHE, digest, made)
+    return replace(made, pyramid=replace(made.pyramid, samples=_stretches(run, made.extent)))
+
+
+def _digest(run: OpenedRun) -> str:
+    """What the cache is of: run.json with the checksums of all files; empty where it may change yet."""
+    return str(run.answer.record.document.get(DIGEST, "")) if run.answer.record.is_finished else ""
+
+
+def _made(run: OpenedRun) -> Levels:
+    trace, axis, cells = run.trace, run.axis, run.cells
+
+    def power(some: slice) -> tuple[Floats, dict[str, Floats]]:
+        return axis.of_meter(trace.meter_ns[some]), {POWER: trace.current_a[some] * trace.voltage_v[some]}
+
+    pyramid = Pyramid.of(SampleParts(len(trace), power), trace.period_ns * NS)
+    middle_ns = [(cells.bounds_ns[one.cell] + cells.bounds_ns[one.cell + 1]) // 2 for one in cells.lost]
+    lost_s = np.sort((np.array(middle_ns, np.int64) - axis.origin_ns) * NS).tolist()
+    end_s = (cells.end_ns - axis.origin_ns) * NS
+    extent = Extent(len(trace), trace.period_ns, axis.origin_ns, end_s, axis.lost, lost_s, run.is_corrected)
+    return Levels(extent, pyramid)
+
+
+def _stretches(run: OpenedRun, extent: Extent) -> Callable[[float, float], Track]:
+    """What gives the cells of single samples: from the file in parts, or the trace where there is none."""
+    axis, sensor = extent.axis, run.answer.record.run.sensor
+    calibration = sensor.calibration if sensor and extent.corrected else None
+    reader: list[StretchReader] = []
+
+    def read(start_ns: int, end_ns: int) -> PowerTrace:
+        if not run.answer.record.path("power.parquet").exists():
+            some, trace = around(run.trace.meter_ns, start_ns, end_ns), run.trace
+            return PowerTrace(trace.meter_ns[some], trace.current_a[some], trace.voltage_v[some])
+        if not reader:
+            reader.append(StretchReader(run.answer.record.intact("power.parquet")))
+        trace = reader[0].between(start_ns, end_ns)
+        return calibration.apply(trace) if calibration else trace
+
+    def cells(start_s: float, end_s: float) -> Track:
+        trace = read(*(extent.origin_ns + round(each / NS) for each in (start_s, end_s)))
+        samples = SampleParts.of(axis.of_meter(trace.meter_ns), {POWER: trace.power_w})
+        whole = sample_cells(samples, extent.period_ns * NS, slice(0, len(trace)))
+        return whole.inside(start_s, end_s)
+
+    return cells
+
+
+def _write(path: Path, digest: str, levels: Levels) -> None:
+    """Raises: OSError: it cannot be written."""
+    tracks = levels.pyramid.levels
+    about = {
+        "version": VERSION,
+        "digest": digest,
+        "extent": asdict(levels.extent),
+        "end_s": [float(track.bounds_s[-1]) for track in tracks],
+        "samples_per_cell": [track.samples_per_cell for track in tracks],
+    }
+    schema = _SCHEMA.with_metadata({_ABOUT: json.dumps(about)})
+    with rewriting(path) as file, pa.ipc.new_file(file, schema) as writer:
+        for track in tracks:
+            columns = [track.bounds_s[:-1], track.mean[POWER], *track.extremes(POWER)]
+            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            writer.write_batch(pa.record_batch(arrays, schema=schema))
+
+
+def _read(path: Path, digest: str) -> Levels | None:
+    """The levels of the run.json with this digest; None where the cache has none."""
+    try:
+        file = pa.ipc.open_file(pa.memory_map(str(path)))
+        about = json.loads(file.schema.metadata[_ABOUT])
+        if (about["version"], about["digest"]) != (VERSION, digest):
+            return None
+        told = about["extent"]
+        extent = Extent(**{**told, "lost": [LostStretch(**each) for each in told["lost"]]})
+        tracks = []
+        for number, (end_s, samples) in enumerate(
+            zip(about["end_s"], about["samples_per_cell"], strict=True)
+        ):
+            start_s, mean_w, lowest_w, highest_w = (
+                each.to_numpy() for each in file.get_batch(number).columns
+            )
+            mean, lowest, highest = ({POWER: column} for column in (mean_w, lowest_w, highest_w))
+            tracks.append(Track(np.append(start_s, end_s), mean, lowest, highest, samples))
+        return Levels(extent, Pyramid(tracks))
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+        return None
