@@ -33,12 +33,18 @@ LONG_FIRST = [
 """A file is one process's work: a long one that begins last is waited for by all others. Those with an emulated board,
 which takes two processors, lie apart, so that they do not run side by side."""
 
+REAL_TIME = {"sshd", "fleet", "browser"}
+"""Fixtures whose tests are end to end: a board behind a real sshd, a scheduler with its rigs, a real browser."""
+
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
     """Long files first; refuses a second run of what does not depend on how busy the computer is."""
     long = {name: place for place, name in enumerate(LONG_FIRST)}
     items.sort(key=lambda item: long.get(item.path.name, len(long)))
+    for item in items:
+        if REAL_TIME & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.end_to_end)
     steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
     if config.getoption("--again") and steady:
         raise pytest.UsageError("failed, and only end-to-end tests run again: " + ", ".join(steady[:20]))
