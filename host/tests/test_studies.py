@@ -13,6 +13,7 @@ from opjoule.campaign.study_best import best_systems
 from opjoule.campaign.study_rows import agree, read_studies
 from opjoule.cli.arguments import parse
 from opjoule.cli.commands import main
+from opjoule.cli.study_arguments import study_campaign, study_parser
 from opjoule.errors import BadInput
 from opjoule.studies import opjoule_study
 from opjoule.studies.folder import find_study, known_studies
@@ -90,6 +91,46 @@ def test_cells_are_the_axes_product_without_what_is_excluded(tmp_path):
     assert made.scaled(cells[1], 0.1, {}) == {"rows": (100,)}
     assert made.scaled(cells[0], 1e-9, {}) == {"rows": (1,)}
     assert made.scaled(cells[0], 1.0, {"rows": ["1000"]}) == {"rows": (1000,)}
+
+
+WITHIN = STUDY.replace('[[exclude]]\nsystem = "two"\nsize = "large"\n', "")
+WITHIN = WITHIN.replace('files = ["job.py"]', 'files = ["job.py"]\nwithin = ["size"]').replace(
+    "{rows}", "{parts}"
+)
+
+
+def test_an_axis_that_the_job_goes_through_itself_is_in_its_parts_with_its_own_counts(tmp_path, capsys):
+    folder = study(tmp_path / "s", WITHIN)
+    made = find_study(str(folder))
+    cells = made.cells({})
+    assert cells == [{"system": "one"}, {"system": "two"}]
+    both = ({"size": "small", "rows": (100, 1000)}, {"size": "large", "rows": (100,)})
+    assert made.parts(cells[0], 0.1, {}) == both
+    assert made.parts(cells[0], 1.0, {"size": ["large"], "rows": ["1000"]}) == (
+        {"size": "large", "rows": (1000,)},
+    )
+    asked = study_parser().parse_args([*command(folder), "--only", "size=large"])
+    planned = study_campaign(asked, []).cells[0]
+    assert planned.condition == {"system": "one", "size": "large"}
+    assert planned.options.parts == both[1:]
+    assert main([*command(folder), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert "2 cells" in said and "size       small, large" in said and "rows       100, 1,000 or 100" in said
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("{parts}", "{size}"), "unknown place '{size}'"),
+        (("{parts}", "{rows}"), "unknown place '{rows}'"),
+        (('within = ["size"]', 'within = ["sise"]'), "did you mean 'size'"),
+        (('within = ["size"]', 'within = ["system"]'), "unknown axis of within 'system'"),
+        (("[phases]", '[[exclude]]\nsize = "large"\n[phases]'), "unknown axis 'size'"),
+    ],
+)
+def test_what_a_job_goes_through_itself_is_checked(tmp_path, change, says):
+    with pytest.raises(BadInput, match=says):
+        find_study(str(study(tmp_path / "s", WITHIN.replace(*change))))
 
 
 @pytest.mark.parametrize(
@@ -202,7 +243,7 @@ def test_each_cell_has_joules_answers_and_reasons_and_is_measured_once(tmp_path,
         table = list(csv.DictReader(lines))
     assert len(table) == len(found.rows) and {line["simulated"] for line in table} == {"SIMULATED"}
     plan = json.loads((records[0] / "run.json").read_text())["plan"]["study"]
-    assert plan["scale"] == 0.1 and plan["counts"] == {"rows": [100, 1000]}
+    assert plan["scale"] == 0.1 and plan["parts"] == [{"rows": [100, 1000]}]
     assert main(asked) in (0, 6)
     assert len(list((tmp_path / "out").glob("*/run.json"))) == 2
     shutil.copytree(records[0], tmp_path / "the same again")

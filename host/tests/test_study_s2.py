@@ -24,16 +24,15 @@ FOLDER = ROOT / "host/opjoule/studies/s2"
 STORES = ("sqlite", "leveldb", "rocksdb", "berkeleydb", "flatfolder", "nestedfolder")
 
 
+def parts(*records: int, size: str = "1-10KiB") -> str:
+    """What the job is to go through, of one size."""
+    return json.dumps([{"size": size, "records": records, "operations": [10]}])
+
+
 def job(tmp_path: Path, *further: str) -> subprocess.CompletedProcess[str]:
     """Runs the job by itself: no probe, no rig."""
-    given = {
-        "loader": ROOT / "build/loader/loader",
-        "size": "1-10KiB",
-        "data": "text",
-        "text": "",
-        "records": "20,50",
-    }
-    given |= {"operations": "10", "seed": "3", "storage": tmp_path}
+    given = {"loader": ROOT / "build/loader/loader", "data": "text", "text": ""}
+    given |= {"parts": parts(20, 50), "seed": "3", "storage": tmp_path}
     options = [part for name, value in given.items() for part in (f"--{name}", str(value))]
     along = f"{ROOT / 'loader-cpp/probe'}:{ROOT / 'host/opjoule/studies'}"
     return subprocess.run(
@@ -56,10 +55,17 @@ def told(tmp_path: Path, *further: str) -> list[dict]:
 def test_the_study_has_its_own_sizes_and_counts():
     study = find_study("s2")
     assert study.systems == STORES
-    assert len(study.cells({})) == 6 * 4 * 2 * 2
-    most = {size: max(study.scaled({"size": size}, 1.0, {})["records"]) for size in study.axes["size"]}
+    cells = study.cells({})
+    assert len(cells) == 6 * 2 * 2
+    made = study.parts(cells[0], 1.0, {})
+    most = {part["size"]: max(part["records"]) for part in made}
     assert most == {"0-1KiB": 10**6, "1-10KiB": 10**6, "10-100KiB": 10**5, "100-1024KiB": 10**4}
-    assert study.scaled({"size": "0-1KiB"}, 1.0, {})["operations"] == (1000,)
+    assert {part["operations"] for part in made} == {(1000,)}
+    few = study.parts(cells[0], 0.01, {"size": ["0-1KiB", "100-1024KiB"], "records": ["10000", "100000"]})
+    assert [(part["size"], part["records"]) for part in few] == [
+        ("0-1KiB", (100, 1000)),
+        ("100-1024KiB", (100,)),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +114,10 @@ def test_a_loader_that_fails_is_one_line(tmp_path):
     (tmp_path / "database" / "mine").touch()
     ended = job(tmp_path, "--store", "leveldb", "--results", str(tmp_path / "results"))
     assert ended.returncode == 1 and "mine" in ended.stderr.splitlines()[-1]
-    assert ended.stderr.splitlines()[-1].startswith("load, 20 records: ") and "Traceback" not in ended.stderr
+    assert (
+        ended.stderr.splitlines()[-1].startswith("load, 20 records of 1-10KiB: ")
+        and "Traceback" not in ended.stderr
+    )
 
 
 def test_gets_that_are_too_quick_for_joules_are_done_in_further_rounds(tmp_path, monkeypatch):
@@ -121,7 +130,7 @@ def test_gets_that_are_too_quick_for_joules_are_done_in_further_rounds(tmp_path,
     module = importlib.import_module("job")
     ran = []
 
-    def run(asked, phase, count, command, records, further, enough=lambda lasted_s: True):
+    def run(asked, database, phase, command, records, further, enough=lambda lasted_s: True):
         lasted_s = further["operationcount"] * asked.each_s
         ran.append(further["operationcount"])
         summary = {"by_kind": {"read": {"latency_s": {"mean": asked.each_s}}}, "number": len(ran)}
@@ -130,8 +139,8 @@ def test_gets_that_are_too_quick_for_joules_are_done_in_further_rounds(tmp_path,
     monkeypatch.setattr(module, "run", run)
     for each_s, rounds in ((1e-3, [1000]), (1e-5, [1000, 5000])):
         ran.clear()
-        asked = argparse.Namespace(number=1000, each_s=each_s)
-        summary, marked = module.read(asked, "get", 100, 1100, {"operationcount": 1000}, "read")
+        asked, database = argparse.Namespace(each_s=each_s), argparse.Namespace(number=1000)
+        summary, marked = module.read(asked, database, "get", 1100, {"operationcount": 1000}, "read")
         assert ran == rounds and marked == rounds[-1] and summary["number"] == 1, "latencies are the study's"
 
 
@@ -140,14 +149,14 @@ def test_text_takes_less_room_than_random_bytes_where_a_store_compresses(tmp_pat
     found = {}
     for data in ("text", "random"):
         (tmp_path / data).mkdir()
-        wanted = ["--store", "leveldb", "--data", data, "--records", "2000"]
+        wanted = ["--store", "leveldb", "--data", data, "--parts", parts(2000)]
         found[data] = told(tmp_path / data, *wanted)[0]["figures"]["space_efficiency"]
     assert found["text"] > 1.15 and 0.8 < found["random"] < 1.05
 
 
 def test_values_can_be_pieces_of_a_file_of_the_user(tmp_path):
     (tmp_path / "book").write_text("It was a bright cold day. " * 400)
-    lines = told(tmp_path, "--store", "flatfolder", "--text", str(tmp_path / "book"), "--records", "5")
+    lines = told(tmp_path, "--store", "flatfolder", "--text", str(tmp_path / "book"), "--parts", parts(5))
     assert lines[0]["answer"]["operations"] == 5
     values = b"".join(path.read_bytes()[4:] for path in (tmp_path / "database" / "records").iterdir())
     assert values.count(b"bright cold day") > 20

@@ -1,5 +1,7 @@
 // The command line.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <string_view>
 
 #include "board/exit_code.h"
 #include "board/output.h"
@@ -79,8 +81,7 @@ void add_run(CLI::App& app, RunOptions& options) {
                   "kill it with its group when it does not stop within so long")
       ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
-  run->add_option("command", options.command, "after --: the command and its arguments")
-      ->required();
+  run->footer("After --: the command and its arguments.");
 }
 
 void add_mark(CLI::App& app, MarkOptions& options) {
@@ -91,6 +92,13 @@ void add_mark(CLI::App& app, MarkOptions& options) {
   mark->add_option("--marks", options.socket, "socket (default: $OPJOULE_MARKS)");
   mark->add_option("--file", options.file, "marks of a file, a line each; - is stdin");
   mark->add_option("words", options.words, "the mark");
+}
+
+// Where the `--` of `probe run` is, or the end. What follows is a command's own: CLI11 would take
+// its words that are in brackets for lists.
+int own_arguments(int argc, char** argv) {
+  if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
+  return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
 }
 
 // A command-line mistake in one line, as every other failure.
@@ -115,8 +123,12 @@ int execute(int argc, char** argv) {
   gpio->add_option("--pulses", options.gpio_pulses,
                    "drive it: so many pulses of half a second; without, its level stays as it is")
       ->check(CLI::Range(0, 3600));
+  const int own = own_arguments(argc, argv);
+  options.run.command.assign(argv + std::min(own + 1, argc), argv + argc);
   try {
-    app.parse(argc, argv);
+    app.parse(own, argv);
+    if (app.got_subcommand("run") && options.run.command.empty())
+      throw CLI::RequiredError("-- and the command");
   } catch (const CLI::Success& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {

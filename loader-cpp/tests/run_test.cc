@@ -52,6 +52,19 @@ TEST_CASE("a command has no stdin, a group of its own, default signals and the p
   CHECK(probe.wait() == 0);
 }
 
+TEST_CASE("a command gets its words as they are") {
+  const Folder folder;
+  const ServingProbe server(folder / "");
+  const std::vector<std::string> words{"[1, 2]", "--", "--dir", "", "{\"a\": [3]}"};
+  std::vector<std::string> command{"sh", "-c", "printf '<%s>' \"$@\"; echo", "sh"};
+  command.insert(command.end(), words.begin(), words.end());
+  Probe probe(run(folder, "job", {}, command));
+  CHECK(probe.line() == "<[1, 2]><--><--dir><><{\"a\": [3]}>");
+  CHECK(probe.wait() == 0);
+  Probe none({"run", "--dir", folder / "", "--tag", "none"});
+  CHECK(none.wait() == 2);
+}
+
 TEST_CASE("a command's phase is marked from before its start to after its end") {
   const Folder folder;
   ServingProbe probe(folder / "");

@@ -57,10 +57,10 @@ def combinations(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
 def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:
     """A plan that is one of several, and says so; `rank` is its place among them.
 
-    A study's counts are in `asked` by that name: an option may have the name of one.
+    What a study's job goes through itself is in `asked` as its parts: an option may have the name of a count.
     """
-    counts = plan.asked.get("counts") or {}
-    own = {axis: value for axis, value in condition.items() if axis not in counts}
+    within = {name for part in plan.asked.get("parts") or () for name in part}
+    own = {axis: value for axis, value in condition.items() if axis not in within}
     return replace(plan, condition=condition, rank=rank, asked={**plan.asked, **own})
 
 

@@ -136,8 +136,8 @@ class _Measured:
     def cell(self) -> str:
         """What it measured; the same again counts once."""
         asked = self.record.document.get("asked", {})
-        counts = self.study["counts"]
-        return json.dumps([self.facets, self.study["cell"], counts, asked.get("block")], sort_keys=True)
+        what = [self.study["cell"], self.study["parts"]]
+        return json.dumps([self.facets, *what, asked.get("block")], sort_keys=True)
 
 
 def read_studies(records: Iterable[Path]) -> list[StudyTable]:

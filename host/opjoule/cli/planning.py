@@ -146,7 +146,7 @@ def _suite(options: argparse.Namespace) -> SuiteStudy:
     return SuiteStudy.of(
         find_study(options.folder),
         options.cell,
-        options.counts,
+        options.parts,
         along=ALONG,
         scale=options.scale,
         seed=options.seed,

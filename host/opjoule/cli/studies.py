@@ -21,10 +21,10 @@ def run_studies(options: argparse.Namespace) -> int:
         return 0
     console = Console(highlight=False, markup=False)
     for each in studies:
-        cells = len(each.cells({}))
-        console.print(
-            f"{each.name:<10} {each.title} ({cells} cell{'s' if cells != 1 else ''})", soft_wrap=True
-        )
+        cells = each.cells({})
+        parts = len(each.parts(cells[0], 1.0, {}))
+        many = f"{len(cells)} cell{'s' if len(cells) != 1 else ''}{f' of {parts} parts' if parts > 1 else ''}"
+        console.print(f"{each.name:<10} {each.title} ({many})", soft_wrap=True)
         for axis, values in each.axes.items():
             console.print(f"           {axis}: {', '.join(values)}", soft_wrap=True)
         for name, figure in each.figures.items():
@@ -62,6 +62,7 @@ def _plain(study: StudyFolder) -> dict[str, object]:
         "name": study.name,
         "title": study.title,
         "axes": {axis: list(values) for axis, values in study.axes.items()},
+        "within": list(study.within),
         "counts": {count: list(values) for count, values in study.counts.items()},
         "phases": dict(study.phases),
         "figures": {name: figure.title for name, figure in study.figures.items()},

@@ -14,7 +14,7 @@ from opjoule.cli.measure_arguments import SETTLE_LIMIT_S, add_how, add_rig, add_
 from opjoule.cli.workload_cells import workload_cells
 from opjoule.errors import BadInput
 from opjoule.studies.connections import given_names, is_reached, left_out
-from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder
+from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, in_words
 from opjoule.studies.folder import find_study
 
 DISTURB: Final = "disturb"
@@ -178,14 +178,15 @@ def _job_cells(
     for cell in definition.cells(only):
         if not is_reached(definition, cell, given):
             continue
-        counts = definition.scaled(cell, options.scale, only)
         own = {name: each for name, each in vars(options).items() if name not in _OF_SEVERAL_RIGS}
         own |= {"study": "suite", "repeats": 1, "folder": definition.name}
-        own |= {"cell": cell, "counts": counts, "settle_limit": settle_limit_s}
+        own |= {"cell": cell, "parts": definition.parts(cell, options.scale, only)}
+        own |= {"settle_limit": settle_limit_s}
         if DISTURB in cell:
             own[DISTURB] = None if cell[DISTURB] == "none" else cell[DISTURB]
-        counted = {name: ",".join(only[name]) for name in definition.counts if name in only}
-        condition = {**cell, **counted} or {"study": definition.name}
+        inside = (*definition.within, *definition.counts)
+        condition = {**cell, **{name: ",".join(only[name]) for name in inside if name in only}}
+        condition = condition or {"study": definition.name}
         words = tuple(command_line)
         cells.append(PlannedCell(condition, argparse.Namespace(**own), words, definition.rank(cell)))
     if not cells:
@@ -229,13 +230,17 @@ def _about(
     definition: StudyFolder, cells: Sequence[PlannedCell], scale: float, only: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
     """The study in words, for the plan."""
-    axes = {name: dict.fromkeys(each.options.cell[name] for each in cells) for name in definition.axes}
+    parts = [
+        {**each.options.cell, **part}
+        for each in cells
+        for part in definition.parts(each.options.cell, scale, only)
+    ]
+    axes = {name: dict.fromkeys(str(part[name]) for part in parts) for name in definition.axes}
     lines = [f"  study      {definition.title} (scale {scale:g})"]
     lines += [f"  {one_line(name):<10} {', '.join(values)}" for name, values in axes.items()]
     for name in definition.counts:
-        scaled = (definition.scaled(each.options.cell, scale, only) for each in cells)
-        per_cell = dict.fromkeys(counts[name] for counts in scaled)
-        shown = " or ".join(", ".join(f"{count:,}" for count in counts) for counts in per_cell)
+        each_once = dict.fromkeys(in_words({name: part[name]}).removeprefix(f"{name} ") for part in parts)
+        shown = " or ".join(each_once)
         lines.append(f"  {one_line(name):<10} {shown}")
     lines += [f"  phase      {name}: {words}" for name, words in definition.phases.items()]
     return (*lines, *_about_figures(definition, cells, only.get(FIGURE, list(definition.figures))))

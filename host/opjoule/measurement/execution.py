@@ -198,10 +198,11 @@ class Execution:
                 self._check()
                 printed.add(line)
                 if "progress" in line:
-                    self._progress.operations(float(line["progress"]["operations"]))
-                if workload.operations and "progress" in line:
-                    self._progress.advance_to(float(line["progress"]["operations"]))
-                elif workload.lasts_s:
+                    said = line["progress"]
+                    self._progress.operations(float(said["operations"]))
+                    if workload.operations:
+                        self._progress.advance_to(float(said.get("done", said["operations"])))
+                if workload.lasts_s:
                     self._progress.advance_to(time.monotonic() - started_s)
                 if workload.marks and "summary" in line:
                     self.summaries[tag] = line["summary"]

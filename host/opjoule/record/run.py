@@ -173,7 +173,8 @@ class PlannedStudy(Struct, frozen=True):
     """Name of the study's folder."""
     cell: dict[str, str] = {}
     """Axis -> value."""
-    counts: dict[str, tuple[int, ...]] = {}
+    parts: tuple[dict[str, str | tuple[int, ...]], ...] = ()
+    """What its job goes through itself, with the counts."""
 
 
 class Planned(Struct, frozen=True):

@@ -26,6 +26,9 @@ FIGURE: Final = "figure"
 
 Counts = Mapping[str, tuple[int, ...]]
 """Name of a count -> its values, in order."""
+Part = Mapping[str, str | Sequence[int]]
+"""What a job does with one combination of the axes that it goes through itself: their values, and the counts of these.
+A job that goes through none has one part, of counts alone."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,8 @@ class StudyFolder:
     repeats: int = 1
     """Blocks, each of which holds every cell once."""
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    within: tuple[str, ...] = ()
+    """Axes that the job goes through itself, in one cell."""
     counts: Counts = field(default_factory=dict)
     exclude: tuple[Mapping[str, Any], ...] = ()
     where: tuple[Mapping[str, Any], ...] = ()
@@ -112,18 +117,16 @@ class StudyFolder:
         return replace(self, axes=axes, exclude=tuple(exclude), figures=figures)
 
     def cells(self, only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """Every combination of the axes' values that is asked for, not excluded and, where there are figures, in one.
+        """Every combination of values that is asked for, not excluded and, where there are figures, in one.
+
+        The axes that a job goes through itself are in its parts().
 
         Args:
             only: of an axis, of a count, or of the figures, what is asked for; all of the others.
         Raises: BadInput: no such axis, figure or value, or nothing is left.
         """
         self._check_only(only)
-        kept = {
-            name: [each for each in values if each in only.get(name, values)]
-            for name, values in self.axes.items()
-        }
-        made = [dict(zip(kept, each, strict=True)) for each in itertools.product(*kept.values())]
+        made = self._combinations([name for name in self.axes if name not in self.within], only)
         left = [cell for cell in made if not any(matches(each, cell) for each in self.exclude)]
         if self.figures:
             asked = set(only.get(FIGURE, self.figures))
@@ -136,6 +139,20 @@ class StudyFolder:
             )
             raise BadInput(f"--only leaves nothing of the study{media}")
         return left
+
+    def parts(
+        self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]
+    ) -> tuple[Part, ...]:
+        """What the job does in a cell, as far as it is asked for, with the counts after scaling."""
+        return tuple(
+            {**part, **self.scaled({**cell, **part}, scale, only)}
+            for part in self._combinations(self.within, only)
+        )
+
+    def _combinations(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+        """Each of the values of some axes that are asked for."""
+        kept = [[each for each in self.axes[name] if each in only.get(name, [each])] for name in axes]
+        return [dict(zip(axes, each, strict=True)) for each in itertools.product(*kept)]
 
     def _check_only(self, only: Mapping[str, Sequence[str]]) -> None:
         known = {**self.axes, **{name: tuple(map(str, values)) for name, values in self.counts.items()}}
@@ -151,7 +168,7 @@ class StudyFolder:
         """Place of a cell among all in the axes' order; the same on any board and medium."""
         place = 0
         for name, values in self.axes.items():
-            if name not in (DEVICE, STORAGE):
+            if name not in (DEVICE, STORAGE, *self.within):
                 place = place * len(values) + values.index(cell[name])
         return place
 
@@ -193,3 +210,11 @@ def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
     ):
         raise BadInput(f"{key} = {value!r}: give a whole number of at least 1, or a list of them")
     return tuple(values)
+
+
+def in_words(part: Part) -> str:
+    """A part with its counts."""
+    return ", ".join(
+        f"{name} {value if isinstance(value, str) else ', '.join(f'{each:,}' for each in value)}"
+        for name, value in part.items()
+    )

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.errors import BadInput
-from opjoule.studies.definition import FIGURE, Connection, StudyFigure, StudyFolder, whole_numbers
+from opjoule.studies.definition import FIGURE, SYSTEM, Connection, StudyFigure, StudyFolder, whole_numbers
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import axis_values, check_keys, check_match, read_toml, table, tables
 
 FOLDER: Final = Path(__file__).parent
 PLACES: Final = (
-    *("storage", "files", "loader", "server", "server_commands", "dataset", "connections", "seed"),
+    *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )
 """What a command may name in braces beside its axes and counts."""
 KEYS: Final = ("title", "repeats", "axes", "counts", "exclude", "where")
@@ -25,6 +25,7 @@ KEYS_OF: Final = {
     "command": (
         "command",
         "files",
+        "within",
         "wheels",
         "connections",
         "phases",
@@ -90,6 +91,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         constants=table(entry, "constants"),
         repeats=whole_numbers("repeats", entry.get("repeats", 1))[0],
         axes={axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
+        within=_words("within", entry.get("within", [])),
         counts={count: whole_numbers(count, values) for count, values in table(entry, "counts").items()},
         exclude=tables(entry, "exclude"),
         where=tables(entry, "where"),
@@ -117,8 +119,8 @@ def _figure(name: str, entry: Any) -> StudyFigure:
 
 def _check(made: StudyFolder) -> None:
     """Raises: BadInput: names that lead nowhere."""
-    _check_places(made)
     _check_cells(made)
+    _check_places(made)
     values = list(dict.fromkeys(value for each in made.axes.values() for value in each))
     for key, names in (("wheels", made.wheels), ("connections", made.connections)):
         for name in names:
@@ -139,7 +141,9 @@ def _check(made: StudyFolder) -> None:
 
 
 def _check_places(made: StudyFolder) -> None:
-    known = [*made.axes] if made.workload else [*PLACES, *made.axes, *made.counts]
+    own = [*made.axes] if made.workload else [*PLACES, *made.axes, *made.counts]
+    in_parts = {*made.within, *made.counts} if made.within else {"parts"}
+    known = [each for each in own if each not in in_parts]
     for part in (*made.command, made.workload):
         for place in places(part):
             if place not in known:
@@ -147,6 +151,21 @@ def _check_places(made: StudyFolder) -> None:
 
 
 def _check_cells(made: StudyFolder) -> None:
+    for name in made.within:
+        if name not in made.axes or name == SYSTEM:
+            raise BadInput(unknown("axis of within", name, [axis for axis in made.axes if axis != SYSTEM]))
+    _check_counts(made)
+    for match in made.exclude:
+        check_match(match, {axis: each for axis, each in made.axes.items() if axis not in made.within})
+    for match in (each.get("when", {}) for each in made.where):
+        check_match(match, made.axes)
+    if FIGURE in made.axes:
+        raise BadInput(f"[axes] {FIGURE}: --only takes it for those of [figures]; name the axis otherwise")
+    for figure in made.figures.values():
+        check_match({**{axis: [*made.axes.get(axis, ())] for axis in figure.by}, **figure.shows}, made.axes)
+
+
+def _check_counts(made: StudyFolder) -> None:
     for name, values in made.counts.items() if made.workload else ():
         if name not in LOADED or len(values) > 1:
             raise BadInput(f"[counts] {name}: a workload has one of each of {' and '.join(LOADED)}")
@@ -154,12 +173,6 @@ def _check_cells(made: StudyFolder) -> None:
         for name in each if made.command else ():
             if name != "when" and name not in made.counts:
                 raise BadInput(f"[[where]] {name}: give a count of [counts]")
-    for match in (*made.exclude, *(each.get("when", {}) for each in made.where)):
-        check_match(match, made.axes)
-    if FIGURE in made.axes:
-        raise BadInput(f"[axes] {FIGURE}: --only takes it for those of [figures]; name the axis otherwise")
-    for figure in made.figures.values():
-        check_match({**{axis: [*made.axes.get(axis, ())] for axis in figure.by}, **figure.shows}, made.axes)
 
 
 def _connection(name: str, value: Any) -> Connection:

@@ -11,6 +11,7 @@ from opjoule.record.definition import ABOVE_IDLE, ENERGY, FIRST, Definition, Qua
 from opjoule.record.operation_quantities import OPERATIONS
 from opjoule.record.quantities import COMMON, SENSORS
 from opjoule.record.run import Run
+from opjoule.studies.definition import SYSTEM, in_words
 from opjoule.studies.wording import Wording
 
 _OF_A_PHASE: Final = (
@@ -70,9 +71,8 @@ WORDING: Final = Wording(
 def _cell(run: Run) -> str:
     """One cell of a study: its job is the study's, the same in all of them."""
     study = run.plan.study
-    cell = [f"{axis} {value}" for axis, value in study.cell.items() if axis != "system"]
-    counts = [f"{', '.join(f'{each:,}' for each in values)} {name}" for name, values in study.counts.items()]
-    return f"{study.called} ({'; '.join([*cell, *counts])})"
+    cell = in_words({axis: value for axis, value in study.cell.items() if axis != SYSTEM})
+    return f"{study.called} ({'; '.join(filter(None, [cell, *map(in_words, study.parts)]))})"
 
 
 SUITE: Final = replace(WORDING, work=_cell)

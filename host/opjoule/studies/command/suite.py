@@ -18,7 +18,7 @@ from opjoule.studies.command.jars import bring_jars
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.wheels import bring_wheels
 from opjoule.studies.connections import given_names
-from opjoule.studies.definition import SYSTEM, Counts, StudyFolder
+from opjoule.studies.definition import SYSTEM, Part, StudyFolder, in_words
 from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Step, Workload, around
 
@@ -35,8 +35,8 @@ class SuiteStudy(CommandStudy):
 
     definition: StudyFolder = field(default_factory=lambda: StudyFolder("", Path(), "", ("true",), ()))
     cell: Mapping[str, str] = field(default_factory=dict)
-    counts: Counts = field(default_factory=dict)
-    """After scaling."""
+    parts: tuple[Part, ...] = ({},)
+    """With their counts after scaling."""
     scale: float = 1.0
     seed: int = 1
     dataset: Path | None = None
@@ -56,7 +56,7 @@ class SuiteStudy(CommandStudy):
         cls,
         definition: StudyFolder,
         cell: Mapping[str, str],
-        counts: Counts,
+        parts: Sequence[Part],
         *,
         along: Sequence[Path],
         scale: float,
@@ -69,7 +69,7 @@ class SuiteStudy(CommandStudy):
 
         Args:
             along: files that every study gets.
-            counts: after scaling.
+            parts: with their counts after scaling.
             cache: of fetched wheels.
         Raises: BadInput: a file cannot be read, or is not of its form.
         """
@@ -80,7 +80,7 @@ class SuiteStudy(CommandStudy):
             definition.title,
             definition=definition,
             cell=cell,
-            counts=counts,
+            parts=tuple(parts),
             scale=scale,
             seed=seed,
             dataset=dataset,
@@ -112,18 +112,16 @@ class SuiteStudy(CommandStudy):
 
     def words(self) -> dict[str, str]:
         """What happens in the phases that run something."""
-        cell = ", ".join(f"{axis} {value}" for axis, value in self.cell.items())
+        cell = in_words(self.cell)
         return {"run": f"the job, with {cell}" if cell else "the job"}
 
     def settings(self) -> list[tuple[str, str]]:
         """What is set, in words, for the plan that is shown."""
-        counts = [
-            f"{name} {', '.join(f'{each:,}' for each in values)}" for name, values in self.counts.items()
-        ]
+        parts = [("part" if self.definition.within else "counts", in_words(part)) for part in self.parts]
         return [
-            ("study", self.definition.name),
-            ("cell", ", ".join(f"{axis} {value}" for axis, value in self.cell.items()) or "the only one"),
-            ("counts", f"{'; '.join(counts) or 'none'} (scale {self.scale:g})"),
+            ("study", f"{self.definition.name} (scale {self.scale:g})"),
+            ("cell", in_words(self.cell) or "the only one"),
+            *(each for each in parts if each[1]),
         ]
 
     def check(self, board: Board) -> None:
@@ -193,7 +191,7 @@ class SuiteStudy(CommandStudy):
     ) -> tuple[str, ...]:
         values = {
             **{f"{{{axis}}}": value for axis, value in self.cell.items()},
-            **{f"{{{name}}}": ",".join(map(str, each)) for name, each in self.counts.items()},
+            **self._counts(),
             "{loader}": board.programs.loader,
             "{server_commands}": server,
             "{server}": board.database_path(self.server) if self.server else "",
@@ -210,6 +208,12 @@ class SuiteStudy(CommandStudy):
         placed = super()._placed(board, storage, [put(part) for part in command or self.command])
         found = self._bring_wheels(board)
         return ("env", f"{_PATH}={found}", *placed) if found else placed
+
+    def _counts(self) -> dict[str, str]:
+        """What the command says of its counts, or of the parts that they are in."""
+        if self.definition.within:
+            return {"{parts}": json.dumps(self.parts)}
+        return {f"{{{name}}}": ",".join(map(str, each)) for part in self.parts for name, each in part.items()}
 
     def _bring_wheels(self, board: Board) -> str:
         """Has the cell's Python modules on the board; the folder that they are in, empty for none.
@@ -240,7 +244,7 @@ class SuiteStudy(CommandStudy):
             "command": list(self.command),
             "files": {file.name: file_sha256(file) for file in self.files},
             "cell": dict(self.cell),
-            "counts": {name: list(values) for name, values in self.counts.items()},
+            "parts": json.loads(json.dumps(self.parts)),
             "scale": self.scale,
             "seed": self.seed,
             "dataset": str(self.dataset) if self.dataset else None,
@@ -267,7 +271,7 @@ class SuiteStudy(CommandStudy):
         made = cls.of(
             find_study(entry["study"]),
             dict(entry["cell"]),
-            {name: tuple(values) for name, values in entry["counts"].items()},
+            entry["parts"],
             along=along,
             scale=float(entry["scale"]),
             seed=int(entry["seed"]),
