@@ -78,8 +78,24 @@ def test_writes_that_do_not_end_are_told_and_spoil_idle(monkeypatch):
     )
     assert found is not None
     assert found.pollutes_idle
-    assert "9437184 bytes still to be written after 2 s" in found.line
+    assert "9437184 bytes still to be written, and hardly fewer for 2 s" in found.line
     assert waited_s == pytest.approx(2.0, abs=0.6)
+
+
+def test_a_medium_that_gets_on_with_its_writes_is_waited_for_beyond_the_limit(monkeypatch):
+    """A card of 14 MB/s with 1 GB before it."""
+    found, waited_s = Desk(
+        monkeypatch, lambda at_s: 3.0, lambda now_s: max(0, 10**9 - 14_000_000 * now_s)
+    ).wait(Left(False, 0), limit_s=10.0)
+    assert found is None
+    assert waited_s == pytest.approx(10**9 / 14e6 + 5.0, abs=1.0)
+
+
+def test_a_medium_that_stops_in_the_middle_is_told(monkeypatch):
+    stops = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: max(5 * 10**8, 10**9 - 14_000_000 * now_s))
+    found, waited_s = stops.wait(Left(False, 0), limit_s=10.0)
+    assert found is not None and found.pollutes_idle and "500000000 bytes still" in found.line
+    assert waited_s == pytest.approx(5 * 10**8 / 14e6 + 10.0, abs=2.0)
 
 
 def test_a_limit_in_mid_tail_is_told_and_spoils_idle(monkeypatch):

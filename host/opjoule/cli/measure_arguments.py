@@ -294,7 +294,7 @@ def add_how(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=SETTLE_LIMIT_S,
         metavar="S",
-        help="longest wait for writes and for the power to be back at rest (default: 60)",
+        help="longest wait for a medium that writes no further, and for the power to be back at rest (default: 60)",
     )
     how.add_argument(
         "--signature",

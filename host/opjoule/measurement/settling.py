@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,8 @@ from opjoule.trace.power_history import PowerHistory
 
 SETTLED_BYTES: Final = 1 << 20
 """Pending writes below this count as settled: the board's own logging never quite stops."""
+PROGRESS_BYTES: Final = 16 << 20
+"""So much less to be written is progress: the limit counts anew."""
 SHIFT_MAX: Final = 0.02
 """A steady power this far from rest, relative, is taken for another idle level; beyond it for a tail that goes on."""
 _PENDING_POLL_S: Final = 0.5
@@ -70,21 +73,28 @@ class Settling:
         Args:
             rest: power at rest; None where it is not known, then only the writes are waited for.
         """
-        started_s = time.monotonic()
-        if not writes.written and (left := self._await_written(started_s, writes.before_bytes)):
+        if not writes.written and (left := self._await_written(writes.before_bytes)):
             return left
-        return self._await_rest(started_s, rest) if rest else None
+        return self._await_rest(rest) if rest else None
 
-    def _await_written(self, started_s: float, before_bytes: int) -> Unsettled | None:
+    def _await_written(self, before_bytes: int) -> Unsettled | None:
+        """A medium that gets on with its writes is waited for, however many they are."""
         level_bytes = max(before_bytes, SETTLED_BYTES)
+        progress_s, least_bytes = time.monotonic(), math.inf
         while (pending := self._pending_write_bytes()) > level_bytes:
-            if self._out_of_time(started_s):
-                line = f"{pending} bytes still to be written after {self._limit_s:g} s; raise --settle-limit"
+            if pending <= least_bytes - PROGRESS_BYTES:
+                progress_s, least_bytes = time.monotonic(), pending
+            if self._out_of_time(progress_s):
+                line = (
+                    f"{pending} bytes still to be written, and hardly fewer for {self._limit_s:g} s: something goes on "
+                    "writing; end it, or raise --settle-limit"
+                )
                 return Unsettled(line, pollutes_idle=True)
             time.sleep(_PENDING_POLL_S)
         return None
 
-    def _await_rest(self, started_s: float, rest: Rest) -> Unsettled | None:
+    def _await_rest(self, rest: Rest) -> Unsettled | None:
+        started_s = time.monotonic()
         since_ns = self._history.end_ns
         while not ((now := calm(self._history, rest, since_ns)) and now.quiet):
             if self._out_of_time(started_s):
