@@ -21,7 +21,7 @@ from opjoule.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "host/opjoule/studies/s2"
-STORES = ("sqlite", "leveldb", "rocksdb", "berkeleydb", "flatfolder", "nestedfolder")
+STORES = ("sqlite", "leveldb", "rocksdb", "berkeleydb", "flatfolder", "nestedfolder", "lmdb")
 
 
 def parts(*records: int, size: str = "1-10KiB") -> str:
@@ -56,7 +56,7 @@ def test_the_study_has_its_own_sizes_and_counts():
     study = find_study("s2")
     assert study.systems == STORES
     cells = study.cells({})
-    assert len(cells) == 6 * 2 * 2
+    assert len(cells) == 7 * 2 * 2
     made = study.parts(cells[0], 1.0, {})
     most = {part["size"]: max(part["records"]) for part in made}
     assert most == {"0-1KiB": 10**6, "1-10KiB": 10**6, "10-100KiB": 10**5, "100-1024KiB": 10**4}
