@@ -117,7 +117,7 @@ def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
     """Configures one CMake project with Ninja, and builds targets of it."""
     source, build = plain(source), plain(build)
     configure = ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
-    if not (build / "build.ninja").exists():
+    if not all((build / name).exists() for name in ("build.ninja", "CMakeCache.txt")):
         logged(configure, log)
     logged(["cmake", "--build", str(build), "--target", *targets], log)
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,8 @@ import bootstrap
 from bootstrap import BUILD, ROOT
 
 VENV = ROOT / ".venv" / "bin"
+BOARD_BUILDS = str(ROOT / "loader-cpp/board-builds")
+VIRTUAL_BOARD = (f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "build")
 LAST_LINES, LAST_LETTERS = 40, 20_000
 SILENCE_LIMIT_S = 1500.0
 """A command that says nothing for so long hangs, and is ended: no test and no compiler run takes half of it."""
@@ -35,12 +37,14 @@ class Part:
 
     `again`: what runs when the last command failed, with nothing beside it. Only measurements of real engines in real
     time may fail where others take the processors; one that passes alone is told as unsteady.
+    `beside`: what is built meanwhile, at the lowest priority, for tests that come late in it and wait for it.
     """
 
     name: str
     about: str
     commands: tuple[tuple[str, ...], ...]
     again: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,8 @@ class Outcome:
 
     passed: bool
     failure: list[str]
+    failed: tuple[str, ...] = ()
+    """The last command that did."""
 
 
 def cpp_sources() -> list[str]:
@@ -117,7 +123,7 @@ def parts() -> list[Part]:
             "the loader under sanitizers, and its builds for boards",
             (
                 *sanitized_build("loader-cpp", "loader", "loader-tests"),
-                (str(ROOT / "loader-cpp/board-builds"),),
+                (BOARD_BUILDS, "aarch64", "amd64"),
             ),
         ),
         Part(
@@ -137,12 +143,12 @@ def parts() -> list[Part]:
         Part(
             "host",
             "the host package, end to end through the simulated rig, and on a virtual board",
-            # Three at a time on two cores: much of it waits for simulated hardware.
+            # Four at a time on two cores: much of it waits for simulated hardware.
             (
                 (
                     f"{VENV}/pytest",
                     "-n",
-                    "3",
+                    "4",
                     "--dist",
                     "loadfile",
                     "--no-loadscope-reorder",
@@ -159,6 +165,7 @@ def parts() -> list[Part]:
                 "-x",
                 "--again",
             ),
+            beside=(BOARD_BUILDS, "armhf"),
         ),
     ]
 
@@ -208,6 +215,19 @@ def run_part(part: Part) -> Outcome:
     started_s = time.monotonic()
     print(f"== {part.name}: {part.about}", flush=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host"), "PATH": f"{VENV}:{os.environ['PATH']}"}
+    with building_beside(*(("nice", "-n", "19", *part.beside) if part.beside else ())):
+        outcome = run_commands(part, environment)
+    took = f"{time.monotonic() - started_s:.0f} s"
+    if not outcome.passed:
+        shown = f"FAILED after {took}: {' '.join(outcome.failed)[:300]}"
+    else:
+        shown = f"passed in {took}{', but UNSTEADY: not at once' if outcome.failure else ''}"
+    print(f"-- {part.name} {shown}", flush=True)
+    return outcome
+
+
+def run_commands(part: Part, environment: dict[str, str]) -> Outcome:
+    """Runs one part's commands up to the first that fails."""
     outcome = Outcome(True, [])
     for command in part.commands:
         status, last = shown_while_running(command, environment)
@@ -217,21 +237,19 @@ def run_part(part: Part) -> Outcome:
                 print(f"-- {part.name}: what failed runs once more, alone", flush=True)
                 failed = part.again
                 status, _ = shown_while_running(part.again, environment)
-            outcome = Outcome(status == 0, last)
+            outcome = Outcome(status == 0, last, failed)
         if not outcome.passed:
-            shown = f"FAILED after {time.monotonic() - started_s:.0f} s: {' '.join(failed)[:300]}"
-            print(f"-- {part.name} {shown}", flush=True)
             return outcome
-    unsteady = ", but UNSTEADY: not at once" if outcome.failure else ""
-    print(f"-- {part.name} passed in {time.monotonic() - started_s:.0f} s{unsteady}", flush=True)
     return outcome
 
 
 @contextmanager
-def building_virtual_board() -> Iterator[None]:
-    """Builds the image of the virtual board beside the parts before its tests; those say what went wrong with it."""
+def building_beside(*command: str) -> Iterator[None]:
+    """Builds what tests need later, beside others; those tests wait for it, and say what went wrong with it."""
+    if not command:
+        yield
+        return
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host")}
-    command = [f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "build"]
     quiet = subprocess.DEVNULL
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdin=quiet, stdout=quiet, stderr=quiet
@@ -266,7 +284,7 @@ def main() -> int:
         print(f"./test: {error}", file=sys.stderr)
         return 1
     names = chosen or [part.name for part in known]
-    with building_virtual_board() if "host" in names else nullcontext():
+    with building_beside(*(VIRTUAL_BOARD if "host" in names else ())):
         outcomes = {part.name: run_part(part) for part in known if part.name in names}
     failed = [name for name, outcome in outcomes.items() if not outcome.passed]
     unsteady = [name for name, outcome in outcomes.items() if outcome.passed and outcome.failure]

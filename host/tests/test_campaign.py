@@ -173,6 +173,22 @@ def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, cap
     assert again.measured == ["1 sd"]
 
 
+def test_what_would_fail_the_same_way_again_is_tried_once(tmp_path, capsys):
+    class Wrong(Bench):
+        def __call__(self, plan, place):
+            if plan.medium == "sd":
+                self.measured.append("sd")
+                raise BadInput("the card is too small")
+            return super().__call__(plan, place)
+
+    bench = Wrong(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
+    assert bench.run() == BadInput.exit_code
+    assert bench.measured.count("sd") == 1
+    assert capsys.readouterr().err.count("the card is too small") == 1
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0 and again.measured == ["1 sd"]
+
+
 def test_an_index_that_command_lines_share_keeps_the_cells_of_the_others(tmp_path, capsys):
     class Shared(Bench):
         def run(self):

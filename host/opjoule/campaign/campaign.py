@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from opjoule.campaign.index import NOT_MEASURED, ConditionRun, look, read_index
-from opjoule.errors import FAULTY_EXIT, OpJouleError
+from opjoule.errors import FAULTY_EXIT, BadInput, OpJouleError
 from opjoule.measurement.plan import Plan
 from opjoule.record.directory import free_directory
 from opjoule.record.run_record import RunRecord
@@ -206,12 +206,16 @@ class Campaign:
             "these runs; go back to the first version, or measure into another --out"
         )
 
-    def measured(self, cell: Cell, took_s: float) -> None:
-        """Takes note of a measurement; one that failed is to be measured again while the retries last."""
+    def measured(self, cell: Cell, took_s: float, status: int = 0) -> None:
+        """Takes note of a measurement; one that failed is to be measured again while the retries last.
+
+        Args:
+            status: its exit status; with that of BadInput it would fail the same way again.
+        """
         self._took(cell, took_s)
         with suppress(OpJouleError):
             self.made_by(RunRecord.open(self.folder / cell.runs[-1].folder))
-        if not cell.is_complete and len(cell.runs) <= self.retries:
+        if not cell.is_complete and len(cell.runs) <= self.retries and status != BadInput.exit_code:
             self._add_run(cell, cell.runs[-1])
 
     def _add_run(self, cell: Cell, like: ConditionRun) -> None:

@@ -70,7 +70,7 @@ def _difference_cell(found: Difference) -> str:
 def notes(runs: Sequence[ConditionRun]) -> list[str]:
     """Why a run has no result, or came to its end with faults; one line each."""
     lines = []
-    if max((each.block for each in runs), default=0) == 1:
+    if any(each.result for each in runs) and max(each.block for each in runs) == 1:
         lines.append("one run of each: the spread between runs is not in these intervals (--repeats)")
     for each in runs:
         if each.result is None:

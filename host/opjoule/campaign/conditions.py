@@ -131,7 +131,7 @@ def _run_held(campaign: Campaign, folder: Path, measure_one: MeasureOne, *, json
                 cell.runs[-1] = look(folder, replace(run, folder=place.name, why=why))
                 if why:
                     print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
-                campaign.measured(cell, time.monotonic() - started_s)
+                campaign.measured(cell, time.monotonic() - started_s, status)
                 told = warn_of_programs(campaign, told)
                 save_index(campaign)
             cell.status = status
