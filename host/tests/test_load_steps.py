@@ -7,8 +7,10 @@ import pytest
 from loopback_sshd import Sshd
 from opjoule.devices.load_steps import CHIPS, LEVELS, PERIOD_NS, load_steps, pattern
 from opjoule.devices.rig_file import RigDevice
+from opjoule.errors import DeviceFault
 
 ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.end_to_end
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -40,4 +42,18 @@ def test_a_step_is_whole_periods_within_the_time_that_the_board_played_it(descri
         ended_ns = time.monotonic_ns()
     assert begun_ns < start_ns < end_ns < ended_ns
     assert end_ns - start_ns == 2 * PERIOD_NS
-    assert not list(tmp_path.rglob("opjoule-*/*")), "nothing stays on the board"
+    assert {path.name for path in tmp_path.rglob("opjoule-*/*")} <= {"lock"}, (
+        "nothing else stays on the board"
+    )
+
+
+def test_a_board_that_is_measured_is_no_load(described, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    with (
+        load_steps(described, ROOT / "build"),
+        pytest.raises(DeviceFault, match="another measurement runs"),
+        load_steps(described, ROOT / "build"),
+    ):
+        pass
+    with load_steps(described, ROOT / "build"):
+        pass

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from opjoule.devices.board_lock import BoardLock
 from opjoule.devices.facts import read_facts
 from opjoule.devices.probe import Probe
 from opjoule.devices.programs import install_programs
@@ -58,21 +59,17 @@ class LoadSteps:
 def load_steps(described: RigDevice, builds: Path) -> Iterator[LoadSteps]:
     """Connects to a board and runs the probe there; nothing else of it is changed, and nothing stays.
 
-    Raises: LinkFault, DeviceFault: out of reach, or without the probe.
+    Raises: LinkFault, DeviceFault: out of reach, without the probe, or measured by another.
     """
-    shell = open_shell(described)
-    try:
+    with closing(open_shell(described)) as shell:
         facts = read_facts(shell, journal=JOURNAL)
         programs = install_programs(shell, builds, facts.machine, facts.cache)
         folder = f"{facts.work}/{new_session()}"
         shell.run(["mkdir", "-p", "--", folder])
         try:
-            probe = Probe(shell, programs.probe, f"{folder}/{PROBE_FOLDER}", [])
-            try:
-                yield LoadSteps(probe)
-            finally:
-                probe.close()
+            with closing(BoardLock(shell, facts.work)) as lock:
+                lock.confirm()
+                with closing(Probe(shell, programs.probe, f"{folder}/{PROBE_FOLDER}", [])) as probe:
+                    yield LoadSteps(probe)
         finally:
             remove_sessions(shell, [folder])
-    finally:
-        shell.close()
