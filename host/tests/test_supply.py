@@ -229,7 +229,7 @@ def test_a_meter_without_a_voltage_of_its_own_says_that_it_could_not_be_checked(
     assert unknown.faults == [] and unknown.run.least_voltage.unchecked == NO_LIMIT
 
 
-@pytest.mark.parametrize("board", ["rpi4", "rpi3", "odroid-c2"])
+@pytest.mark.parametrize("board", ["rpi5", "rpi4", "rpi3", "odroid-c2"])
 def test_a_simulated_rigs_supply_holds_its_board_up(board):
     """Within the population it is drawn from; else each tenth simulated run would have an under-voltage."""
     profile, stiffer = find_profile(board), 0

@@ -15,7 +15,7 @@ from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.power_model import Activity, Supply, load_model
 from opjoule.twin.truth_line import TrueCourse, true_figures, truth_lines
 
-SIMULATED_BOARDS = ("rpi3", "rpi4", "odroid-c2")
+SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
 SECOND_NS = 1_000_000_000
 HEADER = (
     "board_ns,cpu_busy_s,process_cpu_s,process_read_bytes,process_written_bytes,device_read_bytes,"
