@@ -14,17 +14,19 @@ PARTS = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
 NAMES = ("read", "update", "write_back", "foreground")
 
 
-def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, seed=1):
+def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, steady=False, seed=1):
     """Two kinds whose load changes every second, and an activity that follows them or goes its own way.
 
     Args:
         strays: part of what all kinds draw that follows the activity's own way.
+        steady: the activity goes on all the time alike.
     """
     rng = np.random.default_rng(seed)
     load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
     count = np.stack([rng.poisson(load), rng.poisson(load)], axis=1).astype(float)
     own = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
     activity = np.sqrt(1 - own_variation) * load + np.sqrt(own_variation) * own
+    activity = np.full(COUNT, 0.3) if steady else activity
     duration_s = np.full(COUNT, WINDOW_S)
     group = groups({}, duration_s, np.zeros(COUNT, np.bool_), np.arange(COUNT) // 32)
     mean = (np.stack([np.bincount(group.near, each) for each in count.T]) / np.bincount(group.near)).T[
@@ -58,6 +60,14 @@ def test_columns_that_stray_are_in_the_interval_of_an_activity_that_hardly_goes_
     assert 4 * found.scatter_u_j[at] < error_j < 2 * found.standard_u_j[at]
     apart, *_ = fitted(strays=0.01)
     assert apart.simplified_u_j[at] < 0.01 * apart.energy_j[at]
+
+
+def test_a_part_without_a_course_of_its_own_strays_from_none():
+    """What rounding leaves of its course is no course."""
+    for seed in range(20):
+        with np.errstate(all="raise"):
+            found, *_ = fitted(steady=True, seed=seed)
+        assert np.all(np.isfinite(found.simplified_u_j)) and np.all(found.simplified_u_j >= 0.0)
 
 
 def reasons(found, columns):

@@ -206,8 +206,10 @@ class _Blocks:
         unit = np.concatenate([parts[own], parts[-1:]])
         unit[-2:] *= self.solution * np.stack([~self.free, self.free])
         together = unit @ self.course @ unit.T
-        size = np.sqrt(np.maximum(np.diag(together), 1e-300))
-        alike = together / np.outer(size, size)
+        varies = np.diag(together) > 1e-300  # rounding leaves a part that does not with less, or less than nothing
+        size = np.sqrt(np.where(varies, np.diag(together), 1.0))
+        alike = np.where(np.outer(varies, varies), np.clip(together / np.outer(size, size), -1.0, 1.0), 0.0)
+        np.fill_diagonal(alike, 1.0)
         inflation = np.sqrt(np.maximum(np.diag(inverse(alike)) - 1.0, 0.0))
         coefficient = np.concatenate([parts[own[:-1]] @ self.solution, [1.0, 1.0]])
         strayed_j = np.sqrt(alike**2 @ (coefficient * size) ** 2)
