@@ -17,7 +17,7 @@ from opjoule.campaign.plotted import NOT_TOLD, plotted
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
 from opjoule.errors import BadInput
-from opjoule.plots import figures
+from opjoule.plots import figures, stack
 from opjoule.plots.figures import FIGURES
 from opjoule.plots.forest import forest
 from opjoule.plots.style import FORMATS, drawn, save
@@ -210,6 +210,19 @@ def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, 
         assert low < -100 and axes.get_xlim()[0] < -0.4
     if name in ("energy-delay", "energy-throughput"):
         assert low < -10 and "without a value: LevelDB, sd" in axes.get_xlabel()
+
+
+def test_many_bars_lie_below_each_other_with_their_names_beside_them(found, monkeypatch):
+    upright = figure("energy-by-activity", found)
+    monkeypatch.setattr(stack, "UPRIGHT_MAX", 8)
+    lying = figure("energy-by-activity", found)
+    one, other = upright.axes[0], lying.axes[0]
+    assert [bar.get_height() for bar in one.patches] == [bar.get_width() for bar in other.patches]
+    names = [text.get_text() for text in other.get_yticklabels()]
+    assert len(names) == len(found.cells) and names[0] == found.name_of(found.cells[0])
+    boxes = [text.get_window_extent() for text in other.get_yticklabels()]
+    assert all(above.y0 >= below.y1 for above, below in pairwise(boxes)), "none on another, first on top"
+    assert min(box.x0 for box in boxes) >= 0 and "energy above idle" in other.get_xlabel()
 
 
 def test_what_cannot_stand_in_one_figure_is_refused(tmp_path):

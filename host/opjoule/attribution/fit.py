@@ -206,7 +206,9 @@ class _Blocks:
         unit = np.concatenate([parts[own], parts[-1:]])
         unit[-2:] *= self.solution * np.stack([~self.free, self.free])
         together = unit @ self.course @ unit.T
-        varies = np.diag(together) > 1e-300  # rounding leaves a part that does not with less, or less than nothing
+        varies = (
+            np.diag(together) > 1e-300
+        )  # rounding leaves a part that does not with less, or less than nothing
         size = np.sqrt(np.where(varies, np.diag(together), 1.0))
         alike = np.where(np.outer(varies, varies), np.clip(together / np.outer(size, size), -1.0, 1.0), 0.0)
         np.fill_diagonal(alike, 1.0)

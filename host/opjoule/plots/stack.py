@@ -4,47 +4,65 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from opjoule.campaign.plotted import NOT_TOLD, TOTAL, Plotted
+from opjoule.campaign.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell
 from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import scaled
 
 HEIGHT_IN: Final = 3.2
+UPRIGHT_MAX: Final = 16
+"""More bars than this lie, one below the other: their names would not be read below them."""
+ROW_IN: Final = 0.17
 
 
 def activity_bars(plotted: Plotted) -> Figure:
     """One bar a cell; the interval (k = 2) is that of the whole."""
-    figure = canvas(HEIGHT_IN)
+    cells = plotted.cells
+    lie = len(cells) > UPRIGHT_MAX
+    figure = canvas(max(HEIGHT_IN, 1.2 + ROW_IN * len(cells)) if lie else HEIGHT_IN)
     axes = figure.add_subplot()
-    stacks = [cell.parts for cell in plotted.cells]
-    totals = [cell.number(TOTAL) for cell in plotted.cells]
-    names = [*dict.fromkeys(name for each in stacks for name in each if name != NOT_TOLD), NOT_TOLD]
+    names = [*dict.fromkeys(name for each in cells for name in each.parts if name != NOT_TOLD), NOT_TOLD]
+    totals = [cell.number(TOTAL) for cell in cells]
     factor, unit = scaled([of.value for of in totals if of.value is not None], "J")
-    for at, (stack, total) in enumerate(zip(stacks, totals, strict=True)):
-        above = below = 0.0
-        for name in [name for name in names if name in stack]:
-            value = stack[name] * factor
-            axes.bar(at, value, 0.7, bottom=above if value > 0 else below, **_look(names, name))
-            above, below = above + max(value, 0.0), below + min(value, 0.0)
-        if total.value is None:
-            axes.annotate(NONE, (at, 0.0), ha="center", va="bottom", color=INK)
-        elif total.u is not None:
-            axes.errorbar(
-                at, total.value * factor, yerr=total.u * factor, ecolor=INK, elinewidth=0.9, capsize=3.0
-            )
-    name_places(axes, [plotted.name_of(cell) for cell in plotted.cells])
-    axes.set_ylabel(f"energy above idle [{unit}]")
-    axes.set_ylim(*ends(totals, factor))
-    axes.set_xlim(-0.6, len(stacks) - 0.4)
-    axes.axhline(0.0, color=INK, linewidth=0.6)
-    axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+    for at, cell in enumerate(cells):
+        _stack(axes, at, cell, names, factor, lie=lie)
+    named = [plotted.name_of(cell) for cell in cells]
+    words, limits, places = f"energy above idle [{unit}]", ends(totals, factor), (-0.6, len(cells) - 0.4)
+    if lie:
+        axes.set(yticks=range(len(cells)), yticklabels=named, ylim=places[::-1], xlim=limits, xlabel=words)
+        axes.tick_params(axis="y", length=0)
+        axes.axvline(0.0, color=INK, linewidth=0.6)
+    else:
+        name_places(axes, named)
+        axes.set(xlim=places, ylim=limits, ylabel=words)
+        axes.axhline(0.0, color=INK, linewidth=0.6)
+    axes.grid(axis="x" if lie else "y", color="#DDDDDD", linewidth=0.5)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     legend(figure, [Patch(label=name, **_look(names, name)) for name in names], simulated=plotted.simulated)
     return figure
+
+
+def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: float, *, lie: bool) -> None:
+    """One bar, from its parts."""
+    bar = axes.barh if lie else axes.bar
+    above = below = 0.0
+    for name in [name for name in names if name in cell.parts]:
+        value = cell.parts[name] * factor
+        bar(at, value, 0.7, above if value > 0 else below, **_look(names, name))
+        above, below = above + max(value, 0.0), below + min(value, 0.0)
+    total = cell.number(TOTAL)
+    if total.value is None:
+        place, way = ((0.0, at), ("left", "center")) if lie else ((at, 0.0), ("center", "bottom"))
+        axes.annotate(NONE, place, ha=way[0], va=way[1], color=INK)
+    elif total.u is not None:
+        end, u = total.value * factor, total.u * factor
+        place, of = ((end, at), "xerr") if lie else ((at, end), "yerr")
+        axes.errorbar(*place, **{of: u}, ecolor=INK, elinewidth=0.9, capsize=1.5 if lie else 3.0)
 
 
 def _look(names: list[str], name: str) -> dict[str, Any]:
