@@ -61,8 +61,10 @@ def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: flo
         axes.annotate(NONE, place, ha=way[0], va=way[1], color=INK)
     elif total.u is not None:
         end, u = total.value * factor, total.u * factor
-        place, of = ((end, at), "xerr") if lie else ((at, end), "yerr")
-        axes.errorbar(*place, **{of: u}, ecolor=INK, elinewidth=0.9, capsize=1.5 if lie else 3.0)
+        if lie:
+            axes.errorbar(end, at, xerr=u, ecolor=INK, elinewidth=0.9, capsize=1.5)
+        else:
+            axes.errorbar(at, end, yerr=u, ecolor=INK, elinewidth=0.9, capsize=3.0)
 
 
 def _look(names: list[str], name: str) -> dict[str, Any]:
