@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from opjoule.attribution.busy_time import beyond_count
 from opjoule.attribution.fit import fit
 from opjoule.attribution.near_and_far import groups
 from opjoule.attribution.verdict import verdicts
@@ -62,6 +63,26 @@ def test_columns_that_stray_are_in_the_interval_of_an_activity_that_hardly_goes_
     assert apart.simplified_u_j[at] < 0.01 * apart.energy_j[at]
 
 
+@pytest.mark.parametrize(
+    ("each_j", "noise_j"), [(1e-3, 1e-5), (0.0, 0.0)], ids=["work in one block", "no energy"]
+)
+def test_a_trace_with_little_or_nothing_in_it_breaks_nothing(each_j, noise_j):
+    """Blocks are drawn again and again, some draws without the only one that has work; a meter may say zero."""
+    count = np.zeros((400 * 32, 1))
+    count[: len(count) // 4, 0] = np.arange(len(count) // 4) % 5
+    columns = np.concatenate([count, count], axis=1)
+    group = groups(
+        {}, np.full(len(count), 0.1), np.zeros(len(count), np.bool_), np.arange(len(count)) // 3200
+    )
+    energy_j = each_j * count[:, 0] + np.random.default_rng(1).normal(0, noise_j, len(count))
+    with np.errstate(all="raise"):
+        found = fit(
+            columns, energy_j, group, within=np.array([True, True]), between=np.array([True, False]),
+            free=np.array([False, True]), parts=np.array([[1.0, 0.0], [1.0, 0.0]]),
+        )  # fmt: skip
+    assert np.all(np.isfinite(found.energy_j)) and np.all(np.isfinite(found.standard_u_j))
+
+
 def test_a_part_without_a_course_of_its_own_strays_from_none():
     """What rounding leaves of its course is no course."""
     for seed in range(20):
@@ -92,3 +113,10 @@ def test_an_interval_that_is_too_wide_says_what_is_known_and_how_long_would_tell
     assert said.endswith("measure in randomised blocks (--design) or for about 300 s")
     lasting = replace(wide, scatter_u_j=found.energy_j * 0.01)
     assert reasons(lasting, columns)["read"].endswith("measure in randomised blocks (--design)")
+
+
+def test_operations_that_take_no_time_at_all_have_columns():
+    count, state = np.arange(60.0).reshape(30, 2) % 3, np.zeros(30, np.int64)
+    group = groups({}, np.full(30, 0.01), np.zeros(30, np.bool_), state)
+    near, far = beyond_count(count, np.zeros_like(count), group)
+    assert np.array_equal(near, -count) and np.array_equal(far, -count)

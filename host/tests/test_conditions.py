@@ -303,7 +303,7 @@ def test_a_medium_without_a_number_is_compared_with_nothing(tmp_path):
 
 def test_a_condition_by_a_study_s_count_changes_no_option_of_that_name(tmp_path):
     (plan,) = make_plans(arguments.parse(ONE).options)
-    counted = replace(plan, asked={**plan.asked, "counts": {"records": [100, 1000]}})
+    counted = replace(plan, asked={**plan.asked, "parts": [{"records": [100, 1000]}]})
     told = conditions.in_condition(counted, {"storage": "emmc", "records": "100,1000"})
     assert told.asked["records"] == plan.asked["records"] and told.asked["storage"] == "emmc"
     assert told.condition["records"] == "100,1000"

@@ -542,7 +542,7 @@ def cell(tmp_path: Path, system: str, sync: str, given: Path | None = None) -> S
     return SuiteStudy.of(
         find_study("s5"),
         {"system": system, "transactions": "batch", "sync": sync},
-        {"opens": (2,), "rows": (20,), "by_state": (8,), "by_zip": (4,)},
+        [{"opens": (2,), "rows": (20,), "by_state": (8,), "by_zip": (4,)}],
         along=(PROBE / "opjoule_marks.py", STUDY.parent / "opjoule_study.py"),
         scale=1.0,
         seed=1,

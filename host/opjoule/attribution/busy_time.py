@@ -29,7 +29,7 @@ def beyond_count(
     )
     usual_s = np.maximum(usual_s, 1e-300)
     expected_s = (count * usual_s).sum(axis=1)
-    few_s = FEW * float(expected_s.sum()) / max(float(count.sum()), 1.0)
+    few_s = max(FEW * float(expected_s.sum()) / max(float(count.sum()), 1.0), 1e-300)
     taken_s = np.bincount(group.near, busy_s.sum(axis=1)) + few_s
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
     far = busy_s / usual_s - count

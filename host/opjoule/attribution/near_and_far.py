@@ -176,7 +176,7 @@ class Equations:
             + np.einsum("sij,i,j->s", self.gram.sum(axis=0), x, x)
         )
         floor = 1e-12 * float(self.square.sum()) / float(self.rows.sum())
-        found = np.maximum(left / self.rows, max(floor, 1e-300))
+        found = np.maximum(left / self.rows, floor if floor > 0.0 else 1.0)  # no energy at all: any will do
         # settle is quieter, but one stretch of it must not outweigh all of the run
         found[2] = max(found[2], found[1])
         return np.asarray(found, np.float64)

@@ -14,7 +14,7 @@ from opjoule.cli.measure_arguments import SETTLE_LIMIT_S, add_how, add_rig, add_
 from opjoule.cli.workload_cells import workload_cells
 from opjoule.errors import BadInput
 from opjoule.studies.connections import given_names, is_reached, left_out
-from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, in_words
+from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
 from opjoule.studies.folder import find_study
 
 DISTURB: Final = "disturb"
@@ -239,8 +239,9 @@ def _about(
     lines = [f"  study      {definition.title} (scale {scale:g})"]
     lines += [f"  {one_line(name):<10} {', '.join(values)}" for name, values in axes.items()]
     for name in definition.counts:
-        each_once = dict.fromkeys(in_words({name: part[name]}).removeprefix(f"{name} ") for part in parts)
-        shown = " or ".join(each_once)
+        shown = " or ".join(
+            dict.fromkeys(numbers(each) for part in parts if not isinstance(each := part[name], str))
+        )
         lines.append(f"  {one_line(name):<10} {shown}")
     lines += [f"  phase      {name}: {words}" for name, words in definition.phases.items()]
     return (*lines, *_about_figures(definition, cells, only.get(FIGURE, list(definition.figures))))

@@ -74,7 +74,10 @@ def attributed(
         _counters(samples),
         placed.sensor.seen_fraction,
     )
-    return attribute(work)
+    try:
+        return attribute(work)
+    except np.linalg.LinAlgError as error:
+        return Missing(f"the regression has no solution: {error}", "J")
 
 
 def _marginal(energy: RepeatEnergy) -> MarginalEnergy:

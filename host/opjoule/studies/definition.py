@@ -215,6 +215,11 @@ def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
 def in_words(part: Part) -> str:
     """A part with its counts."""
     return ", ".join(
-        f"{name} {value if isinstance(value, str) else ', '.join(f'{each:,}' for each in value)}"
+        f"{name} {value}" if isinstance(value, str) else f"{numbers(value)} {name}"
         for name, value in part.items()
     )
+
+
+def numbers(counts: Sequence[int]) -> str:
+    """One after the other."""
+    return ", ".join(f"{each:,}" for each in counts)

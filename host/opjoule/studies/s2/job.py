@@ -36,14 +36,14 @@ def options():
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
     asked.databases = [
-        Database(part["size"], count, *sizes(part["size"]), part["operations"][0])
+        SizedStore(part["size"], count, *sizes(part["size"]), part["operations"][0])
         for part in json.loads(asked.parts)
         for count in part["records"]
     ]
     return asked
 
 
-class Database(NamedTuple):
+class SizedStore(NamedTuple):
     """One that the job makes and works on."""
 
     size: str
