@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -83,3 +84,8 @@ def further(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]
         if matches(each["when"], cell):
             found |= {key: value for key, value in each.items() if key != "when"}
     return found
+
+
+def combinations(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Each combination of the axes' values: axis -> value."""
+    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]

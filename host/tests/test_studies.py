@@ -93,6 +93,15 @@ def test_cells_are_the_axes_product_without_what_is_excluded(tmp_path):
     assert made.scaled(cells[0], 1.0, {"rows": ["1000"]}) == {"rows": (1000,)}
 
 
+def test_a_cell_without_a_count_that_is_asked_for_is_none(tmp_path):
+    made = find_study(str(study(tmp_path / "s")))
+    assert made.cells({"rows": ["10000"]}) == [{"system": each, "size": "small"} for each in ("one", "two")]
+    with pytest.raises(BadInput, match="--only leaves nothing"):
+        made.cells({"rows": ["10000"], "size": ["large"]})
+    large = find_study("s1").cells({"records": ["4000000"]})
+    assert {cell["size"] for cell in large} == {"1kb"}
+
+
 WITHIN = STUDY.replace('[[exclude]]\nsystem = "two"\nsize = "large"\n', "")
 WITHIN = WITHIN.replace('files = ["job.py"]', 'files = ["job.py"]\nwithin = ["size"]').replace(
     "{rows}", "{parts}"

@@ -244,6 +244,6 @@ def _summing(
 
 
 def _sum_weight(gram: Float64Array, total: Float64Array) -> float:
-    """None where nothing went on, as in blocks that are drawn again: there is nothing to add up."""
+    """0 where nothing went on, as blocks that are drawn may have it: there is nothing to add up."""
     square, all_squares = float(total @ total), float(np.trace(gram))
     return _SUM_WEIGHT * all_squares / square if square > 1e-200 * all_squares else 0.0

@@ -8,7 +8,6 @@ Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 
 
 from __future__ import annotations
 
-import itertools
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -47,11 +46,6 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
             raise BadInput(f"--{axis} {text}: name each one once, as in --{axis} a,b")
         found[axis] = values
     return found
-
-
-def combinations(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-    """Each combination of the axes' values: axis -> value."""
-    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
 
 
 def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:

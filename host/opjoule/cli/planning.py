@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from opjoule.calibrating.calibration_file import FOLDER
-from opjoule.campaign.conditions import asked_values, combinations, in_condition
+from opjoule.campaign.conditions import asked_values, in_condition
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig, RigSupply
@@ -27,6 +27,7 @@ from opjoule.studies.interface import Study
 from opjoule.studies.ycsb.core import YcsbCore
 from opjoule.studies.ycsb.properties import FASTEST_PER_S, find_workload, workload_properties
 from opjoule.studies.ycsb.study import YcsbStudy
+from opjoule.toml_entry import combinations
 
 SEED = 1
 """Of keys, values and order, where none is asked for."""

@@ -5,7 +5,6 @@ Reference: docs/reference/studies.md.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from typing import Any, Final
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
-from opjoule.toml_entry import further, matches
+from opjoule.toml_entry import combinations, further, matches
 
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
@@ -126,8 +125,9 @@ class StudyFolder:
         Raises: BadInput: no such axis, figure or value, or nothing is left.
         """
         self._check_only(only)
-        made = self._combinations([name for name in self.axes if name not in self.within], only)
-        left = [cell for cell in made if not any(matches(each, cell) for each in self.exclude)]
+        made = self._asked([name for name in self.axes if name not in self.within], only)
+        made = [cell for cell in made if not any(matches(each, cell) for each in self.exclude)]
+        left = [cell for cell in made if self.parts(cell, 1.0, only)]
         if self.figures:
             asked = set(only.get(FIGURE, self.figures))
             left = [cell for cell in left if asked & set(self.figures_of(cell))]
@@ -143,16 +143,20 @@ class StudyFolder:
     def parts(
         self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]
     ) -> tuple[Part, ...]:
-        """What the job does in a cell, as far as it is asked for, with the counts after scaling."""
-        return tuple(
-            {**part, **self.scaled({**cell, **part}, scale, only)}
-            for part in self._combinations(self.within, only)
-        )
+        """What the job does in a cell, as far as it is asked for, with the counts after scaling.
 
-    def _combinations(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """Each of the values of some axes that are asked for."""
-        kept = [[each for each in self.axes[name] if each in only.get(name, [each])] for name in axes]
-        return [dict(zip(axes, each, strict=True)) for each in itertools.product(*kept)]
+        Empty where the cell has none of a count's values that are asked for.
+        """
+        found = (
+            (part, self.scaled({**cell, **part}, scale, only)) for part in self._asked(self.within, only)
+        )
+        return tuple({**part, **counts} for part, counts in found if all(counts.values()))
+
+    def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+        """Each combination of some axes' values that are asked for."""
+        return combinations(
+            {name: [each for each in self.axes[name] if each in only.get(name, [each])] for name in axes}
+        )
 
     def _check_only(self, only: Mapping[str, Sequence[str]]) -> None:
         known = {**self.axes, **{name: tuple(map(str, values)) for name, values in self.counts.items()}}

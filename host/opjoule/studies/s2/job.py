@@ -44,14 +44,14 @@ def options():
 
 
 class SizedStore(NamedTuple):
-    """One that the job makes and works on."""
+    """A database that the job makes and works on."""
 
     size: str
     """Of its records, in words."""
     count: int
     least_bytes: int
     most_bytes: int
-    """Of a record, this one no longer in it."""
+    """Of a record; no record is as long."""
     number: int
     """Operations of each phase after the load."""
 
