@@ -66,7 +66,10 @@ def _notes(run: Run) -> list[str]:
 
 def _apart(run: Run) -> str:
     """Blocks, where the loader makes the operations and its run had none."""
-    blocks = run.summary.mix_blocks or (run.found.generator or Generator()).runs_on == "host"
+    blocks = (
+        any(each.mix_blocks for each in run.loader.values())
+        or (run.found.generator or Generator()).runs_on == "host"
+    )
     return "" if blocks else "--design"
 
 
