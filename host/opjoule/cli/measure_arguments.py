@@ -179,19 +179,7 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="one field of this size (default: the workload's fields)",
     )
-    work.add_argument(
-        "--design",
-        action="store_true",
-        help="run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (0.02 s "
-        "at least) and is the workload's over the whole run. Tells what each kind of operation costs where the plain "
-        "workload does not, above all with a slow meter; use --seconds 60 or so",
-    )
-    work.add_argument(
-        "--blocks",
-        action=argparse.BooleanOptionalAction,
-        help="after the repeats one cycle in such blocks, for what each kind of operation costs; no other figure rests "
-        "on it (default: where the workload mixes kinds)",
-    )
+    _mix(work)
     work.add_argument("--threads", type=positive, default=1, metavar="N", help="client threads (default: 1)")
     work.add_argument(
         "--seed",
@@ -222,6 +210,23 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="any YCSB or engine property",
+    )
+
+
+def _mix(work: argparse._ArgumentGroup) -> None:
+    """What tells kinds of operation apart."""
+    work.add_argument(
+        "--design",
+        action="store_true",
+        help="run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (0.02 s "
+        "at least) and is the workload's over the whole run. Tells what each kind of operation costs where the plain "
+        "workload does not, above all with a slow meter; use --seconds 60 or so",
+    )
+    work.add_argument(
+        "--blocks",
+        action=argparse.BooleanOptionalAction,
+        help="after the repeats one cycle in such blocks, for what each kind of operation costs; no other figure rests "
+        "on it (default: where the workload mixes kinds)",
     )
 
 

@@ -119,15 +119,15 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
     entries = {}
     for name, count in counts.items():
         energy = over_repeats([_foreground(each, name) for each in repeats])
-        in_blocks = over_repeats([_foreground(blocks, name)]) if blocks else energy
-        from_blocks = isinstance(energy, Missing) and not isinstance(in_blocks, Missing)
-        energy = in_blocks if from_blocks else energy
+        from_blocks = isinstance(energy, Missing) and blocks is not None
+        if from_blocks and blocks:
+            energy = over_repeats([_foreground(blocks, name)])
         entries[name] = {
             "count": exact(count / len(repeats), "1"),
             "energy_per_operation_j": energy,
             "background_energy_per_operation_j": over_repeats([_background(each, name) for each in repeats]),
             "identifiable": not isinstance(energy, Missing),
-            **({"measured_in": Role.BLOCKS.value} if from_blocks else {}),
+            "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
         }
     return entries
 

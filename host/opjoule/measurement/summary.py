@@ -70,8 +70,7 @@ def build_result(
     quantities = wording.quantities
     figures = [quantities.figures(each) for each in repeats]
     entries = quantities.over_repeats(figures)
-    mean_operations = fmean(operations_of(each).value for each in repeats)
-    run = record.run
+    mean_operations, run = fmean(operations_of(each).value for each in repeats), record.run
     idle = repeats[0].energy.idle
     harness = (
         {HARNESS_ENERGY: harness_energy(placed, phases, idle, mean_operations)}

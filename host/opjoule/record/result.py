@@ -22,7 +22,7 @@ RESULT_SCHEMA: Final = Schema("result", 2)
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
 
-_KIND_KEYS: Final = ("count", "identifiable", "measured_in")
+_KIND_KEYS: Final = ("count", "identifiable")
 _ALIGNMENT_KEYS: Final = ("method", "checks")
 """What else stands beside the numbers there."""
 

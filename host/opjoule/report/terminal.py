@@ -142,7 +142,7 @@ def _print_limits(answer: Answer, console: Console) -> None:
     for largest in largest_parts(answer.result, answer.quantities)[:1]:
         _add(table, "largest uncertainty", str(largest))
     words = answer.wording
-    found = remedies(answer.result, answer.quantities, words.more, words.apart(answer.run))
+    found = remedies(answer.result, answer.quantities, words.more(answer.run), words.apart(answer.run))
     for number, remedy in enumerate(found):
         _add(table, "to make it better" if number == 0 else "", remedy)
     console.print(table)
