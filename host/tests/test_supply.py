@@ -259,7 +259,18 @@ def test_the_real_firmwares_readings_show_a_dip(tmp_path):
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path):
-    small = ["--records", "1000", "--operations", "5000", "--repeats", "1", "--idle", "2", "--no-harness"]
+    small = [
+        "--records",
+        "1000",
+        "--operations",
+        "5000",
+        "--repeats",
+        "1",
+        "--idle",
+        "2",
+        "--no-harness",
+        "--no-blocks",
+    ]
     asked = arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
     plan, out = make_plan(asked.options), tmp_path / "record"
     weak = replace(Imperfections.draw(5), supply_open_v=4.9, supply_ohm=0.5, ripple="0,50")
