@@ -76,7 +76,7 @@ def test_what_is_not_known_of_wiring_or_board_is_said():
 @pytest.mark.parametrize(
     ("meter", "words"),
     [
-        ("serial:x", "0.1 ohm ±1 %, taken, the common breakout's: no shunt= is given"),
+        ("serial:x", "0.1 ohm ±1 %, assumed: rig.toml has no shunt="),
         ("serial:x,shunt=0.02", "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance taken"),
         ("serial:x,shunt=0.02,shunt_tolerance=0.5%", "0.02 ohm ±0.5 %, shunt= in rig.toml"),
         ("hwmon", "the driver's, read when the meter is opened"),
