@@ -102,8 +102,8 @@ def too_short(study: StudyTable) -> list[str]:
     for phase, systems in lengths.items():
         words = [f"{system} {_span(sorted(each))}" for system, each in systems.items()]
         lines.append(
-            f"{phase} was too short to measure joules on {', '.join(words)}. In brackets: best of the systems whose phase "
-            "was long enough"
+            f"{phase} was too short to measure joules on {', '.join(words)}. In brackets: best of the systems "
+            "whose phase was long enough"
         )
     return lines
 
