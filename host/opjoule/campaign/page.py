@@ -207,7 +207,8 @@ _HOW_TO_READ: Final = (
     "Each ratio is the first of the pair over the second. The thick bar is the 95.45 % interval of this ratio; the "
     "thin bar is the simultaneous interval for all {judged} ratios (Bonferroni). A full mark: the two differ, by "
     "Holm's test over all pairs. A hollow mark: no difference was found. A grey mark: a single run, which allows no "
-    "conclusion. The intervals leave out what both sides share, such as the gain of one sensor. An arrow: the interval continues."
+    "conclusion. The intervals leave out what both sides share, such as the gain of one sensor. An arrow: the interval "
+    "continues."
 )
 
 
