@@ -321,7 +321,10 @@ class ConversionAssembler:
                 events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
             amperes = self._scale.current_a(block.shunt[part])
             volts = self._scale.voltage_v(block.bus[part])
-            events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part]))
+            voltage_ended = int(np.count_nonzero(self._ends.voltage_reached(block.bus[part])))
+            events.append(
+                Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part], voltage_ended)
+            )
             start = cut
         self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])
         return events
