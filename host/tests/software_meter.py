@@ -74,7 +74,7 @@ class PairsSource:
             ]
         items = np.zeros(len(shunt), dtype=m.Pairs.ITEM)
         items["delta_ticks"], items["shunt"], items["bus"] = PERIOD_TICKS, shunt, self.bus
-        if len(shunt):
+        if shunt:
             items["delta_ticks"][0] = 0
         wrap = 0xFFFFFFFF
         fields = (self.index & wrap, self.ticks & wrap, self.shunt_sum & wrap, self.bus_sum & wrap)

@@ -180,6 +180,28 @@ def test_bursts_that_a_short_idle_did_not_show_are_told_and_spoil_nothing(monkey
     assert "bursts" in found.line and "raise --idle" in found.line
 
 
+@pytest.mark.parametrize(
+    ("power_w", "limit_s", "raised_s"),
+    [
+        (lambda at_s: 3.8 if at_s < 40.0 else 3.0, 20.0, 60.0),
+        (lambda at_s: 3.0 + 0.05 * 0.5 ** (at_s / 60.0), 20.0, 300.0),
+        (lambda at_s: 3.0, 2.0, 10.0),
+    ],
+    ids=["tail", "warmer", "too short to see"],
+)
+def test_raising_the_settle_limit_helps_wherever_it_is_advised(monkeypatch, power_w, limit_s, raised_s):
+    found, _ = Desk(monkeypatch, power_w).wait(limit_s=limit_s)
+    assert found is not None and "raise --settle-limit" in found.line
+    assert Desk(monkeypatch, power_w).wait(limit_s=raised_s)[0] is None
+
+
+def test_raising_idle_helps_against_bursts(monkeypatch):
+    desk = Desk(monkeypatch, lambda at_s: 3.6 if at_s % 5.0 < 0.1 else 3.0)
+    desk._pass(30.0)
+    rest = Rest.of(desk.history, 10_000_000_000, 30_000_000_000)
+    assert desk.wait(rest=rest)[0] is None
+
+
 def test_a_tail_of_20_mw_that_falls_is_not_taken_for_another_temperature(monkeypatch):
     desk = Desk(monkeypatch, lambda at_s: 3.0 + 0.25 * 0.5 ** (at_s / 20.0))
     found, _ = desk.wait(limit_s=30.0)

@@ -10,9 +10,9 @@ import pytest
 from opjoule.cli.import_trace import run_import
 from opjoule.cli.record import run_record
 from opjoule.cli.report import run_report
-from opjoule.errors import FAULTY_EXIT
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
+from opjoule.errors import FAULTY_EXIT
 from opjoule.measurement.trace_result import STATED_VOLTAGE, conclude_trace
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.result import read_result
@@ -113,7 +113,9 @@ def test_a_recording_with_samples_beyond_the_range_ends_with_status_6_and_advice
         device.source.bus = 8000  # 32 V, the end of an INA219's range
         assert recorded_from(device, tmp_path / "voltage") == FAULTY_EXIT
     said = capsys.readouterr().out
-    assert "take a lower supply" in said and "shunt" not in said.split("energies over them", 1)[1].split("\n")[0]
+    assert (
+        "take a lower supply" in said and "shunt" not in said.split("energies over them", 1)[1].split("\n")[0]
+    )
 
 
 CSV = "time (s),current (mA)\n" + "".join(f"{number / 1000},{500}\n" for number in range(2000))

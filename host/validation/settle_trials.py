@@ -87,6 +87,7 @@ class Desk:
         self.sleep(0.0)
 
     def sleep(self, seconds: float) -> None:
+        """Lets time pass, and the trace grow."""
         self.now_s += seconds
         last = min(round(self.now_s / BLOCK_S), self._power_w.size)
         blocks = np.arange(self._given, last)
@@ -95,9 +96,8 @@ class Desk:
         self._given = last
 
     def settle(self, rest: Rest) -> tuple[settling.Unsettled | None, float]:
-        waiting = Settling(
-            lambda: 0, self.history, LIMIT_S, check=lambda: None, show=lambda *seconds: None
-        )
+        """What settle found, and when it ended [s]."""
+        waiting = Settling(lambda: 0, self.history, LIMIT_S, check=lambda: None, show=lambda *seconds: None)
         with (
             mock.patch.object(settling.time, "monotonic", lambda: self.now_s),
             mock.patch.object(settling.time, "sleep", self.sleep),
@@ -130,7 +130,10 @@ def main() -> None:
     parser.add_argument("--tails-mw", type=float, nargs="+", default=[5, 10, 20, 40, 66], metavar="MW")
     options = parser.parse_args()
     print(f"SIMULATED, {options.trials} trials a cell, idle {IDLE_W} W, in percent")
-    print("| board | idle [s] | told of | refused |" + "".join(f" missed {mw:g} mW |" for mw in options.tails_mw))
+    print(
+        "| board | idle [s] | told of | refused |"
+        + "".join(f" missed {mw:g} mW |" for mw in options.tails_mw)
+    )
     for kind in BOARDS:
         for idle_s in (2.0, 3.0, 30.0, 60.0):
             quiet = [trial(kind, idle_s, 0.0, seed) for seed in range(options.trials)]
@@ -138,7 +141,10 @@ def main() -> None:
             for mw in options.tails_mw:
                 found = [trial(kind, idle_s, 1e-3 * mw, 10_000 + seed) for seed in range(options.trials)]
                 cells.append(np.mean([one[0] for one in found]))
-            print(f"| {kind} | {idle_s:g} | " + " | ".join(f"{100 * each:.1f}" for each in cells) + " |", flush=True)
+            print(
+                f"| {kind} | {idle_s:g} | " + " | ".join(f"{100 * each:.1f}" for each in cells) + " |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

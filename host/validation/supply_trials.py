@@ -1,9 +1,9 @@
 """SIMULATED: does any drawn rig seem to break its board's voltage limit?
 
 Each trial draws the rig as a simulated measurement does (board, medium, seed) and a load between idle and the board's
-greatest power: changes at random, levels at random, single bursts, or a beat. The meter's samples come as in shunt mode,
-the voltage once in 129 conversions of 532 us, with ripple, gains, offset, noise and steps. What is then stated as the
-least voltage goes against the board's limit and against the truth.
+greatest power: changes at random, levels at random, single bursts, or a beat. The meter's samples come as in shunt
+mode, the voltage once in 129 conversions of 532 us, with ripple, gains, offset, noise and steps. What is then stated as
+the least voltage goes against the board's limit and against the truth.
 
     .venv/bin/python host/validation/supply_trials.py --seeds 200
 """
@@ -128,10 +128,14 @@ def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated
 def main() -> None:
     """Prints one row for each board and medium."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=200, metavar="N", help="rigs of each cell (default: 200)")
+    parser.add_argument(
+        "--seeds", type=int, default=200, metavar="N", help="rigs of each cell (default: 200)"
+    )
     options = parser.parse_args()
     print("SIMULATED")
-    print("| board | medium | rigs | faults | least true margin [V] | most that the line stated too low [V] |")
+    print(
+        "| board | medium | rigs | faults | least true margin [V] | most that the line stated too low [V] |"
+    )
     for board in BOARDS:
         for medium in MEDIA:
             found = [trial(board, medium, seed) for seed in range(options.seeds)]

@@ -12,7 +12,6 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.trace.power_trace import Float64Array, Int64Array, PowerTrace
 from opjoule.trace.supply_line import SupplyLine
 
-
 AROUND: Final = 8
 """Readings before and behind whose median is the source's voltage: about a second."""
 
@@ -37,10 +36,10 @@ def least_voltage(trace: PowerTrace, sensor: ErrorBounds) -> LeastVoltage | None
     """The least voltage of all samples and readings; None if there is none.
 
     Where the voltage is read only now and then, the load line tells it between readings: that counts where it lies
-    below every reading by more than its own doubt (k = 2). The doubt is R's uncertainty times the current's distance from
-    that of the readings around, and the scatter of V0 from reading to reading: a current that moved during a reading
-    makes a V0 that never was, so that a median of those around stands for it. What is shorter than a conversion is not
-    seen.
+    below every reading by more than its own doubt (k = 2). The doubt is R's uncertainty times the current's distance
+    from that of the readings around, and the scatter of V0 from reading to reading: a current that moved during a
+    reading makes a V0 that never was, so that a median of those around stands for it. What is shorter than a conversion
+    is not seen.
     """
     good = trace.good
     if not good.any():

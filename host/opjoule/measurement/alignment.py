@@ -194,7 +194,9 @@ def _from_edges(evidence: ClockEvidence, counts: list[EdgeCounts]) -> ClockMap:
     if evidence.events_damaged:
         raise AlignmentError("the board's sync edges are in a file of events that cannot be read")
     if board.board_ns.size == 0 and meter.meter_ns.size > 0:
-        raise AlignmentError("the board wrote down no edge, though the meter saw some: is its carrier the right one?")
+        raise AlignmentError(
+            "the board wrote down no edge, though the meter saw some: is its carrier the right one?"
+        )
     if board.board_ns.size == 0:
         raise AlignmentError("the board has no sync line, or wrote down no edge of it")
     if meter.meter_ns.size == 0:

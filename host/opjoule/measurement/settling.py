@@ -136,7 +136,11 @@ def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Unsettled:
         )
         return Unsettled(line, pollutes_idle=True)
     if now.in_bursts:
-        line = f"power at rest but for bursts, {above}: the idle phase was too short to show them; raise --idle"
+        line = (
+            f"power at rest but for bursts, {above}: the idle phase was too short to show them; raise --idle"
+        )
     else:
-        line = f"power steady, {above}: the board is warmer or cooler than before the run; raise --settle-limit"
+        line = (
+            f"power steady, {above}: the board is warmer or cooler than before the run; raise --settle-limit"
+        )
     return Unsettled(line, pollutes_idle=False)

@@ -61,7 +61,7 @@ class PowerHistory:
     def seconds_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
         """Means [W] of the whole seconds inside a stretch, counted back from its end; shape (s,).
 
-        A slow meter leaves some blocks of a second empty: they are left out of its mean. NaN: a second without a sample.
+        A slow meter leaves some blocks of a second empty: they are left out of its mean. NaN where all are empty.
         """
         blocks_w = self._all_blocks_w(start_meter_ns, end_meter_ns)
         whole = blocks_w.size // BLOCKS_PER_SECOND
