@@ -278,7 +278,10 @@ class Execution:
         unsettled = self._settling.wait(self._left, self._rest)
         if unsettled:
             line = f"repeat {repeat}, {step.name}: {unsettled.line}"
-            self._record.add_fault(line, withholds=(ABOVE_IDLE,) if unsettled.pollutes_idle else ())
+            if unsettled.pollutes_idle:
+                self._record.add_fault(line, withholds=(ABOVE_IDLE,))
+            else:
+                self._record.add_warning(line)
         end_board_ns = max(self._board_ns(), after.end_board_ns + 1)
         self._add(Phase(step.name, repeat, after.end_board_ns, end_board_ns, role=step.role))
 
