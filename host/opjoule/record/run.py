@@ -181,6 +181,8 @@ class Planned(Struct, frozen=True):
     """The plan that was carried out."""
 
     study: PlannedStudy = PlannedStudy()
+    idle_s: float = 0.0
+    """Length of an idle phase."""
 
 
 class LeastVoltageFound(Struct, frozen=True):
