@@ -103,6 +103,18 @@ def mixed_bursts(rng: Generator, count: int) -> Float64Array:
     return np.where(steps_at(rng, count, 50e-6, 1.0), high, low)
 
 
+def fast_bursts(rng: Generator, count: int) -> Float64Array:
+    """20 to 100 us on and off: far shorter than a conversion."""
+    low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
+    return np.where(steps_at(rng, count, 20e-6, 100e-6), high, low)
+
+
+def switching(rng: Generator, count: int) -> Float64Array:
+    """On and off at random, each 20 us with the same probability: the fastest that the grid can hold."""
+    low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
+    return np.where(rng.random(count) < rng.uniform(0.2, 0.8), high, low)
+
+
 def ramp(rng: Generator, count: int) -> Float64Array:
     """From one current to another and back."""
     low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
@@ -138,6 +150,9 @@ KINDS = {
     "bursts of 40 ms, 0.3 ohm": Kind(long_bursts, (0.3, 0.3)),
     "bursts of 50 us to 1 s, 0.3 ohm": Kind(mixed_bursts, (0.3, 0.3)),
     "noisy, 0.3 ohm": Kind(noisy, (0.3, 0.3)),
+    "bursts of 20 to 100 us, 0.15 ohm": Kind(fast_bursts, (0.15, 0.15)),
+    "bursts of 20 to 100 us, 0.3 ohm": Kind(fast_bursts, (0.3, 0.3)),
+    "on and off at random each 20 us, 0.3 ohm": Kind(switching, (0.3, 0.3)),
 }
 
 
