@@ -32,13 +32,18 @@ WEIGHT_MIN: Final = 0.005
 GAP: Final = 4.0
 """Comparisons farther apart than this many typical distances leave a gap, in which knots may lie."""
 GAP_POINTS: Final = 7
+BOWED: Final = 1.5
+BOWED_S: Final = 2.5
+"""Between comparisons that are a little farther apart than most, and by this much, a course that bends is not straight
+either: a warm-up of 2 ppm a second bows by 6 us in 5 s."""
+BOWED_POINTS: Final = 3
 LAG_MIN_S: Final = 16.0
 """For gaps of at least this length the walk is taken from the changes of rate seen over times up to as long."""
 LAGS_IN_SPAN: Final = 4.0
 """Longer lags than this part of the whole are too few to tell."""
 CHANGE_LAGS_S: Final = (8.0, 16.0, 32.0, 64.0)
 """Times over which a change of rate is compared with what the mean walk explains."""
-SURPRISE: Final = 2.0
+SURPRISE: Final = 3.0
 """Changes beyond this many standard deviations of it are the clock's own there."""
 KNOT_TOLERANCE: Final = 0.25
 """Between knots the map is off from the smoothed course by at most this part of its uncertainty."""
@@ -237,11 +242,14 @@ def _with_gap_points(source_ns: Int64Array) -> tuple[Int64Array, npt.NDArray[np.
     steps = np.diff(source_ns)
     if steps.size == 0:
         return source_ns, np.zeros(1, np.intp)
-    gaps = np.flatnonzero(steps > GAP * max(float(np.median(steps)), 1.0)).tolist()
-    if steps.size < 3:
-        gaps = list(range(steps.size))
-    parts = np.arange(1, GAP_POINTS + 1) / (GAP_POINTS + 1)
-    more = [source_ns[at] + np.rint(parts * float(steps[at])).astype(np.int64) for at in gaps]
+    usual_ns = max(float(np.median(steps)), 1.0)
+    wide = steps > GAP * usual_ns if steps.size >= 3 else np.ones(steps.size, np.bool_)
+    bowed = (steps > max(BOWED * usual_ns, BOWED_S * 1e9)) & ~wide
+    more = []
+    for some, points in ((wide, GAP_POINTS), (bowed, BOWED_POINTS)):
+        parts = np.arange(1, points + 1) / (points + 1)
+        inside_ns = np.rint(parts * steps[some, None].astype(np.float64)).astype(np.int64)
+        more.append((source_ns[:-1][some, None] + inside_ns).ravel())
     times_ns = np.unique(np.concatenate([source_ns, *more]))
     return times_ns, np.searchsorted(times_ns, source_ns)
 

@@ -21,10 +21,10 @@ import numpy as np
 
 from opjoule.trace.power_trace import Float64Array
 
-CORRELATION_MIN_S: Final = 2e-6
-"""Least correlation time that is reckoned with: on and off at random for 4 us in the mean, or for 20 us with lengths
-that spread by half of it, as regular ones leave less of themselves. What is faster yet the board's own capacitors feed:
-100 uF behind 0.2 ohm of supply, cable and shunt have a time constant of 20 us."""
+CORRELATION_MIN_S: Final = 0.5e-6
+"""Least correlation time that is reckoned with. On and off at random for 20 us in the mean have 10 us; lengths that
+are alike within a half leave a twelfth of it, so that regular bursts of 20 us are in it, and random ones of 1 us. What
+is faster yet the board's own capacitors feed: 100 uF behind 0.2 ohm of supply, cable and shunt need 20 us."""
 SWING_MAX: Final = 4.0
 """Greatest ratio of a board's currents, all cores busy over idle, between which it could switch unseen."""
 BLOCK: Final = 512

@@ -14,6 +14,7 @@ from opjoule.devices.server_samples import server_usage
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.attributed import attributed, by_operation, course_table, told_alike
@@ -95,6 +96,7 @@ def build_result(
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
         + until_warnings(run.until_u)
+        + near_range_warnings(placed.cells, sensor, _spans(placed, phases))
         + wording.notes(run),
         **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
@@ -123,6 +125,12 @@ def _blocks(
     blocks = _repeat(record, placed, phases, number, operations, cores, events, storage)
     faults = [replace(each, withholds=()) for each in trace_faults(number, blocks.energy)]
     return (None if faults else blocks), faults
+
+
+def _spans(placed: Placed, phases: Sequence[Phase]) -> list[tuple[int, int]]:
+    """The runs on the meter's clock [ns]."""
+    windows = [placed.window(each, each) for each in phases if each.role is Role.WORK]
+    return [(each.start_ns, each.end_ns) for each in windows]
 
 
 def _repeat(

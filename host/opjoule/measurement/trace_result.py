@@ -10,6 +10,7 @@ from opjoule.clocks.exchange_file import METER_EXCHANGES, read_exchanges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.near_range import near_range_warnings
 from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
@@ -79,6 +80,8 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     }
     if reason := no_uncertainty(record, sensor):
         return {key: _unstated(value, reason) for key, value in entries.items()}
+    if near := near_range_warnings(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
+        entries["warnings"] = near
     shared = {"shared": {"budget": found.budget.shared}} if found.budget.shared else {}
     return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated(), **shared}
 
