@@ -19,9 +19,7 @@ STEPS = 133
 def averages(rng: np.random.Generator, on_s: float, regular: bool) -> tuple[np.ndarray, float]:
     """Conversions of a current that switches between 0.5 and 1.3 A; mean variance within them [A^2]."""
     count = CONVERSIONS * STEPS
-    lengths_s = (
-        rng.uniform(0.5, 1.5, 2 * count) * on_s if regular else rng.exponential(on_s, 2 * count)
-    )
+    lengths_s = rng.uniform(0.5, 1.5, 2 * count) * on_s if regular else rng.exponential(on_s, 2 * count)
     edges = np.searchsorted(np.cumsum(lengths_s), np.arange(count) * 4e-6)
     current_a = np.where(edges % 2, 1.3, 0.5).reshape(CONVERSIONS, STEPS)
     return current_a.mean(axis=1), float(current_a.var(axis=1).mean())

@@ -4,8 +4,8 @@ SIMULATED clocks and edges (synthetic_clocks.py): oscillators up to 6000 ppm off
 walks or steps, over 2 minutes to 1 hour; edges as the loader makes them, with pauses; some lost, some invented, some
 late. Each trial matches the edges and compares the map with the truth all along the run, in its pauses and just beyond
 its last edge. Then cold starts of which each side misses 30 % of the edges: no map may be off by more than 4 of its own
-standard uncertainties at any moment. Then runs with a long pause of the edges, and resonators of a steady rate: none may be refused, none
-matched wrongly. Exit 1 if a limit is broken.
+standard uncertainties at any moment. Then runs with a long pause of the edges, and resonators of a steady rate: none
+may be refused, none matched wrongly. Exit 1 if a limit is broken.
 """
 
 from __future__ import annotations
@@ -198,7 +198,10 @@ def main() -> int:
         if shape not in ("steady", "cold start")
         for duration_s in DURATIONS_S
     ]
-    print("SIMULATED: | 30 % lost on both sides | min | covered % | worst error in u: median | of all | stated us | wrong | refused |")
+    print(
+        "SIMULATED: | 30 % lost on both sides | min | covered % | worst error in u: median | of all | stated us | "
+        "wrong | refused |"
+    )
     held += [
         cold_starts(duration_s, max(2 * asked.trials, LOSSY_TRIALS), asked.seed) for duration_s in DURATIONS_S
     ]

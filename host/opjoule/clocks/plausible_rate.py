@@ -79,7 +79,7 @@ def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
 def _worst(
     near_ns: Int64Array, far_ns: Int64Array, half_ns: Float64Array, error_max: float
 ) -> OddStretch | None:
-    """Every pair of moments is looked at, in one pass for each sign: what is beyond the bound adds up over a stretch."""
+    """Looks at every pair of moments, in one pass for each sign: the excess over the bound adds up over a stretch."""
     since_ns = (far_ns - far_ns[0]).astype(np.float64)
     ahead_ns = (near_ns - near_ns[0]) - since_ns
     found: OddStretch | None = None

@@ -128,7 +128,7 @@ def follow(
     solved = _solve(Series(steps_s, seen, variance, np.zeros(steps_s.size)), walks)
     slow = _slow_walks(distance * 1e-9, solved.rate[place], solved.u_rate[place])
     walk_min = np.maximum(
-        _in_gaps(slow, times_ns, source_ns), _where_it_changes((times_ns - source_ref_ns) * 1e-9, solved)
+        _in_gaps(slow, times_ns, source_ns), _where_it_changes(times_ns - source_ref_ns, solved)
     )
     if np.any(walk_min > solved.walk):
         solved = _solve(Series(steps_s, seen, variance, walk_min / solved.scatter), walks)
@@ -208,12 +208,13 @@ def _in_gaps(slow: Mapping[float, float], times_ns: Int64Array, source_ns: Int64
     return walk_min
 
 
-def _where_it_changes(time_s: Float64Array, solved: _Solved) -> Float64Array:
+def _where_it_changes(since_ns: Int64Array, solved: _Solved) -> Float64Array:
     """For each step between the times, the walk that the rates around it show, if the mean walk cannot explain them.
 
     A clock that warms up changes its rate fast at first and hardly later: one walk for the whole is too weak for the
     beginning, and its intervals too narrow there.
     """
+    time_s = since_ns.astype(np.float64) * 1e-9
     middle_s = (time_s[1:] + time_s[:-1]) / 2
     found = np.zeros(middle_s.size)
     for lag_s in CHANGE_LAGS_S:

@@ -72,7 +72,8 @@ def _fast_a2(current_a: Float64Array, period_ns: int) -> Float64Array:
     count = np.convolve(np.full(starts.size, float(BLOCK)), around)[BLOCKS_AROUND:-BLOCKS_AROUND]
     ratio = two_around / np.maximum(one_around, 1e-300) - 4.0 / np.sqrt(count)
     fast = seen / MEDIAN_OF_SQUARE / 1.5 * _hidden_over_seen(ratio, period_ns)
-    return np.repeat(fast, BLOCK)[np.minimum(np.arange(current_a.size), fast.size * BLOCK - 1)]
+    held = np.repeat(fast, BLOCK)[np.minimum(np.arange(current_a.size), fast.size * BLOCK - 1)]
+    return np.asarray(held, np.float64)
 
 
 def _hidden_over_seen(ratio: Float64Array, period_ns: int) -> Float64Array:
@@ -83,7 +84,7 @@ def _hidden_over_seen(ratio: Float64Array, period_ns: int) -> Float64Array:
     by_lag_1, by_lag_2 = of_means - lag_1, of_means - lag_1 * fading
     hidden = (1 - of_means) / by_lag_1
     most = np.interp(CORRELATION_MIN_S / (period_ns * 1e-9), _X, hidden)
-    return np.minimum(np.interp(ratio, by_lag_2 / by_lag_1, hidden), most)
+    return np.asarray(np.minimum(np.interp(ratio, by_lag_2 / by_lag_1, hidden), most), np.float64)
 
 
 def _greatest_around(values: Float64Array) -> Float64Array:

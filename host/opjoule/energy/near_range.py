@@ -34,6 +34,7 @@ def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple
     if near_ns < SHARE_MIN * whole_ns:
         return []
     return [
-        f"bursts shorter than a conversion may have gone beyond the meter's range of {sensor.current_max_a:.3g} A for "
-        f"{near_ns * 1e-9:.2g} s: no sample shows it, and energies may be too low; take a smaller shunt or a larger range"
+        f"for {near_ns * 1e-9:.2g} s bursts shorter than a conversion may have gone beyond the meter's range of "
+        f"{sensor.current_max_a:.3g} A: no sample shows it, and energies may be too low; take a smaller shunt or a "
+        "larger range"
     ]

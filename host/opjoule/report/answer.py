@@ -70,7 +70,11 @@ class Answer:
     @property
     def withheld(self) -> Mapping[str, str]:
         """Group of figures -> the fault that makes them wrong."""
-        return dict.fromkeys((ENERGY, PER_OPERATION), self.odd_clocks) if self.odd_clocks else self.record.withheld
+        return (
+            dict.fromkeys((ENERGY, PER_OPERATION), self.odd_clocks)
+            if self.odd_clocks
+            else self.record.withheld
+        )
 
     @property
     def result(self) -> Mapping[str, Any]:
