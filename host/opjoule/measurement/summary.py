@@ -95,8 +95,7 @@ def build_result(
             trace.period_ns,
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
-        + until_warnings(run.until_u)
-        + near_range_warnings(placed.cells, sensor, _spans(placed, phases))
+        + [*until_warnings(run.until_u), *_near_range(placed, phases)]
         + wording.notes(run),
         **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
@@ -127,10 +126,11 @@ def _blocks(
     return (None if faults else blocks), faults
 
 
-def _spans(placed: Placed, phases: Sequence[Phase]) -> list[tuple[int, int]]:
-    """The runs on the meter's clock [ns]."""
+def _near_range(placed: Placed, phases: Sequence[Phase]) -> list[str]:
+    """Whether unseen bursts of the runs may have gone beyond the meter's range."""
     windows = [placed.window(each, each) for each in phases if each.role is Role.WORK]
-    return [(each.start_ns, each.end_ns) for each in windows]
+    spans = [(each.start_ns, each.end_ns) for each in windows]
+    return near_range_warnings(placed.cells, placed.sensor, spans)
 
 
 def _repeat(
