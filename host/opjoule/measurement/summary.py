@@ -36,6 +36,7 @@ from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, 
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import wording_of
+from opjoule.studies.wording import Wording
 from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Missing, Quantity
@@ -95,8 +96,8 @@ def build_result(
             trace.period_ns,
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
-        + [*until_warnings(run.until_u), *_near_range(placed, phases)]
-        + wording.notes(run),
+        + until_warnings(run.until_u)
+        + _notes(wording, run, placed, phases),
         **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
@@ -126,11 +127,11 @@ def _blocks(
     return (None if faults else blocks), faults
 
 
-def _near_range(placed: Placed, phases: Sequence[Phase]) -> list[str]:
-    """Whether unseen bursts of the runs may have gone beyond the meter's range."""
+def _notes(wording: Wording, run: Run, placed: Placed, phases: Sequence[Phase]) -> list[str]:
+    """Notes of the study, and whether unseen bursts of the runs may have gone beyond the meter's range."""
     windows = [placed.window(each, each) for each in phases if each.role is Role.WORK]
     spans = [(each.start_ns, each.end_ns) for each in windows]
-    return near_range_warnings(placed.cells, placed.sensor, spans)
+    return [*wording.notes(run), *near_range_warnings(placed.cells, placed.sensor, spans)]
 
 
 def _repeat(
