@@ -43,7 +43,7 @@ LAGS_IN_SPAN: Final = 4.0
 """Longer lags than this part of the whole are too few to tell."""
 CHANGE_LAGS_S: Final = (8.0, 16.0, 32.0, 64.0)
 """Times over which a change of rate is compared with what the mean walk explains."""
-SURPRISE: Final = 4.0
+SURPRISE: Final = 3.0
 """Changes beyond this many standard deviations of it are the clock's own there."""
 KNOT_TOLERANCE: Final = 0.25
 """Between knots the map is off from the smoothed course by at most this part of its uncertainty."""
