@@ -93,7 +93,9 @@ def test_what_the_parts_drew_is_all_that_the_board_drew_above_rest(tmp_path, fil
     log.write_bytes(log.read_bytes() + block(0, START_NS + 30 * MS, made))
     told = {"event": "compaction", "board_ns": START_NS + 300 * MS, "end_board_ns": START_NS + 900 * MS}
     events.write_text(json.dumps(told) + "\n")
-    rows, end_ns = played(model(tmp_path), 3000, busy=[(700, 905, MediumState.WRITING), (905, 911, MediumState.FLUSHING)])
+    rows, end_ns = played(
+        model(tmp_path), 3000, busy=[(700, 905, MediumState.WRITING), (905, 911, MediumState.FLUSHING)]
+    )
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
     rest_j = 3.04 * (end_ns - START_NS) * 1e-9
     assert energy_j(rows, end_ns) - rest_j == pytest.approx(sum(drawn_j.values()), rel=1e-6)
@@ -147,14 +149,20 @@ def test_the_medium_s_energy_is_write_back_and_then_its_tail_s_exactly(tmp_path,
     """At its stated power, from its own moments on; what follows within half a second is write-back's."""
     of = EnginePower(load_model("rpi4", "ssd-usb3", Supply(5.1, 0.0)), 1, one_thread=True)
     of.begin(tmp_path)
-    work = [(100.1, 300.7, MediumState.WRITING), (300.7, 302.8, MediumState.FLUSHING), (1800, 1850, MediumState.READING)]
+    work = [
+        (100.1, 300.7, MediumState.WRITING),
+        (300.7, 302.8, MediumState.FLUSHING),
+        (1800, 1850, MediumState.READING),
+    ]
     rows, end_ns = played(of, 4000, cpu=0.0, busy=work)
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
     assert drawn_j["write_back"] == pytest.approx(2.2 * 0.2027 + 0.5 * (0.5 + 0.5))
     assert drawn_j["tail"] == pytest.approx(0.5 * (0.5 + 0.5))
     assert drawn_j["reading"] == pytest.approx(2.2 * 0.05)
     steps = [((board_ns - START_NS) / MS, power_w) for board_ns, power_w in rows]
-    changes = [each for each, before in zip(steps[1:], steps, strict=False) if each[1] != pytest.approx(before[1])]
+    changes = [
+        each for each, before in zip(steps[1:], steps, strict=False) if each[1] != pytest.approx(before[1])
+    ]
     assert [at_ms for at_ms, _ in changes] == pytest.approx([100.1, 302.8, 1302.8, 1800, 1850, 2850])
 
 

@@ -54,14 +54,15 @@ def test_power_at_the_board_is_the_model_s_whatever_the_supply_s_resistance():
 
 def test_more_busy_cores_draw_more_and_the_last_core_is_the_limit():
     found = [
-        powers(load_model("rpi4", "sd"), activity(cpu_s=cpu_s))[0][1] for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)
+        powers(load_model("rpi4", "sd"), activity(cpu_s=cpu_s))[0][1]
+        for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)
     ]
     assert found[:5] == sorted(found[:5])
     assert found[5] == found[4]
 
 
 def test_power_steps_where_the_medium_begins_and_ends_to_work():
-    """Beside an even processor, to the nanosecond, with the tail behind each stretch and none between two that touch."""
+    """To the nanosecond, with a tail behind each stretch and none between two that touch."""
     model = load_model("rpi4", "sd", Supply(5.1, 0.0))
     work = [busy(0.1234567, 0.2), busy(0.2, 0.21, MediumState.FLUSHING), busy(0.3, 0.4)]
     found = powers(model, activity(cpu_s=1.0), *work)
@@ -81,7 +82,10 @@ def test_power_steps_where_the_medium_begins_and_ends_to_work():
 
 def test_work_and_tail_go_on_from_one_interval_to_the_next():
     model = load_model("rpi4", "sd", Supply(5.1, 0.0))
-    assert powers(model, activity(0, 1), busy(0.9, 1.0)) == [(0, pytest.approx(3.04)), (0.9, pytest.approx(3.37))]
+    assert powers(model, activity(0, 1), busy(0.9, 1.0)) == [
+        (0, pytest.approx(3.04)),
+        (0.9, pytest.approx(3.37)),
+    ]
     second = powers(model, activity(1, 1.1), busy(1.0, 1.05))
     assert second == [(1, pytest.approx(3.37)), (1.05, pytest.approx(3.106))]
     third = powers(model, activity(1.1, 2))
@@ -238,7 +242,13 @@ def test_pending_writes_are_those_of_the_board_s_own_time(tmp_path):
     rows = [row(start_ns + at * SECOND_NS, 0.0, 0, dirty) for at, dirty in enumerate((5, 7, 9, 0))]
     os.write(feed.system.descriptor, "\n".join([HEADER, *rows, ""]).encode())
     feed._carry()
-    assert [feed.pending_bytes(start_ns + round(at * SECOND_NS)) for at in (0.5, 1, 1.5, 2, 3)] == [0, 7, 7, 9, 0]
+    assert [feed.pending_bytes(start_ns + round(at * SECOND_NS)) for at in (0.5, 1, 1.5, 2, 3)] == [
+        0,
+        7,
+        7,
+        9,
+        0,
+    ]
 
 
 def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():

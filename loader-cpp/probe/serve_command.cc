@@ -107,7 +107,8 @@ Status Serve::open() {
   if (Status status = MarksServer::start(marks, *recorder_, running_, answers_, &marks_);
       !status.is_ok())
     return status;
-  requests_ = std::make_unique<Requests>(options_.storage, options_.kernel_files, *recorder_, answers_);
+  requests_ =
+      std::make_unique<Requests>(options_.storage, options_.kernel_files, *recorder_, answers_);
   const std::optional<int> level = carrier ? carrier->found_level() : std::nullopt;
   answers_.say({{"probe", OPJOULE_PROBE_VERSION},
                 {"board_ns", board_ns()},

@@ -71,7 +71,7 @@ class MediumWork:
             self._busy.append(MediumStretch(int(words[1]), int(words[2]), BUSY[words[3]]))
 
     def until(self, end_ns: int) -> list[MediumStretch]:
-        """Takes out what the medium was busy with up to `end_ns`, in order of time; a stretch across it is cut there."""
+        """Takes out what the medium was busy with up to `end_ns`, in order of time; cuts a stretch across it there."""
         found = []
         while self._busy and self._busy[0].start_ns < end_ns:
             stretch = self._busy.popleft()

@@ -23,7 +23,7 @@ DIRTY_BACKGROUND: Final = 0.10
 
 @dataclass(frozen=True)
 class MediumModel:
-    """One storage medium: its rates [B/s], its flush latency, and its power idle, busy, and for a while afterwards [W]."""
+    """One storage medium: its rates [B/s], its flush latency [s], and its power idle, busy and in its tail [W]."""
 
     write_bytes_per_s: float
     read_bytes_per_s: float
