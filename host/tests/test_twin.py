@@ -108,12 +108,12 @@ def test_the_page_cache_is_a_part_of_the_board_s_memory_as_in_linux():
 
 def test_each_measurement_draws_a_medium_of_its_own_within_the_stated_bounds():
     stated = load_model("rpi4", "sd").medium
-    drawn = [load_model("rpi4", "sd", chance=medium_chance(seed)).medium for seed in range(300)]
+    drawn = [load_model("rpi4", "sd", chance=medium_chance("sd", seed)).medium for seed in range(300)]
     for name, part in stated.spread.items():
         usual, found = getattr(stated, name), [getattr(each, name) for each in drawn]
         assert usual * (1 - part) <= min(found) < usual * (1 - 0.9 * part), name
         assert usual * (1 + 0.9 * part) < max(found) <= usual * (1 + part), name
-    assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance(3)).medium
+    assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance("sd", 3)).medium
     assert {each.idle_w for each in drawn} == {stated.idle_w}
 
 

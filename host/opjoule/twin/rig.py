@@ -71,7 +71,7 @@ class TwinRig:
             ) from error
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         try:
-            stated = load_model(profile.name, medium, chance=medium_chance(seed))
+            stated = load_model(profile.name, medium, chance=medium_chance(medium, seed))
             drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
             power = PowerModel(stated.board, stated.medium, drawn.supply)
             model = EnginePower(power, seed, one_thread=background_threads(database) == 1)
