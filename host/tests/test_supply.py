@@ -77,7 +77,7 @@ def test_what_is_not_known_of_wiring_or_board_is_said():
 @pytest.mark.parametrize(
     ("meter", "words"),
     [
-        ("serial:x", "0.1 ohm ±1 %, taken, the common breakout's: no shunt= is given"),
+        ("serial:x", "0.1 ohm ±1 %, assumed: rig.toml has no shunt="),
         ("serial:x,shunt=0.02", "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance taken"),
         ("serial:x,shunt=0.02,shunt_tolerance=0.5%", "0.02 ohm ±0.5 %, shunt= in rig.toml"),
         ("hwmon", "the driver's, read when the meter is opened"),
@@ -261,7 +261,18 @@ def test_the_real_firmwares_readings_show_a_dip(tmp_path):
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path):
-    small = ["--records", "1000", "--operations", "5000", "--repeats", "1", "--idle", "2", "--no-harness"]
+    small = [
+        "--records",
+        "1000",
+        "--operations",
+        "5000",
+        "--repeats",
+        "1",
+        "--idle",
+        "2",
+        "--no-harness",
+        "--no-blocks",
+    ]
     asked = arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
     plan, out = make_plan(asked.options), tmp_path / "record"
     weak = replace(Imperfections.draw(5), supply_open_v=4.9, supply_ohm=0.5, ripple="0,50")
