@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Programs on a simulated medium against the medium's own figures: latency of a synced write, rate of a stream, cost of a call.
+"""Programs on a simulated medium against its own figures: a synced write's latency, a stream's rate, a call's cost.
 
     .venv/bin/python host/bench/medium_sim.py build/loader/medium-sim [--folder DIR]
 
@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -99,7 +100,7 @@ def programs(folder: Path) -> dict[str, list[str]]:
 
 
 @contextmanager
-def medium(binary: str, folder: Path, rate: float, flush_s: float, limit_bytes: int):
+def medium(binary: str, folder: Path, rate: float, flush_s: float, limit_bytes: int) -> Iterator[list[str]]:
     """`medium-sim serve`; gives the words before a command on it. Its faults are printed at the end."""
     socket = str(folder / "socket")
     words = [binary, "serve", "--socket", socket, "--state", str(folder), "--write-bytes-per-s", str(rate)]
@@ -129,11 +130,13 @@ def latencies(binary: str, folder: Path, commands: dict[str, list[str]]) -> None
         with medium(binary, folder, rate, flush_s, 10**9) as on_medium:
             for language, command in commands.items():
                 for what in ("fsync", "dsync") if language == "C" else ("fsync",):
-                    times_us = [t * 1e6 for t in seconds([*on_medium, *command, what, str(folder / "data"), str(SYNCS)])]
+                    words = [*on_medium, *command, what, str(folder / "data"), str(SYNCS)]
+                    times_us = [t * 1e6 for t in seconds(words)]
                     median = statistics.median(times_us)
                     high = statistics.quantiles(times_us, n=10)[-1]
+                    off = f"({median / model_us - 1:+.1%}), p90 {high:7.0f} us"
                     print(
-                        f"{name:5} {language:6} {what}: model {model_us:7.0f} us, median {median:7.0f} us ({median / model_us - 1:+.1%}), p90 {high:7.0f} us"
+                        f"{name:5} {language:6} {what}: model {model_us:7.0f} us, median {median:7.0f} us {off}"
                     )
 
 
@@ -144,10 +147,16 @@ def streams(binary: str, folder: Path, command: list[str]) -> None:
         data = folder / "data"
         data.unlink(missing_ok=True)
         with medium(binary, folder, rate, flush_s, limit) as on_medium:
-            out = subprocess.run([*on_medium, *command, "stream", str(data), str(STREAM_S)], check=True, capture_output=True, text=True)
+            out = subprocess.run(
+                [*on_medium, *command, "stream", str(data), str(STREAM_S)],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
             lasted_s, wrote = (float(word) for word in out.stdout.split())
             bound = (wrote - limit) / lasted_s
-            print(f"{name:5} stream: model {rate / 1e6:6.1f} MB/s, beyond the limit {bound / 1e6:6.1f} MB/s ({bound / rate - 1:+.1%})")
+            off = f"beyond the limit {bound / 1e6:6.1f} MB/s ({bound / rate - 1:+.1%})"
+            print(f"{name:5} stream: model {rate / 1e6:6.1f} MB/s, {off}")
 
 
 def costs(binary: str, folder: Path, command: list[str]) -> None:
@@ -156,15 +165,21 @@ def costs(binary: str, folder: Path, command: list[str]) -> None:
     with medium(binary, folder, 1e9, 0.0, 10**10) as on_medium:
         for what, count in (("trapped", 3000), ("pread", 20000), ("pwrite", 20000)):
             words = [*command, what, str(folder / "data"), str(count)]
-            alone, slowed = (statistics.median(seconds([*before, *words])) * 1e6 for before in ([], on_medium))
+            alone, slowed = (
+                statistics.median(seconds([*before, *words])) * 1e6 for before in ([], on_medium)
+            )
             print(f"{what:8} alone {alone:6.2f} us, on the medium {slowed:6.2f} us")
 
 
 def main() -> int:
     """Everything, a line a figure."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("binary", type=os.path.abspath, help="medium-sim, as build/loader/medium-sim")
-    parser.add_argument("--folder", type=Path, help="where to write, on the disk to be used (default: the temporary folder)")
+    parser.add_argument(
+        "--folder", type=Path, help="where to write, on the disk to be used (default: the temporary folder)"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:
         folder = Path(name)
