@@ -3,7 +3,8 @@
 
     .venv/bin/python host/bench/medium_sim.py build/loader/medium-sim [--folder DIR]
 
-A C program (statically linked), Python and, where there is a compiler for it, Go write 4 KiB and sync it, 300 times on each medium.
+A C program (statically linked), Python and, where there is a compiler for it, Go write 4 KiB and sync it, 300 times
+on each medium.
 A stream writes beyond the dirty limit for some seconds. SIMULATED media on this computer; needs cc.
 """
 
