@@ -308,7 +308,8 @@ def add_how(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=SETTLE_LIMIT_S,
         metavar="S",
-        help="longest wait for a medium that writes no further, and for the power to be back at rest (default: 60)",
+        help="longest wait for a medium that does not get on with its writes, and for the power to be back at rest; "
+        "one that gets on is waited for, however long it takes (default: 60)",
     )
     how.add_argument(
         "--signature",

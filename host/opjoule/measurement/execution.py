@@ -76,7 +76,7 @@ class Execution:
             capture.history,
             plan.settle_limit_s,
             check=self._check,
-            show=progress.advance_to,
+            show=progress.wait_on,
         )
         self._raw = record.directory / "raw"
         self._unfetched: list[WorkloadRun] = []
@@ -250,7 +250,7 @@ class Execution:
             time.sleep(_POLL_S)
         history = self._capture.history
         lead_in_ns = round(self._plan.lead_in_s * 1e9)
-        return Rest.of(history.blocks_w(since_ns + lead_in_ns, history.end_ns))
+        return Rest.of(history, since_ns + lead_in_ns, history.end_ns)
 
     def _baseline(self, step: Step, repeat: int) -> None:
         """Idle power; after the work it begins with the end of the drain."""
@@ -268,7 +268,7 @@ class Execution:
         )
         seen_ns = self._capture.history.end_ns
         steady_ns = round(phase.steady.duration_s * 1e9)
-        self._rest = Rest.of(self._capture.history.blocks_w(seen_ns - steady_ns, seen_ns))
+        self._rest = Rest.of(self._capture.history, seen_ns - steady_ns, seen_ns)
 
     def _drain(self, step: Step, repeat: int) -> None:
         """Waits until everything that a workload began is over, or the limit has passed."""
@@ -278,7 +278,10 @@ class Execution:
         unsettled = self._settling.wait(self._left, self._rest)
         if unsettled:
             line = f"repeat {repeat}, {step.name}: {unsettled.line}"
-            self._record.add_fault(line, withholds=(ABOVE_IDLE,) if unsettled.pollutes_idle else ())
+            if unsettled.pollutes_idle:
+                self._record.add_fault(line, withholds=(ABOVE_IDLE,))
+            else:
+                self._record.add_warning(line)
         end_board_ns = max(self._board_ns(), after.end_board_ns + 1)
         self._add(Phase(step.name, repeat, after.end_board_ns, end_board_ns, role=step.role))
 

@@ -77,7 +77,8 @@ class Plan:
             elif step.role is Role.DRAIN:
                 until = "until writes are done and the power is back at rest"
                 before = "until its writes are on the medium"
-                shown.append(("settle", f"{until if worked else before}, at most {self.settle_limit_s:g} s"))
+                limit = f"at most {self.settle_limit_s:g} s beyond them"
+                shown.append(("settle", f"{until if worked else before}, {limit}"))
             else:
                 worked = worked or step.role in WORKED
                 shown.append((step.name, words.get(step.name, "")))
