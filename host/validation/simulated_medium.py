@@ -6,8 +6,8 @@ Three kinds of measurement, through `host/measure.py --simulate`, each held agai
 
 * A load that writes more than the page cache takes. While the board's dirty pages are near its limit, bytes reach the
   medium, and the database is loaded, at the medium's rate. An engine that syncs what it writes (LevelDB) never fills
-  the page cache. Its load takes as long as its bytes and flushes take the medium, where the engine's own processor time is
-  short against that.
+  the page cache. Its load takes as long as its bytes and flushes take the medium, where the engine's own processor
+  time is short against that.
 * Updates of which each is synced. One takes the flush latency and its bytes at the medium's rate.
 * Reads from memory, by the loader alone: as quick as without the medium.
 
@@ -54,8 +54,8 @@ BOUND_S: Final = 1.0
 """A page cache that was full for less says nothing."""
 OWN_WORK: Final = 0.1
 """An engine whose own processor time is more than this part of what the medium needs is not bound by the medium."""
-SYNCING_S: Final = 10.0
-"""How long the load of an engine that syncs what it writes may take the medium, without compactions."""
+SYNCING_BYTES: Final = 140e6
+"""Values that an engine loads which syncs what it writes; its compactions write several times as many."""
 VALUE_BYTES: Final = 100_000
 SYNCED: Final = 500
 PAIRS: Final = 7
@@ -151,7 +151,7 @@ def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
     """Bandwidth of the medium and rate of the load while the medium binds it."""
     stated = load_model(device, storage)
     rate, limit_bytes = stated.medium.write_bytes_per_s, stated.board.dirty_limit_bytes
-    wanted_bytes = SYNCING_S * rate if db in SYNCING else 1.7 * limit_bytes + 6 * rate
+    wanted_bytes = SYNCING_BYTES if db in SYNCING else 1.7 * limit_bytes + 6 * rate
     record = measure(
         place, db, device, storage, "--records", str(int(wanted_bytes / VALUE_BYTES)), "--operations", "100",
         "--workload", "c", "--value-size", str(VALUE_BYTES),
