@@ -1,4 +1,4 @@
-#include "probe/watched_processes.h"
+#include "processes/watched_processes.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "board/clock.h"
-#include "probe/watched_process.h"
+#include "processes/watched_process.h"
 
 namespace opjoule {
 namespace {
@@ -54,10 +54,16 @@ bool WatchedProcesses::add(pid_t pid, pid_t root) {
   return true;
 }
 
-Status WatchedProcesses::watch(pid_t pid) {
+Status WatchedProcesses::watch_from_start(pid_t pid) {
   if (find(pid) != nullptr) return Status::ok();
   if (!add(pid, pid)) return {StatusCode::kBadInput, "there is no process " + std::to_string(pid)};
   find_descendants();
+  return Status::ok();
+}
+
+Status WatchedProcesses::watch(pid_t pid) {
+  if (find(pid) != nullptr) return Status::ok();
+  if (Status status = watch_from_start(pid); !status.is_ok()) return status;
   for (const auto& process : processes_) {
     if (process->root != pid) continue;
     const ProcessUsage used = process->used();
@@ -164,6 +170,12 @@ void WatchedProcesses::read_all() {
   for (const auto& process : processes_) settle(*process);
 }
 
+std::vector<pid_t> WatchedProcesses::alive() const {
+  std::vector<pid_t> pids;
+  for (const auto& process : processes_) pids.push_back(process->pid);
+  return pids;
+}
+
 WatchedSums WatchedProcesses::read(uint64_t forks) {
   // A list of children may leave some out while others end (proc_tid_children(5)): after a fork it
   // is read twice.
@@ -194,6 +206,7 @@ WatchedSums WatchedProcesses::read(uint64_t forks) {
   shown_.read_bytes = std::max(shown_.read_bytes, now.read_bytes);
   shown_.written_bytes = std::max(shown_.written_bytes, now.written_bytes);
   sums.used = shown_;
+  sums.written_net_bytes = now.written_bytes;
   return sums;
 }
 
