@@ -29,11 +29,16 @@ from opjoule.twin.power_model import BoardModel, MediumModel
 TAILS_S: Final = tuple(np.geomspace(0.05, 30.0, 24).tolist())
 """Lengths of the tail that are tried first."""
 FINER: Final = 8
+ROUNDS: Final = 2
 BLOCK_S: Final = 2.0
 """What the model gets wrong lasts: windows of one block are taken as wrong together."""
 BUSY_MIN_S: Final = 0.3
 """A part that was at work for less than this says nothing of its power."""
 CHI2_95: Final = 4.0
+TAIL_WORTH: Final = 20.0
+"""A tail is believed where it lowers minus twice the logarithm of the likelihood by this, or more."""
+TAIL_MIN_S: Final = 0.1
+"""The board's counters are read so often: within less a tail is no different from the writing."""
 CORES_RUN: Final = "a run that keeps 1, 2, ... all cores busy: host/measure.py twin prints it"
 TAIL_RUN: Final = "a run that writes, then rests for longer than the tail: host/measure.py twin prints it"
 
@@ -113,6 +118,8 @@ class PowerFit:
     """For how long each part was at work, shape (cores + 2,)."""
     tails_s: tuple[float, float]
     """Lengths of the tail between which the power does not decide."""
+    tail_worth: float
+    """By how much a tail lowers minus twice the logarithm of the likelihood."""
 
     def u_w(self, parts: npt.ArrayLike) -> float:
         """Standard uncertainty of a sum of watts [W]; `parts` says how often each counts, shape (cores + 2,)."""
@@ -138,13 +145,14 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
     tried = [solve(each) for each in TAILS_S]
     best = min(tried, key=lambda each: each.unlikely)
     ratio = TAILS_S[1] / TAILS_S[0]
-    tried += [solve(each) for each in best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)]
-    best = min(tried, key=lambda each: each.unlikely)
+    for _ in range(ROUNDS):
+        tried += [solve(each) for each in (best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)).tolist()]
+        best, ratio = min(tried, key=lambda each: each.unlikely), ratio ** (1 / FINER)
     idle_u_w = _mean_u_w(seen)
     busy_s = np.asarray(seen.span_s @ best.matrix)
-    return PowerFit(
-        best, idle_u_w, _covariances(seen, best, records, idle_u_w), busy_s, _alike(seen, tried, best)
-    )
+    short_s, long_s, worth = _tails(seen, tried, best, solve(0.0))
+    covariances = _covariances(seen, best, records, idle_u_w)
+    return PowerFit(best, idle_u_w, covariances, busy_s, (short_s, long_s), worth)
 
 
 def _solved(seen: Observed, matrix: Float64Array, tail_s: float, records: Sequence[Recorded]) -> Solved:
@@ -217,8 +225,10 @@ def _mean_u_w(seen: Observed) -> float:
     return math.hypot(noise_w, float(means_w.std(ddof=1)) / math.sqrt(means_w.size) if means_w.size > 1 else noise_w)
 
 
-def _alike(seen: Observed, tried: Sequence[Solved], best: Solved) -> tuple[float, float]:
-    """Shortest and longest tail that the windows do not tell from the best one.
+def _tails(
+    seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved
+) -> tuple[float, float, float]:
+    """Shortest and longest tail that the windows do not tell from the best one, and how much that beats no tail.
 
     Residuals go together: the sum of squares counts by how far blocks stray from what independent windows would.
     """
@@ -229,7 +239,7 @@ def _alike(seen: Observed, tried: Sequence[Solved], best: Solved) -> tuple[float
     together = max(float(np.sum(blocks**2)) / max(variance * own.sum(), 1e-300), 1.0)
     limit = best.unlikely + CHI2_95 * variance * together
     alike = [each.tail_s for each in tried if each.unlikely <= limit]
-    return min(alike), max(alike)
+    return min(alike), max(alike), (none.unlikely - best.unlikely) / (variance * together)
 
 
 def power_estimates(
@@ -302,7 +312,8 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
     """Power and length of the tail."""
     value_w, busy_s = float(fit.best.watts[-1]), float(fit.busy_s[-1])
     short_s, long_s = fit.tails_s
-    told = busy_s >= BUSY_MIN_S and value_w > 0 and 2 * standard_u_w <= value_w
+    told = busy_s >= BUSY_MIN_S and fit.tail_worth >= TAIL_WORTH and fit.best.tail_s >= TAIL_MIN_S
+    told = told and 2 * standard_u_w <= value_w
     if not told:
         why = f"the power shows none of {LEAST_W * 1e3:.0f} mW or more" if busy_s >= BUSY_MIN_S else "no rest followed a write"
         return [

@@ -56,11 +56,21 @@ def _line(one: Recorded) -> tuple[float, float, float, float] | None:
     bounds = one.sensor.gain_errors_max if one.sensor else {}
     current_gain = math.hypot(*(each for name, each in bounds.items() if name != VOLTAGE)) / SQRT3
     gain = math.hypot(current_gain, bounds.get(VOLTAGE, 0.0) / SQRT3)
-    ohm, ohm_u = line.resistance_ohm, math.hypot(line.resistance_u_ohm, gain * line.resistance_ohm)
+    # few levels of current stand on few codes, whose errors do not average out
+    codes = max(np.unique(np.round(line.reading_v, 4)).size, 2)
+    steps_ohm = _step_v(one) / math.sqrt(12.0 * codes) / max(float(line.current_a.std()), 1e-6)
+    ohm, ohm_u = line.resistance_ohm, math.hypot(line.resistance_u_ohm, gain * line.resistance_ohm, steps_ohm)
     at_board_u_v = one.sensor.voltage_u_v(source_v) if one.sensor else 0.0
     drift_v = float(np.abs(np.diff([part.mean() for part in np.array_split(line.source_v, 4)])).max())
     volt_u = math.hypot(at_board_u_v, ohm_u * current_a, drift_v / 2)
     return source_v, ohm, volt_u, ohm_u
+
+
+def _step_v(one: Recorded) -> float:
+    """Step of the voltage's codes [V]."""
+    if one.trace.bus is not None and one.trace.bus.step_v:
+        return one.trace.bus.step_v
+    return one.sensor.voltage_step_v if one.sensor else 0.0
 
 
 def _line_of_samples(trace: PowerTrace) -> SupplyLine | None:
