@@ -206,7 +206,9 @@ def _steps(needs: Needs) -> list[Step]:
         )
     )
     if needs.loader:
-        steps.append(_cmake_step("loader", "loader and probe", ROOT / "loader-cpp", "loader", "probe"))
+        steps.append(
+            _cmake_step("loader", "loader and probe", ROOT / "loader-cpp", "loader", "probe", "medium-sim")
+        )
     if needs.board:
         steps.append(_board_step(needs.board))
     if needs.ycsb:

@@ -11,6 +11,7 @@ from opjoule.operations.growing_log import GrowingLog
 from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, SIZE_TAG
 from opjoule.record.phases import Phase
 from opjoule.twin.engine_power import HOLD_NS, EnginePower
+from opjoule.twin.medium_work import MediumState, MediumStretch
 from opjoule.twin.part_course import PartCourse
 from opjoule.twin.part_powers import PartPowers, own_stretches
 from opjoule.twin.power_model import Activity, Supply, load_model
@@ -58,14 +59,20 @@ def model(folder, seed=1):
     return made
 
 
-def played(of, milliseconds, cpu=1.0, written=0):
-    """Rows (board_ns, power [W]) of a board that is sampled every 10 ms, all of which are known."""
+def played(of, milliseconds, cpu=1.0, busy=()):
+    """Rows (board_ns, power [W]) of a board that is sampled every 10 ms, all of which are known.
+
+    `busy` has start, end [ms] and state of the medium's work.
+    """
+    work = [MediumStretch(START_NS + round(a * MS), START_NS + round(b * MS), state) for a, b, state in busy]
     span = [START_NS + 10 * MS * at for at in range(milliseconds // 10 + 1)]
-    known = [Activity(a, b, cpu * 1e-9 * (b - a), 0, written) for a, b in pairwise(span)]
+    known = [Activity(a, b, cpu * 1e-9 * (b - a)) for a, b in pairwise(span)]
     found = []
     for at, each in enumerate(known):
+        span_ns = each.start_board_ns, each.end_board_ns
+        now = [one.within(*span_ns) for one in work if one.start_ns < span_ns[1] and one.end_ns > span_ns[0]]
         later = [one for one in known[at + 1 :] if one.end_board_ns <= each.end_board_ns + HOLD_NS]
-        found += [(board_ns, a * v) for board_ns, a, v in of.rows(each, later)]
+        found += [(board_ns, a * v) for board_ns, a, v in of.rows(each, later, now)]
     of.end()
     return found, span[-1]
 
@@ -86,7 +93,9 @@ def test_what_the_parts_drew_is_all_that_the_board_drew_above_rest(tmp_path, fil
     log.write_bytes(log.read_bytes() + block(0, START_NS + 30 * MS, made))
     told = {"event": "compaction", "board_ns": START_NS + 300 * MS, "end_board_ns": START_NS + 900 * MS}
     events.write_text(json.dumps(told) + "\n")
-    rows, end_ns = played(model(tmp_path), 3000, written=20_000)
+    rows, end_ns = played(
+        model(tmp_path), 3000, busy=[(700, 905, MediumState.WRITING), (905, 911, MediumState.FLUSHING)]
+    )
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
     rest_j = 3.04 * (end_ns - START_NS) * 1e-9
     assert energy_j(rows, end_ns) - rest_j == pytest.approx(sum(drawn_j.values()), rel=1e-6)
@@ -136,6 +145,27 @@ def test_work_that_has_begun_draws_before_anybody_knows_when_it_ends(tmp_path, f
     assert min(at_work) > 3.04 + 0.1 and max(at_work) == pytest.approx(min(at_work))
 
 
+def test_the_medium_s_energy_is_write_back_and_then_its_tail_s_exactly(tmp_path, files):
+    """At its stated power, from its own moments on; what follows within half a second is write-back's."""
+    of = EnginePower(load_model("rpi4", "ssd-usb3", Supply(5.1, 0.0)), 1, one_thread=True)
+    of.begin(tmp_path)
+    work = [
+        (100.1, 300.7, MediumState.WRITING),
+        (300.7, 302.8, MediumState.FLUSHING),
+        (1800, 1850, MediumState.READING),
+    ]
+    rows, end_ns = played(of, 4000, cpu=0.0, busy=work)
+    drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
+    assert drawn_j["write_back"] == pytest.approx(2.2 * 0.2027 + 0.5 * (0.5 + 0.5))
+    assert drawn_j["tail"] == pytest.approx(0.5 * (0.5 + 0.5))
+    assert drawn_j["reading"] == pytest.approx(2.2 * 0.05)
+    steps = [((board_ns - START_NS) / MS, power_w) for board_ns, power_w in rows]
+    changes = [
+        each for each, before in zip(steps[1:], steps, strict=False) if each[1] != pytest.approx(before[1])
+    ]
+    assert [at_ms for at_ms, _ in changes] == pytest.approx([100.1, 302.8, 1302.8, 1800, 1850, 2850])
+
+
 def test_a_sync_in_a_compaction_is_the_sync_s(tmp_path, files):
     _, events = files
     spans = {"compaction": (100, 900), "sync": (400, 600)}
@@ -170,8 +200,8 @@ def test_operations_that_are_told_too_late_are_drawn_later_and_none_is_lost(tmp_
     log, _ = files
     made = half_and_half(np.random.default_rng(3))
     of = model(tmp_path)
-    known = [Activity(START_NS, START_NS + 500 * MS, 0.5, 0, 0)]
-    of.rows(known[0], [])
+    known = [Activity(START_NS, START_NS + 500 * MS, 0.5)]
+    of.rows(known[0], [], [])
     log.write_bytes(log.read_bytes() + block(0, START_NS, made))
     _, end_ns = played_from(of, START_NS + 500 * MS, 2500)
     late = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
@@ -186,7 +216,8 @@ def test_operations_that_are_told_too_late_are_drawn_later_and_none_is_lost(tmp_
 def played_from(of, start_ns, milliseconds):
     for at in range(milliseconds // 10):
         of.rows(
-            Activity(start_ns + 10 * MS * at, start_ns + 10 * MS * (at + 1), 0.01, 0, 0),
+            Activity(start_ns + 10 * MS * at, start_ns + 10 * MS * (at + 1), 0.01),
+            [],
             [],
         )
     of.end()

@@ -28,6 +28,7 @@ from opjoule.report.head import head_lines
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
 from opjoule.twin.imperfections import Imperfections
+from opjoule.twin.power_model import load_model
 from opjoule.twin.rig import TwinRig
 from opjoule.twin.supply import drawn_for
 from rig_session import record as record_rig
@@ -234,7 +235,8 @@ def test_a_simulated_rigs_supply_holds_its_board_up(board):
     """Within the population it is drawn from; else each tenth simulated run would have an under-voltage."""
     profile, stiffer = find_profile(board), 0
     for seed in range(200):
-        rig, drawn = drawn_for(profile, "sd", seed), Imperfections.draw(seed)
+        greatest_w = load_model(board, "sd").greatest_w
+        rig, drawn = drawn_for(profile, greatest_w, seed), Imperfections.draw(seed)
         _, volts = rig.supply.at_power(7.0 if board == "rpi4" else 4.3)
         assert (
             volts * (1 + rig.bus_gain_error) - float(rig.ripple.split(",")[0]) * 1e-3

@@ -1,4 +1,4 @@
-"""The simulated board: power follows activity, written bytes drain at the medium's rate, order is kept."""
+"""The simulated board: power follows activity and the medium's work, order is kept."""
 
 import json
 import os
@@ -10,9 +10,11 @@ import pytest
 from opjoule.devices.profiles import find_profile
 from opjoule.record.json_file import plain
 from opjoule.record.phases import Phase
-from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed, LineFifo
-from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import Activity, Supply, load_model
+from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed
+from opjoule.twin.imperfections import Imperfections, medium_chance
+from opjoule.twin.line_fifo import LineFifo
+from opjoule.twin.medium_work import MediumState, MediumStretch, MediumWork
+from opjoule.twin.power_model import Activity, CountedPower, Supply, load_model
 from opjoule.twin.truth_line import TrueCourse, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
@@ -27,10 +29,19 @@ def activity(start_s=0.0, end_s=1.0, cpu_s=0.0, read=0, written=0):
     return Activity(round(start_s * SECOND_NS), round(end_s * SECOND_NS), cpu_s, read, written)
 
 
+def busy(start_s, end_s, state=MediumState.WRITING):
+    return MediumStretch(round(start_s * SECOND_NS), round(end_s * SECOND_NS), state)
+
+
+def powers(model, of, *work):
+    """(moment [s], power [W]) of each row of one interval."""
+    return [(at / SECOND_NS, a * v) for at, a, v in model.rows(of, [], work)]
+
+
 @pytest.mark.parametrize("board", SIMULATED_BOARDS)
 def test_every_simulated_board_has_a_model_for_each_of_its_media(board):
     for medium in find_profile(board).media:
-        current_a, voltage_v = load_model(board, medium).step(activity())
+        ((_, current_a, voltage_v),) = load_model(board, medium).rows(activity(), [], [])
         assert current_a > 0
         assert voltage_v > 0
 
@@ -42,31 +53,72 @@ def test_power_at_the_board_is_the_model_s_whatever_the_supply_s_resistance():
 
 
 def test_more_busy_cores_draw_more_and_the_last_core_is_the_limit():
-    powers = []
-    for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0):
-        current_a, voltage_v = load_model("rpi4", "sd").step(activity(cpu_s=cpu_s))
-        powers.append(current_a * voltage_v)
-    assert powers[:5] == sorted(powers[:5])
-    assert powers[5] == powers[4]
+    found = [
+        powers(load_model("rpi4", "sd"), activity(cpu_s=cpu_s))[0][1]
+        for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)
+    ]
+    assert found[:5] == sorted(found[:5])
+    assert found[5] == found[4]
 
 
-def test_written_bytes_wait_and_drain_at_the_medium_s_rate():
-    model = load_model("rpi4", "sd")
-    model.step(activity(written=30_000_000))
-    assert model.pending_bytes == pytest.approx(30e6 - 14.1e6)
-    model.step(activity(1, 2))
-    model.step(activity(2, 3))
-    assert model.pending_bytes == 0
+def test_power_steps_where_the_medium_begins_and_ends_to_work():
+    """To the nanosecond, with a tail behind each stretch and none between two that touch."""
+    model = load_model("rpi4", "sd", Supply(5.1, 0.0))
+    work = [busy(0.1234567, 0.2), busy(0.2, 0.21, MediumState.FLUSHING), busy(0.3, 0.4)]
+    found = powers(model, activity(cpu_s=1.0), *work)
+    assert found == [
+        (at_s, pytest.approx(3.30 + above_w))
+        for at_s, above_w in (
+            (0, 0),
+            (0.1234567, 0.33),
+            (0.2, 0.33),
+            (0.21, 0.066),
+            (0.3, 0.33),
+            (0.4, 0.066),
+            (0.65, 0),
+        )
+    ]
 
 
-def test_cancelled_writes_never_make_the_queue_negative():
-    model = load_model("rpi4", "sd")
-    model.step(activity(written=-5))
-    assert model.pending_bytes == 0
+def test_work_and_tail_go_on_from_one_interval_to_the_next():
+    model = load_model("rpi4", "sd", Supply(5.1, 0.0))
+    assert powers(model, activity(0, 1), busy(0.9, 1.0)) == [
+        (0, pytest.approx(3.04)),
+        (0.9, pytest.approx(3.37)),
+    ]
+    second = powers(model, activity(1, 1.1), busy(1.0, 1.05))
+    assert second == [(1, pytest.approx(3.37)), (1.05, pytest.approx(3.106))]
+    third = powers(model, activity(1.1, 2))
+    assert third == [(1.1, pytest.approx(3.106)), (1.3, pytest.approx(3.04))]
 
 
-def row(board_ns, cpu_s, written):
-    return f"{board_ns},0,{cpu_s},0,{written},0,0,0,0,0"
+def test_a_virtual_board_s_medium_works_as_long_as_its_counters_say():
+    stated = load_model("virtual", "sd", Supply(5.1, 0.0))
+    model = CountedPower(stated.board, stated.medium, stated.supply)
+    found = powers(model, activity(written=1_410_000, read=4_130_000))
+    assert [at_s for at_s, _ in found] == pytest.approx([0, 0.1, 0.2, 0.45])
+    assert [power_w for _, power_w in found] == pytest.approx([2.81, 2.81, 2.546, 2.48])
+    assert powers(model, activity(1, 2)) == [(1, pytest.approx(2.48))]
+
+
+def test_the_page_cache_is_a_part_of_the_board_s_memory_as_in_linux():
+    board = load_model("rpi3", "sd").board
+    assert board.dirty_limit_bytes == 2 * board.dirty_background_bytes == 160_000_000
+
+
+def test_each_measurement_draws_a_medium_of_its_own_within_the_stated_bounds():
+    stated = load_model("rpi4", "sd").medium
+    drawn = [load_model("rpi4", "sd", chance=medium_chance(seed)).medium for seed in range(300)]
+    for name, part in stated.spread.items():
+        usual, found = getattr(stated, name), [getattr(each, name) for each in drawn]
+        assert usual * (1 - part) <= min(found) < usual * (1 - 0.9 * part), name
+        assert usual * (1 + 0.9 * part) < max(found) <= usual * (1 + part), name
+    assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance(3)).medium
+    assert {each.idle_w for each in drawn} == {stated.idle_w}
+
+
+def row(board_ns, cpu_s, written, dirty=0):
+    return f"{board_ns},0,{cpu_s},0,0,0,{written},{dirty},0,0"
 
 
 def test_activity_is_the_difference_of_two_samples():
@@ -100,8 +152,8 @@ def test_a_fifo_hands_out_whole_lines_only(tmp_path):
 
 def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(tmp_path):
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
-    feed.start()
     lines = []
+    feed.start()
     with feed.live.open() as live:
         reader = threading.Thread(target=lambda: lines.extend(live.read().splitlines()), daemon=True)
         reader.start()  # the feed waits for a reader once the pipe is full
@@ -163,39 +215,49 @@ def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, mo
     assert edges_in_order(lines) == 1
 
 
-def test_the_medium_draws_on_after_its_last_write_and_then_rests():
-    idle = load_model("rpi4", "sd-folding").step(activity())
-    model = load_model("rpi4", "sd-folding")
-    model.step(activity(written=1_000_000))
-    powers_w = [
-        current_a * voltage_v
-        for current_a, voltage_v in (model.step(activity(s, s + 1)) for s in range(1, 15))
-    ]
-    idle_w = idle[0] * idle[1]
-    assert powers_w[:12] == pytest.approx([idle_w + 0.8] * 12)
-    assert powers_w[12:] == pytest.approx([idle_w] * 2)
+def test_nothing_is_passed_on_before_the_medium_s_work_of_that_time_is_known(tmp_path):
+    """And then what it did is there, at its own moments."""
+    work = MediumWork(tmp_path / "work.fifo")
+    feed = Feed(tmp_path, load_model("rpi4", "sd", Supply(5.1, 0.0)), work)
+    start_ns = feed._newest_ns
+    os.write(work.fifo.descriptor, f"m {start_ns + 1000} {start_ns + 5000} write 56\nq {start_ns}\n".encode())
+    drawn = []
+    feed._hold = lambda board_ns, line: drawn.append(line.split())
+    feed._carry()
+    assert feed._drawable_ns == 0  # that line was torn: it lacks its bytes
+    os.write(work.fifo.descriptor, f"q {start_ns + 30_000_000} 0\n".encode())
+    feed._carry()
+    feed._draw(feed._drawable_ns)
+    assert feed._drawn_ns == start_ns + 30_000_000
+    assert [int(at) - start_ns for _, at, *_ in drawn][:4] == [0, 1000, 5000, 10_000_000]
+    work.ended = True
+    feed._draw(feed._drawable_ns)
+    assert feed._drawn_ns == feed._newest_ns
+    work.fifo.close()
 
 
-def test_a_new_write_begins_the_tail_anew():
-    model = load_model("rpi4", "sd-folding")
-    for second in (0, 8):
-        model.step(activity(second, second + 1, written=1_000_000))
-    powers_w = [
-        current_a * voltage_v
-        for current_a, voltage_v in (model.step(activity(s, s + 1)) for s in range(9, 23))
+def test_pending_writes_are_those_of_the_board_s_own_time(tmp_path):
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    start_ns = time.monotonic_ns() + SECOND_NS
+    rows = [row(start_ns + at * SECOND_NS, 0.0, 0, dirty) for at, dirty in enumerate((5, 7, 9, 0))]
+    os.write(feed.system.descriptor, "\n".join([HEADER, *rows, ""]).encode())
+    feed._carry()
+    assert [feed.pending_bytes(start_ns + round(at * SECOND_NS)) for at in (0.5, 1, 1.5, 2, 3)] == [
+        0,
+        7,
+        7,
+        9,
+        0,
     ]
-    assert sum(power_w > powers_w[-1] + 0.1 for power_w in powers_w) == 12
 
 
 def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():
     for board in SIMULATED_BOARDS:
         for medium in find_profile(board).media:
             model = load_model(board, medium)
-            model.step(activity(written=1000))
-            model.step(activity(1, 3))
-            current_a, voltage_v = model.step(activity(3, 4))
-            rest_a, rest_v = load_model(board, medium).step(activity())
-            assert current_a * voltage_v == pytest.approx(rest_a * rest_v)
+            powers(model, activity(), busy(0, 1))
+            assert powers(model, activity(1, 3))[-1][0] <= 2
+            assert powers(model, activity(3, 4)) == powers(load_model(board, medium), activity(3, 4))
 
 
 def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():

@@ -34,13 +34,23 @@ std::string device_number(const std::string& path) {
 }
 
 uint64_t dirty_bytes(std::string_view memory) {
-  return (number_after(memory, "\nDirty:") + number_after(memory, "\nWriteback:")) * 1024;
+  return (number_after(memory, "Dirty:") + number_after(memory, "Writeback:")) * 1024;
+}
+
+std::string device_file(const std::string& path, const std::string& kernel_files) {
+  return kernel_files.empty() ? "/sys/dev/block/" + device_number(path) + "/stat"
+                              : kernel_files + "/stat";
+}
+
+std::string memory_file(const std::string& kernel_files) {
+  return (kernel_files.empty() ? "/proc" : kernel_files) + "/meminfo";
 }
 
 }  // namespace
 
-BoardCounterFiles::BoardCounterFiles(const std::string& path)
-    : device_(("/sys/dev/block/" + device_number(path) + "/stat").c_str()) {}
+BoardCounterFiles::BoardCounterFiles(const std::string& path, const std::string& kernel_files)
+    : device_(device_file(path, kernel_files).c_str()),
+      memory_(memory_file(kernel_files).c_str()) {}
 
 BoardCounters BoardCounterFiles::read() {
   BoardCounters counters;
@@ -55,8 +65,8 @@ BoardCounters BoardCounterFiles::read() {
   return counters;
 }
 
-uint64_t pending_write_bytes() {
-  ProcFile memory("/proc/meminfo");
+uint64_t pending_write_bytes(const std::string& kernel_files) {
+  ProcFile memory(memory_file(kernel_files).c_str());
   return dirty_bytes(memory.read());
 }
 

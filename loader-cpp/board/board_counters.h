@@ -22,16 +22,18 @@ struct BoardCounters {
 class BoardCounterFiles {
  public:
   // path: any file or folder on the device to watch, which need not exist yet; empty for none.
-  explicit BoardCounterFiles(const std::string& path);
+  // kernel_files: a folder whose `stat` and `meminfo` stand for the device's and the memory's;
+  // empty for the kernel's own.
+  explicit BoardCounterFiles(const std::string& path, const std::string& kernel_files = "");
   BoardCounters read();
 
  private:
   ProcFile stat_{"/proc/stat"};
   ProcFile device_;  // docs.kernel.org, block/stat: the device's part of /proc/diskstats
-  ProcFile memory_{"/proc/meminfo"};
+  ProcFile memory_;
 };
 
 // BoardCounters::dirty_bytes alone.
-uint64_t pending_write_bytes();
+uint64_t pending_write_bytes(const std::string& kernel_files = "");
 
 }  // namespace opjoule

@@ -22,6 +22,7 @@ struct ServeOptions {
   uint32_t live_period_ms = 0;  // 0: period_ms
   double silence_s = 20;
   std::string scope = kBoardScope;
+  std::string kernel_files;  // folder of a simulated medium's stat and meminfo; empty: the kernel's
 };
 
 struct RunOptions {

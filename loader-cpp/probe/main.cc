@@ -53,6 +53,9 @@ void add_serve(CLI::App& app, ServeOptions& options) {
                    "processes alone")
       ->check(CLI::IsMember({kBoardScope, kProcessesScope}))
       ->capture_default_str();
+  serve->add_option("--kernel-files", options.kernel_files,
+                    "folder whose stat and meminfo stand for those of the kernel: of a simulated "
+                    "medium");
   serve->add_option("--live", options.live, "FIFO that gets samples and edges, too");
   serve
       ->add_option("--live-period-ms", options.live_period_ms,

@@ -59,8 +59,10 @@ void Requests::Background::join() {
   if (thread_.joinable()) thread_.join();
 }
 
-Requests::Requests(std::string storage, Recorder& recorder, Answers& answers)
+Requests::Requests(std::string storage, std::string kernel_files, Recorder& recorder,
+                   Answers& answers)
     : storage_(std::move(storage)),
+      kernel_files_(std::move(kernel_files)),
       recorder_(recorder),
       answers_(answers),
       thread_([this] { loop(); }) {}
@@ -106,7 +108,7 @@ void Requests::answer(const std::string& line) {
   const size_t count = words.size();
   const std::string request = count == 0 ? "" : words[0];
   if (request == "pending" && count == 1)
-    answers_.say({{"answer", "pending"}, {"bytes", pending_write_bytes()}});
+    answers_.say({{"answer", "pending"}, {"bytes", pending_write_bytes(kernel_files_)}});
   else if (request == "files" && count == 2)
     files(line, words[1]);
   else if (request == "signature" && count == 3)

@@ -18,8 +18,9 @@ namespace opjoule {
 
 class Requests {
  public:
-  // storage: the folder to write back; empty for none. The others outlive this object.
-  Requests(std::string storage, Recorder& recorder, Answers& answers);
+  // storage: the folder to write back; empty for none. kernel_files: as of BoardCounterFiles. The
+  // others outlive this object.
+  Requests(std::string storage, std::string kernel_files, Recorder& recorder, Answers& answers);
   ~Requests();
   Requests(const Requests&) = delete;
   Requests& operator=(const Requests&) = delete;
@@ -51,6 +52,7 @@ class Requests {
   void drain(const std::string& line, const std::string& limit);
 
   const std::string storage_;
+  const std::string kernel_files_;
   Recorder& recorder_;
   Answers& answers_;
   std::mutex mutex_;

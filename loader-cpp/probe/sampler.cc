@@ -26,7 +26,7 @@ std::chrono::steady_clock::time_point steady(int64_t board_ns) {
 }  // namespace
 
 Sampler::Sampler(SamplerSettings settings)
-    : settings_(std::move(settings)), board_(settings_.storage) {
+    : settings_(std::move(settings)), board_(settings_.storage, settings_.kernel_files) {
   if (settings_.live != nullptr) settings_.live->write(kSampleColumns);
   thread_ = std::thread([this] { sample_loop(); });
 }
@@ -41,6 +41,8 @@ size_t Sampler::read_row() {
   const WatchedSums watched = watched_.read(board.forks);
   if (settings_.processes_alone) {
     board.cpu_busy_s = static_cast<double>(watched.used.cpu_ns) * 1e-9;
+  }
+  if (settings_.processes_alone && settings_.kernel_files.empty()) {
     board.device_read_bytes = static_cast<uint64_t>(watched.used.read_bytes);
     board.device_written_bytes = static_cast<uint64_t>(watched.used.written_bytes);
     board.dirty_bytes = 0;

@@ -26,6 +26,7 @@ struct SamplerSettings {
   std::string storage;  // a folder on the device to watch; empty for none
   // The whole board is watched: its counters serve instead of those of processes.
   bool processes_alone = false;
+  std::string kernel_files;  // of a simulated medium (BoardCounterFiles); empty for the kernel's
   int64_t period_ns = 100'000'000;
   LiveFeed* live = nullptr;  // outlives the sampler; may be null
   int64_t live_period_ns = 100'000'000;

@@ -45,6 +45,7 @@ class Serve {
 
  private:
   Status take_folder();
+  [[nodiscard]] Status check_kernel_files() const;
   void take_lines(std::string_view arrived, int64_t received_ns);
 
   const ServeOptions& options_;
@@ -71,8 +72,17 @@ Status Serve::take_folder() {
   return Status::ok();
 }
 
+Status Serve::check_kernel_files() const {
+  if (options_.kernel_files.empty()) return Status::ok();
+  for (const char* name : {"/stat", "/meminfo"})
+    if (const std::string path = options_.kernel_files + name; ::access(path.c_str(), R_OK) != 0)
+      return system_error("--kernel-files: " + path + " cannot be read");
+  return Status::ok();
+}
+
 Status Serve::open() {
   if (Status status = take_folder(); !status.is_ok()) return status;
+  if (Status status = check_kernel_files(); !status.is_ok()) return status;
   if (!options_.live.empty())
     if (Status status = LiveFeed::open(options_.live, &live_); !status.is_ok()) return status;
   std::unique_ptr<SyncCarrier> carrier;
@@ -87,6 +97,7 @@ Status Serve::open() {
   settings.storage = options_.storage;
   settings.period_ns = int64_t{options_.period_ms} * 1'000'000;
   settings.processes_alone = options_.scope == kProcessesScope;
+  settings.kernel_files = options_.kernel_files;
   settings.live = live_.get();
   settings.live_period_ns =
       int64_t{options_.live_period_ms == 0 ? options_.period_ms : options_.live_period_ms} *
@@ -96,7 +107,8 @@ Status Serve::open() {
   if (Status status = MarksServer::start(marks, *recorder_, running_, answers_, &marks_);
       !status.is_ok())
     return status;
-  requests_ = std::make_unique<Requests>(options_.storage, *recorder_, answers_);
+  requests_ =
+      std::make_unique<Requests>(options_.storage, options_.kernel_files, *recorder_, answers_);
   const std::optional<int> level = carrier ? carrier->found_level() : std::nullopt;
   answers_.say({{"probe", OPJOULE_PROBE_VERSION},
                 {"board_ns", board_ns()},

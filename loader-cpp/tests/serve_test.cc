@@ -83,6 +83,29 @@ TEST_CASE("a board that is its watched processes has their counters and no other
   CHECK_MESSAGE(row.substr(row.find(',')).starts_with(",0.00,0.000000,0,0,0,0,0,"), row);
 }
 
+TEST_CASE("a simulated medium's counters and dirty pages stand for the kernel's") {
+  const Folder folder;
+  folder.write("stat", "1 0 8 0 2 0 4096 0 0 0 0 0 0 0 0 0 0\n");
+  folder.write("meminfo", "Dirty: 12 kB\nWriteback: 8 kB\n");
+  ServingProbe probe(folder / "served",
+                     {"--scope", "processes", "--period-ms", "10", "--kernel-files", folder / ""});
+  CHECK(probe.ask("pending")["bytes"] == 20 * 1024);
+  probe.ask("files all");
+  folder.write("stat", "1 0 8 0 2 0 8192 0 0 0 0 0 0 0 0 0 0\n");
+  folder.write("meminfo", "Dirty: 0 kB\nWriteback: 4 kB\n");
+  CHECK(probe.ask("pending")["bytes"] == 4 * 1024);
+  probe.ask("files rest");
+  const std::vector<std::string> rows = folder.lines("served/all.system.csv");
+  REQUIRE(rows.size() > 2);
+  const auto counted = [](const std::string& row) { return row.substr(row.find(',')); };
+  CHECK_MESSAGE(counted(rows[1]).starts_with(",0.00,0.000000,0,0,4096,2097152,20480,"), rows[1]);
+  CHECK_MESSAGE(counted(rows.back()).starts_with(",0.00,0.000000,0,0,4096,4194304,4096,"),
+                rows.back());
+  Probe other({"serve", "--dir", folder / "other", "--kernel-files", folder / "nowhere"});
+  CHECK(other.line().value_or("").find("nowhere/stat") != std::string::npos);
+  CHECK(other.exit_code() != 0);
+}
+
 TEST_CASE("a second probe in the same folder is refused; one after a killed one is not") {
   const Folder folder;
   {

@@ -210,7 +210,8 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
         PhaseProgress(quiet=options.json) as progress,
         _open_rig(plan, rig, options, directory) as (board, meter, found),
     ):
-        supply, warnings = desk_supply(plan, rig, options), desk_warnings(plan, rig, options)
+        supply = desk_supply(plan, rig, options)
+        warnings = [*desk_warnings(plan, rig, options), *found.get("simulation", {}).get("notes", [])]
         temperature_c = rig.room.temperature_c if rig else None
         calibrations = Calibrations(CALIBRATIONS, temperature_c)
         return measure(plan, board, meter, directory, progress, found, supply, warnings, calibrations)

@@ -40,6 +40,8 @@ class ProbeOptions:
     period_ms: int = PERIOD_MS
     further: tuple[str, ...] = ()
     """Options of `probe serve`."""
+    under: tuple[str, ...] = ()
+    """A command that starts each program whose use is counted, with the program behind it."""
     through: Callable[[BoardProbe], BoardProbe] = field(default=lambda probe: probe)
     """What stands between the measurement and the probe: a simulated board's clock is not its computer's."""
 
@@ -83,7 +85,7 @@ class Board:
         self.medium = medium
         self.preparation = preparation
         self.kept = KeptDatabases(shell, kept or f"{medium.path.rstrip('/')}/{KEPT_FOLDER}")
-        self.runner = Runner(shell, programs.probe, folder, pin=pin)
+        self.runner = Runner(shell, programs.probe, folder, pin=pin, under=probe.under)
         self._session = folder.rpartition("/")[2]
         self._options = probe
         self._probe: BoardProbe | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opjoule.devices.fetching import fetch_files
@@ -21,18 +21,22 @@ _RECEIVE = 'mkdir -p -- "${1%/*}" && cat > "$1" && chmod "$2" "$1"'
 class Runner:
     """Runs programs on one board for one session."""
 
-    def __init__(self, shell: Shell, probe: str, folder: str, *, pin: str = "") -> None:
+    def __init__(
+        self, shell: Shell, probe: str, folder: str, *, pin: str = "", under: Sequence[str] = ()
+    ) -> None:
         """Nothing is run yet.
 
         Args:
             probe: the probe on the board.
             folder: the session's on the board.
             pin: processors that programs are kept on, as taskset -c takes them; empty for all.
+            under: a command of the board that starts each program, with the program behind it.
         """
         self._shell = shell
         self._probe = probe
         self.folder = folder
         self._pin = ["--pin", pin] if pin else []
+        self._under = under
         self._copied: dict[Path, str] = {}
 
     def start(
@@ -72,7 +76,7 @@ class Runner:
             "--serve",
             f"{self.folder}/{PROBE_FOLDER}/marks",
         ]
-        keeper += ["--silence-s", str(SILENCE_S), *(self._pin if pinned else []), *marked, "--"]
+        keeper += ["--silence-s", str(SILENCE_S), *(self._pin if pinned else []), *marked, "--", *self._under]
         if not stream:
             return WorkloadRun(self._shell, [*keeper, *command, *options], folder, raw)
         fifo = f"{folder}/operations"

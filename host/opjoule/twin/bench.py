@@ -17,6 +17,7 @@ from opjoule.calibrating.typed import TypedQuantity, TypedReference
 from opjoule.errors import RigFault
 from opjoule.twin.feed import DELAY_NS
 from opjoule.twin.imperfections import Imperfections
+from opjoule.twin.medium_work import MediumStretch
 from opjoule.twin.power_model import Activity, LoadModel, Supply
 from opjoule.twin.supply import SimulatedSupply
 
@@ -55,12 +56,14 @@ class LoadByHand(LoadModel):
             if not self._changed.wait_for(lambda: self._steps >= enough, FOLLOW_LIMIT_S):
                 raise RigFault("the simulated load does not follow: end other programs, and start again")
 
-    def step(self, activity: Activity) -> tuple[float, float]:
-        """(current [A], voltage [V]) of the next interval."""
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """One row, whatever the activity."""
         with self._changed:
             self._steps += 1
             self._changed.notify_all()
-            return self.current_a, self.voltage_v
+            return [(activity.start_board_ns, self.current_a, self.voltage_v)]
 
 
 class Multimeter:

@@ -12,21 +12,26 @@ from opjoule.twin.feed import DELAY_NS, Feed
 
 
 class DelayedProbe:
-    """Answers with the simulated board's clock and the simulated medium's write queue; passes on all else."""
+    """Answers with the simulated board's clock and with its dirty pages as of that clock; passes on all else."""
 
     def __init__(
-        self, probe: BoardProbe, feed: Feed, *, ended: Callable[[], None], kernel_writes: bool
+        self,
+        probe: BoardProbe,
+        feed: Feed,
+        *,
+        ended: Callable[[], None],
+        faults: Callable[[], list[str]] = lambda: [],
     ) -> None:
         """Stands before a running probe.
 
         Args:
             ended: called once the probe has ended.
-            kernel_writes: the board's own kernel holds writes besides the simulated medium's queue.
+            faults: what has gone wrong in the simulation since it was last called.
         """
         self._probe = probe
         self._feed = feed
         self._call_ended = ended
-        self._kernel_writes = kernel_writes
+        self._simulation_faults = faults
 
     def clock_exchange(self) -> Exchange:
         """The board's clock as the meter is to see it: the rig's delay ago."""
@@ -36,9 +41,8 @@ class DelayedProbe:
         )
 
     def pending_write_bytes(self) -> int:
-        """The simulated medium's write queue, as of the simulated board's clock, or the kernel's, whichever is more."""
-        queued = self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
-        return max(self._probe.pending_write_bytes(), queued) if self._kernel_writes else queued
+        """Dirty pages of the simulated board, as of its clock."""
+        return self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
 
     def begin_files(self, name: str) -> None:
         """As of every probe."""
@@ -57,8 +61,8 @@ class DelayedProbe:
         return self._probe.marks()
 
     def faults(self) -> list[str]:
-        """As of every probe."""
-        return self._probe.faults()
+        """As of every probe, and the simulation's own."""
+        return self._probe.faults() + self._simulation_faults()
 
     def close(self) -> None:
         """Ends it; from then on the simulated board is idle."""

@@ -18,9 +18,10 @@ from opjoule.attribution.activities import Intervals
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
 from opjoule.twin.known_power import Float64Array, Overlapping, Steady
 from opjoule.twin.loader_files import Event, LoaderFiles, PhaseOperations
+from opjoule.twin.medium_work import MediumState, MediumStretch
 from opjoule.twin.part_course import OTHER, READING, TAIL, WRITE_BACK, PartCourseWriter
 from opjoule.twin.part_powers import PartPowers, own_stretches
-from opjoule.twin.power_model import Activity, LoadModel, MeanPowers, PowerModel
+from opjoule.twin.power_model import Activity, LoadModel, PowerModel
 from opjoule.twin.supply import PARTS
 
 HOLD_NS: Final = 500_000_000
@@ -30,7 +31,7 @@ STEP_NS: Final = 250_000
 LEAST_BUSY: Final = 0.02
 """Part of the time for which an operation that mostly waits keeps a core busy."""
 TAIL_BEGINS_S: Final = 0.5
-"""What the medium draws sooner after its last write belongs to that."""
+"""What the medium draws sooner after it was busy last belongs to write-back."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,18 @@ class _Work:
     """Seconds from base_ns on."""
 
 
+@dataclass(frozen=True)
+class _MediumPiece:
+    """A stretch of the medium's, with the part that its energy belongs to."""
+
+    start_ns: int
+    end_ns: int
+    part: str
+    power_w: float
+
+
 class EnginePower(LoadModel):
-    """Power by kind of operation and by activity; written bytes as in any other model."""
+    """Power by kind of operation and by activity; the medium's is that of every model."""
 
     hold_ns = HOLD_NS
 
@@ -66,7 +77,6 @@ class EnginePower(LoadModel):
         self._work: list[_Work] = []
         self._events: list[tuple[Event, float]] = []
         self._drawn_ns = 0
-        self._since_write_s = np.inf
 
     def begin(self, folder: Path) -> None:
         """As of every model."""
@@ -77,10 +87,10 @@ class EnginePower(LoadModel):
         """As of every model."""
         self._course.close()
 
-    def rows(self, activity: Activity, later: Sequence[Activity]) -> list[tuple[int, float, float]]:
-        """As of every model: one row, or where something is at work one each STEP_NS."""
-        drawn = self._model.drawn(activity)
-        self.pending_bytes = self._model.pending_bytes
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """As of every model: rows at changes of the medium's state, and where something is at work each STEP_NS."""
         blocks, events = self._files.more()
         for block in blocks:
             self._threads[block.phase].add(int(block.operations.thread[0]))
@@ -90,24 +100,27 @@ class EnginePower(LoadModel):
         start_ns, end_ns = activity.start_board_ns, activity.end_board_ns
         self._drawn_ns = end_ns
         horizon_ns = later[-1].end_board_ns if later else end_ns
-        edge_ns = np.append(np.arange(start_ns, end_ns, STEP_NS), end_ns)
+        medium = [piece for each in self._model.states(activity, busy) for piece in self._of_medium(each)]
+        moments_ns = [moment for each in medium for moment in (each.start_ns, each.end_ns)]
+        changes_ns = np.unique([start_ns, *moments_ns, end_ns])
+        edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns)
         parts = self._operations(edge_ns) | self._background(edge_ns, horizon_ns)
-        step_s = np.diff(edge_ns) * 1e-9
         if parts:
+            step_s = np.diff(edge_ns) * 1e-9
             whole_w = sum(parts.values()) / step_s
             held = np.minimum(1.0, self._most_w / np.maximum(whole_w, 1e-12))
             parts = {name: each * held for name, each in parts.items()}
         else:
-            edge_ns, step_s = edge_ns[[0, -1]], (edge_ns[[-1]] - edge_ns[[0]]) * 1e-9
-            if drawn.processor_w:
-                parts[OTHER] = drawn.processor_w * step_s
-        for name, mean_w in self._of_medium(drawn, float(step_s.sum())).items():
-            if mean_w:
-                parts[name] = mean_w * step_s
+            edge_ns, step_s = changes_ns, np.diff(changes_ns) * 1e-9
+            if processor_w := self._model.processor_w(activity):
+                parts[OTHER] = processor_w * step_s
+        for piece in medium:
+            inside = (edge_ns[:-1] >= piece.start_ns) & (edge_ns[:-1] < piece.end_ns)
+            parts[piece.part] = parts.get(piece.part, 0.0) + piece.power_w * step_s * inside
         self._course.add(edge_ns, parts)
-        power_w = drawn.rest_w + sum(parts.values(), np.zeros(step_s.size)) / step_s
-        changes = np.flatnonzero(np.diff(power_w, prepend=np.nan) != 0)
-        return [(int(edge_ns[at]), *self._model.supply.at_power(float(power_w[at]))) for at in changes]
+        power_w = self._model.rest_w + sum(parts.values(), np.zeros(step_s.size)) / step_s
+        steps = np.flatnonzero(np.diff(power_w, prepend=np.nan) != 0)
+        return [(int(edge_ns[at]), *self._model.supply.at_power(float(power_w[at]))) for at in steps]
 
     def _take(self, block: PhaseOperations, known: Sequence[Activity]) -> None:
         """Gives each operation its energy; what is known too late is drawn later."""
@@ -197,13 +210,18 @@ class EnginePower(LoadModel):
                 found[event.activity] = found.get(event.activity, 0.0) + energy_j
         return found
 
-    def _of_medium(self, drawn: MeanPowers, span_s: float) -> dict[str, float]:
-        """Mean powers [W]; what follows a write at once belongs to it."""
-        self._since_write_s = 0.0 if drawn.write_back_w else self._since_write_s + span_s
-        tail_w, share = drawn.tail_w * self._powers.tail_share, self._powers.medium_share
-        soon = self._since_write_s <= TAIL_BEGINS_S
-        return {
-            WRITE_BACK: drawn.write_back_w * share + (tail_w if soon else 0.0),
-            TAIL: 0.0 if soon else tail_w,
-            READING: drawn.reading_w * share,
-        }
+    def _of_medium(self, stretch: MediumStretch) -> list[_MediumPiece]:
+        """What one state of the medium draws above idle, and to which part that belongs."""
+        if stretch.state is MediumState.IDLE:
+            return []
+        power_w = self._model.medium_w(stretch.state)
+        if stretch.state is not MediumState.TAIL:
+            part = READING if stretch.state is MediumState.READING else WRITE_BACK
+            return [_MediumPiece(stretch.start_ns, stretch.end_ns, part, power_w)]
+        begins_ns = stretch.ended_ns + round(TAIL_BEGINS_S * 1e9)
+        soon, late = stretch.within(stretch.start_ns, begins_ns), stretch.within(begins_ns, stretch.end_ns)
+        return [
+            _MediumPiece(each.start_ns, each.end_ns, part, power_w)
+            for each, part in ((soon, WRITE_BACK), (late, TAIL))
+            if each.end_ns > each.start_ns
+        ]

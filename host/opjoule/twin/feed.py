@@ -1,10 +1,10 @@
 """Carries a board's activity and sync edges to the rig simulator, in order of their time stamps.
 
-The probe writes its samples and its virtual sync line into two FIFOs. The feed turns samples into
-supply current, a while after they came where the model asks for that, and passes everything on only up to a watermark
-that lies `MARGIN_NS` behind the newest sample, so that an edge whose writer was held up for less than that still finds
-its place. The rig runs `DELAY_NS` behind
-the board: a busy computer makes it wait and catch up, but moves no sample and no edge.
+The probe writes its samples and its virtual sync line into two FIFOs, medium-sim the work of the medium into a third.
+The feed turns samples and work into supply current, a while after they came where the model asks for that. It passes
+everything on only up to a watermark. That lies `MARGIN_NS` behind the newest sample, so that an edge whose writer was
+held up for less than that still finds its place, and never after what medium-sim has told. The rig runs `DELAY_NS`
+behind the board: a busy computer makes it wait and catch up, but moves no sample and no edge.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
+from opjoule.twin.line_fifo import LineFifo
+from opjoule.twin.medium_work import MediumStretch, MediumWork
 from opjoule.twin.power_model import Activity, LoadModel
 
 MARGIN_NS = 300_000_000
@@ -26,31 +28,6 @@ DELAY_NS = 1_200_000_000
 """0.7 s more than the longest that a model waits for what is not known yet."""
 _IDLE_STEP_NS = 10_000_000
 _STOP_LIMIT_S = 60.0
-
-
-class LineFifo:
-    """A FIFO that this process reads line by line without blocking, whatever its writers do."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        os.mkfifo(path)
-        # Open for writing too: a writer that leaves must not look like the end of the line.
-        self.descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
-        self._partial = b""
-
-    def lines(self) -> list[str]:
-        """Whole lines that have arrived."""
-        try:
-            data = os.read(self.descriptor, 1 << 16)
-        except BlockingIOError:
-            return []
-        *whole, self._partial = (self._partial + data).split(b"\n")
-        return [line.decode("ascii", "replace") for line in whole]
-
-    def close(self) -> None:
-        """Ends reading and removes the FIFO."""
-        os.close(self.descriptor)
-        self.path.unlink(missing_ok=True)
 
 
 class ActivityReader:
@@ -72,30 +49,39 @@ class ActivityReader:
         now = (
             int(named["board_ns"]),
             float(named["process_cpu_s"]),
-            int(named["process_read_bytes"]),
-            int(named["process_written_bytes"]),
+            int(named["device_read_bytes"]),
+            int(named["device_written_bytes"]),
         )
         before, self._last = self._last, now
         if before is None or now[0] <= before[0]:
             self._last = before or now
             return None
-        return Activity(before[0], now[0], now[1] - before[1], now[2] - before[2], now[3] - before[3])
+        used = (now[1] - before[1], now[2] - before[2], now[3] - before[3])
+        return Activity(before[0], now[0], *used, dirty_bytes=int(named["dirty_bytes"]))
 
 
 class Feed:
     """The thread between the probe and the rig simulator. Until the probe samples, and after it, the board is idle."""
 
-    def __init__(self, folder: Path, model: LoadModel) -> None:
+    def __init__(self, folder: Path, model: LoadModel, medium: MediumWork | None = None) -> None:
+        """Nothing is carried yet.
+
+        Args:
+            folder: for the FIFOs.
+            model: turns activity into current.
+            medium: the simulated medium's work; None where the model asks for none.
+        """
         self.system = LineFifo(folder / "system.fifo")
         self.sync = LineFifo(folder / "sync.fifo")
         self.live = folder / "live.fifo"
         os.mkfifo(self.live)
         self._model = model
+        self._medium = medium
         self._reader = ActivityReader()
         self._lock = threading.Lock()
         self._sampled = False
         self._pending: list[tuple[int, int, str]] = []
-        self._queue_history: deque[tuple[int, float]] = deque([(0, 0.0)])
+        self._dirty: deque[tuple[int, int]] = deque([(0, 0)])
         self._order = 0
         # The rig starts a delay behind: it needs the idle power of the time before.
         self._newest_ns = self._drawn_ns = time.monotonic_ns() - 2 * DELAY_NS
@@ -115,11 +101,11 @@ class Feed:
             self._sampled = False
 
     def pending_bytes(self, board_ns: int) -> int:
-        """Bytes in the simulated medium's write queue at `board_ns`, which must not go back between calls."""
+        """Dirty bytes of the board at `board_ns`, which must not go back between calls."""
         with self._lock:
-            while len(self._queue_history) > 1 and self._queue_history[1][0] <= board_ns:
-                self._queue_history.popleft()
-            return int(self._queue_history[0][1])
+            while len(self._dirty) > 1 and self._dirty[1][0] <= board_ns:
+                self._dirty.popleft()
+            return self._dirty[0][1]
 
     def stop(self) -> None:
         """Carries what is left and tells the simulator that nothing more will come."""
@@ -135,7 +121,7 @@ class Feed:
                     select.select([self.system.descriptor, self.sync.descriptor], [], [], 0.01)
                     with self._lock:
                         self._carry()
-                        self._draw(self._newest_ns - self._model.hold_ns)
+                        self._draw(self._drawable_ns)
                         self._pass_on(sink, min(self._newest_ns - MARGIN_NS, self._drawn_ns))
                 with self._lock:
                     self._carry()
@@ -151,13 +137,21 @@ class Feed:
         while not self._stop.wait(0.01):
             with self._lock:
                 self._carry()
-                self._draw(self._newest_ns - self._model.hold_ns)
+                self._draw(self._drawable_ns)
                 self._pending.clear()
+
+    @property
+    def _drawable_ns(self) -> int:
+        """Everything up to then is known: of the board, and of its medium."""
+        held_ns = self._newest_ns - self._model.hold_ns
+        return min(held_ns, self._medium.known_ns) if self._medium else held_ns
 
     def _carry(self) -> None:
         """Takes in what the probe wrote, or idles up to now."""
         # Edges are read last: those before the newest sample must be there, even if this process was kept from running.
         now_ns = time.monotonic_ns()
+        if self._medium:
+            self._medium.carry()
         samples = self.system.lines()
         for line in self.sync.lines():
             stamp, _, level = line.partition(" ")
@@ -179,21 +173,22 @@ class Feed:
 
     def _idle_until(self, now_ns: int) -> None:
         while now_ns - self._newest_ns >= _IDLE_STEP_NS:
-            self._append(Activity(self._newest_ns, self._newest_ns + _IDLE_STEP_NS, 0.0, 0, 0))
+            self._append(Activity(self._newest_ns, self._newest_ns + _IDLE_STEP_NS))
 
     def _append(self, activity: Activity) -> None:
         self._held.append(activity)
         self._newest_ns = activity.end_board_ns
+        if activity.dirty_bytes != self._dirty[-1][1]:
+            self._dirty.append((self._newest_ns, activity.dirty_bytes))
 
     def _draw(self, limit_ns: int) -> None:
         """Turns into current what ended by then."""
         while self._held and self._held[0].end_board_ns <= limit_ns:
             activity = self._held.popleft()
-            for board_ns, current_a, voltage_v in self._model.rows(activity, self._held):
+            busy: list[MediumStretch] = self._medium.until(activity.end_board_ns) if self._medium else []
+            for board_ns, current_a, voltage_v in self._model.rows(activity, self._held, busy):
                 self._hold(board_ns, f"p {board_ns} {current_a:.6f} {voltage_v:.6f}\n")
             self._drawn_ns = activity.end_board_ns
-            if self._model.pending_bytes != self._queue_history[-1][1]:
-                self._queue_history.append((self._drawn_ns, self._model.pending_bytes))
 
     def _hold(self, board_ns: int, line: str) -> None:
         self._order += 1

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from opjoule.twin.power_model import Supply
+from opjoule.twin.power_model import MediumModel, Supply
 
 BUS_GAIN_ERROR_MAX: Final = 0.005
 HEADROOM_V: Final = 0.02
@@ -100,7 +100,13 @@ class Imperfections:
             if name not in _OF_THE_SUPPLY
         ]
 
-    def write(self, path: Path, seed: int) -> None:
-        """Writes them for whoever wants to know after the measurement."""
+    def write(self, path: Path, seed: int, medium: MediumModel | None) -> None:
+        """Writes them for whoever wants to know after the measurement, with the medium that was drawn."""
         entry = {"schema": {"name": "simulator-imperfections", "version": 1}, "simulated": True, "seed": seed}
-        path.write_text(json.dumps({**entry, **asdict(self)}, indent=2) + "\n")
+        drawn = {"medium": asdict(medium)} if medium else {}
+        path.write_text(json.dumps({**entry, **asdict(self), **drawn}, indent=2) + "\n")
+
+
+def medium_chance(seed: int) -> random.Random:
+    """What a rig's medium is drawn by: nothing of it goes with the rig's errors."""
+    return random.Random(f"medium {seed}")

@@ -38,9 +38,6 @@ class PartPowers:
     """What each operation costs besides, however long it takes: as a part of that kind's usual time at that power."""
     activity_w: Mapping[str, float]
     """Mean of a usual event."""
-    medium_share: float
-    """Of the stated power of a medium that writes or reads."""
-    tail_share: float
 
     @classmethod
     def draw(
@@ -59,8 +56,6 @@ class PartPowers:
                 name: core_w * float(rng.uniform(0.05, 0.4) if name == "sync" else rng.uniform(0.3, 1.5))
                 for name in activities
             },
-            float(rng.uniform(0.6, 1.0)),
-            float(rng.uniform(0.6, 1.0)),
         )
 
     def operations_j(

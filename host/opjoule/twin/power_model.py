@@ -3,26 +3,49 @@
 from __future__ import annotations
 
 import math
+import random
 import tomllib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from opjoule.errors import BadInput
+from opjoule.twin.medium_work import MediumState, MediumStates, MediumStretch
+
+AVAILABLE: Final = 0.8
+"""Part of a board's memory that dirty pages are reckoned from; kernel and programs have the rest. Assumed."""
+DIRTY_LIMIT: Final = 0.20
+"""Part of the available memory from which on writers wait. Source: Linux, sysctl/vm.rst, dirty_ratio."""
+DIRTY_BACKGROUND: Final = 0.10
+"""Part of the available memory from which on dirty pages are written back. Source: as above, dirty_background_ratio."""
 
 
 @dataclass(frozen=True)
 class MediumModel:
-    """One storage medium: its rates [B/s] and its power idle, busy, and for a while after the last write [W]."""
+    """One storage medium: its rates [B/s], its flush latency [s], and its power idle, busy and in its tail [W]."""
 
     write_bytes_per_s: float
     read_bytes_per_s: float
+    flush_s: float
+    """How long it takes to empty its own cache, which every sync asks for."""
     idle_w: float
     active_w: float
+    """Above idle, while the medium reads, writes or flushes."""
     tail_w: float = 0.0
-    """Above idle, while the medium folds and collects after it was written to [W]."""
+    """Above idle, after the medium was busy [W]."""
     tail_s: float = 0.0
-    """For how long it does."""
+    """For how long that lasts."""
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """Field -> the part by which one medium of this kind may differ, either way."""
+
+    def drawn(self, chance: random.Random) -> MediumModel:
+        """One medium of this kind: each field with a spread is drawn from within it, evenly."""
+        values = {
+            name: getattr(self, name) * (1 + chance.uniform(-part, part))
+            for name, part in sorted(self.spread.items())
+        }
+        return replace(self, **values, spread={})
 
 
 @dataclass(frozen=True)
@@ -41,9 +64,10 @@ class Supply:
 
 @dataclass(frozen=True)
 class BoardModel:
-    """Power of one board by the number of its busy cores, linear in between [W]."""
+    """Power of one board by the number of its busy cores, linear in between [W], and its memory."""
 
     busy_cores_w: tuple[float, ...]
+    memory_bytes: int
 
     def power_w(self, busy_cores: float) -> float:
         """Power at `busy_cores`, which may be fractional and is limited to the board's cores."""
@@ -52,16 +76,34 @@ class BoardModel:
         low_w, high_w = self.busy_cores_w[below : below + 2]
         return low_w + (high_w - low_w) * (busy - below)
 
+    @property
+    def dirty_limit_bytes(self) -> int:
+        """With more than this to be written, writers wait."""
+        return int(DIRTY_LIMIT * AVAILABLE * self.memory_bytes)
+
+    @property
+    def dirty_background_bytes(self) -> int:
+        """With more than this to be written, the kernel begins to write."""
+        return int(DIRTY_BACKGROUND * AVAILABLE * self.memory_bytes)
+
 
 @dataclass(frozen=True)
 class Activity:
-    """What the loader did in one interval of its own clock."""
+    """What the board did in one interval of its clock."""
 
     start_board_ns: int
     end_board_ns: int
-    cpu_s: float
-    read_bytes: int
-    written_bytes: int
+    cpu_s: float = 0.0
+    read_bytes: int = 0
+    """By the board's medium."""
+    written_bytes: int = 0
+    dirty_bytes: int = 0
+    """To be written, when the interval ended."""
+
+    @property
+    def span_s(self) -> float:
+        """Its length."""
+        return max((self.end_board_ns - self.start_board_ns) * 1e-9, 1e-9)
 
 
 class LoadModel:
@@ -69,96 +111,96 @@ class LoadModel:
 
     hold_ns = 0
     """For so long an activity waits until everything of its time is known."""
-    pending_bytes = 0.0
-    """Written, not yet on the simulated medium."""
 
     def begin(self, folder: Path) -> None:
         """Told once where what runs on the board has its files, and where files of the model's own go."""
 
-    def step(self, activity: Activity) -> tuple[float, float]:
-        """(current [A], voltage [V]) over one interval."""
-        raise NotImplementedError
-
-    def rows(self, activity: Activity, later: Sequence[Activity]) -> list[tuple[int, float, float]]:
-        """The same from moments inside the interval on: (board_ns, current [A], voltage [V]) each.
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """Current and voltage from moments inside one interval on: (board_ns, current [A], voltage [V]) each.
 
         Args:
             later: the intervals that are known to follow.
+            busy: what the medium was busy with in the interval, in order of time.
         """
-        return [(activity.start_board_ns, *self.step(activity))]
+        raise NotImplementedError
 
     def end(self) -> None:
         """Told once that nothing more will come."""
 
 
-@dataclass(frozen=True)
-class MeanPowers:
-    """Mean power of one interval by what drew it [W]."""
-
-    rest_w: float
-    """The board at rest, its medium included."""
-    processor_w: float
-    """Above that."""
-    reading_w: float
-    write_back_w: float
-    tail_w: float
-
-    @property
-    def total_w(self) -> float:
-        """All together."""
-        return self.rest_w + self.processor_w + self.reading_w + self.write_back_w + self.tail_w
-
-
 class PowerModel(LoadModel):
-    """Power by processor time and I/O; written bytes wait in a queue that drains at the medium's rate."""
+    """Power by processor time and by the state of the medium."""
 
     def __init__(self, board: BoardModel, medium: MediumModel, supply: Supply) -> None:
         self.board = board
+        self.medium = medium
         self.supply = supply
-        self._medium = medium
-        self._tail_left_s = 0.0
+        self._states = MediumStates(medium.tail_s)
 
     @property
     def greatest_w(self) -> float:
-        """With all cores and the medium busy, a tail in it [W]."""
-        medium = self._medium
-        return self.board.power_w(math.inf) + medium.idle_w + medium.active_w + medium.tail_w
+        """With all cores and the medium busy [W]."""
+        medium = self.medium
+        return self.board.power_w(math.inf) + medium.idle_w + max(medium.active_w, medium.tail_w)
 
-    def step(self, activity: Activity) -> tuple[float, float]:
-        """(current [A], voltage [V]) over one interval; the queue advances by it."""
-        return self.supply.at_power(self.drawn(activity).total_w)
+    @property
+    def rest_w(self) -> float:
+        """The board at rest, its medium idle [W]."""
+        return self.board.power_w(0.0) + self.medium.idle_w
 
-    def drawn(self, activity: Activity) -> MeanPowers:
-        """Power over one interval; the queue advances by it."""
-        span_s = max((activity.end_board_ns - activity.start_board_ns) * 1e-9, 1e-9)
-        self.pending_bytes = max(0.0, self.pending_bytes + activity.written_bytes)
-        drained = min(self.pending_bytes, self._medium.write_bytes_per_s * span_s)
-        self.pending_bytes -= drained
-        writes = drained / (self._medium.write_bytes_per_s * span_s)
-        reads = activity.read_bytes / (self._medium.read_bytes_per_s * span_s)
-        active_w = self._medium.active_w / max(writes + reads, 1.0)
-        rest_w = self.board.power_w(0.0)
-        return MeanPowers(
-            rest_w + self._medium.idle_w,
-            self.board.power_w(activity.cpu_s / span_s) - rest_w,
-            active_w * reads,
-            active_w * writes,
-            self._tail_w(drained, span_s),
-        )
+    def processor_w(self, activity: Activity) -> float:
+        """Mean power of the processor above rest [W]."""
+        return self.board.power_w(activity.cpu_s / activity.span_s) - self.board.power_w(0.0)
 
-    def _tail_w(self, drained: float, span_s: float) -> float:
-        """Mean power of the medium's tail over one interval; it begins anew with each write."""
-        if drained > 0:
-            self._tail_left_s = self._medium.tail_s
+    def states(self, activity: Activity, busy: Sequence[MediumStretch]) -> list[MediumStretch]:
+        """The medium's states over one interval, which follows that of the last call."""
+        return self._states.between(activity.start_board_ns, activity.end_board_ns, busy)
+
+    def medium_w(self, state: MediumState) -> float:
+        """What the medium draws above idle [W]."""
+        if state is MediumState.IDLE:
             return 0.0
-        in_tail_s = min(self._tail_left_s, span_s)
-        self._tail_left_s -= in_tail_s
-        return self._medium.tail_w * in_tail_s / span_s
+        return self.medium.tail_w if state is MediumState.TAIL else self.medium.active_w
+
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """A row at each change of the medium's state."""
+        board_w = self.rest_w + self.processor_w(activity)
+        return [
+            (each.start_ns, *self.supply.at_power(board_w + self.medium_w(each.state)))
+            for each in self.states(activity, busy)
+        ]
 
 
-def load_model(board: str, medium: str, supply: Supply | None = None) -> PowerModel:
+class CountedPower(PowerModel):
+    """The same for a medium that works elsewhere and of which counters are known alone: a virtual board's."""
+
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """The medium is busy from the interval's start on, for as long as its bytes take at its rates."""
+        span_ns = activity.end_board_ns - activity.start_board_ns
+        writes_ns = round(1e9 * activity.written_bytes / self.medium.write_bytes_per_s)
+        reads_ns = round(1e9 * activity.read_bytes / self.medium.read_bytes_per_s)
+        scale = min(1.0, span_ns / max(writes_ns + reads_ns, 1))
+        written_ns = activity.start_board_ns + int(writes_ns * scale)
+        counted = [
+            MediumStretch(activity.start_board_ns, written_ns, MediumState.WRITING),
+            MediumStretch(written_ns, written_ns + int(reads_ns * scale), MediumState.READING),
+        ]
+        return super().rows(activity, later, [each for each in counted if each.end_ns > each.start_ns])
+
+
+def load_model(
+    board: str, medium: str, supply: Supply | None = None, chance: random.Random | None = None
+) -> PowerModel:
     """The model of one board with one medium, from models.toml, on this supply or the one stated there.
 
+    Args:
+        chance: draws one medium of its kind; None: the medium as stated.
     Raises: BadInput: there is no model of this board or medium.
     """
     data = tomllib.loads((Path(__file__).parent / "models.toml").read_text())
@@ -166,8 +208,9 @@ def load_model(board: str, medium: str, supply: Supply | None = None) -> PowerMo
         if name not in data[kind]:
             known = ", ".join(sorted(data[kind]))
             raise BadInput(f"there is no power model of {kind} {name}: --simulate knows {known}")
+    described, stated = data["board"][board], MediumModel(**data["medium"][medium])
     return PowerModel(
-        BoardModel(tuple(data["board"][board]["busy_cores_w"])),
-        MediumModel(**data["medium"][medium]),
+        BoardModel(tuple(described["busy_cores_w"]), described["memory_bytes"]),
+        stated.drawn(chance) if chance else stated,
         supply or Supply(**data["supply"]),
     )

@@ -22,8 +22,9 @@ from opjoule.devices.steps import JOURNAL
 from opjoule.errors import RigFault
 from opjoule.twin.delayed_probe import DelayedProbe
 from opjoule.twin.engine_power import EnginePower
-from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import load_model
+from opjoule.twin.imperfections import Imperfections, medium_chance
+from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.twin.power_model import PowerModel, load_model
 from opjoule.twin.supply import PERIOD_MS, SimulatedSupply, drawn_for
 
 
@@ -70,23 +71,32 @@ class TwinRig:
             ) from error
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         try:
-            drawn = imperfections or drawn_for(profile, medium, seed)
-            one_thread = background_threads(database) == 1
-            model = EnginePower(load_model(profile.name, medium, drawn.supply), seed, one_thread=one_thread)
-            supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed)
+            stated = load_model(profile.name, medium, chance=medium_chance(seed))
+            drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
+            power = PowerModel(stated.board, stated.medium, drawn.supply)
+            model = EnginePower(power, seed, one_thread=background_threads(database) == 1)
+            simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
+            self._open.callback(simulator.close)
+            supply = SimulatedSupply(
+                drawn, model, root=root, truth=truth, seed=seed, medium=power.medium, work=simulator.work
+            )
             self._open.callback(supply.close)
             programs = installed_here(root / "build", database)
-            self.board = _board(profile, supply, programs, storage, disturbance, sync=sync, kept=kept)
+            self.board = _board(
+                profile, supply, simulator, programs, storage, disturbance, sync=sync, kept=kept
+            )
             self._open.callback(self.board.close)
         except BaseException:
             self.close()
             raise
-        self._supply = supply
+        self._supply, self._simulator = supply, simulator
         self.meter = supply.meter
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation."""
-        return self._supply.facts()
+        why_not = self._simulator.why_not
+        notes = [f"the simulated medium slows nothing on this computer: {why_not}"] if why_not else []
+        return {**self._supply.facts(), "notes": notes}
 
     def close(self) -> None:
         """Ends board, meter and supply, and removes what was temporary."""
@@ -96,6 +106,7 @@ class TwinRig:
 def _board(
     profile: Profile,
     supply: SimulatedSupply,
+    simulator: MediumSimulator,
     programs: Programs,
     storage: Path,
     disturbance: Disturbance | None,
@@ -103,14 +114,15 @@ def _board(
     sync: bool,
     kept: Path | None,
 ) -> Board:
-    """The simulated board; what runs under its probe feeds the power model."""
+    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model."""
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()
     folder.mkdir()
-    live = ("--scope", "processes", "--live", str(feed.system.path), "--live-period-ms", str(PERIOD_MS))
+    watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
+    live = ("--live", str(feed.system.path), "--live-period-ms", str(PERIOD_MS))
 
     def through(probe: BoardProbe) -> BoardProbe:
-        return DelayedProbe(probe, feed, ended=feed.probe_ended, kernel_writes=False)
+        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=simulator.faults)
 
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(
@@ -121,7 +133,12 @@ def _board(
         folder=str(folder),
         medium=Medium(str(storage)),
         preparation=StoragePreparation(shell, str(storage)),
-        probe=ProbeOptions(f"virtual:{feed.sync.path}" if sync else None, further=live, through=through),
+        probe=ProbeOptions(
+            f"virtual:{feed.sync.path}" if sync else None,
+            further=(*watched, *live),
+            under=simulator.under,
+            through=through,
+        ),
         facts={**facts, "connection": "simulated"},
         disturbance=disturbance,
         kept=str(kept) if kept else "",

@@ -16,7 +16,8 @@ from opjoule.errors import RigFault
 from opjoule.files import replacing
 from opjoule.twin.feed import DELAY_NS, Feed
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import LoadModel, load_model
+from opjoule.twin.medium_work import MediumWork
+from opjoule.twin.power_model import LoadModel, MediumModel
 
 COURSE = "simulator-course.csv"
 """File of the record: true energy over time."""
@@ -34,11 +35,15 @@ _STOP_LIMIT_S = 30.0
 _MEMORY = Path("/dev/shm")  # a board's files lie in memory, too
 
 
-def drawn_for(profile: Profile, medium: str, seed: int) -> Imperfections:
-    """A rig drawn from the population, on a supply that holds this board up, as its user would have chosen."""
+def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
+    """A rig drawn from the population, on a supply that holds this board up, as its user would have chosen.
+
+    Args:
+        greatest_w: what the board draws at most, with its medium.
+    """
     drawn = Imperfections.draw(seed)
     least_v = profile.least_voltage_v
-    return drawn if least_v is None else drawn.carrying(load_model(profile.name, medium).greatest_w, least_v)
+    return drawn if least_v is None else drawn.carrying(greatest_w, least_v)
 
 
 class SimulatedSupply:
@@ -53,12 +58,16 @@ class SimulatedSupply:
         truth: Path,
         seed: int,
         course: bool = True,
+        medium: MediumModel | None = None,
+        work: MediumWork | None = None,
     ) -> None:
         """Starts everything.
 
         Args:
             imperfections: of the rig.
             model: of what it supplies.
+            medium: the one that was drawn, for the record; None where none was.
+            work: when that medium works; None where the model asks for none.
             truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.
             seed: what the rig was drawn from; of its noise.
             course: keep the true energy over time, which is on this computer's clock.
@@ -68,10 +77,10 @@ class SimulatedSupply:
         self.folder = Path(self._temporary.name)
         self._truth = truth
         self._course = course
-        self._seed, self._imperfections = seed, imperfections
+        self._seed, self._imperfections, self._medium = seed, imperfections, medium
         self._model = model
         model.begin(self.folder)
-        self.feed = Feed(self.folder, model)
+        self.feed = Feed(self.folder, model, work)
         link = self.folder / "meter"
         self._log = (self.folder / "rig-sim.log").open("w+")
         command = [
@@ -126,7 +135,7 @@ class SimulatedSupply:
         for name, target in written.items():
             with replacing(target) as temporary:
                 shutil.copyfile(self.folder / name, temporary)
-        self._imperfections.write(record / IMPERFECTIONS, self._seed)
+        self._imperfections.write(record / IMPERFECTIONS, self._seed, self._medium)
 
     def close(self) -> None:
         """Ends the feed, lets the simulator write its truth, and removes what was temporary."""

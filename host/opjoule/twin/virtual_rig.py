@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import MEDIA, Machine
 from opjoule.errors import LinkFault
 from opjoule.twin.delayed_probe import DelayedProbe
-from opjoule.twin.power_model import load_model
+from opjoule.twin.power_model import CountedPower, MediumModel, load_model
 from opjoule.twin.supply import SimulatedSupply, drawn_for
 
 _EDGE = re.compile(r"@(\d+)\.(\d{6}):pl061_set_output \S+ setting output 0 to ([01])$")
@@ -155,6 +156,12 @@ def _ahead_ns(probe: BoardProbe) -> int:
     return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
 
 
+def _throttled(stated: MediumModel, name: str) -> MediumModel:
+    """The medium with the rate to which the emulator limits the guest's disk of this name."""
+    rate = float(MEDIA[name][1])
+    return replace(stated, write_bytes_per_s=rate, read_bytes_per_s=rate)
+
+
 class VirtualRig:
     """Builds (once) and starts the virtual board, and the simulated supply and meter around it.
 
@@ -185,8 +192,9 @@ class VirtualRig:
         self._open = ExitStack()
         image = get_image(root / "build" / "virtual-board", say)
         try:
-            drawn = drawn_for(profile, medium, seed)
-            model = load_model(profile.name, medium, drawn.supply)
+            stated = load_model(profile.name, medium)
+            drawn = drawn_for(profile, stated.greatest_w, seed)
+            model = CountedPower(stated.board, _throttled(stated.medium, medium), drawn.supply)
             self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
             self._open.callback(self._supply.close)
             place = Path(
@@ -241,7 +249,7 @@ class VirtualRig:
 
         def through(probe: BoardProbe) -> BoardProbe:
             probes.append(probe)
-            return DelayedProbe(probe, self._supply.feed, ended=ended, kernel_writes=True)
+            return DelayedProbe(probe, self._supply.feed, ended=ended)
 
         return board_on(
             shell,
