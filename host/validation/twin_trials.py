@@ -177,7 +177,11 @@ def recorded(truth: Truth, chance: random.Random, medium_name: str = "made-up") 
     for start_ns, end_ns, cores in story.cores:
         busy_cores[(centre_ns >= start_ns) & (centre_ns < end_ns)] = cores
     model = PowerModel(truth.board, truth.medium, truth.supply)
-    power_w = model.rest_w - truth.board.power_w(0.0) + np.array([truth.board.power_w(float(b)) for b in busy_cores])
+    power_w = (
+        model.rest_w
+        - truth.board.power_w(0.0)
+        + np.array([truth.board.power_w(float(b)) for b in busy_cores])
+    )
     # what no model has: slow wandering of the board's own
     power_w += np.cumsum(rng.normal(0, 1e-5, power_w.size))
     for state in MediumStates(truth.medium.tail_s).between(0, int(edge_ns[-1]), story.busy):
@@ -208,9 +212,7 @@ def _trace(
     voltage_v = volts * drawn[:, 1]
     read = slice(20, None, 130)
     bus = BusReadings(centre_ns[read], np.round(voltage_v[read] / 0.004) * 0.004)
-    made = PowerTrace(
-        centre_ns, np.round(current_a / 1e-4) * 1e-4, voltage_v, bus=bus
-    )
+    made = PowerTrace(centre_ns, np.round(current_a / 1e-4) * 1e-4, voltage_v, bus=bus)
     return made.on_supply_line()
 
 
@@ -256,7 +258,9 @@ def trial(seed: int) -> tuple[Truth, Fitted]:
 
 def main() -> int:
     """Prints, for each parameter, how often it was told, held, and how wide its interval was."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--missed", action="store_true", help="print each interval that missed")

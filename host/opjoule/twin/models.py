@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -12,7 +13,7 @@ from opjoule.errors import BadInput
 from opjoule.files import file_sha256
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import check_keys, read_toml, table
-from opjoule.twin.power_model import BoardModel, MediumModel, Supply
+from opjoule.twin.power_model import BoardModel, MediumModel, PowerModel, Supply
 
 STATED: Final = Path(__file__).parent / "models.toml"
 TABLES: Final = ("profile", "supply", "board", "medium", "parameters")
@@ -70,13 +71,34 @@ class Models:
             own_supply=supply is not None,
         )
 
-    def find(self, kind: str, name: str) -> None:
-        """Raises: BadInput: there is no model of this board or medium."""
-        known = self.boards if kind == "board" else self.media
-        if name not in known:
-            raise BadInput(
-                f"there is no power model of {kind} {name}: --simulate knows {', '.join(sorted(known))}"
-            )
+    def load(
+        self, board: str, medium: str, supply: Supply | None = None, chance: random.Random | None = None
+    ) -> PowerModel:
+        """The model of one board with one medium, on this supply or the one stated here.
+
+        Args:
+            chance: draws one medium of its kind; None: the medium as stated.
+        Raises: BadInput: there is no model of this board or medium.
+        """
+        for kind, name, known in (("board", board, self.boards), ("medium", medium, self.media)):
+            if name not in known:
+                names = ", ".join(sorted(known))
+                raise BadInput(f"there is no power model of {kind} {name}: --simulate knows {names}")
+        stated = self.media[medium]
+        return PowerModel(
+            self.boards[board], stated.drawn(chance) if chance else stated, supply or self.supply
+        )
+
+    def facts(self) -> dict[str, str]:
+        """What run.json says of where the models come from."""
+        return {"models": self.source, **({"twin_profile_sha256": self.sha256} if self.sha256 else {})}
+
+
+def load_model(
+    board: str, medium: str, supply: Supply | None = None, chance: random.Random | None = None
+) -> PowerModel:
+    """The model of one board with one medium that models.toml states. As `Models.load`."""
+    return Models.stated().load(board, medium, supply, chance)
 
 
 MAKE: Final = "host/measure.py twin --fit RECORD writes a profile"
@@ -109,10 +131,15 @@ def _media(data: Mapping[str, Any]) -> dict[str, MediumModel]:
                 raise BadInput(unknown("key", key, names))
         try:
             found[name] = MediumModel(
-                **values, spread={key: _number(f"[medium.{name}] spread", each) for key, each in spread.items()}
+                **values,
+                spread={key: _number(f"[medium.{name}] spread", each) for key, each in spread.items()},
             )
         except TypeError:
-            lacking = ", ".join(sorted({"write_bytes_per_s", "read_bytes_per_s", "flush_s", "idle_w", "active_w"} - entry.keys()))
+            lacking = ", ".join(
+                sorted(
+                    {"write_bytes_per_s", "read_bytes_per_s", "flush_s", "idle_w", "active_w"} - entry.keys()
+                )
+            )
             raise BadInput(f"[medium.{name}] lacks {lacking}") from None
     return found
 
@@ -129,6 +156,6 @@ def _supply(data: Mapping[str, Any]) -> Supply | None:
 def _number(place: str, value: Any) -> float:
     """A number of at least zero, and above it where nothing is zero."""
     least_ok = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not least_ok or value < 0 or (value == 0 and place.split()[-1] in WHOLE):
+    if not least_ok or value < 0 or (value == 0 and place.rsplit(maxsplit=1)[-1] in WHOLE):
         raise BadInput(f"{place} = {value!r}: give a number above 0")
     return float(value)

@@ -54,7 +54,15 @@ def assumed(key: str, value: float, unit: str, why: str, tell: str) -> Estimate:
 
 
 def found(
-    key: str, value: float, standard_u: float, unit: str, origin: str, prior: float, *, least: float, tell: str
+    key: str,
+    value: float,
+    standard_u: float,
+    unit: str,
+    origin: str,
+    prior: float,
+    *,
+    least: float,
+    tell: str,
 ) -> Estimate:
     """A fitted parameter, or the prior where its interval is wider than its value and than `least`."""
     u = COVERAGE_FACTOR * standard_u

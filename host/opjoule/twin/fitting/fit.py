@@ -16,8 +16,8 @@ from opjoule.twin.fitting.rates import flush_latency, read_rate, write_rate
 from opjoule.twin.fitting.recorded import NOWHERE, Recorded
 from opjoule.twin.fitting.replay import Replayed, replayed
 from opjoule.twin.fitting.supply_fit import supply_estimates
-from opjoule.twin.power_model import BoardModel, MediumModel, Supply
 from opjoule.twin.models import Models
+from opjoule.twin.power_model import BoardModel, MediumModel, Supply
 
 BETWEEN: Final = "between phases"
 UNKNOWN_MEDIUM: Final = "sd"
@@ -142,5 +142,9 @@ def _check(records: Sequence[Recorded]) -> None:
     for name in ("board", "medium", "simulated"):
         values = list(dict.fromkeys(getattr(one, name) for one in records))
         if len(values) > 1:
-            words = "simulated records and measured ones" if name == "simulated" else f"{' and '.join(values)}"
-            raise BadInput(f"a twin is of one board with one medium: these records are of {words}; fit each alone")
+            words = (
+                "simulated records and measured ones" if name == "simulated" else f"{' and '.join(values)}"
+            )
+            raise BadInput(
+                f"a twin is of one board with one medium: these records are of {words}; fit each alone"
+            )

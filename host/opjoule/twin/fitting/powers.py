@@ -135,9 +135,7 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
 
     def solve(tail_s: float) -> Solved:
         timed = replace(medium, tail_s=tail_s)
-        own = [
-            medium_shares(timed, each, one.windows) for each, one in zip(work, records, strict=True)
-        ]
+        own = [medium_shares(timed, each, one.windows) for each, one in zip(work, records, strict=True)]
         active = np.concatenate([each[0][used] for each, used in zip(own, chosen, strict=True)])
         tail = np.concatenate([each[1][used] for each, used in zip(own, chosen, strict=True)])
         return _solved(seen, np.column_stack([seen.cores, active, tail]), tail_s, records)
@@ -146,7 +144,9 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
     best = min(tried, key=lambda each: each.unlikely)
     ratio = TAILS_S[1] / TAILS_S[0]
     for _ in range(ROUNDS):
-        tried += [solve(each) for each in (best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)).tolist()]
+        tried += [
+            solve(each) for each in (best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)).tolist()
+        ]
         best, ratio = min(tried, key=lambda each: each.unlikely), ratio ** (1 / FINER)
     idle_u_w = _mean_u_w(seen)
     busy_s = np.asarray(seen.span_s @ best.matrix)
@@ -176,7 +176,9 @@ def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]
     return float(seen.power_w[own].mean()), np.asarray(matrix[own].mean(axis=0))
 
 
-def _signatures(seen: Observed, records: Sequence[Recorded], width: int) -> list[tuple[Float64Array, float, float]]:
+def _signatures(
+    seen: Observed, records: Sequence[Recorded], width: int
+) -> list[tuple[Float64Array, float, float]]:
     """(columns, step [W], for how many windows it counts) of each load signature."""
     found_w = []
     for one in records:
@@ -222,12 +224,12 @@ def _mean_u_w(seen: Observed) -> float:
     own_w, group = seen.power_w[seen.baseline], seen.phase[seen.baseline]
     means_w = np.array([own_w[group == each].mean() for each in np.unique(group)])
     noise_w = float(own_w.std()) / math.sqrt(own_w.size / 3)
-    return math.hypot(noise_w, float(means_w.std(ddof=1)) / math.sqrt(means_w.size) if means_w.size > 1 else noise_w)
+    return math.hypot(
+        noise_w, float(means_w.std(ddof=1)) / math.sqrt(means_w.size) if means_w.size > 1 else noise_w
+    )
 
 
-def _tails(
-    seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved
-) -> tuple[float, float, float]:
+def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) -> tuple[float, float, float]:
     """Shortest and longest tail that the windows do not tell from the best one, and how much that beats no tail.
 
     Residuals go together: the sum of squares counts by how far blocks stray from what independent windows would.
@@ -297,7 +299,9 @@ def _core_estimates(
         above_w += step_w if known else prior_w
         value_w = idle.value + above_w
         if not known:
-            why = f"core {core} was busy for {busy_s:.2g} s; the assumed step of {prior_w:.3g} W is put on top"
+            why = (
+                f"core {core} was busy for {busy_s:.2g} s; the assumed step of {prior_w:.3g} W is put on top"
+            )
             made.append(assumed(key, value_w, "W", why, CORES_RUN))
             continue
         counted += own
@@ -315,7 +319,11 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
     told = busy_s >= BUSY_MIN_S and fit.tail_worth >= TAIL_WORTH and fit.best.tail_s >= TAIL_MIN_S
     told = told and 2 * standard_u_w <= value_w
     if not told:
-        why = f"the power shows none of {LEAST_W * 1e3:.0f} mW or more" if busy_s >= BUSY_MIN_S else "no rest followed a write"
+        why = (
+            f"the power shows none of {LEAST_W * 1e3:.0f} mW or more"
+            if busy_s >= BUSY_MIN_S
+            else "no rest followed a write"
+        )
         return [
             assumed("medium.tail_w", medium.tail_w, "W", why, TAIL_RUN),
             assumed("medium.tail_s", medium.tail_s, "s", why, TAIL_RUN),
@@ -323,12 +331,16 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
     origin = f"power after the last write, {busy_s:.3g} s in the tail"
     u_s = max(long_s - fit.best.tail_s, fit.best.tail_s - short_s, 0.05) / 2
     return [
-        found("medium.tail_w", value_w, standard_u_w, "W", origin, medium.tail_w, least=LEAST_W, tell=TAIL_RUN),
+        found(
+            "medium.tail_w", value_w, standard_u_w, "W", origin, medium.tail_w, least=LEAST_W, tell=TAIL_RUN
+        ),
         found("medium.tail_s", fit.best.tail_s, u_s, "s", origin, medium.tail_s, least=0.0, tell=TAIL_RUN),
     ]
 
 
-def _systematic_u_w(sensors: Sequence[ErrorBounds], power_w: float, volts: float, *, offset: bool = False) -> float:
+def _systematic_u_w(
+    sensors: Sequence[ErrorBounds], power_w: float, volts: float, *, offset: bool = False
+) -> float:
     """Standard uncertainty of a power from gain, and of a whole one from offset [W]; of the least known sensor."""
     found_w = []
     for sensor in sensors:

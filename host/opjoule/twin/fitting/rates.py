@@ -75,7 +75,11 @@ def _streaks(windows: Windows, moved: Float64Array, allowed: BoolArray) -> list[
     made, first = [], 0
     works = allowed & (moved > 0)
     for at in range(len(windows) + 1):
-        ends = at == len(windows) or not works[at] or (at > first and abs(rate[at] / rate[first:at].mean() - 1) > ALIKE)
+        ends = (
+            at == len(windows)
+            or not works[at]
+            or (at > first and abs(rate[at] / rate[first:at].mean() - 1) > ALIKE)
+        )
         if not ends:
             continue
         inner = slice(first + 1, at - 1)
@@ -107,7 +111,10 @@ def _rate(key: str, streaks: Sequence[_Streak], prior: float, origin: str, why: 
 
 def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> Estimate:
     """What a sync takes beyond its bytes at the medium's rate [s]: the median over windows with syncs."""
-    key, tell = "medium.flush_s", "a synced workload: -p durability=sync, or the run that host/measure.py twin prints"
+    key, tell = (
+        "medium.flush_s",
+        "a synced workload: -p durability=sync, or the run that host/measure.py twin prints",
+    )
     beyond = [_beyond_s(one.windows, one.syncs, rate.value) for one in records]
     beyond_s = np.concatenate([each for each, _ in beyond]) if beyond else np.zeros(0)
     count = sum(len(one.syncs) for one in records)

@@ -175,9 +175,7 @@ def _check(record: RunRecord, path: Path) -> None:
         raise RecordFault(f"{path} has no system.parquet: nothing says what the board did")
 
 
-def windows_of(
-    system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object
-) -> Windows:
+def windows_of(system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object) -> Windows:
     """Windows between two samples of the board's counters.
 
     Args:
@@ -272,7 +270,9 @@ def signature_levels(
     busy_w, idle_w = stretch_w[held & (number % 2 == 0)], stretch_w[held & (number % 2 == 1)]
     if busy_w.size < 4 or idle_w.size < 4:
         return None
-    u_w = float(np.hypot(busy_w.std(ddof=1) / np.sqrt(busy_w.size), idle_w.std(ddof=1) / np.sqrt(idle_w.size)))
+    u_w = float(
+        np.hypot(busy_w.std(ddof=1) / np.sqrt(busy_w.size), idle_w.std(ddof=1) / np.sqrt(idle_w.size))
+    )
     cores = _signature_cores(change_ns, system)
     return SignatureLevels(float(idle_w.mean()), float(busy_w.mean()), u_w, cores) if cores else None
 

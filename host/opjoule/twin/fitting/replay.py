@@ -48,7 +48,9 @@ def replayed(board: BoardModel, medium: MediumModel, one: Recorded) -> Replayed:
 def core_columns(busy_cores: Float64Array, cores: int) -> Float64Array:
     """Busy share of each core in turn, shape (n, cores), as the board's model counts it."""
     steps = [BoardModel((0.0,) * (each + 1) + (1.0,) * (cores - each), 0) for each in range(cores)]
-    return np.array([[board.power_w(float(busy)) for board in steps] for busy in busy_cores]).reshape(-1, cores)
+    return np.array([[board.power_w(float(busy)) for board in steps] for busy in busy_cores]).reshape(
+        -1, cores
+    )
 
 
 def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:

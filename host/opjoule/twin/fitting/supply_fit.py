@@ -77,4 +77,6 @@ def _line_of_samples(trace: PowerTrace) -> SupplyLine | None:
     """The load line of a meter that measures voltage with every current."""
     good = np.flatnonzero(trace.good)
     some = good[:: max(good.size // READINGS, 1)][1:-1]
-    return fit_supply_line(BusReadings(trace.meter_ns[some], trace.voltage_v[some]), trace.meter_ns, trace.current_a)
+    return fit_supply_line(
+        BusReadings(trace.meter_ns[some], trace.voltage_v[some]), trace.meter_ns, trace.current_a
+    )
