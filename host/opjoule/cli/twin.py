@@ -80,19 +80,16 @@ def _print(fitted: Fitted, path: Path, page: Path) -> None:
     mark = " (SIMULATED)" if fitted.simulated else ""
     first = fitted.records[0]
     console.print(f"Twin of {first.board} with {first.medium}{mark}", style="bold")
-    parameters = Table("parameter", "value", "interval (95 %)", "from", box=None)
+    parameters = Table(box=None)
+    for name in ("parameter", "value", "interval (95 %)"):
+        parameters.add_column(name, no_wrap=True)
+    parameters.add_column("from")
     for each in fitted.estimates:
         parameters.add_row(each.key, *shown(each), each.origin)
     console.print(parameters)
     energies = Table("phase", "time", f"measured{mark}", "twin", "twin / measured", box=None)
-    for each in fitted.balances():
-        row = (
-            f"{each.duration_s:.3g} s",
-            f"{each.measured_j:.4g} J",
-            f"{each.model_j:.4g} J",
-            f"{each.ratio:.3f}",
-        )
-        energies.add_row(each.name, *row)
+    for phase in fitted.balances():
+        energies.add_row(*phase.words)
     console.print(energies)
     console.print(fitted.verdict())
     for line in untold(fitted):

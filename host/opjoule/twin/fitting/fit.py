@@ -39,6 +39,17 @@ class PhaseBalance:
         """Model over measured."""
         return self.model_j / self.measured_j
 
+    @property
+    def words(self) -> tuple[str, str, str, str, str]:
+        """Name, time, measured, the model's, ratio, as a table shows them."""
+        return (
+            self.name,
+            f"{self.duration_s:.3g} s",
+            f"{self.measured_j:.4g} J",
+            f"{self.model_j:.4g} J",
+            f"{self.ratio:.3f}",
+        )
+
 
 @dataclass(frozen=True)
 class Fitted:
@@ -82,16 +93,16 @@ class Fitted:
     def verdict(self) -> str:
         """One plain sentence on where the model is off."""
         balances = [each for each in self.balances() if each.name != BETWEEN] or self.balances()
-        worst = max(balances, key=lambda each: abs(each.model_j - each.measured_j))
+        worst = max(balances, key=lambda each: abs(each.ratio - 1))
         total = sum(each.model_j for each in balances) / sum(each.measured_j for each in balances)
+        whole = f"over all phases it draws {100 * (total - 1):+.1f} %"
         off = 100 * (worst.ratio - 1)
-        whole = f"over all phases the model draws {100 * (total - 1):+.1f} % of what was measured"
         if abs(off) < 1:
-            return f"The model follows the measurement within 1 % in every phase that counts; {whole}."
-        less = "more" if off > 0 else "less"
+            return f"The twin follows the measurement within 1 % in every phase; {whole}."
         return (
-            f"The model is furthest off in '{worst.name}': it draws {abs(off):.1f} % {less} than was measured "
-            f"({worst.model_j:.4g} J for {worst.measured_j:.4g} J); {whole}."
+            f"The twin is furthest off in '{worst.name}', where it draws {abs(off):.1f} % "
+            f"{'more' if off > 0 else 'less'} than was measured ({worst.model_j:.4g} J for {worst.measured_j:.4g} J); "
+            f"{whole}."
         )
 
 
@@ -125,7 +136,10 @@ def fit_twin(records: Sequence[Recorded]) -> Fitted:
     steps = range(len(board.busy_cores_w))
     fitted_board = replace(board, busy_cores_w=tuple(values[f"board.busy_cores_w.{at}"] for at in steps))
     fitted_medium = replace(
-        timed, **{name: values[f"medium.{name}"] for name in ("idle_w", "active_w", "tail_w", "tail_s")}
+        timed,
+        active_w=values["medium.active_w"],
+        tail_w=values["medium.tail_w"],
+        tail_s=values["medium.tail_s"],
     )
     supply = Supply(values["supply.open_voltage_v"], values["supply.resistance_ohm"])
     model = tuple(replayed(fitted_board, fitted_medium, one) for one in records)
@@ -139,6 +153,9 @@ def _unknown_board(records: Sequence[Recorded]) -> BoardModel:
 
 
 def _check(records: Sequence[Recorded]) -> None:
+    names = [one.name for one in records]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadInput(f"{twice} is named twice: each record counts once")
     for name in ("board", "medium", "simulated"):
         values = list(dict.fromkeys(getattr(one, name) for one in records))
         if len(values) > 1:

@@ -70,12 +70,13 @@ def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Tra
     for number, (one, model) in enumerate(zip(records, models, strict=True), 1):
         windows = one.windows
         zero_ns = int(windows.start_ns[0])
-        end_s = (windows.end_ns - zero_ns) * 1e-9 + at_s
+        start_s = np.asarray((windows.start_ns - zero_ns) * 1e-9 + at_s, np.float64)
+        end_s = np.asarray((windows.end_ns - zero_ns) * 1e-9 + at_s, np.float64)
         residual_w = windows.power_w - model.total_w
         values = np.array(
             [windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w]
         )
-        own_s, own = _with_holes((windows.start_ns - zero_ns) * 1e-9 + at_s, end_s, values)
+        own_s, own = _with_holes(start_s, end_s, values)
         bounds_s.append(own_s)
         cells.append(own)
         prefix = f"{number}: " if len(records) > 1 else ""
@@ -121,14 +122,14 @@ def _panels() -> list[dict[str, object]]:
             "readout": [measured, chart_value("model_w", "twin", "W", 3)],
         },
         {
-            "title": "measured less twin, W",
+            "title": "residual, W",
             "track": "power",
             "height": 120,
             "series": [chart_series("residual_w", "measured less twin", "--cpu")],
             "readout": [chart_value("residual_w", "measured less twin", "W", 3)],
         },
         {
-            "title": "parts of the twin, W",
+            "title": "parts, W",
             "track": "power",
             "height": 140,
             "from_zero": True,
@@ -149,16 +150,7 @@ def _panels() -> list[dict[str, object]]:
 
 def energies_table(fitted: Fitted) -> Element:
     """Energy of each kind of phase: measured, the twin's, their ratio."""
-    body = [
-        row(
-            each.name,
-            f"{each.duration_s:.3g} s",
-            f"{each.measured_j:.4g} J",
-            f"{each.model_j:.4g} J",
-            f"{each.ratio:.3f}",
-        )
-        for each in fitted.balances()
-    ]
+    body = [row(*each.words) for each in fitted.balances()]
     return table(
         ("phase", "time", "measured", "twin", "twin / measured"), body, f"Energy by phase{_mark(fitted)}"
     )

@@ -47,12 +47,12 @@ def profile_text(fitted: Fitted) -> str:
         f"simulated_records = {str(fitted.simulated).lower()}",
         "",
         *_supply(fitted),
-        f"[board.{json.dumps(first.board)}]",
+        f"[board.{first.board}]",
         *(f"# {at} busy: {_words(each)}" for at, each in enumerate(watts)),
         f"busy_cores_w = [{', '.join(_number(each) for each in watts)}]",
         f"memory_bytes = {fitted.board.memory_bytes}",
         "",
-        f"[medium.{json.dumps(first.medium)}]",
+        f"[medium.{first.medium}]",
         *(
             f"{name} = {_number(fitted[f'medium.{name}'])}  # {_words(fitted[f'medium.{name}'])}"
             for name in _MEDIUM

@@ -62,7 +62,8 @@ def _waits(windows: Windows) -> BoolArray:
     """Windows at both ends of which more was dirty than the medium took in them."""
     before = np.append(0.0, windows.dirty_bytes[:-1])
     joined = np.append(False, windows.end_ns[:-1] == windows.start_ns[1:])
-    return joined & (np.minimum(before, windows.dirty_bytes) > windows.written_bytes / 2)
+    waiting = np.minimum(before, windows.dirty_bytes) > windows.written_bytes / 2
+    return np.asarray(joined & waiting, np.bool_)
 
 
 def _fastest(windows: Windows, moved: Float64Array) -> float:

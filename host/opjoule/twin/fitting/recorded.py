@@ -142,14 +142,12 @@ def read_recorded(path: Path) -> Recorded:
     windows = windows_of(system, record.run.phases, trace, clock.to_target)
     if int(np.isfinite(windows.power_w).sum()) < WINDOWS_MIN:
         raise DataFault(f"{path}: the power trace covers too little of the board's counters")
-    plan = record.document["plan"]
-    if not isinstance(plan, dict):
-        raise BadInput(f"{path}: run.json holds no plan")
+    board, medium = _subject(record)
     return Recorded(
         path.name,
         record.simulated,
-        str(plan["device"]),
-        str(plan["storage"]),
+        board,
+        medium,
         str(record.run.found.meter.kind),
         max(record.run.found.cores or 1, 1),
         windows,
@@ -162,9 +160,17 @@ def read_recorded(path: Path) -> Recorded:
     )
 
 
+def _subject(record: RunRecord) -> tuple[str, str]:
+    """Names of board and medium; records from before plans have them among what was asked for and found."""
+    run, plan = record.run, record.document.get("plan")
+    entry = plan if isinstance(plan, dict) else {}
+    board, medium = entry.get("device", run.asked.device), entry.get("storage", run.found.storage)
+    return str(board or "board"), str(medium or run.asked.storage or "medium")
+
+
 def _check(record: RunRecord, path: Path) -> None:
     run = record.run
-    if run.found.cores is None or "plan" not in record.document:
+    if not run.phases and run.found.cores is None:
         raise BadInput(f"{path} is a trace without a board: nothing says what the board did; {NEEDED}")
     if not record.is_finished or run.status != "complete":
         why = f": {run.faults[0]}" if run.faults else ""
