@@ -7,8 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from report_record import make_record, make_trace
-
 from opjoule.cli import arguments
 from opjoule.cli.twin import runs_to_make
 from opjoule.errors import BadInput, DataFault, OpJouleError, RecordFault
@@ -23,6 +21,7 @@ from opjoule.twin.fitting.replay import medium_work, replayed
 from opjoule.twin.medium_work import MediumState
 from opjoule.twin.models import Models, load_model
 from opjoule.twin.power_model import Activity, PowerModel, Supply
+from report_record import make_record, make_trace
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "host" / "validation"))
@@ -86,7 +85,11 @@ def test_the_replay_says_what_the_simulation_draws():
         if at and one.windows.end_ns[at - 1] != start_ns:
             model.states(Activity(int(one.windows.end_ns[at - 1]), start_ns), [])
         cpu_s = float(one.windows.busy_cores[at]) * (end_ns - start_ns) * 1e-9
-        busy = [each.within(start_ns, end_ns) for each in work if each.end_ns > start_ns and each.start_ns < end_ns]
+        busy = [
+            each.within(start_ns, end_ns)
+            for each in work
+            if each.end_ns > start_ns and each.start_ns < end_ns
+        ]
         activity = Activity(start_ns, end_ns, cpu_s)
         rows = model.rows(activity, [], busy)
         edges = [row[0] for row in rows] + [end_ns]
@@ -194,7 +197,7 @@ def test_an_altered_record_is_refused(tmp_path):
     RunRecord.open(tmp_path / "run").finish("complete")
     path = tmp_path / "run" / "system.parquet"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(RecordFault, match="system.parquet"):
+    with pytest.raises(RecordFault, match=r"system\.parquet"):
         read_recorded(tmp_path / "run")
 
 

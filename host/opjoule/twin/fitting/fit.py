@@ -11,7 +11,8 @@ import numpy as np
 from opjoule.errors import BadInput
 from opjoule.trace.power_trace import Float64Array
 from opjoule.twin.fitting.estimate import Estimate
-from opjoule.twin.fitting.powers import fit_powers, power_estimates
+from opjoule.twin.fitting.power_estimates import power_estimates
+from opjoule.twin.fitting.powers import fit_powers
 from opjoule.twin.fitting.rates import flush_latency, read_rate, write_rate
 from opjoule.twin.fitting.recorded import NOWHERE, Recorded
 from opjoule.twin.fitting.replay import Replayed, replayed

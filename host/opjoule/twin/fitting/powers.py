@@ -7,24 +7,22 @@ the one that explains the power best. Source: docs/method/twin.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from opjoule.attribution.least_squares import inverse, non_negative
-from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.systematic import systematic
 from opjoule.errors import DataFault
 from opjoule.record.phases import Role
 from opjoule.trace.power_trace import Float64Array
-from opjoule.twin.fitting.estimate import LEAST_W, Estimate, assumed, found
-from opjoule.twin.fitting.rates import WRITE_RUN
+from opjoule.twin.fitting.estimate import LEAST_W
 from opjoule.twin.fitting.recorded import Recorded
 from opjoule.twin.fitting.replay import core_columns, medium_shares, medium_work
-from opjoule.twin.power_model import BoardModel, MediumModel
+from opjoule.twin.power_model import MediumModel
 
 TAILS_S: Final = tuple(np.geomspace(0.05, 30.0, 24).tolist())
 """Lengths of the tail that are tried first."""
@@ -32,15 +30,11 @@ FINER: Final = 8
 ROUNDS: Final = 2
 BLOCK_S: Final = 2.0
 """What the model gets wrong lasts: windows of one block are taken as wrong together."""
-BUSY_MIN_S: Final = 0.3
-"""A part that was at work for less than this says nothing of its power."""
 CHI2_95: Final = 4.0
 TAIL_WORTH: Final = 20.0
 """A tail is believed where it lowers minus twice the logarithm of the likelihood by this, or more."""
 TAIL_MIN_S: Final = 0.1
 """The board's counters are read so often: within less a tail is no different from the writing."""
-CORES_RUN: Final = "a run that keeps 1, 2, ... all cores busy: host/measure.py twin prints it"
-TAIL_RUN: Final = "a run that writes, then rests for longer than the tail: host/measure.py twin prints it"
 
 
 @dataclass(frozen=True)
@@ -106,6 +100,14 @@ class Solved:
     residual_w: Float64Array
 
 
+class TailTold(Enum):
+    """What the power tells of the medium's tail."""
+
+    LENGTH = "its power and its length"
+    POWER = "its power, at the stated length"
+    NOTHING = "nothing: power and length are as stated"
+
+
 @dataclass(frozen=True)
 class PowerFit:
     """The powers with what they are known to."""
@@ -118,8 +120,7 @@ class PowerFit:
     """For how long each part was at work, shape (cores + 2,)."""
     tails_s: tuple[float, float]
     """Lengths of the tail between which the power does not decide."""
-    tail_worth: float
-    """By how much a tail lowers minus twice the logarithm of the likelihood."""
+    tail: TailTold
 
     def u_w(self, parts: npt.ArrayLike) -> float:
         """Standard uncertainty of a sum of watts [W]; `parts` says how often each counts, shape (cores + 2,)."""
@@ -133,41 +134,78 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
     seen, chosen = observed(records, cores)
     work = [medium_work(medium, one) for one in records]
 
-    def solve(tail_s: float) -> Solved:
+    def solve(tail_s: float, tail_w: float | None = None) -> Solved:
         timed = replace(medium, tail_s=tail_s)
         own = [medium_shares(timed, each, one.windows) for each, one in zip(work, records, strict=True)]
         active = np.concatenate([each[0][used] for each, used in zip(own, chosen, strict=True)])
         tail = np.concatenate([each[1][used] for each, used in zip(own, chosen, strict=True)])
-        return _solved(seen, np.column_stack([seen.cores, active, tail]), tail_s, records)
+        return _solved(seen, np.column_stack([seen.cores, active, tail]), tail_s, records, tail_w)
 
-    tried = [solve(each) for each in TAILS_S]
+    def known(best: Solved, tails_s: tuple[float, float], tail: TailTold) -> PowerFit:
+        covariances = _covariances(seen, best, records, _mean_u_w(seen))
+        busy_s = np.asarray(seen.span_s @ best.matrix)
+        return PowerFit(best, _mean_u_w(seen), covariances, busy_s, tails_s, tail)
+
+    tried = _searched(solve)
     best = min(tried, key=lambda each: each.unlikely)
+    short_s, long_s, worth = _tails(seen, tried, best, solve(0.0))
+    made = known(best, (short_s, long_s), TailTold.LENGTH)
+    last = np.eye(cores + 2)[-1]
+    if worth >= TAIL_WORTH and best.tail_s >= TAIL_MIN_S and 2 * made.u_w(last) <= best.watts[-1]:
+        return made
+    # no length stands out: the power of a tail of the stated length, or where that is not told, the stated one
+    stated_s = medium.tail_s, medium.tail_s
+    made = known(solve(medium.tail_s), stated_s, TailTold.POWER)
+    if 2 * made.u_w(last) <= max(made.best.watts[-1], LEAST_W):
+        return made
+    return known(solve(medium.tail_s, medium.tail_w), stated_s, TailTold.NOTHING)
+
+
+def _searched(solve: Callable[[float], Solved]) -> list[Solved]:
+    """Solutions with tails of many lengths, closer to each other around the best."""
+    tried = [solve(each) for each in TAILS_S]
     ratio = TAILS_S[1] / TAILS_S[0]
     for _ in range(ROUNDS):
-        tried += [
-            solve(each) for each in (best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)).tolist()
-        ]
-        best, ratio = min(tried, key=lambda each: each.unlikely), ratio ** (1 / FINER)
-    idle_u_w = _mean_u_w(seen)
-    busy_s = np.asarray(seen.span_s @ best.matrix)
-    short_s, long_s, worth = _tails(seen, tried, best, solve(0.0))
-    covariances = _covariances(seen, best, records, idle_u_w)
-    return PowerFit(best, idle_u_w, covariances, busy_s, (short_s, long_s), worth)
+        best = min(tried, key=lambda each: each.unlikely)
+        nearer_s = best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)
+        tried += [solve(each) for each in nearer_s.tolist()]
+        ratio = ratio ** (1 / FINER)
+    return tried
 
 
-def _solved(seen: Observed, matrix: Float64Array, tail_s: float, records: Sequence[Recorded]) -> Solved:
-    """Coefficients, none below zero; the baselines' mean is met exactly."""
+def _solved(
+    seen: Observed,
+    matrix: Float64Array,
+    tail_s: float,
+    records: Sequence[Recorded],
+    tail_w: float | None,
+) -> Solved:
+    """Coefficients, none below zero; the baselines' mean is met exactly.
+
+    Args:
+        tail_w: power of the tail that is taken as known; None: it is fitted.
+    """
     idle, rest_w, rest = seen.baseline, *_at_rest(seen, matrix)
     own, power_w = matrix - rest, seen.power_w - rest_w
+    fitted = own.copy()
+    if tail_w is not None:
+        fitted[:, -1] = 0.0
+    given_w = 0.0 if tail_w is None else tail_w * own[:, -1]
     weight = np.where(idle, 0.0, seen.weight)
-    gram, moment = (own * weight[:, None]).T @ own, (own * weight[:, None]).T @ power_w
+    gram, moment = (
+        (fitted * weight[:, None]).T @ fitted,
+        (fitted * weight[:, None]).T @ (power_w - given_w),
+    )
     for pattern, step_w, count in _signatures(seen, records, matrix.shape[1]):
         gram += count * np.outer(pattern, pattern)
         moment += count * pattern * step_w
     watts = non_negative(gram, moment, np.zeros(moment.size, np.bool_))
+    if tail_w is not None:
+        watts[-1] = tail_w
     residual_w = power_w - own @ watts
-    unlikely = float(weight @ residual_w**2)
-    return Solved(tail_s, rest_w - float(rest @ watts), watts, unlikely, matrix, residual_w)
+    return Solved(
+        tail_s, rest_w - float(rest @ watts), watts, float(weight @ residual_w**2), matrix, residual_w
+    )
 
 
 def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]:
@@ -242,108 +280,3 @@ def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) 
     limit = best.unlikely + CHI2_95 * variance * together
     alike = [each.tail_s for each in tried if each.unlikely <= limit]
     return min(alike), max(alike), (none.unlikely - best.unlikely) / (variance * together)
-
-
-def power_estimates(
-    fit: PowerFit, records: Sequence[Recorded], board: BoardModel, medium: MediumModel, rate: Estimate
-) -> list[Estimate]:
-    """Idle power, power by busy cores, the medium's powers, the tail's length; priors where the records do not tell."""
-    sensors = [one.sensor for one in records if one.sensor]
-    volts = float(np.mean([np.nanmean(one.trace.voltage_v) for one in records]))
-    cores = len(board.busy_cores_w) - 1
-    idle_w = fit.best.idle_w - medium.idle_w
-    u_w = math.hypot(fit.idle_u_w, _systematic_u_w(sensors, fit.best.idle_w, volts, offset=True))
-    shared = f", the medium's assumed idle {medium.idle_w:g} W taken off" if medium.idle_w else ""
-    made = [
-        found(
-            "board.busy_cores_w.0", idle_w, u_w, "W", f"mean of the baselines{shared}", board.busy_cores_w[0],
-            least=LEAST_W, tell="a run with --idle 30",
-        )
-    ]  # fmt: skip
-    made += _core_estimates(fit, board, made[0], sensors, volts)
-    parts = np.eye(cores + 2)
-    gain = [_systematic_u_w(sensors, float(each), volts) for each in fit.best.watts]
-    standard_u = np.hypot([fit.u_w(each) for each in parts], gain)
-    made.append(
-        assumed(
-            "medium.idle_w", medium.idle_w, "W", "the medium draws from the board's supply",
-            "a further sensor on the storage's supply",
-        )
-    )  # fmt: skip
-    why = f"the medium was busy for {fit.busy_s[cores]:.2g} s"
-    if fit.busy_s[cores] < BUSY_MIN_S:
-        made.append(assumed("medium.active_w", medium.active_w, "W", why, WRITE_RUN))
-    else:
-        given = "" if rate.identified else ", at the assumed rate: its joules per byte are what is known"
-        made.append(
-            found(
-                "medium.active_w", float(fit.best.watts[cores]), float(standard_u[cores]), "W",
-                f"power while the medium worked, {fit.busy_s[cores]:.3g} s{given}", medium.active_w,
-                least=LEAST_W, tell=WRITE_RUN,
-            )
-        )  # fmt: skip
-    return made + _tail_estimates(fit, medium, float(standard_u[cores + 1]))
-
-
-def _core_estimates(
-    fit: PowerFit, board: BoardModel, idle: Estimate, sensors: Sequence[ErrorBounds], volts: float
-) -> list[Estimate]:
-    """Power with 1, 2, ... busy cores; where a core was never busy its prior step is put on top."""
-    made, above_w, known = [], 0.0, True
-    counted = np.zeros(len(fit.best.watts))
-    for core in range(1, len(board.busy_cores_w)):
-        key, own = f"board.busy_cores_w.{core}", np.eye(counted.size)[core - 1]
-        prior_w = board.busy_cores_w[core] - board.busy_cores_w[core - 1]
-        step_w, busy_s = float(fit.best.watts[core - 1]), float(fit.busy_s[core - 1])
-        known = known and busy_s >= BUSY_MIN_S and 2 * fit.u_w(own) <= max(step_w, LEAST_W)
-        above_w += step_w if known else prior_w
-        value_w = idle.value + above_w
-        if not known:
-            why = (
-                f"core {core} was busy for {busy_s:.2g} s; the assumed step of {prior_w:.3g} W is put on top"
-            )
-            made.append(assumed(key, value_w, "W", why, CORES_RUN))
-            continue
-        counted += own
-        systematic_u_w = _systematic_u_w(sensors, value_w, volts, offset=True)
-        u_w = math.hypot(fit.u_w(counted), fit.idle_u_w, systematic_u_w)
-        origin = f"power against busy cores, core {core} busy for {busy_s:.3g} s"
-        made.append(found(key, value_w, u_w, "W", origin, value_w, least=LEAST_W, tell=CORES_RUN))
-    return made
-
-
-def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> list[Estimate]:
-    """Power and length of the tail."""
-    value_w, busy_s = float(fit.best.watts[-1]), float(fit.busy_s[-1])
-    short_s, long_s = fit.tails_s
-    told = busy_s >= BUSY_MIN_S and fit.tail_worth >= TAIL_WORTH and fit.best.tail_s >= TAIL_MIN_S
-    told = told and 2 * standard_u_w <= value_w
-    if not told:
-        why = (
-            f"the power shows none of {LEAST_W * 1e3:.0f} mW or more"
-            if busy_s >= BUSY_MIN_S
-            else "no rest followed a write"
-        )
-        return [
-            assumed("medium.tail_w", medium.tail_w, "W", why, TAIL_RUN),
-            assumed("medium.tail_s", medium.tail_s, "s", why, TAIL_RUN),
-        ]
-    origin = f"power after the last write, {busy_s:.3g} s in the tail"
-    u_s = max(long_s - fit.best.tail_s, fit.best.tail_s - short_s, 0.05) / 2
-    return [
-        found(
-            "medium.tail_w", value_w, standard_u_w, "W", origin, medium.tail_w, least=LEAST_W, tell=TAIL_RUN
-        ),
-        found("medium.tail_s", fit.best.tail_s, u_s, "s", origin, medium.tail_s, least=0.0, tell=TAIL_RUN),
-    ]
-
-
-def _systematic_u_w(
-    sensors: Sequence[ErrorBounds], power_w: float, volts: float, *, offset: bool = False
-) -> float:
-    """Standard uncertainty of a power from gain, and of a whole one from offset [W]; of the least known sensor."""
-    found_w = []
-    for sensor in sensors:
-        own = systematic(sensor, power_w, volts if offset else 0.0, power_w / volts)
-        found_w.append(math.hypot(own.gain_u, own.offset_u if offset else 0.0))
-    return max(found_w, default=0.0)

@@ -59,7 +59,10 @@ def _line(one: Recorded) -> tuple[float, float, float, float] | None:
     # few levels of current stand on few codes, whose errors do not average out
     codes = max(np.unique(np.round(line.reading_v, 4)).size, 2)
     steps_ohm = _step_v(one) / math.sqrt(12.0 * codes) / max(float(line.current_a.std()), 1e-6)
-    ohm, ohm_u = round(line.resistance_ohm, 9), math.hypot(line.resistance_u_ohm, gain * line.resistance_ohm, steps_ohm)
+    ohm, ohm_u = (
+        round(line.resistance_ohm, 9),
+        math.hypot(line.resistance_u_ohm, gain * line.resistance_ohm, steps_ohm),
+    )
     at_board_u_v = one.sensor.voltage_u_v(source_v) if one.sensor else 0.0
     drift_v = float(np.abs(np.diff([part.mean() for part in np.array_split(line.source_v, 4)])).max())
     volt_u = math.hypot(at_board_u_v, ohm_u * current_a, drift_v / 2)
