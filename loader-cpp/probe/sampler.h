@@ -13,8 +13,8 @@
 
 #include "board/board_counters.h"
 #include "loader/status.h"
-#include "probe/live_feed.h"
-#include "probe/watched_processes.h"
+#include "board/live_feed.h"
+#include "processes/watched_processes.h"
 
 namespace opjoule {
 

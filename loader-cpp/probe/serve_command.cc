@@ -17,7 +17,7 @@
 #include "loader/system_error.h"
 #include "probe/answers.h"
 #include "probe/commands.h"
-#include "probe/live_feed.h"
+#include "board/live_feed.h"
 #include "probe/marks_server.h"
 #include "probe/recorder.h"
 #include "probe/requests.h"

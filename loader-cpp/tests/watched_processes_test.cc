@@ -1,5 +1,5 @@
 // Real processes that burn a known amount of processor time, watched in both ways of finding them.
-#include "probe/watched_processes.h"
+#include "processes/watched_processes.h"
 
 #include <doctest/doctest.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "board/clock.h"
-#include "probe/watched_process.h"
+#include "processes/watched_process.h"
 
 namespace opjoule {
 namespace {

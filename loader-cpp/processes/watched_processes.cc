@@ -1,4 +1,4 @@
-#include "probe/watched_processes.h"
+#include "processes/watched_processes.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "board/clock.h"
-#include "probe/watched_process.h"
+#include "processes/watched_process.h"
 
 namespace opjoule {
 namespace {
@@ -164,6 +164,12 @@ void WatchedProcesses::read_all() {
   for (const auto& process : processes_) settle(*process);
 }
 
+std::vector<pid_t> WatchedProcesses::alive() const {
+  std::vector<pid_t> pids;
+  for (const auto& process : processes_) pids.push_back(process->pid);
+  return pids;
+}
+
 WatchedSums WatchedProcesses::read(uint64_t forks) {
   // A list of children may leave some out while others end (proc_tid_children(5)): after a fork it
   // is read twice.
@@ -194,6 +200,7 @@ WatchedSums WatchedProcesses::read(uint64_t forks) {
   shown_.read_bytes = std::max(shown_.read_bytes, now.read_bytes);
   shown_.written_bytes = std::max(shown_.written_bytes, now.written_bytes);
   sums.used = shown_;
+  sums.written_net_bytes = now.written_bytes;
   return sums;
 }
 

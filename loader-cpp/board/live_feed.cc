@@ -1,4 +1,4 @@
-#include "probe/live_feed.h"
+#include "board/live_feed.h"
 
 #include <fcntl.h>
 #include <unistd.h>

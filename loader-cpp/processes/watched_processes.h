@@ -29,8 +29,10 @@ struct ProcessUsage {
 };
 
 struct WatchedSums {
-  int64_t board_ns = 0;    // when the processors' clocks were read
-  ProcessUsage used;       // by each since it is watched; never decreases
+  int64_t board_ns = 0;  // when the processors' clocks were read
+  ProcessUsage used;     // by each since it is watched; never decreases
+  // As used.written_bytes, but less where dirty pages were dropped before they were written.
+  int64_t written_net_bytes = 0;
   uint64_t rss_bytes = 0;  // of those alive
   uint64_t rss_anon_bytes = 0;
 };
@@ -53,6 +55,8 @@ class WatchedProcesses {
 
   // forks: BoardCounters::forks read just before; new descendants are looked for when it grows.
   WatchedSums read(uint64_t forks);
+  // Processes that are followed now.
+  [[nodiscard]] std::vector<pid_t> alive() const;
   // Whether the bytes of some process could not be read, since it belongs to another user.
   [[nodiscard]] bool bytes_denied() const { return bytes_denied_; }
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "board/proc_file.h"
-#include "probe/watched_processes.h"
+#include "processes/watched_processes.h"
 
 namespace opjoule {
 

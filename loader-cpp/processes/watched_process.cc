@@ -1,4 +1,4 @@
-#include "probe/watched_process.h"
+#include "processes/watched_process.h"
 
 #include <fcntl.h>
 #include <unistd.h>
