@@ -177,7 +177,6 @@ class Needs:
     """What the virtual board is built with."""
     board: str = ""
     """Architecture of a board whose loader is built here (aarch64, armhf, amd64), or none."""
-
     figures: bool = False
     """What figures for print are drawn with."""
     fleet: bool = False
@@ -206,9 +205,8 @@ def _steps(needs: Needs) -> list[Step]:
         )
     )
     if needs.loader:
-        steps.append(
-            _cmake_step("loader", "loader and probe", ROOT / "loader-cpp", "loader", "probe", "medium-sim")
-        )
+        programs = ("loader", "probe", "medium-sim")
+        steps.append(_cmake_step("loader", "loader and probe", ROOT / "loader-cpp", *programs))
     if needs.board:
         steps.append(_board_step(needs.board))
     if needs.ycsb:

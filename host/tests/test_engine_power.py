@@ -11,7 +11,7 @@ from opjoule.operations.growing_log import GrowingLog
 from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, SIZE_TAG
 from opjoule.record.phases import Phase
 from opjoule.twin.engine_power import HOLD_NS, EnginePower
-from opjoule.twin.medium_work import MediumState, MediumStretch
+from opjoule.twin.medium_work import MediumMode, MediumStretch
 from opjoule.twin.models import load_model
 from opjoule.twin.part_course import PartCourse
 from opjoule.twin.part_powers import PartPowers, own_stretches
@@ -63,9 +63,9 @@ def model(folder, seed=1):
 def played(of, milliseconds, cpu=1.0, busy=()):
     """Rows (board_ns, power [W]) of a board that is sampled every 10 ms, all of which are known.
 
-    `busy` has start, end [ms] and state of the medium's work.
+    `busy` has start, end [ms] and mode of the medium's work.
     """
-    work = [MediumStretch(START_NS + round(a * MS), START_NS + round(b * MS), state) for a, b, state in busy]
+    work = [MediumStretch(START_NS + round(a * MS), START_NS + round(b * MS), mode) for a, b, mode in busy]
     span = [START_NS + 10 * MS * at for at in range(milliseconds // 10 + 1)]
     known = [Activity(a, b, cpu * 1e-9 * (b - a)) for a, b in pairwise(span)]
     found = []
@@ -95,7 +95,7 @@ def test_what_the_parts_drew_is_all_that_the_board_drew_above_rest(tmp_path, fil
     told = {"event": "compaction", "board_ns": START_NS + 300 * MS, "end_board_ns": START_NS + 900 * MS}
     events.write_text(json.dumps(told) + "\n")
     rows, end_ns = played(
-        model(tmp_path), 3000, busy=[(700, 905, MediumState.WRITING), (905, 911, MediumState.FLUSHING)]
+        model(tmp_path), 3000, busy=[(700, 905, MediumMode.WRITING), (905, 911, MediumMode.FLUSHING)]
     )
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
     rest_j = 3.04 * (end_ns - START_NS) * 1e-9
@@ -151,9 +151,9 @@ def test_the_medium_s_energy_is_write_back_and_then_its_tail_s_exactly(tmp_path,
     of = EnginePower(load_model("rpi4", "ssd-usb3", Supply(5.1, 0.0)), 1, one_thread=True)
     of.begin(tmp_path)
     work = [
-        (100.1, 300.7, MediumState.WRITING),
-        (300.7, 302.8, MediumState.FLUSHING),
-        (1800, 1850, MediumState.READING),
+        (100.1, 300.7, MediumMode.WRITING),
+        (300.7, 302.8, MediumMode.FLUSHING),
+        (1800, 1850, MediumMode.READING),
     ]
     rows, end_ns = played(of, 4000, cpu=0.0, busy=work)
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)

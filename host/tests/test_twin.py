@@ -13,7 +13,7 @@ from opjoule.record.phases import Phase
 from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.twin.imperfections import Imperfections, medium_chance
 from opjoule.twin.line_fifo import LineFifo
-from opjoule.twin.medium_work import MediumState, MediumStretch, MediumWork
+from opjoule.twin.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.twin.models import load_model
 from opjoule.twin.power_model import Activity, CountedPower, Supply
 from opjoule.twin.truth_line import TrueCourse, true_figures, truth_lines
@@ -30,8 +30,8 @@ def activity(start_s=0.0, end_s=1.0, cpu_s=0.0, read=0, written=0):
     return Activity(round(start_s * SECOND_NS), round(end_s * SECOND_NS), cpu_s, read, written)
 
 
-def busy(start_s, end_s, state=MediumState.WRITING):
-    return MediumStretch(round(start_s * SECOND_NS), round(end_s * SECOND_NS), state)
+def busy(start_s, end_s, mode=MediumMode.WRITING):
+    return MediumStretch(round(start_s * SECOND_NS), round(end_s * SECOND_NS), mode)
 
 
 def powers(model, of, *work):
@@ -65,7 +65,7 @@ def test_more_busy_cores_draw_more_and_the_last_core_is_the_limit():
 def test_power_steps_where_the_medium_begins_and_ends_to_work():
     """To the nanosecond, with a tail behind each stretch and none between two that touch."""
     model = load_model("rpi4", "sd", Supply(5.1, 0.0))
-    work = [busy(0.1234567, 0.2), busy(0.2, 0.21, MediumState.FLUSHING), busy(0.3, 0.4)]
+    work = [busy(0.1234567, 0.2), busy(0.2, 0.21, MediumMode.FLUSHING), busy(0.3, 0.4)]
     found = powers(model, activity(cpu_s=1.0), *work)
     assert found == [
         (at_s, pytest.approx(3.30 + above_w))
@@ -109,12 +109,12 @@ def test_the_page_cache_is_a_part_of_the_board_s_memory_as_in_linux():
 
 def test_each_measurement_draws_a_medium_of_its_own_within_the_stated_bounds():
     stated = load_model("rpi4", "sd").medium
-    drawn = [load_model("rpi4", "sd", chance=medium_chance(seed)).medium for seed in range(300)]
+    drawn = [load_model("rpi4", "sd", chance=medium_chance("sd", seed)).medium for seed in range(300)]
     for name, part in stated.spread.items():
         usual, found = getattr(stated, name), [getattr(each, name) for each in drawn]
         assert usual * (1 - part) <= min(found) < usual * (1 - 0.9 * part), name
         assert usual * (1 + 0.9 * part) < max(found) <= usual * (1 + part), name
-    assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance(3)).medium
+    assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance("sd", 3)).medium
     assert {each.idle_w for each in drawn} == {stated.idle_w}
 
 

@@ -26,7 +26,7 @@ from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
 from opjoule.twin.fitting.fit import Fitted, fit_twin
 from opjoule.twin.fitting.recorded import Recorded, Syncs, signature_levels, windows_of
-from opjoule.twin.medium_work import MediumState, MediumStates, MediumStretch
+from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.twin.power_model import BoardModel, MediumModel, PowerModel, Supply
 
 STEP_NS = 1_000_000
@@ -118,11 +118,11 @@ class _Story:
         self.cores.append((self.now_ns, end_ns, cores))
         self.now_ns = end_ns
 
-    def move(self, nbytes: float, rate: float, state: MediumState) -> None:
+    def move(self, nbytes: float, rate: float, mode: MediumMode) -> None:
         """The medium moves bytes at its rate."""
         end_ns = self.now_ns + round(nbytes / rate * 1e9)
-        self.busy.append(MediumStretch(self.now_ns, end_ns, state))
-        self.dirtied.append((self.now_ns, nbytes if state is MediumState.WRITING else 0.0, end_ns))
+        self.busy.append(MediumStretch(self.now_ns, end_ns, mode))
+        self.dirtied.append((self.now_ns, nbytes if mode is MediumMode.WRITING else 0.0, end_ns))
         self.now_ns = end_ns
 
 
@@ -144,15 +144,15 @@ def _story(truth: Truth, chance: random.Random) -> _Story:
         story.load(each - chance.uniform(0.0, 0.03), EACH_S)
         story.rest(0.5)
     for _ in range(3):
-        story.move(EACH_S * medium.write_bytes_per_s, medium.write_bytes_per_s, MediumState.WRITING)
+        story.move(EACH_S * medium.write_bytes_per_s, medium.write_bytes_per_s, MediumMode.WRITING)
         story.rest(chance.uniform(2.0, 8.0))
-    story.move(EACH_S * medium.read_bytes_per_s, medium.read_bytes_per_s, MediumState.READING)
+    story.move(EACH_S * medium.read_bytes_per_s, medium.read_bytes_per_s, MediumMode.READING)
     story.rest(2.0)
     for _ in range(SYNCS):
         at_ns = story.now_ns
-        story.move(SYNC_BYTES, medium.write_bytes_per_s, MediumState.WRITING)
+        story.move(SYNC_BYTES, medium.write_bytes_per_s, MediumMode.WRITING)
         flush_ns = round(medium.flush_s * chance.uniform(0.9, 1.1) * 1e9)
-        story.busy.append(MediumStretch(story.now_ns, story.now_ns + flush_ns, MediumState.FLUSHING))
+        story.busy.append(MediumStretch(story.now_ns, story.now_ns + flush_ns, MediumMode.FLUSHING))
         story.now_ns += flush_ns
         story.syncs.append((at_ns, story.now_ns))
         story.rest(chance.uniform(0.0, 0.01))
@@ -184,9 +184,9 @@ def recorded(truth: Truth, chance: random.Random, medium_name: str = "made-up") 
     )
     # what no model has: slow wandering of the board's own
     power_w += np.cumsum(rng.normal(0, 1e-5, power_w.size))
-    for state in MediumStates(truth.medium.tail_s).between(0, int(edge_ns[-1]), story.busy):
-        first, last = np.searchsorted(centre_ns, [state.start_ns, state.end_ns])
-        power_w[first:last] += model.medium_w(state.state)
+    for stretch in MediumCourse(truth.medium.tail_s).between(0, int(edge_ns[-1]), story.busy):
+        first, last = np.searchsorted(centre_ns, [stretch.start_ns, stretch.end_ns])
+        power_w[first:last] += model.medium_w(stretch.mode)
     trace, phases = _trace(truth, chance, rng, centre_ns, power_w), tuple(story.phases)
     system = _system(story, truth, chance, edge_ns, busy_cores)
 
@@ -225,14 +225,14 @@ def _system(
     busy_s = np.append(0.0, np.cumsum(busy_cores * STEP_NS * 1e-9))
     cpu_s = np.interp(at_ns, edge_ns, busy_s)
 
-    def moved(state: MediumState, rate: float) -> np.ndarray:
+    def moved(mode: MediumMode, rate: float) -> np.ndarray:
         total = np.zeros(at_ns.size)
         for each in story.busy:
-            if each.state is state:
+            if each.mode is mode:
                 total += np.clip(at_ns - each.start_ns, 0, each.end_ns - each.start_ns) * 1e-9 * rate
         return np.floor(total / 4096) * 4096
 
-    written = moved(MediumState.WRITING, truth.medium.write_bytes_per_s)
+    written = moved(MediumMode.WRITING, truth.medium.write_bytes_per_s)
     dirty = -written
     for start_ns, nbytes, _ in story.dirtied:
         dirty = dirty + nbytes * (at_ns >= start_ns)
@@ -242,7 +242,7 @@ def _system(
             "board_ns": at_ns,
             "cpu_busy_s": np.floor(cpu_s * 100) / 100,
             "process_cpu_s": own,
-            "device_read_bytes": moved(MediumState.READING, truth.medium.read_bytes_per_s),
+            "device_read_bytes": moved(MediumMode.READING, truth.medium.read_bytes_per_s),
             "device_written_bytes": written,
             "dirty_bytes": np.maximum(dirty, 0.0),
         }

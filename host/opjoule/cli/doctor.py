@@ -118,6 +118,7 @@ def _simulated_rig() -> Iterator[Finding]:
     for about, path in (
         ("rig simulator", ROOT / "build/rig-sim/rig-sim"),
         ("firmware", ROOT / ".pio/build/uno/firmware.elf"),
+        ("medium simulator", ROOT / "build/loader/medium-sim"),
     ):
         yield Finding(
             about,

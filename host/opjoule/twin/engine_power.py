@@ -18,7 +18,7 @@ from opjoule.attribution.activities import Intervals
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
 from opjoule.twin.known_power import Float64Array, Overlapping, Steady
 from opjoule.twin.loader_files import Event, LoaderFiles, PhaseOperations
-from opjoule.twin.medium_work import MediumState, MediumStretch
+from opjoule.twin.medium_work import MediumMode, MediumStretch
 from opjoule.twin.part_course import OTHER, READING, TAIL, WRITE_BACK, PartCourseWriter
 from opjoule.twin.part_powers import PartPowers, own_stretches
 from opjoule.twin.power_model import Activity, LoadModel, PowerModel
@@ -90,7 +90,7 @@ class EnginePower(LoadModel):
     def rows(
         self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
     ) -> list[tuple[int, float, float]]:
-        """As of every model: rows at changes of the medium's state, and where something is at work each STEP_NS."""
+        """As of every model: rows at changes of what the medium does, and where something is at work each STEP_NS."""
         blocks, events = self._files.more()
         for block in blocks:
             self._threads[block.phase].add(int(block.operations.thread[0]))
@@ -100,7 +100,7 @@ class EnginePower(LoadModel):
         start_ns, end_ns = activity.start_board_ns, activity.end_board_ns
         self._drawn_ns = end_ns
         horizon_ns = later[-1].end_board_ns if later else end_ns
-        medium = [piece for each in self._model.states(activity, busy) for piece in self._of_medium(each)]
+        medium = [piece for each in self._model.stretches(activity, busy) for piece in self._of_medium(each)]
         moments_ns = [moment for each in medium for moment in (each.start_ns, each.end_ns)]
         changes_ns = np.unique([start_ns, *moments_ns, end_ns])
         edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns)
@@ -211,12 +211,12 @@ class EnginePower(LoadModel):
         return found
 
     def _of_medium(self, stretch: MediumStretch) -> list[_MediumPiece]:
-        """What one state of the medium draws above idle, and to which part that belongs."""
-        if stretch.state is MediumState.IDLE:
+        """What one stretch of the medium draws above idle, and to which part that belongs."""
+        if stretch.mode is MediumMode.IDLE:
             return []
-        power_w = self._model.medium_w(stretch.state)
-        if stretch.state is not MediumState.TAIL:
-            part = READING if stretch.state is MediumState.READING else WRITE_BACK
+        power_w = self._model.medium_w(stretch.mode)
+        if stretch.mode is not MediumMode.TAIL:
+            part = READING if stretch.mode is MediumMode.READING else WRITE_BACK
             return [_MediumPiece(stretch.start_ns, stretch.end_ns, part, power_w)]
         begins_ns = stretch.ended_ns + round(TAIL_BEGINS_S * 1e9)
         soon, late = stretch.within(stretch.start_ns, begins_ns), stretch.within(begins_ns, stretch.end_ns)

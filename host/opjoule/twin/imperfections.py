@@ -111,6 +111,6 @@ class Imperfections:
         path.write_text(json.dumps({**entry, **asdict(self), **drawn}, indent=2) + "\n")
 
 
-def medium_chance(seed: int) -> random.Random:
-    """What a rig's medium is drawn by: nothing of it goes with the rig's errors."""
-    return random.Random(f"medium {seed}")
+def medium_chance(medium: str, seed: int) -> random.Random:
+    """What a rig's medium is drawn by: nothing of it goes with the rig's errors, or with another medium."""
+    return random.Random(f"medium {medium} {seed}")

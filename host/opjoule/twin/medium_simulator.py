@@ -109,7 +109,9 @@ class MediumSimulator:
         self.work.ended = True
 
     def close(self) -> None:
-        """Ends it, which releases whatever it holds, and removes its files."""
+        """Ends it, which releases whatever it holds, and removes its files; nothing to do a second time."""
+        if self._closing:
+            return
         self._closing = True
         assert self._process.stdin
         with contextlib.suppress(OSError):

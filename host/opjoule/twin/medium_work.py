@@ -12,7 +12,7 @@ from pathlib import Path
 from opjoule.twin.line_fifo import LineFifo
 
 
-class MediumState(Enum):
+class MediumMode(Enum):
     """What a medium does at an instant."""
 
     IDLE = "idle"
@@ -24,16 +24,16 @@ class MediumState(Enum):
     """For a while after it last was busy."""
 
 
-BUSY = {state.value: state for state in (MediumState.WRITING, MediumState.READING, MediumState.FLUSHING)}
+BUSY = {mode.value: mode for mode in (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)}
 
 
 @dataclass(frozen=True)
 class MediumStretch:
-    """A time in which the medium stays in one state."""
+    """A time in which the medium keeps doing one thing."""
 
     start_ns: int
     end_ns: int
-    state: MediumState
+    mode: MediumMode
     ended_ns: int = 0
     """In a tail: when the medium was busy last."""
 
@@ -81,8 +81,8 @@ class MediumWork:
         return found
 
 
-class MediumStates:
-    """Follows one medium through its states: busy, then its tail, then idle."""
+class MediumCourse:
+    """Follows one medium: busy, then in its tail, then idle."""
 
     def __init__(self, tail_s: float) -> None:
         """The medium is idle.
@@ -94,7 +94,7 @@ class MediumStates:
         self._busy_until_ns: int | None = None
 
     def between(self, start_ns: int, end_ns: int, busy: Iterable[MediumStretch]) -> list[MediumStretch]:
-        """The states from `start_ns`, where the last call ended, to `end_ns`, without a gap.
+        """What it does from `start_ns`, where the last call ended, to `end_ns`, without a gap.
 
         Args:
             busy: busy stretches up to `end_ns`, in order of time. What lies before `start_ns` is told too late and has
@@ -116,6 +116,6 @@ class MediumStates:
         found = []
         ended_ns = self._busy_until_ns
         if ended_ns is not None and (tail_ends_ns := min(ended_ns + self._tail_ns, end_ns)) > start_ns:
-            found.append(MediumStretch(start_ns, tail_ends_ns, MediumState.TAIL, ended_ns))
+            found.append(MediumStretch(start_ns, tail_ends_ns, MediumMode.TAIL, ended_ns))
             start_ns = tail_ends_ns
-        return found + ([MediumStretch(start_ns, end_ns, MediumState.IDLE)] if end_ns > start_ns else [])
+        return found + ([MediumStretch(start_ns, end_ns, MediumMode.IDLE)] if end_ns > start_ns else [])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from opjoule.twin.medium_work import MediumState, MediumStates, MediumStretch
+from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
 
 AVAILABLE: Final = 0.8
 """Part of a board's memory that dirty pages are reckoned from; kernel and programs have the rest. Assumed."""
@@ -129,13 +129,13 @@ class LoadModel:
 
 
 class PowerModel(LoadModel):
-    """Power by processor time and by the state of the medium."""
+    """Power by processor time and by what the medium does."""
 
     def __init__(self, board: BoardModel, medium: MediumModel, supply: Supply) -> None:
         self.board = board
         self.medium = medium
         self.supply = supply
-        self._states = MediumStates(medium.tail_s)
+        self._course = MediumCourse(medium.tail_s)
 
     @property
     def greatest_w(self) -> float:
@@ -152,24 +152,24 @@ class PowerModel(LoadModel):
         """Mean power of the processor above rest [W]."""
         return self.board.power_w(activity.cpu_s / activity.span_s) - self.board.power_w(0.0)
 
-    def states(self, activity: Activity, busy: Sequence[MediumStretch]) -> list[MediumStretch]:
-        """The medium's states over one interval, which follows that of the last call."""
-        return self._states.between(activity.start_board_ns, activity.end_board_ns, busy)
+    def stretches(self, activity: Activity, busy: Sequence[MediumStretch]) -> list[MediumStretch]:
+        """What the medium does over one interval, which follows that of the last call."""
+        return self._course.between(activity.start_board_ns, activity.end_board_ns, busy)
 
-    def medium_w(self, state: MediumState) -> float:
+    def medium_w(self, mode: MediumMode) -> float:
         """What the medium draws above idle [W]."""
-        if state is MediumState.IDLE:
+        if mode is MediumMode.IDLE:
             return 0.0
-        return self.medium.tail_w if state is MediumState.TAIL else self.medium.active_w
+        return self.medium.tail_w if mode is MediumMode.TAIL else self.medium.active_w
 
     def rows(
         self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
     ) -> list[tuple[int, float, float]]:
-        """A row at each change of the medium's state."""
+        """A row at each change of what the medium does."""
         board_w = self.rest_w + self.processor_w(activity)
         return [
-            (each.start_ns, *self.supply.at_power(board_w + self.medium_w(each.state)))
-            for each in self.states(activity, busy)
+            (each.start_ns, *self.supply.at_power(board_w + self.medium_w(each.mode)))
+            for each in self.stretches(activity, busy)
         ]
 
 
@@ -186,7 +186,7 @@ class CountedPower(PowerModel):
         scale = min(1.0, span_ns / max(writes_ns + reads_ns, 1))
         written_ns = activity.start_board_ns + int(writes_ns * scale)
         counted = [
-            MediumStretch(activity.start_board_ns, written_ns, MediumState.WRITING),
-            MediumStretch(written_ns, written_ns + int(reads_ns * scale), MediumState.READING),
+            MediumStretch(activity.start_board_ns, written_ns, MediumMode.WRITING),
+            MediumStretch(written_ns, written_ns + int(reads_ns * scale), MediumMode.READING),
         ]
         return super().rows(activity, later, [each for each in counted if each.end_ns > each.start_ns])

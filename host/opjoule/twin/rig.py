@@ -75,7 +75,7 @@ class TwinRig:
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         try:
             models = Models.with_profile(twin_profile)
-            stated = models.load(profile.name, medium, chance=medium_chance(seed))
+            stated = models.load(profile.name, medium, chance=medium_chance(medium, seed))
             drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
             drawn = drawn.on(models.supply) if models.own_supply else drawn
             power = PowerModel(stated.board, stated.medium, drawn.supply)

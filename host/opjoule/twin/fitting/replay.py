@@ -1,6 +1,6 @@
 """The twin's power model on recorded activity, without a simulator: what it says the board drew, window by window.
 
-`PowerModel` and `MediumStates` are those of a simulated measurement: what is fitted here is what is simulated there.
+`PowerModel` and `MediumCourse` are those of a simulated measurement: what is fitted here is what is simulated there.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from opjoule.attribution.overlap import overlap_s
 from opjoule.trace.power_trace import Float64Array
 from opjoule.twin.fitting.recorded import Recorded, Syncs, Windows
-from opjoule.twin.medium_work import MediumState, MediumStates, MediumStretch
+from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.twin.power_model import BoardModel, MediumModel
 
-BUSY: Final = (MediumState.WRITING, MediumState.READING, MediumState.FLUSHING)
+BUSY: Final = (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,8 @@ def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
     work goes on in the next one. What does not fit is done later. A sync ends with the flush of the medium's cache.
     """
     stretches = [
-        *(MediumStretch(*each, MediumState.WRITING) for each in _moved(medium, one.windows)),
-        *(MediumStretch(*each, MediumState.FLUSHING) for each in _flushes(medium, one.syncs)),
+        *(MediumStretch(*each, MediumMode.WRITING) for each in _moved(medium, one.windows)),
+        *(MediumStretch(*each, MediumMode.FLUSHING) for each in _flushes(medium, one.syncs)),
     ]
     return _without_overlap(sorted(stretches, key=lambda each: each.start_ns))
 
@@ -94,7 +94,7 @@ def _without_overlap(stretches: Sequence[MediumStretch]) -> list[MediumStretch]:
     for each in stretches:
         start_ns = max(each.start_ns, found[-1].end_ns) if found else each.start_ns
         if each.end_ns > start_ns:
-            found.append(MediumStretch(start_ns, each.end_ns, each.state))
+            found.append(MediumStretch(start_ns, each.end_ns, each.mode))
     return found
 
 
@@ -102,12 +102,12 @@ def medium_shares(
     medium: MediumModel, work: Sequence[MediumStretch], windows: Windows
 ) -> tuple[Float64Array, Float64Array]:
     """Share of each window in which the medium is busy, and in its tail, shape (n,) each."""
-    whole = MediumStates(medium.tail_s).between(int(windows.start_ns[0]), int(windows.end_ns[-1]), work)
-    return _share(whole, BUSY, windows), _share(whole, (MediumState.TAIL,), windows)
+    whole = MediumCourse(medium.tail_s).between(int(windows.start_ns[0]), int(windows.end_ns[-1]), work)
+    return _share(whole, BUSY, windows), _share(whole, (MediumMode.TAIL,), windows)
 
 
-def _share(whole: Sequence[MediumStretch], states: tuple[MediumState, ...], windows: Windows) -> Float64Array:
-    own = [each for each in whole if each.state in states]
+def _share(whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: Windows) -> Float64Array:
+    own = [each for each in whole if each.mode in modes]
     if not own:
         return np.zeros(len(windows))
     edge_ns = np.sort(np.concatenate([windows.start_ns, windows.end_ns]))

@@ -1,0 +1,233 @@
+"""Does a simulated medium slow a workload by as much as its model says? SIMULATED.
+
+    .venv/bin/python host/validation/simulated_medium.py [--only sd|emmc|ssd-usb3] [--db NAME] [--keep FOLDER]
+
+Three kinds of measurement, through `host/measure.py --simulate`, each held against the medium that was drawn for it:
+
+* A load that writes more than the page cache takes. While the board's dirty pages are near its limit, bytes reach the
+  medium, and the database is loaded, at the medium's rate.
+* Updates of which each is synced. One takes the flush latency and its bytes at the medium's rate.
+* Reads from memory, by the loader alone: as quick as without the medium.
+
+Exit status 1 where a ratio of found to model is further from 1 than its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+import pyarrow.parquet as pq
+
+HOST = Path(__file__).resolve().parents[1]
+ROOT = HOST.parent
+sys.path[:0] = [str(HOST)]
+
+from opjoule.devices.profiles import find_profile  # noqa: E402  # path set above
+from opjoule.record.phases import Phase, Role  # noqa: E402
+from opjoule.record.run_record import RunRecord  # noqa: E402
+from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator  # noqa: E402
+from opjoule.twin.models import load_model  # noqa: E402
+from opjoule.twin.power_model import BoardModel, MediumModel  # noqa: E402
+from opjoule.twin.supply import IMPERFECTIONS  # noqa: E402
+
+ENGINES: Final = ("leveldb", "sqlite", "rocksdb")
+BOARDS: Final = {"sd": "rpi3", "emmc": "odroid-c2", "ssd-usb3": "rpi4"}
+RATE_WITHIN: Final = 0.10
+LATENCY_WITHIN: Final = 0.10
+READ_WITHIN: Final = 0.05
+FULL: Final = 0.9
+"""Part of the dirty limit from which on the page cache counts as full."""
+BOUND_S: Final = 1.0
+"""A page cache that was full for less says nothing."""
+VALUE_BYTES: Final = 100_000
+SYNCED: Final = 500
+PAIRS: Final = 7
+WAL: Final = {"sqlite": ("-p", "sqlite.journal_mode=wal")}
+"""One sync a commit, as in the others."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure beside that of the model."""
+
+    about: str
+    model: float | None
+    found: float
+    unit: str
+    within: float
+
+    @property
+    def passed(self) -> bool:
+        """Is it near enough, or had the medium no say in it?"""
+        return self.model is None or abs(self.found / self.model - 1) <= self.within
+
+    def __str__(self) -> str:
+        """The line that is shown."""
+        if self.model is None:
+            return f"{self.about:<44} {'not bound':>12} {self.found:>12.4g} {self.unit}"
+        mark = "" if self.passed else f"  MORE THAN {100 * self.within:g} % OFF"
+        figures = f"{self.model:>12.4g} {self.found:>12.4g} {self.unit:<6} {self.found / self.model:.3f}"
+        return f"{self.about:<44} {figures}{mark}"
+
+
+class Record:
+    """One finished measurement, with the medium that was drawn for it."""
+
+    def __init__(self, place: Path, device: str, storage: str) -> None:
+        """Reads it."""
+        drawn = json.loads((place / IMPERFECTIONS).read_text())["medium"]
+        self.medium = MediumModel(**drawn)
+        self.board: BoardModel = load_model(device, storage).board
+        self.run = RunRecord.open(place).run
+        table = pq.read_table(place / "system.parquet")
+        self.system = {name: table[name].to_numpy().astype(float) for name in table.column_names}
+        operations = pq.read_table(place / "operations.parquet")
+        self.durations_s = operations["duration_ns"].to_numpy() * 1e-9
+
+    def phase(self, role: Role) -> Phase:
+        """Its first phase of a role."""
+        return next(each for each in self.run.phases if each.role is role)
+
+    def within(self, phase: Phase) -> dict[str, np.ndarray]:
+        """The samples of one phase."""
+        at = self.system["board_ns"]
+        inside = (at >= phase.start_board_ns) & (at <= phase.end_board_ns)
+        return {name: each[inside] for name, each in self.system.items()}
+
+
+def measure(out: Path, db: str, device: str, storage: str, *options: str) -> Record:
+    """One simulated measurement of a single repeat."""
+    line = [sys.executable, "-m", "opjoule.cli.start", "--db", db, "--device", device, "--storage", storage]
+    line += [
+        "--simulate",
+        "--repeats",
+        "1",
+        "--idle",
+        "1",
+        "--no-harness",
+        "--json",
+        "--out",
+        str(out),
+        *options,
+    ]
+    environment = {**os.environ, "PYTHONPATH": str(HOST)}
+    ended = subprocess.run(line, capture_output=True, text=True, env=environment, cwd=ROOT, check=False)
+    if not (out / IMPERFECTIONS).exists():
+        raise SystemExit(f"{' '.join(line)}: {ended.stderr}")
+    for complaint in ended.stderr.strip().splitlines():
+        if "fault" in complaint:
+            print(f"    {complaint}")
+    return Record(out, device, storage)
+
+
+def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
+    """Bandwidth of the medium and rate of the load while the page cache is full."""
+    stated = load_model(device, storage)
+    wanted_bytes = 1.7 * stated.board.dirty_limit_bytes + 6 * stated.medium.write_bytes_per_s
+    records = int(wanted_bytes / VALUE_BYTES)
+    record = measure(
+        place, db, device, storage, "--records", str(records), "--operations", "100", "--workload", "c",
+        "--value-size", str(VALUE_BYTES),
+    )  # fmt: skip
+    load = record.within(next(each for each in record.run.phases if each.name == "load"))
+    at_s = load["board_ns"] * 1e-9
+    full = np.flatnonzero(load["dirty_bytes"] >= FULL * record.board.dirty_limit_bytes)
+    about, model = f"{db} on {storage}", record.medium.write_bytes_per_s
+    if full.size < 2 or at_s[full[-1]] - at_s[full[0]] < BOUND_S:
+        whole_s = at_s[-1] - at_s[0]
+        written = float(load["process_written_bytes"][-1] - load["process_written_bytes"][0])
+        yield Row(f"{about}: load", None, written / whole_s * 1e-6, "MB/s", RATE_WITHIN)
+        return
+    first, last = full[0], full[-1]
+    span_s = at_s[last] - at_s[first]
+    for name, column in (("bandwidth", "device_written_bytes"), ("load", "process_written_bytes")):
+        rate = float(load[column][last] - load[column][first]) / span_s
+        yield Row(f"{about}: {name}, {span_s:.0f} s bound", model * 1e-6, rate * 1e-6, "MB/s", RATE_WITHIN)
+
+
+def sync_row(place: Path, db: str, device: str, storage: str) -> Row:
+    """Latency of a synced update."""
+    record = measure(
+        place, db, device, storage, "--records", str(SYNCED), "--operations", str(SYNCED), "--value-size", "1000",
+        "-p", "durability=sync", "-p", "readproportion=0", "-p", "updateproportion=1", *WAL.get(db, ()),
+    )  # fmt: skip
+    run = record.within(record.phase(Role.WORK))
+    written = float(run["device_written_bytes"][-1] - run["device_written_bytes"][0]) / SYNCED
+    model_s = record.medium.flush_s + written / record.medium.write_bytes_per_s
+    found_s = float(np.median(record.durations_s))
+    return Row(f"{db} on {storage}: synced update", 1e3 * model_s, 1e3 * found_s, "ms", LATENCY_WITHIN)
+
+
+def loader_ops_per_s(under: tuple[str, ...], folder: Path, verb: str) -> float:
+    """Throughput of one run of the loader on a small database that stays in memory."""
+    workload = ROOT / "ycsb-workloads" / "workloadc.properties"
+    line = [str(ROOT / "build/loader/loader"), verb, "--db", "leveldb", "--path", str(folder)]
+    line += ["--workload", str(workload), "-p", "recordcount=20000", "-p", "operationcount=400000"]
+    ended = subprocess.run([*under, *line], capture_output=True, text=True, check=True)
+    summary: dict[str, Any] = json.loads(ended.stdout.strip().splitlines()[-1])["summary"]
+    return float(summary["throughput_per_s"])
+
+
+def read_row() -> Row:
+    """Reads from memory under medium-sim beside those without it, in turn."""
+    stated = load_model("rpi4", "sd")
+    with (
+        tempfile.TemporaryDirectory(dir=ROOT / "build") as folder,
+        closing(MediumSimulator(ROOT / "build/loader" / PROGRAM, stated.board, stated.medium)) as simulator,
+    ):
+        place = Path(folder) / "database"
+        loader_ops_per_s((), place, "load")
+        pairs = [
+            (loader_ops_per_s((), place, "run"), loader_ops_per_s(simulator.under, place, "run"))
+            for _ in range(PAIRS)
+        ]
+    alone, slowed = (median(each) for each in zip(*pairs, strict=True))
+    return Row("leveldb: reads from memory", alone, slowed, "1/s", READ_WITHIN)
+
+
+def rows(only: str | None, db: str | None, keep: Path) -> Iterator[Row]:
+    """Every figure, as it comes."""
+    for storage, device in BOARDS.items():
+        if only not in (None, storage):
+            continue
+        assert storage in find_profile(device).media
+        for engine in ENGINES:
+            if db in (None, engine):
+                yield from load_rows(keep / f"load-{engine}-{storage}", engine, device, storage)
+                yield sync_row(keep / f"sync-{engine}-{storage}", engine, device, storage)
+    if db in (None, "leveldb"):
+        yield read_row()
+
+
+def main() -> int:
+    """Measures and prints model, found and their ratio."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", choices=sorted(BOARDS), help="one medium")
+    parser.add_argument("--db", choices=ENGINES, help="one database")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records there")
+    options = parser.parse_args()
+    print(f"{'SIMULATED':<44} {'model':>12} {'found':>12}        ratio")
+    missed = 0
+    with tempfile.TemporaryDirectory(dir=ROOT / "build") as temporary:
+        for row in rows(options.only, options.db, options.keep or Path(temporary)):
+            print(row, flush=True)
+            missed += not row.passed
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
