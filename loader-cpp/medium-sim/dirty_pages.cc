@@ -21,7 +21,7 @@ constexpr int kReleaseTrialsMax = 100'000;
 }  // namespace
 
 void DirtyPages::watch(pid_t pid) {
-  count(0);
+  count(board_ns(), 0);
   static_cast<void>(watched_.watch(pid));  // it may have ended
   met_.insert(pid);
   const WatchedSums sums = watched_.read(forks_);
@@ -39,24 +39,23 @@ void DirtyPages::meet(pid_t tid) {
   if (std::find(pids.begin(), pids.end(), pid) == pids.end()) watch(pid);
 }
 
-void DirtyPages::count(uint64_t written_through) {
+void DirtyPages::count(int64_t at_ns, uint64_t written_through) {
   const WatchedSums sums = watched_.read(forks_);
-  const int64_t now_ns = board_ns();
   int64_t written = sums.written_net_bytes - std::exchange(written_bytes_, sums.written_net_bytes);
   const int64_t read = sums.used.read_bytes - std::exchange(read_bytes_, sums.used.read_bytes);
   // The kernel counts such a write a moment after the queue, or never, if its page is dirty.
   const auto known = static_cast<int64_t>(written_through_ + written_through);
   if (written > 0) written = std::max<int64_t>(written - known, 0);
   written_through_ = written_through;
-  if (written > 0) queue_->dirtied(now_ns, static_cast<uint64_t>(written));
-  if (written < 0) queue_->cancelled(now_ns, static_cast<uint64_t>(-written));
-  if (read > 0) queue_->read(now_ns, static_cast<uint64_t>(read));
+  if (written > 0) queue_->dirtied(at_ns, static_cast<uint64_t>(written));
+  if (written < 0) queue_->cancelled(at_ns, static_cast<uint64_t>(-written));
+  if (read > 0) queue_->read(at_ns, static_cast<uint64_t>(read));
 }
 
 void DirtyPages::look(uint64_t written_through) {
   const uint64_t forks = number_after(stat_.read(), "\nprocesses ");
   const bool forked = std::exchange(forks_, forks) != forks;
-  count(written_through);
+  count(board_ns(), written_through);
   if (forked) find_marked();
   hold_those_ahead();
 }

@@ -27,9 +27,9 @@ class DirtyPages {
   // Follows the process of a thread that made a trapped call, if it is not followed yet.
   void meet(pid_t tid);
 
-  // What was dirtied and read since the last call goes to the queue. `written_through`: bytes of
-  // this that the queue has got as synced writes.
-  void count(uint64_t written_through);
+  // What was dirtied and read since the last call goes to the queue as of `at_ns`.
+  // `written_through`: bytes of this that the queue has got as synced writes.
+  void count(int64_t at_ns, uint64_t written_through);
   // Looks for new processes, too, and holds or releases writers and readers.
   void look(uint64_t written_through);
   // Whether look() is to be called again soon.

@@ -133,28 +133,40 @@ void MediumQueue::start_next(int64_t at_ns) {
     reads_bytes_ -= bytes;
     return serve(Service::kRead, bytes, at_ns);
   }
-  const bool foreground_first = !write_back_turn_;
+  const bool foreground_first = foreground_ns_ < write_ns(kChunkBytes);
   if (foreground_first && start_foreground(at_ns)) return;
   if (start_write_back(at_ns)) return;
   if (!foreground_first) start_foreground(at_ns);
 }
 
 bool MediumQueue::start_foreground(int64_t at_ns) {
-  if (!flush_waiting_.empty()) {
-    serve(Service::kFlush, 0, at_ns);
-    serving_->flushed = std::exchange(flush_waiting_, {});
-  } else if (!syncs_.empty()) {
-    Sync sync = syncs_.front();
-    syncs_.pop_front();
+  if (const auto next = next_sync(); next != syncs_.end()) {
+    Sync sync = *next;
+    syncs_.erase(next);
     const uint64_t bytes = std::min(sync.bytes, kChunkBytes);
     sync.bytes -= bytes;
     serve(Service::kWrite, bytes, at_ns);
     serving_->sync = sync;
+  } else if (!flush_waiting_.empty()) {
+    serve(Service::kFlush, 0, at_ns);
+    serving_->flushed = std::exchange(flush_waiting_, {});
   } else {
     return false;
   }
-  write_back_turn_ = true;
+  foreground_ns_ += serving_->end_ns - serving_->start_ns;
   return true;
+}
+
+// The first; before a flush only one that had better share it.
+std::deque<MediumQueue::Sync>::iterator MediumQueue::next_sync() {
+  if (flush_waiting_.empty()) return syncs_.begin();
+  return std::find_if(syncs_.begin(), syncs_.end(), [this](const Sync& sync) {
+    return sync.flush && write_ns(sync.bytes) <= settings_.flush_ns;
+  });
+}
+
+int64_t MediumQueue::write_ns(uint64_t bytes) const {
+  return duration_ns(bytes, settings_.write_bytes_per_s);
 }
 
 bool MediumQueue::start_write_back(int64_t at_ns) {
@@ -171,13 +183,13 @@ bool MediumQueue::start_write_back(int64_t at_ns) {
     in_flight_bytes_ += bytes;
   }
   serve(Service::kWrite, bytes, at_ns);
-  write_back_turn_ = false;
+  foreground_ns_ = 0;
   return true;
 }
 
 void MediumQueue::serve(Service service, uint64_t bytes, int64_t at_ns) {
   int64_t lasts_ns = settings_.flush_ns;
-  if (service == Service::kWrite) lasts_ns = duration_ns(bytes, settings_.write_bytes_per_s);
+  if (service == Service::kWrite) lasts_ns = write_ns(bytes);
   if (service == Service::kRead) lasts_ns = duration_ns(bytes, settings_.read_bytes_per_s);
   serving_ = Serving{service, bytes, at_ns, at_ns + lasts_ns, at_ns, 0, {}, {}};
 }

@@ -1,12 +1,13 @@
 // A storage medium and the page cache in front of it, as a discrete-event model: dirty pages with
 // their ages, write-back, syncs, cache flushes, and when the medium was busy.
 //
-// The medium serves one thing at a time. Write-back and syncs are served in chunks, in turn, so
-// that a sync waits for one chunk of write-back at most. A cache flush serves every sync that asked
-// for one before it began (Linux, block/blk-flush.c: one flush at a time, later ones are merged
-// into the next). Write-back begins above the background limit and goes on until the dirty bytes
-// are below it, and takes whatever is older than `expire_ns` at each wake-up (Linux,
-// Documentation/admin-guide/sysctl/vm.rst: dirty_background_bytes, dirty_expire_centisecs,
+// The medium serves one thing at a time, writes in chunks. Syncs come before write-back, but when
+// both wait each gets half of the time. Several syncs take turns. A cache flush serves every sync
+// that asked for one before it began (Linux, block/blk-flush.c: one flush at a time, later ones are
+// merged into the next); a sync whose bytes take no longer than a flush is served before it and
+// shares it, as commits of a journal do. Write-back begins above the background limit and goes on
+// until the dirty bytes are below it, and takes whatever is older than `expire_ns` at each wake-up
+// (Linux, Documentation/admin-guide/sysctl/vm.rst: dirty_background_bytes, dirty_expire_centisecs,
 // dirty_writeback_centisecs).
 //
 // The time is given, never asked for; a time before an earlier one counts as the earlier one.
@@ -124,6 +125,8 @@ class MediumQueue {
   void wake_up(int64_t at_ns);
   void start_next(int64_t at_ns);
   bool start_foreground(int64_t at_ns);
+  [[nodiscard]] std::deque<Sync>::iterator next_sync();
+  [[nodiscard]] int64_t write_ns(uint64_t bytes) const;
   bool start_write_back(int64_t at_ns);
   void serve(Service service, uint64_t bytes, int64_t at_ns);
   void end_service();
@@ -141,7 +144,7 @@ class MediumQueue {
   std::deque<Sync> syncs_;
   std::vector<SyncTicket> flush_waiting_;
   std::optional<Serving> serving_;
-  bool write_back_turn_ = false;
+  int64_t foreground_ns_ = 0;  // syncs were served since the last chunk of write-back
   SyncTicket last_ticket_ = 0;
   std::vector<SyncTicket> done_;
   std::vector<BusyStretch> stretches_;

@@ -66,7 +66,8 @@ class MediumServer {
   MediumServer(const MediumServeOptions& options, Guardian* guardian)
       : queue_(options.medium, board_ns()),
         pages_(&queue_, guardian, std::string(kMediumVariable) + "=" + options.socket),
-        calls_(&queue_, guardian, [this] { pages_.count(calls_.take_written_through()); }),
+        calls_(&queue_, guardian,
+               [this](int64_t at_ns) { pages_.count(at_ns, calls_.take_written_through()); }),
         runs_(
             guardian, [this](pid_t pid) { pages_.watch(pid); }, print_fault) {}
 

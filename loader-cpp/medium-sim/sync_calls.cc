@@ -21,6 +21,7 @@ constexpr unsigned kWaits = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_A
 bool SyncCalls::receive(Programs* programs, pid_t* tid) {
   seccomp_notif call;
   if (!programs->listener.receive(&call)) return false;
+  arrived_ns_ = board_ns() - programs->half_round_trip_ns;
   programs->newest = call.id;
   guardian_->note_newest(programs->place, call.id);
   if (programs->unanswered.empty()) guardian_->note_oldest(programs->place, call.id);
@@ -70,8 +71,8 @@ void SyncCalls::dispatch(Programs* programs, const seccomp_notif& call) {
   }
   if (!programs->listener.valid(call.id)) return answered(programs, call.id);  // of another by now
   if (asked.call == Call::kSyncFileRange && (asked.flags & kWaits) == 0) {
-    count_dirty_();
-    queue_->begin_write_back(board_ns(), bytes_to_sync(range));
+    count_dirty_(arrived_ns_);
+    queue_->begin_write_back(arrived_ns_, bytes_to_sync(range));
     return let_run(programs, call.id);
   }
   sync_range(programs, call.id, std::move(range), asked.call != Call::kSyncFileRange, End::kReturn);
@@ -123,16 +124,14 @@ void SyncCalls::write_synced(Programs* programs, const seccomp_notif& call,
     return let_run(programs, call.id);  // another file that came to this number
   uint64_t bytes = asked.length;
   if (asked.call == Call::kWritev) bytes = vectors_bytes(tid, asked.address, asked.length);
-  const int64_t now_ns = board_ns() - programs->half_round_trip_ns;
-  const SyncTicket ticket = queue_->write_through(now_ns, bytes, true);
+  const SyncTicket ticket = queue_->write_through(arrived_ns_, bytes, true);
   written_through_ += bytes;
   wait_for(programs, call.id, std::move(range), ticket, End::kLetRun);
 }
 
 void SyncCalls::sync_range(Programs* programs, uint64_t id, FileRange range, bool flush, End end) {
-  const int64_t now_ns = board_ns() - programs->half_round_trip_ns;
-  count_dirty_();
-  const SyncTicket ticket = queue_->sync(now_ns, bytes_to_sync(range), flush);
+  count_dirty_(arrived_ns_);
+  const SyncTicket ticket = queue_->sync(arrived_ns_, bytes_to_sync(range), flush);
   wait_for(programs, id, std::move(range), ticket, end);
 }
 

@@ -39,8 +39,8 @@ struct RealDisk {
 
 class SyncCalls {
  public:
-  // `count_dirty` brings the queue's dirty bytes up to date.
-  SyncCalls(MediumQueue* queue, Guardian* guardian, std::function<void()> count_dirty)
+  // `count_dirty` brings the queue's dirty bytes up to date, at a time.
+  SyncCalls(MediumQueue* queue, Guardian* guardian, std::function<void(int64_t)> count_dirty)
       : queue_(queue), guardian_(guardian), count_dirty_(std::move(count_dirty)) {}
 
   // Takes one call that waits at the listener; false where there is none. *tid: its thread.
@@ -92,7 +92,8 @@ class SyncCalls {
 
   MediumQueue* const queue_;
   Guardian* const guardian_;
-  const std::function<void()> count_dirty_;
+  const std::function<void(int64_t)> count_dirty_;
+  int64_t arrived_ns_ = 0;  // of the call that is dispatched now, as its program sees it
   RealSyncs real_;
   std::unordered_map<SyncTicket, Pending> pending_;
   std::set<std::pair<uint64_t, uint64_t>> synced_files_;  // device and inode

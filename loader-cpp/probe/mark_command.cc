@@ -13,7 +13,7 @@ namespace opjoule {
 namespace {
 
 constexpr double kTakenLimitS = 60;
-constexpr size_t kFileBytesMax = size_t{1} << 30;
+constexpr size_t kMarksFileBytesMax = size_t{1} << 30;
 
 // The lines as they are sent, each checked.
 Status check_lines(std::string_view text, const std::string& where, std::string* out,
@@ -43,7 +43,7 @@ Status send_marks(const MarkOptions& options, const std::string& socket) {
   for (const std::string& word : options.words) text += (text.empty() ? "" : " ") + word;
   if (!options.file.empty())
     if (Status status = read_input("marks file ", options.file == "-" ? "/dev/stdin" : options.file,
-                                   kFileBytesMax, &text);
+                                   kMarksFileBytesMax, &text);
         !status.is_ok())
       return status;
   if (options.words.empty() == options.file.empty())

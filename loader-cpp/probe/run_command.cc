@@ -23,7 +23,7 @@
 namespace opjoule {
 namespace {
 
-constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+constexpr int64_t kNoDeadline = std::numeric_limits<int64_t>::max();
 constexpr double kSyncLimitS = 10;
 
 class Run {
@@ -58,8 +58,8 @@ class Run {
   CommandProcess command_;
   CommandCgroup cgroup_;
   bool lifeline_open_ = true;
-  int64_t silent_at_ns_ = kNever;
-  int64_t kill_at_ns_ = kNever;
+  int64_t silent_at_ns_ = kNoDeadline;
+  int64_t kill_at_ns_ = kNoDeadline;
 };
 
 Status Run::write_file(const std::string& name, const std::string& text) const {
@@ -159,8 +159,8 @@ bool Run::hear_lifeline() {
 
 void Run::stop_command() {
   lifeline_open_ = false;
-  silent_at_ns_ = kNever;
-  if (kill_at_ns_ != kNever) return;
+  silent_at_ns_ = kNoDeadline;
+  if (kill_at_ns_ != kNoDeadline) return;
   kill_at_ns_ = board_ns() + static_cast<int64_t>(options_.kill_after_s * 1e9);
   command_.terminate();
 }
@@ -174,8 +174,9 @@ int Run::wait() {
   if (has_lifeline) silent_at_ns_ = board_ns() + silence_ns;
   while (!command_.ended()) {
     pollfd polled[] = {{signals_, POLLIN, 0}, {lifeline_open_ ? STDIN_FILENO : -1, POLLIN, 0}};
-    const int64_t left_ns = next_deadline_ns() == kNever ? -1 : next_deadline_ns() - board_ns();
-    const int left_ms = next_deadline_ns() == kNever
+    const int64_t left_ns =
+        next_deadline_ns() == kNoDeadline ? -1 : next_deadline_ns() - board_ns();
+    const int left_ms = next_deadline_ns() == kNoDeadline
                             ? -1
                             : static_cast<int>(std::max<int64_t>(left_ns, 0) / 1'000'000 + 1);
     if (::poll(polled, 2, left_ms) < 0) continue;
