@@ -24,7 +24,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.record.phases import Phase, Role
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
-from opjoule.twin.fitting.fit import Fitted, fit_twin
+from opjoule.twin.fitting.fit import FittedTwin, fit_twin
 from opjoule.twin.fitting.recorded import Recorded, Syncs, signature_levels, windows_of
 from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.twin.power_model import BoardModel, MediumModel, PowerModel, Supply
@@ -249,7 +249,7 @@ def _system(
     )
 
 
-def trial(seed: int) -> tuple[Truth, Fitted]:
+def trial(seed: int) -> tuple[Truth, FittedTwin]:
     """One board, and what the fit says of it."""
     chance = random.Random(f"twin trial {seed}")
     truth = Truth.draw(chance)

@@ -14,7 +14,7 @@ from rich.table import Table
 from opjoule.cli.twin_profiles import FOLDER
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
-from opjoule.twin.fitting.fit import Fitted, fit_twin
+from opjoule.twin.fitting.fit import FittedTwin, fit_twin
 from opjoule.twin.fitting.page import shown, untold, write_page
 from opjoule.twin.fitting.profile_text import write_profile
 from opjoule.twin.fitting.recorded import read_recorded
@@ -46,7 +46,7 @@ def run_twin(options: argparse.Namespace) -> int:
     return 0
 
 
-def as_json(fitted: Fitted, path: Path) -> dict[str, object]:
+def as_json(fitted: FittedTwin, path: Path) -> dict[str, object]:
     """Parameters and energies by phase as plain values."""
     return {
         "schema": {"name": "twin-fit", "version": 1},
@@ -75,7 +75,7 @@ def as_json(fitted: Fitted, path: Path) -> dict[str, object]:
     }
 
 
-def _print(fitted: Fitted, path: Path, page: Path) -> None:
+def _print(fitted: FittedTwin, path: Path, page: Path) -> None:
     console = Console(highlight=False, markup=False, soft_wrap=True)
     mark = " (SIMULATED)" if fitted.simulated else ""
     first = fitted.records[0]

@@ -53,7 +53,7 @@ class PhaseBalance:
 
 
 @dataclass(frozen=True)
-class Fitted:
+class FittedTwin:
     """The twin of one board with one medium."""
 
     records: tuple[Recorded, ...]
@@ -107,7 +107,7 @@ class Fitted:
         )
 
 
-def fit_twin(records: Sequence[Recorded]) -> Fitted:
+def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
     """The twin of the board and medium that the records are of, fitted to all of them together.
 
     Raises: BadInput: records of several boards or media, or simulated ones beside real ones. DataFault: no idle power.
@@ -144,7 +144,7 @@ def fit_twin(records: Sequence[Recorded]) -> Fitted:
     )
     supply = Supply(values["supply.open_voltage_v"], values["supply.resistance_ohm"])
     model = tuple(replayed(fitted_board, fitted_medium, one) for one in records)
-    return Fitted(tuple(records), tuple(made), fitted_board, fitted_medium, supply, model)
+    return FittedTwin(tuple(records), tuple(made), fitted_board, fitted_medium, supply, model)
 
 
 def _unknown_board(records: Sequence[Recorded]) -> BoardModel:

@@ -17,7 +17,7 @@ from opjoule.report.timeline import PhaseSpan
 from opjoule.report.tracks import Track
 from opjoule.trace.power_trace import Float64Array
 from opjoule.twin.fitting.estimate import Estimate
-from opjoule.twin.fitting.fit import Fitted
+from opjoule.twin.fitting.fit import FittedTwin
 from opjoule.twin.fitting.recorded import Recorded
 from opjoule.twin.fitting.replay import Replayed
 
@@ -26,12 +26,12 @@ PAUSE_S = 1.0
 COLUMNS = ("power_w", "model_w", "residual_w", "processor_w", "medium_w", "tail_w")
 
 
-def write_page(path: Path, fitted: Fitted, profile: str) -> None:
+def write_page(path: Path, fitted: FittedTwin, profile: str) -> None:
     """Writes the page, replaced as a whole. `profile`: how the page calls the profile."""
     write_whole(path, page_text(fitted, profile).encode())
 
 
-def page_text(fitted: Fitted, profile: str) -> str:
+def page_text(fitted: FittedTwin, profile: str) -> str:
     """The page's source."""
     first = fitted.records[0]
     mark = " (SIMULATED)" if fitted.simulated else ""
@@ -148,7 +148,7 @@ def _panels() -> list[dict[str, object]]:
     ]
 
 
-def energies_table(fitted: Fitted) -> Element:
+def energies_table(fitted: FittedTwin) -> Element:
     """Energy of each kind of phase: measured, the twin's, their ratio."""
     body = [row(*each.words) for each in fitted.balances()]
     return table(
@@ -156,7 +156,7 @@ def energies_table(fitted: Fitted) -> Element:
     )
 
 
-def parameters_table(fitted: Fitted) -> Element:
+def parameters_table(fitted: FittedTwin) -> Element:
     """Every parameter with its interval and where it came from."""
     body = [row(each.key, *shown(each), each.origin) for each in fitted.estimates]
     return table(
@@ -175,7 +175,7 @@ def shown(estimate: Estimate) -> tuple[str, str]:
     return f"{estimate.value * scale:.4g} {unit}", f"{low:.4g} to {high:.4g} {unit}"
 
 
-def untold(fitted: Fitted) -> list[str]:
+def untold(fitted: FittedTwin) -> list[str]:
     """What the records do not tell, and the run that would, a line each."""
     runs: dict[str, list[str]] = {}
     for each in fitted.estimates:
@@ -184,7 +184,7 @@ def untold(fitted: Fitted) -> list[str]:
     return [f"{', '.join(keys)}: {tell}" for tell, keys in runs.items()]
 
 
-def _untold(fitted: Fitted) -> list[Element]:
+def _untold(fitted: FittedTwin) -> list[Element]:
     lines = untold(fitted)
     if not lines:
         return []
@@ -194,5 +194,5 @@ def _untold(fitted: Fitted) -> list[Element]:
     ]
 
 
-def _mark(fitted: Fitted) -> str:
+def _mark(fitted: FittedTwin) -> str:
     return " (SIMULATED)" if fitted.simulated else ""

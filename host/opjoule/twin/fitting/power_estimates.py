@@ -1,4 +1,4 @@
-"""Fitted powers as parameters: intervals with the meter's own errors in them, and what the records do not tell."""
+"""FittedTwin powers as parameters: intervals with the meter's own errors in them, and what the records do not tell."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from typing import Final
 import opjoule
 from opjoule.files import write_whole
 from opjoule.twin.fitting.estimate import Estimate
-from opjoule.twin.fitting.fit import Fitted
+from opjoule.twin.fitting.fit import FittedTwin
 
 VERSION: Final = 1
 _MEDIUM: Final = (
@@ -24,12 +24,12 @@ _MEDIUM: Final = (
 )
 
 
-def write_profile(path: Path, fitted: Fitted) -> None:
+def write_profile(path: Path, fitted: FittedTwin) -> None:
     """Writes the profile, replaced as a whole."""
     write_whole(path, profile_text(fitted).encode())
 
 
-def profile_text(fitted: Fitted) -> str:
+def profile_text(fitted: FittedTwin) -> str:
     """The profile's source."""
     first = fitted.records[0]
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -61,7 +61,7 @@ def profile_text(fitted: Fitted) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _supply(fitted: Fitted) -> list[str]:
+def _supply(fitted: FittedTwin) -> list[str]:
     """The supply's table where the records tell it; one that is not known is drawn anew for each simulation."""
     keys = "open_voltage_v", "resistance_ohm"
     own = [fitted[f"supply.{key}"] for key in keys]

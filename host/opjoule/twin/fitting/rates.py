@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.trace.power_trace import Float64Array
 from opjoule.twin.fitting.estimate import Estimate, assumed, found
-from opjoule.twin.fitting.recorded import BoolArray, Recorded, Syncs, Windows
+from opjoule.twin.fitting.recorded import ActivityWindows, BoolArray, Recorded, Syncs
 
 STREAK: Final = 3
 """Windows in a row that make a rate a sustained one."""
@@ -58,7 +58,7 @@ def read_rate(records: Sequence[Recorded], prior: float) -> Estimate:
     return _rate("medium.read_bytes_per_s", streaks, prior, "read bytes at their steepest that lasted", why)
 
 
-def _waits(windows: Windows) -> BoolArray:
+def _waits(windows: ActivityWindows) -> BoolArray:
     """Windows at both ends of which more was dirty than the medium took in them."""
     before = np.append(0.0, windows.dirty_bytes[:-1])
     joined = np.append(False, windows.end_ns[:-1] == windows.start_ns[1:])
@@ -66,11 +66,11 @@ def _waits(windows: Windows) -> BoolArray:
     return np.asarray(joined & waiting, np.bool_)
 
 
-def _fastest(windows: Windows, moved: Float64Array) -> float:
+def _fastest(windows: ActivityWindows, moved: Float64Array) -> float:
     return float(np.max(moved / windows.span_s, initial=0.0))
 
 
-def _streaks(windows: Windows, moved: Float64Array, allowed: BoolArray) -> list[_Streak]:
+def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) -> list[_Streak]:
     """Stretches of STREAK windows or more at one rate, their first and last window left out."""
     rate = moved / windows.span_s
     made, first = [], 0
@@ -130,7 +130,7 @@ def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> 
     return found(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, tell=tell)
 
 
-def _beyond_s(windows: Windows, syncs: Syncs, rate: float) -> tuple[Float64Array, Float64Array]:
+def _beyond_s(windows: ActivityWindows, syncs: Syncs, rate: float) -> tuple[Float64Array, Float64Array]:
     """Length of each sync less the time of its bytes, and that time [s], of syncs that are mostly latency.
 
     Bytes of a window belong to its syncs in equal parts.

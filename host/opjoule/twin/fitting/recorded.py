@@ -39,7 +39,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Windows:
+class ActivityWindows:
     """Recorded activity and measured power; every array has shape (n,)."""
 
     start_ns: Int64Array
@@ -99,7 +99,7 @@ class Recorded:
     medium: str
     meter: str
     cores: int
-    windows: Windows
+    windows: ActivityWindows
     phases: tuple[Phase, ...]
     sensor: ErrorBounds | None
     trace: PowerTrace
@@ -181,7 +181,9 @@ def _check(record: RunRecord, path: Path) -> None:
         raise RecordFault(f"{path} has no system.parquet: nothing says what the board did")
 
 
-def windows_of(system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object) -> Windows:
+def windows_of(
+    system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object
+) -> ActivityWindows:
     """Windows between two samples of the board's counters.
 
     Args:
@@ -201,7 +203,7 @@ def windows_of(system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_
     sound &= (all_s >= 0) & (own_s >= 0) & (read >= 0) & (written >= 0)
     busy_s = own_s + _evened(np.where(sound, all_s - own_s, 0.0), span_s)
     middle_ns = (board_ns[:-1] + board_ns[1:]) // 2
-    whole = Windows(
+    whole = ActivityWindows(
         board_ns[:-1],
         board_ns[1:],
         _mean_power_w(trace, np.asarray(to_meter(board_ns), np.int64)),  # type: ignore[operator]
@@ -211,7 +213,7 @@ def windows_of(system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_
         system["dirty_bytes"].to_numpy().astype(np.float64)[1:],
         _phase_of(middle_ns, phases),
     )
-    return Windows(*(np.asarray(getattr(whole, name))[sound] for name in whole.__dataclass_fields__))
+    return ActivityWindows(*(np.asarray(getattr(whole, name))[sound] for name in whole.__dataclass_fields__))
 
 
 def _evened(other_s: Float64Array, span_s: Float64Array) -> Float64Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from opjoule.attribution.overlap import overlap_s
 from opjoule.trace.power_trace import Float64Array
-from opjoule.twin.fitting.recorded import Recorded, Syncs, Windows
+from opjoule.twin.fitting.recorded import ActivityWindows, Recorded, Syncs
 from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.twin.power_model import BoardModel, MediumModel
 
@@ -66,7 +66,7 @@ def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
     return _without_overlap(sorted(stretches, key=lambda each: each.start_ns))
 
 
-def _moved(medium: MediumModel, windows: Windows) -> list[tuple[int, int]]:
+def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int]]:
     """Start and end [board_ns] of the stretches in which bytes move."""
     wanted_s = windows.written_bytes / medium.write_bytes_per_s + windows.read_bytes / medium.read_bytes_per_s
     found: list[tuple[int, int]] = []
@@ -99,14 +99,16 @@ def _without_overlap(stretches: Sequence[MediumStretch]) -> list[MediumStretch]:
 
 
 def medium_shares(
-    medium: MediumModel, work: Sequence[MediumStretch], windows: Windows
+    medium: MediumModel, work: Sequence[MediumStretch], windows: ActivityWindows
 ) -> tuple[Float64Array, Float64Array]:
     """Share of each window in which the medium is busy, and in its tail, shape (n,) each."""
     whole = MediumCourse(medium.tail_s).between(int(windows.start_ns[0]), int(windows.end_ns[-1]), work)
     return _share(whole, BUSY, windows), _share(whole, (MediumMode.TAIL,), windows)
 
 
-def _share(whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: Windows) -> Float64Array:
+def _share(
+    whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: ActivityWindows
+) -> Float64Array:
     own = [each for each in whole if each.mode in modes]
     if not own:
         return np.zeros(len(windows))
