@@ -16,7 +16,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.twin.fitting.fit import fit_twin
 from opjoule.twin.fitting.page import joined, page_text
 from opjoule.twin.fitting.profile_text import write_profile
-from opjoule.twin.fitting.recorded import Syncs, read_recorded
+from opjoule.twin.fitting.recorded import SignatureLevels, Syncs, read_recorded
 from opjoule.twin.fitting.replay import medium_work, replayed
 from opjoule.twin.medium_work import MediumMode
 from opjoule.twin.models import Models, load_model
@@ -118,6 +118,14 @@ def test_energies_by_phase_add_up_and_the_sentence_names_the_worst(fitted):
     assert "twin" in fitted.verdict()
     worse = replace(fitted, model=tuple(replace(each, rest_w=1.2 * each.rest_w) for each in fitted.model))
     assert "more than was measured" in worse.verdict()
+
+
+def test_what_other_programs_take_of_a_signatures_idle_stretches_is_no_power_of_its_busy_ones():
+    alone = SignatureLevels(3.0, 5.0, 0.01, core_s=8.0, busy_s=2.0, idle_s=2.0)
+    assert alone.busy_cores(rest_w=3.0) == (4.0, 0.0)
+    disturbed = SignatureLevels(3.5, 5.0, 0.01, core_s=10.0, busy_s=2.0, idle_s=2.0)
+    busy, idle = disturbed.busy_cores(rest_w=3.0)
+    assert (busy, idle) == (pytest.approx(4.0), pytest.approx(1.0))
 
 
 def without_writes(one):

@@ -18,6 +18,8 @@ from opjoule.twin.power_model import BoardModel, MediumModel
 
 BUSY_MIN_S: Final = 0.3
 """A part that was at work for less than this says nothing of its power."""
+EDGE_U_S: Final = 0.003
+"""Standard uncertainty of when a write ended [s]: bytes are counted when whole requests are done."""
 TAIL_LEAST_U_S: Final = 0.05
 """Expanded uncertainty of its length, at least: when in a sample of the counters a write ended is not known."""
 CORES_RUN: Final = "a run that keeps 1, 2, ... all cores busy: host/measure.py twin prints it"
@@ -62,7 +64,8 @@ def power_estimates(
                 least=LEAST_W, tell=WRITE_RUN,
             )
         )  # fmt: skip
-    return made + _tail_estimates(fit, medium, float(standard_u[cores + 1]))
+    misplaced_w = float(fit.best.watts[cores]) * EDGE_U_S / max(fit.best.tail_s, EDGE_U_S)
+    return made + _tail_estimates(fit, medium, math.hypot(float(standard_u[cores + 1]), misplaced_w))
 
 
 def _core_estimates(

@@ -21,7 +21,7 @@ from opjoule.record.phases import Role
 from opjoule.trace.power_trace import Float64Array
 from opjoule.twin.fitting.estimate import LEAST_W
 from opjoule.twin.fitting.recorded import Recorded
-from opjoule.twin.fitting.replay import core_columns, medium_shares, medium_work
+from opjoule.twin.fitting.replay import core_columns, medium_shares, medium_work, sync_share
 from opjoule.twin.power_model import MediumModel
 
 TAILS_S: Final = tuple(np.geomspace(0.05, 30.0, 24).tolist())
@@ -31,6 +31,10 @@ ROUNDS: Final = 2
 BLOCK_S: Final = 2.0
 """What the model gets wrong lasts: windows of one block are taken as wrong together."""
 CHI2_95: Final = 4.0
+SYNC_SHARE: Final = 0.2
+"""A window that spends more of its time in syncs is mostly them."""
+OTHERS_S: Final = 2.0
+"""Work of the medium besides, from which on such windows are left out."""
 TAIL_WORTH: Final = 20.0
 """A tail is believed where it lowers minus twice the logarithm of the likelihood by this, or more."""
 TAIL_MIN_S: Final = 0.1
@@ -57,13 +61,14 @@ class Observed:
 def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[npt.NDArray[np.bool_]]]:
     """The windows that count, and which those of each record are. Raises: DataFault: no window of a baseline."""
     parts, chosen = [], []
+    mostly_syncs = _mostly_syncs(records)
     for number, one in enumerate(records):
         windows = one.windows
         played = np.zeros(len(windows), np.bool_)
         for at, phase in enumerate(one.phases):
             if phase.name == "signature":
                 played |= windows.phase == at
-        used = np.isfinite(windows.power_w) & ~played
+        used = np.isfinite(windows.power_w) & ~played & ~mostly_syncs[number]
         chosen.append(used)
         since_s = (windows.start_ns[used] - windows.start_ns[0]) * 1e-9
         parts.append(
@@ -98,6 +103,19 @@ class Solved:
     """Weighted sum of squares [W^2]."""
     matrix: Float64Array
     residual_w: Float64Array
+
+
+def _mostly_syncs(records: Sequence[Recorded]) -> list[npt.NDArray[np.bool_]]:
+    """Windows of each record that are mostly syncs, where enough other work of the medium is known; else none.
+
+    They tell the flush's latency. What a board draws in them is the journal's and the waiting program's, too.
+    """
+    shares = [sync_share(one) for one in records]
+    others_s = sum(
+        float(((one.windows.written_bytes > 0) & (share <= SYNC_SHARE)) @ one.windows.span_s)
+        for one, share in zip(records, shares, strict=True)
+    )
+    return [(share > SYNC_SHARE) & (others_s >= OTHERS_S) for share in shares]
 
 
 class TailTold(Enum):
@@ -218,11 +236,12 @@ def _signatures(
     seen: Observed, records: Sequence[Recorded], width: int
 ) -> list[tuple[Float64Array, float, float]]:
     """(columns, step [W], for how many windows it counts) of each load signature."""
-    found_w = []
+    found_w, rest_w = [], _at_rest(seen, np.zeros((seen.power_w.size, 0)))[0]
     for one in records:
         if one.signature:
             pattern = np.zeros(width)
-            pattern[: width - 2] = core_columns(np.array([one.signature.busy_cores]), width - 2)[0]
+            cores = np.array(one.signature.busy_cores(rest_w))
+            pattern[: width - 2] = -np.diff(core_columns(cores, width - 2), axis=0)[0]
             count = max(float(np.sum(seen.weight)) / 10, 50.0)
             found_w.append((pattern, one.signature.busy_w - one.signature.idle_w, count))
     return found_w

@@ -22,6 +22,8 @@ NEAR_STEEPEST: Final = 0.75
 RATE_U: Final = 0.01
 """Relative standard uncertainty of a rate besides its spread: requests complete in lumps."""
 SYNCS_MIN: Final = 8
+CALL_U: Final = 0.01
+"""Relative standard uncertainty of a flush besides its scatter: the call itself takes time, too."""
 LEAST_RELATIVE: Final = 1.0
 WRITE_RUN: Final = "a run that writes for seconds: host/measure.py twin prints it"
 
@@ -125,7 +127,8 @@ def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> 
     middle_s = float(np.median(beyond_s))
     spread_s = 1.4826 * float(np.median(np.abs(beyond_s - middle_s)))
     relative = (rate.u or 0.5 * rate.value) / 2 / rate.value
-    u = math.hypot(1.2533 * spread_s / math.sqrt(beyond_s.size), relative * doubt_s, 0.1 * doubt_s)
+    scatter_s = 1.2533 * spread_s / math.sqrt(beyond_s.size)
+    u = math.hypot(scatter_s, relative * doubt_s, 0.1 * doubt_s, CALL_U * middle_s)
     origin = f"{beyond_s.size} syncs less their bytes at the medium's rate"
     return found(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, tell=tell)
 

@@ -74,8 +74,21 @@ class SignatureLevels:
     busy_w: float
     standard_u_w: float
     """Of the difference, from the spread of its stretches [W]."""
-    busy_cores: float
-    """Processors that were busy, by the board's counters."""
+    core_s: float
+    """Processor time of all stretches, by the board's counters [s]."""
+    busy_s: float
+    idle_s: float
+    """Length of the busy and of the idle stretches [s]."""
+
+    def busy_cores(self, rest_w: float) -> tuple[float, float]:
+        """Cores at work in the busy and in the idle stretches, shared out as their power above `rest_w` is.
+
+        On a board of its own the idle stretches have none; other programs make busy ones last.
+        """
+        above_w = max(self.busy_w - rest_w, 1e-9)
+        part = min(max(self.idle_w - rest_w, 0.0) / above_w, 1.0)
+        busy = self.core_s / (self.busy_s + part * self.idle_s)
+        return busy, part * busy
 
 
 @dataclass(frozen=True)
@@ -281,19 +294,20 @@ def signature_levels(
     u_w = float(
         np.hypot(busy_w.std(ddof=1) / np.sqrt(busy_w.size), idle_w.std(ddof=1) / np.sqrt(idle_w.size))
     )
-    cores = _signature_cores(change_ns, system)
-    return SignatureLevels(float(idle_w.mean()), float(busy_w.mean()), u_w, cores) if cores else None
+    times_s = _signature_times_s(change_ns, system)
+    return SignatureLevels(float(idle_w.mean()), float(busy_w.mean()), u_w, *times_s) if times_s[1] else None
 
 
-def _signature_cores(change_ns: Int64Array, system: pa.Table) -> float:
-    """Processors that were busy in the signature's busy stretches, by the board's counters; 0 if not known."""
+def _signature_times_s(change_ns: Int64Array, system: pa.Table) -> tuple[float, float, float]:
+    """Processor time during the signature by the board's counters, and length of its busy and idle stretches [s]."""
     board_ns = system["board_ns"].to_numpy().astype(np.float64)
-    busy_s = cores_s = 0.0
-    total = system["cpu_busy_s"].to_numpy().astype(np.float64)
+    core_s = busy_s = idle_s = 0.0
+    total_s = system["cpu_busy_s"].to_numpy().astype(np.float64)
     pauses = np.flatnonzero(np.diff(change_ns) > 2_000_000_000)
     for own in np.split(change_ns, pauses + 1):
         if own.size < 2 or own[0] < board_ns[0] or own[-1] > board_ns[-1]:
             continue
-        cores_s += float(np.diff(np.interp(own[[0, -1]].astype(np.float64), board_ns, total))[0])
+        core_s += float(np.diff(np.interp(own[[0, -1]].astype(np.float64), board_ns, total_s))[0])
         busy_s += float(np.diff(own)[::2].sum()) * 1e-9
-    return cores_s / busy_s if busy_s else 0.0
+        idle_s += float(np.diff(own)[1::2].sum()) * 1e-9
+    return core_s, busy_s, idle_s

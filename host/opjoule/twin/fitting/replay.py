@@ -106,6 +106,14 @@ def medium_shares(
     return _share(whole, BUSY, windows), _share(whole, (MediumMode.TAIL,), windows)
 
 
+def sync_share(one: Recorded) -> Float64Array:
+    """Share of each window in which a sync waited, shape (n,); more than 1 where several did."""
+    if not len(one.syncs):
+        return np.zeros(len(one.windows))
+    edge_ns = np.sort(np.concatenate([one.windows.start_ns, one.windows.end_ns]))
+    return np.asarray(overlap_s(edge_ns, one.syncs.start_ns, one.syncs.end_ns)[::2] / one.windows.span_s)
+
+
 def _share(
     whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: ActivityWindows
 ) -> Float64Array:
