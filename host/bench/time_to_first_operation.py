@@ -67,6 +67,7 @@ def measure_once(folder: Path, sshd: Sshd, link: Link) -> float:
             "--settle-limit",
             "0",
             "--no-harness",
+            "--no-blocks",
             "--no-signature",
             "--json",
         ]

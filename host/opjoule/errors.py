@@ -16,9 +16,10 @@
     │   └── AlignmentError             two clocks that cannot be matched, or not uniquely
     └── Interrupted          exit 130  Ctrl-C or a termination signal
 
-A measurement that came to its end with a fault is no error: its record and its figures are there, without those that
-the fault makes wrong. It ends with exit status 6 (FAULTY_EXIT), and a trace that is shorter than asked, too. A
-comparison that finds a change for the worse ends with exit status 7 (WORSE_EXIT).
+A measurement or a recording that came to its end with a fault is no error: its record and its figures are there,
+without those that the fault makes wrong. It ends with exit status 6 (FAULTY_EXIT). Whatever shows a record whose files
+were changed since shows what is left of it and ends with exit status 4, as `verify` does. A comparison that finds a
+change for the worse ends with exit status 7 (WORSE_EXIT).
 
 A message names the thing, its value, the limit it broke and what to do next. `causes` holds the
 errors underneath, for example one for each device that failed.

@@ -63,13 +63,18 @@ class PairsSource:
     def __init__(self, count: int = 16, first_ticks: int = 5000) -> None:
         self.count, self.ticks = count, first_ticks
         self.index = self.shunt_sum = self.bus_sum = self.clipped = 0
+        self.bus = 1260
+        self.full_scale = False
         self.codes: list[int] = []
 
     def frame(self, shunt: list[int] | None = None, flags: int = 0) -> m.Pairs:
-        shunt = [1000 + (self.index + i) % 500 for i in range(self.count)] if shunt is None else shunt
+        if shunt is None:
+            shunt = [
+                FULL_SCALE if self.full_scale else 1000 + (self.index + i) % 500 for i in range(self.count)
+            ]
         items = np.zeros(len(shunt), dtype=m.Pairs.ITEM)
-        items["delta_ticks"], items["shunt"], items["bus"] = PERIOD_TICKS, shunt, 1260
-        if len(shunt):
+        items["delta_ticks"], items["shunt"], items["bus"] = PERIOD_TICKS, shunt, self.bus
+        if shunt:
             items["delta_ticks"][0] = 0
         wrap = 0xFFFFFFFF
         fields = (self.index & wrap, self.ticks & wrap, self.shunt_sum & wrap, self.bus_sum & wrap)
@@ -77,7 +82,7 @@ class PairsSource:
         self.index += len(shunt)
         self.ticks += PERIOD_TICKS * len(shunt)
         self.shunt_sum += sum(shunt)
-        self.bus_sum += 1260 * len(shunt)
+        self.bus_sum += self.bus * len(shunt)
         self.codes += shunt
         self.clipped += sum(abs(code) >= FULL_SCALE for code in shunt)
         return m.Pairs(0, flags, *fields, clipped, items)

@@ -73,7 +73,16 @@ class LoopbackRig:
             "--idle",
             "0.5",
         ]
-        command += ["--repeats", "1", "--settle-limit", "60", "--no-harness", "--no-signature", *options]
+        command += [
+            "--repeats",
+            "1",
+            "--settle-limit",
+            "60",
+            "--no-harness",
+            "--no-blocks",
+            "--no-signature",
+            *options,
+        ]
         return subprocess.Popen(
             command,
             env={**os.environ, "PYTHONPATH": str(ROOT / "host")},

@@ -200,7 +200,7 @@ def slewed(image, tmp_path_factory):  # noqa: F811
     out = folder / "record"
     asked = arguments.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "8",
-         "--no-harness", "--repeats", "1"]
+         "--no-harness", "--no-blocks", "--repeats", "1"]
     )  # fmt: skip
     plan = make_plan(asked.options)
     rig = VirtualRig(plan.profile, plan.medium, root=ROOT, truth=folder / "truth.json", seed=1,

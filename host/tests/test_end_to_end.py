@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
+from opjoule.record.phases import Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.ycsb.results import QUANTITIES as YCSB
 from opjoule.trace.journal import read_trace
@@ -65,6 +66,18 @@ def test_the_summary_gives_joules_per_operation_and_says_simulated(leveldb):
     _, ended = leveldb
     assert "SIMULATED" in ended.stdout
     assert "above idle per operation" in " ".join(ended.stdout.split())
+
+
+def test_kinds_that_the_repeats_cannot_tell_are_asked_of_the_randomised_blocks(leveldb):
+    """The repeat is short: its 20,000 operations lie within a few windows."""
+    out, ended = leveldb
+    run = RunRecord.open(out).run
+    assert [phase.name for phase in run.phases if phase.role is Role.BLOCKS] == ["blocks"]
+    assert run.loader["blocks-2"].mix_blocks > 0 and not run.loader["run-1"].mix_blocks
+    result = result_of(out)
+    assert result["repeats"] == 1
+    assert {each["measured_in"] for each in result["by_operation"].values()} <= {"work", "blocks"}
+    assert "SIMULATED truth: read" in ended.stdout
 
 
 def test_the_record_is_complete_and_says_simulated(leveldb):
@@ -162,7 +175,7 @@ def test_a_record_is_never_overwritten(leveldb):
     ],
 )
 def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arguments):
-    ended = measure(tmp_path / name, *arguments, "--no-harness", "--json")
+    ended = measure(tmp_path / name, *arguments, "--no-harness", "--no-blocks", "--json")
     assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
     assert result["simulated"] is True
@@ -338,7 +351,7 @@ def test_a_corrupt_record_is_one_line(tmp_path, leveldb):
 def test_without_a_sync_line_the_board_plays_its_load_signature(tmp_path):
     """A busy computer disturbs the pattern: then its stated uncertainty grows, and exchanges are the better map."""
     out = tmp_path / "record"
-    ended = measure(out, "--db", "leveldb", "--no-harness", "--sync", "none")
+    ended = measure(out, "--db", "leveldb", "--no-harness", "--no-blocks", "--sync", "none")
     assert ended.returncode == 0, ended.stderr
     record = RunRecord.open(out)
     assert record.status == "complete", record.faults

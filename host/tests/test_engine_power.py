@@ -9,7 +9,7 @@ import pytest
 from opjoule.attribution.activities import Intervals
 from opjoule.operations.growing_log import GrowingLog
 from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, SIZE_TAG
-from opjoule.record.phases import Phase
+from opjoule.record.phases import Cycle, Phase
 from opjoule.twin.engine_power import HOLD_NS, EnginePower
 from opjoule.twin.medium_work import MediumMode, MediumStretch
 from opjoule.twin.models import load_model
@@ -240,8 +240,8 @@ def test_the_parts_of_a_run_are_those_from_its_start_to_the_end_of_its_settle(tm
     _, end_ns = played(model(tmp_path), 4000, cpu=0.0)
     course = PartCourse.read(tmp_path / PARTS)
     run_ns = (START_NS + 1037 * MS, START_NS + 2300 * MS)
-    phases = [Phase("run", 1, *run_ns, OPERATIONS), Phase("settle", 1, run_ns[1], end_ns)]
-    assert true_parts(course, phases)["read"] == pytest.approx(
+    cycle = Cycle(Phase("run", 1, *run_ns, OPERATIONS), Phase("settle", 1, run_ns[1], end_ns), ())
+    assert true_parts(course, [cycle])["read"] == pytest.approx(
         course.between(START_NS, end_ns)["read"], rel=1e-3
     )
 

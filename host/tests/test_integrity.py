@@ -219,6 +219,32 @@ def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path,
     assert [len(one["problems"]) for one in json.loads(capsys.readouterr().out)] == [0, 2, 1]
 
 
+def test_a_report_of_an_altered_record_is_shown_and_ends_with_the_status_of_verify(tmp_path):
+    record = finished_record(tmp_path / "record")
+    assert run_report(Namespace(record=record.directory)) == 0
+    (record.directory / "raw/run-1.system.csv").unlink()
+    assert run_report(Namespace(record=record.directory)) == RecordFault.exit_code
+    assert run_verify(Namespace(records=[record.directory], json=False)) == RecordFault.exit_code
+
+
+def test_a_report_of_a_killed_run_with_a_damaged_file_ends_with_the_status_of_verify(tmp_path):
+    record = running_record(tmp_path / "record")
+    path = record.directory / "raw/run-1.events.jsonl"
+    path.write_text(path.read_text().replace("sync-edge", "sync_edge"))
+    assert run_report(Namespace(record=record.directory)) == RecordFault.exit_code
+    assert run_verify(Namespace(records=[record.directory], json=False)) == RecordFault.exit_code
+
+
+def test_after_a_damaged_events_file_nothing_says_that_there_is_no_sync_line(tmp_path):
+    record = running_record(tmp_path / "record")
+    (record.directory / "raw/run-1.events.jsonl").write_text("no event\n")
+    (record.directory / "raw/seals.csv").unlink()
+    collect(record, Evidence.of(record, ended_early=False))
+    said = json.dumps(RunRecord.open(record.directory).document)
+    said += (record.directory / "result.json").read_text()
+    assert "no sync line" not in said and "file of events that cannot be read" in said
+
+
 def test_run_json_edited_by_hand_is_refused_with_its_name(tmp_path):
     record = finished_record(tmp_path / "record")
     path = record.directory / "run.json"

@@ -1,6 +1,6 @@
 """Phases of an interrupted measurement."""
 
-from opjoule.record.phases import Phase, whole_repeats
+from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, whole_repeats, worked_repeats
 
 ONE = ["load", "idle-before", "run", "settle", "idle-after"]
 
@@ -34,3 +34,18 @@ def test_a_cut_off_first_repeat_leaves_nothing():
 
 def test_after_the_harness_every_repeat_is_whole():
     assert len(whole_repeats(phases(*ONE, *ONE, "harness"), 1000)) == 11
+
+
+def test_the_cycle_in_blocks_is_no_repeat():
+    blocks = [
+        Phase("blocks", 2, 50, 60, role=Role.BLOCKS),
+        Phase("settle", 2, 60, 70),
+        Phase("idle-after", 2, 70, 80),
+    ]
+    found = [*phases(*ONE), *blocks]
+    assert worked_repeats(found) == [1] and worked_repeats(blocks) == []
+    assert blocks_repeat(found) == 2 and blocks_repeat(phases(*ONE)) is None
+    cycle = Cycle.of(found, 2)
+    assert cycle and (cycle.work, cycle.drain) == (blocks[0], blocks[1])
+    assert whole_repeats(found, 80) == found
+    assert whole_repeats(found, 70) == found[:5]

@@ -32,6 +32,8 @@ def plan_of(*argv: str):
         (["-p", "readproportion"], "is not KEY=VALUE"),
         (["-p", "recordcount=many"], "recordcount='many'"),
         (["--design", "--generator", "ycsb"], "--design: the loader changes the mix"),
+        (["--blocks", "--generator", "ycsb"], "--blocks: the loader changes the mix"),
+        (["--blocks", "--design"], "--blocks and --design"),
         (["--generator", "ycsb", "-p", "mixblock.length_s=1"], "mixblock.length_s"),
     ],
 )
@@ -40,6 +42,24 @@ def test_a_wrong_name_or_value_is_one_line_that_names_it(argv, says):
         plan_of(*argv)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_nothing_is_asked_of_has_a_length_and_is_followed_by_blocks():
+    assert (plan_of().study.run_s, plan_of().study.blocks) == (5, True)
+    for argv in (["--operations", "7"], ["-p", "operationcount=7"]):
+        assert plan_of(*argv).study.run_s is None
+        assert plan_of(*argv).study.properties["operationcount"] == "7"
+    real = make_plan(arguments.parse(["--db", "leveldb", "--device", "rpi4"]).options)
+    assert real.study.run_s == 10
+
+
+@pytest.mark.parametrize(
+    "argv", [["--workload", "c"], ["--design"], ["--generator", "ycsb"], ["--no-blocks"]]
+)
+def test_blocks_follow_only_a_mix_of_kinds_that_the_loader_makes(argv):
+    study = plan_of(*argv).study
+    assert not study.blocks and study.in_blocks() is None
+    assert plan_of().study.in_blocks().design
 
 
 def test_the_board_decides_the_default_medium():

@@ -27,7 +27,7 @@ def noisy(seconds, level_w=IDLE_W, seed=1):
 
 def rest_of(power_w):
     history = history_of(power_w)
-    rest = Rest.of(history.blocks_w(0, history.end_ns))
+    rest = Rest.of(history, 0, history.end_ns)
     assert rest
     return rest
 
@@ -96,3 +96,38 @@ def test_a_constant_power_allows_for_the_steps_of_the_sensor():
     now = calm(history_of(np.full(12000, IDLE_W * 1.0003)), rest, 0)
     assert now is not None
     assert now.quiet
+
+
+def test_an_offset_of_0_2_percent_after_a_2_s_idle_is_rest_and_after_a_60_s_idle_is_none():
+    """A steady 1.3 s cannot show how an idle board wanders."""
+    for seconds, quiet in ((1.3, True), (60.0, False)):
+        rng = np.random.default_rng(3)
+        rest = rest_of(IDLE_W + rng.normal(0, 0.005, int(seconds * 1e9 / PERIOD_NS)))
+        now = calm(history_of(noisy(QUIET_S + 1, 1.002 * IDLE_W, seed=8) * 1.0), rest, 0)
+        assert now is not None
+        assert now.quiet is quiet
+
+
+def test_a_meter_of_10_readings_a_second_that_come_unevenly_is_enough():
+    rng = np.random.default_rng(5)
+    at_ns = np.sort((np.arange(120) * 100_000_000 + rng.uniform(-40e6, 60e6, 120)).astype(np.int64))
+    history = PowerHistory()
+    history.add(at_ns - at_ns[0], IDLE_W + rng.normal(0, 0.01, at_ns.size))
+    rest = Rest.of(history, 0, 5_000_000_000)
+    assert rest
+    now = calm(history, rest, 5_000_000_000)
+    assert now is not None and now.quiet
+
+
+def test_a_step_of_4_mv_on_5_v_is_rest():
+    rest = rest_of(np.full(60_000, IDLE_W))
+    now = calm(history_of(np.full(12_000, IDLE_W * (1 + 4e-3 / 5.0))), rest, 0)
+    assert now is not None and now.quiet
+
+
+def test_bursts_each_5_s_are_no_tail():
+    rest = rest_of(noisy(3.0))
+    power_w = noisy(21, seed=9)
+    power_w[(np.arange(power_w.size) * PERIOD_NS * 1e-9) % 5.0 < 0.1] += 0.6
+    now = calm(history_of(power_w), rest, 0)
+    assert now is not None and not now.quiet and now.steady and now.in_bursts

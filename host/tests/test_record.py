@@ -148,3 +148,11 @@ def test_a_corrupt_or_absent_result_is_one_line(tmp_path):
     (tmp_path / "result.json").write_text(json.dumps({"energy": 1}))
     with pytest.raises(RecordFault, match="corrupt"):
         read_result(tmp_path)
+
+
+def test_a_warning_withholds_nothing_and_stands_beside_the_others(record):
+    record.add_warning("the board is warmer than before the run")
+    record.add_warning("the supply is soft")
+    found = RunRecord.open(record.directory)
+    assert found.run.found.warnings == ("the board is warmer than before the run", "the supply is soft")
+    assert found.faults == [] and found.withheld == {}

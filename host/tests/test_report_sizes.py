@@ -223,4 +223,4 @@ def test_the_view_gives_energy_above_idle_beside_energy(phone: Browser) -> None:
         "\N{NO-BREAK SPACE}", " "
     )
     assert f"{above_j} of it above idle ({idle['value']:.3f} W" in said
-    assert "from the idle power alone" in said
+    assert "(idle power only)" in said

@@ -78,6 +78,14 @@ def test_a_record_is_shown_as_its_measurement_showed_it(made, capsys):
     assert json.loads(told(capsys, "show", made / "a-complete", "--json"))["simulated"] is True
 
 
+def test_an_altered_record_is_shown_with_the_status_of_verify(folder, capsys):
+    record = RunRecord.open(folder / "a-complete")
+    record.path("events.parquet").write_bytes(b"no parquet")
+    assert "ALTERED" in told(capsys, "show", record.directory, status=4)
+    assert json.loads(told(capsys, "show", record.directory, "--json", status=4))["simulated"] is True
+    told(capsys, "verify", record.directory, status=4)
+
+
 def test_what_was_changed_is_missing_or_cannot_be_read_is_told_with_status_4(folder, capsys):
     assert "files are as the run left them" in told(capsys, "verify", folder / "a-complete")
     assert "is corrupt" in told(capsys, "verify", folder, status=4)

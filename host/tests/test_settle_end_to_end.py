@@ -26,7 +26,18 @@ pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
 
 def measured(out: Path, medium: str, *options: str):
     """run.json, result.json and the simulator's folder of one measurement on a medium that no board has."""
-    small = ["--records", "2000", "--operations", "20000", "--repeats", "1", "--idle", "3", "--no-harness"]
+    small = [
+        "--records",
+        "2000",
+        "--operations",
+        "20000",
+        "--repeats",
+        "1",
+        "--idle",
+        "3",
+        "--no-harness",
+        "--no-blocks",
+    ]
     asked = arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
     plan = replace(make_plan(asked.options), medium=medium)
     rig = TwinRig(

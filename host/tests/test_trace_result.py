@@ -12,6 +12,7 @@ from opjoule.cli.record import run_record
 from opjoule.cli.report import run_report
 from opjoule.clocks.exchange_file import ExchangeFile
 from opjoule.clocks.exchanges import Exchange
+from opjoule.errors import FAULTY_EXIT
 from opjoule.measurement.trace_result import STATED_VOLTAGE, conclude_trace
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.result import read_result
@@ -90,6 +91,31 @@ def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys)
     assert "SIMULATED" in capsys.readouterr().out
     assert RunRecord.open(options.out).simulated
     assert json.loads((options.out / "run.json").read_text())["found"]["meter"]["simulated"] is True
+
+
+def recorded_from(device, out):
+    """Exit status of `record` from a software meter."""
+    meter = f"serial:{device.path},mode=pairs"
+    options = Namespace(out=out, meter=meter, seconds=0.1, json=False, live=False, room_temperature=None)
+    return run_record(options)
+
+
+def test_a_recording_with_samples_beyond_the_range_ends_with_status_6_and_advice_on_the_range(
+    tmp_path, capsys
+):
+    with SoftwareMeter(frames=100) as device:
+        assert recorded_from(device, tmp_path / "sound") == 0
+    with SoftwareMeter(frames=100) as device:
+        device.source.full_scale = True
+        assert recorded_from(device, tmp_path / "current") == FAULTY_EXIT
+    assert "smaller shunt" in capsys.readouterr().out
+    with SoftwareMeter(frames=100) as device:
+        device.source.bus = 8000  # 32 V, the end of an INA219's range
+        assert recorded_from(device, tmp_path / "voltage") == FAULTY_EXIT
+    said = capsys.readouterr().out
+    assert (
+        "take a lower supply" in said and "shunt" not in said.split("energies over them", 1)[1].split("\n")[0]
+    )
 
 
 CSV = "time (s),current (mA)\n" + "".join(f"{number / 1000},{500}\n" for number in range(2000))

@@ -99,16 +99,19 @@ def test_the_replay_says_what_the_simulation_draws():
         assert drawn_j / (end_ns - start_ns) == pytest.approx(said.total_w[at], abs=1e-6)
 
 
-def test_bytes_that_do_not_fit_into_a_window_are_written_later():
+def test_what_a_window_counted_was_done_by_its_end():
     truth, one = made_up(8)
     windows = one.windows
     written = np.zeros(len(windows))
     written[10] = 2.5 * truth.medium.write_bytes_per_s * windows.span_s[10]
+    written[20:22] = 0.3 * truth.medium.write_bytes_per_s * windows.span_s[20:22]
     burst = replace(one, windows=replace(windows, written_bytes=written, read_bytes=0 * written))
     burst = replace(burst, syncs=Syncs(np.zeros(0, np.int64), np.zeros(0, np.int64)))
-    (stretch,) = medium_work(truth.medium, burst)
-    assert stretch.mode is MediumMode.WRITING
-    assert stretch.end_ns - stretch.start_ns == pytest.approx(2.5 * windows.span_s[10] * 1e9, rel=1e-6)
+    full, begins, goes_on = medium_work(truth.medium, burst)
+    assert all(each.mode is MediumMode.WRITING for each in (full, begins, goes_on))
+    assert (full.start_ns, full.end_ns) == (windows.start_ns[10], windows.end_ns[10])
+    assert begins.end_ns == goes_on.start_ns == windows.end_ns[20]
+    assert begins.end_ns - begins.start_ns == pytest.approx(0.3e9 * windows.span_s[20], rel=1e-6)
 
 
 def test_energies_by_phase_add_up_and_the_sentence_names_the_worst(fitted):

@@ -204,10 +204,11 @@ def _ratios(page: Page) -> list[Element]:
 
 
 _HOW_TO_READ: Final = (
-    "The first of a pair over the second. Thick: interval for 95.45 % of the ratio alone; thin: so wide that those of "
-    "all {judged} ratios hold together (Bonferroni). Full mark: found different, judged together by Holm's rule; "
-    "hollow: not told apart; grey: a single run, of which nothing can be concluded. What both sides share (the gain of "
-    "one sensor) is not in the intervals. An arrow: the interval goes on."
+    "Each ratio is the first of the pair over the second. The thick bar is the 95.45 % interval of this ratio; the "
+    "thin bar is the simultaneous interval for all {judged} ratios (Bonferroni). A full mark: the two differ, by "
+    "Holm's test over all pairs. A hollow mark: no difference was found. A grey mark: a single run, which allows no "
+    "conclusion. The intervals leave out what both sides share, such as the gain of one sensor. An arrow: the interval "
+    "continues."
 )
 
 

@@ -233,8 +233,8 @@ def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
             shift = drift.shift(own)
             words = NONE if shift is None else str(rounded(100 * shift.value, 100 * shift.u, "%"))
             body.append(row(f"{axis} {value}", f"{drift.time_s(own) / 60:.1f} min", words))
-    head = ["value", "measured in the mean at", "what the drift adds to its mean"]
-    return [table(head, body, "Does the drift fall on what is compared?")]
+    head = ["value", "mean time of its runs", "shift of its mean by the drift"]
+    return [table(head, body, "Effect of the drift on each compared value")]
 
 
 def _u(of: Quantity) -> float:

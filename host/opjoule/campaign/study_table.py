@@ -102,7 +102,8 @@ def too_short(study: StudyTable) -> list[str]:
     for phase, systems in lengths.items():
         words = [f"{system} {_span(sorted(each))}" for system, each in systems.items()]
         lines.append(
-            f"too short for joules, so that any may be better than the one in brackets: {phase} of {', '.join(words)}"
+            f"{phase} was too short to measure joules on {', '.join(words)}. In brackets: best of the systems "
+            "whose phase was long enough"
         )
     return lines
 

@@ -145,6 +145,7 @@ class _Mistake(Exception):
 def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> argparse.Namespace:
     """A cell's options as measure.py's own parser reads them. Raises: BadInput: one that it does not take."""
     parser = measure_parser()
+    parser.set_defaults(blocks=False)  # a campaign has as many runs as it needs
 
     def error(message: str) -> None:
         raise _Mistake(message)

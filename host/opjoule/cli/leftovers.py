@@ -43,7 +43,7 @@ def sweep(root: Path) -> list[Path]:
 
 @contextmanager
 def alone() -> Iterator[bool]:
-    """True inside if no other measurement runs on this computer: two at once take each other's processor and disk."""
+    """True inside if no other measurement runs on this computer: two at once disturb each other."""
     path = Path(tempfile.gettempdir()) / _LOCK
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)

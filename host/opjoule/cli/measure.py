@@ -121,8 +121,8 @@ def alone_here() -> Iterator[None]:
     with alone() as only_one:
         if not only_one:
             print(
-                f"{script_name()}: another measurement runs on this computer: they take each other's processor and "
-                "disk, and their figures are not those of one alone",
+                f"{script_name()}: another measurement runs on this computer; both will be disturbed. "
+                "Continuing.",
                 file=sys.stderr,
             )
         yield

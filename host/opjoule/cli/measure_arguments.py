@@ -175,9 +175,12 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         "--distribution", metavar="NAME", help="zipfian, latest, uniform, ... (default: the workload's)"
     )
     work.add_argument("--records", type=positive, metavar="N", help="records loaded first (default: 20000)")
-    work.add_argument("--operations", type=positive, metavar="N", help="operations run (default: 100000)")
+    work.add_argument("--operations", type=positive, metavar="N", help="operations run, in place of a length")
     work.add_argument(
-        "--seconds", type=positive, metavar="S", help="run as many operations as fit into S seconds instead"
+        "--seconds",
+        type=positive,
+        metavar="S",
+        help="run as many operations as fit into S seconds (default: 10, simulated 5)",
     )
     work.add_argument(
         "--value-size",
@@ -185,13 +188,7 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES",
         help="one field of this size (default: the workload's fields)",
     )
-    work.add_argument(
-        "--design",
-        action="store_true",
-        help="run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (0.02 s "
-        "at least) and is the workload's over the whole run. Tells what each kind of operation costs where the plain "
-        "workload does not, above all with a slow meter; use --seconds 60 or so",
-    )
+    _mix(work)
     work.add_argument("--threads", type=positive, default=1, metavar="N", help="client threads (default: 1)")
     work.add_argument(
         "--seed",
@@ -222,6 +219,23 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="KEY=VALUE",
         help="any YCSB or engine property",
+    )
+
+
+def _mix(work: argparse._ArgumentGroup) -> None:
+    """What tells kinds of operation apart."""
+    work.add_argument(
+        "--design",
+        action="store_true",
+        help="run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (0.02 s "
+        "at least) and is the workload's over the whole run. Tells what each kind of operation costs where the plain "
+        "workload does not, above all with a slow meter; use --seconds 60 or so",
+    )
+    work.add_argument(
+        "--blocks",
+        action=argparse.BooleanOptionalAction,
+        help="after the repeats one cycle in such blocks, for what each kind of operation costs; no other figure rests "
+        "on it (default: where the workload mixes kinds)",
     )
 
 
@@ -301,7 +315,8 @@ def add_how(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=SETTLE_LIMIT_S,
         metavar="S",
-        help="longest wait for a medium that writes no further, and for the power to be back at rest (default: 60)",
+        help="longest wait for a medium that does not get on with its writes, and for the power to be back at rest; "
+        "one that gets on is waited for, however long it takes (default: 60)",
     )
     how.add_argument(
         "--signature",

@@ -18,14 +18,28 @@ from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig, RigSupply
 from opjoule.errors import BadInput
-from opjoule.measurement.plan import IDLE_S, SIMULATED_IDLE_S, Plan, TwinProfile
+from opjoule.measurement.plan import (
+    IDLE_S,
+    RUN_S,
+    SIMULATED_IDLE_S,
+    SIMULATED_RUN_S,
+    Plan,
+    TwinProfile,
+)
 from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import SuiteStudy
 from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
-from opjoule.studies.ycsb.core import YcsbCore
-from opjoule.studies.ycsb.properties import FASTEST_PER_S, find_workload, workload_properties
+from opjoule.studies.ycsb.core import YcsbCore, file_properties
+from opjoule.studies.ycsb.properties import (
+    FASTEST_PER_S,
+    find_workload,
+    kinds,
+    own_counts,
+    parse_properties,
+    workload_properties,
+)
 from opjoule.studies.ycsb.study import YcsbStudy
 from opjoule.toml_entry import combinations
 
@@ -62,7 +76,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     Raises: BadInput: the first thing that is wrong.
     """
     profile = find_profile(options.device)
-    simulated = options.simulate or profile.name == "virtual"
+    simulated = _simulates(options)
     if options.twin_profile and profile.name == "virtual":
         raise BadInput(
             f"--simulate {options.twin_profile}: the virtual board's power is made up; leave out the profile"
@@ -123,25 +137,42 @@ def _ycsb(options: argparse.Namespace) -> YcsbStudy:
         other = "--generator" if options.generator == "ycsb" else "--operations"
         raise BadInput(f"--seconds {options.seconds} and {other} both say when a run ends: give one of them")
     workload = find_workload(options.workload, ROOT / "ycsb-workloads")
+    run_s = _run_s(options, workload)
+    properties = workload_properties(
+        options.properties,
+        workload,
+        distribution=options.distribution,
+        records=options.records,
+        operations=run_s * FASTEST_PER_S if run_s else options.operations,
+        value_size=options.value_size,
+    )
+    plain = options.generator == "loader" and not options.design
+    mixed = len(kinds({**file_properties(workload), **properties})) > 1
     return YcsbStudy(
         database=find_database(options.db),
         workload=workload,
-        properties=workload_properties(
-            options.properties,
-            workload,
-            distribution=options.distribution,
-            records=options.records,
-            operations=options.seconds * FASTEST_PER_S if options.seconds else options.operations,
-            value_size=options.value_size,
-        ),
+        properties=properties,
         threads=options.threads,
         seed=SEED if options.seed is None else options.seed,
         harness=not options.no_harness,
-        run_s=options.seconds,
+        run_s=run_s,
         design=options.design,
+        blocks=plain and mixed if options.blocks is None else options.blocks,
         reset=options.reset,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
     )
+
+
+def _run_s(options: argparse.Namespace, workload: Path) -> int | None:
+    """Length of a run [s]; None where a number of operations ends it."""
+    counted = {**own_counts(workload), **parse_properties(options.properties)}.keys() & {"operationcount"}
+    if options.seconds or options.operations or options.generator == "ycsb" or counted:
+        return int(options.seconds) if options.seconds else None
+    return SIMULATED_RUN_S if _simulates(options) else RUN_S
+
+
+def _simulates(options: argparse.Namespace) -> bool:
+    return bool(options.simulate) or find_profile(options.device).name == "virtual"
 
 
 def _command(options: argparse.Namespace) -> CommandStudy:

@@ -9,7 +9,7 @@ import sys
 
 from opjoule.cli.live import live_view
 from opjoule.cli.planning import CALIBRATIONS
-from opjoule.errors import Interrupted, MeterFault
+from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.recording import Recording
@@ -32,7 +32,8 @@ def run_record(options: argparse.Namespace) -> int:
     """Records until the time is up or Ctrl-C comes, or a simulated meter has played its profile.
 
     Any other end (a reset, silence, a port that closes), and less than the time asked for, is a fault of the record,
-    which is then partial, and has its own exit code: the meter's, or that of an interruption.
+    which is then partial, and has its own exit code: the meter's, or that of an interruption. A whole one with a fault
+    ends with status 6, as a measurement does.
 
     Raises: BadInput: the directory holds a record already. MeterFault: the meter does not do as asked.
     """
@@ -118,5 +119,5 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
             f"{options.meter} sent no sample: check its sensor's wiring, then host/measure.py doctor"
         )
     if whole:
-        return 0
+        return FAULTY_EXIT if record.faults else 0
     return Interrupted.exit_code if ended.startswith(INTERRUPTED) else MeterFault.exit_code

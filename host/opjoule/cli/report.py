@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opjoule.campaign.index_file import has_index
+from opjoule.errors import RecordFault
 from opjoule.record.run_record import RunRecord, reading
 
 if TYPE_CHECKING:
@@ -32,7 +33,12 @@ def run_report(options: argparse.Namespace) -> int:
         from opjoule.report.terminal import print_summary  # noqa: PLC0415  # loaded beside the analysis
 
         print_summary(record)
-    return 0
+    return altered_status([record])
+
+
+def altered_status(records: Sequence[RunRecord]) -> int:
+    """Exit status of what shows records: 4, as of `verify`, where a file of one was changed since its run."""
+    return RecordFault.exit_code if any(record.altered for record in records) else 0
 
 
 def _report_of_several(directory: Path) -> int:
@@ -40,14 +46,15 @@ def _report_of_several(directory: Path) -> int:
     from opjoule.campaign.index import read_index  # noqa: PLC0415
     from opjoule.campaign.page import write_campaign_page  # noqa: PLC0415
 
+    records = []
     for run in read_index(directory)[0]:
         place = directory / run.folder
         if (place / "run.json").exists():
             with reading(place):
-                _analyse(place)
+                records.append(_analyse(place))
     write_campaign_page(directory)
     print_comparison(directory)
-    return 0
+    return altered_status(records)
 
 
 def _analyse(directory: Path) -> RunRecord:

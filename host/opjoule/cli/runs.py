@@ -25,6 +25,7 @@ from opjoule.cli.verify import print_verified
 from opjoule.errors import BadInput, RecordFault
 from opjoule.files import write_whole
 from opjoule.record.directory import held
+from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
 from opjoule.units import Missing
 
@@ -32,7 +33,7 @@ SIMULATED: Final = "SIMULATED"
 
 
 def run_runs(options: argparse.Namespace) -> int:
-    """One action; 0 if all is well, 4 where `verify` finds anything."""
+    """One action; 0 if all is well, 4 where `verify` or `show` finds a file that was changed since the run."""
     return _ACTIONS[options.action](options)
 
 
@@ -101,7 +102,10 @@ def _show(options: argparse.Namespace) -> int:
         print(json.dumps(run.result, indent=2))
     else:
         print_summary(options.record)
-    return 0
+    altered = RunRecord.open(options.record).altered
+    if options.json:
+        print(*altered, sep="\n", end="\n" if altered else "", file=sys.stderr)
+    return RecordFault.exit_code if altered else 0
 
 
 def _verify(options: argparse.Namespace) -> int:

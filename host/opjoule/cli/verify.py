@@ -71,7 +71,7 @@ def _unreadable(record: RunRecord) -> list[str]:
 def _sound(record: RunRecord) -> str:
     if record.is_finished:
         count = len(record.run.checksums or {})
-        old = "" if record.has_seals else "; only raw files have one in this version of a record"
+        old = "" if record.has_seals else "; this version of the record has checksums for raw files only"
         return f"{count} files are as the run left them ({record.status}){old}"
     if record.has_seals:
         return "did not come to its end; what was sealed on the way is as it was written"

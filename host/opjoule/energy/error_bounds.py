@@ -33,7 +33,7 @@ class Shunt:
     """R100 of the common INA219 breakout; INA226 boards carry 0.002, 0.01 or 0.02 as well"""
     tolerance: float = 0.01
     """relative bound of its value"""
-    origin: str = field(default="taken, the common breakout's: no shunt= is given", compare=False)
+    origin: str = field(default="assumed: rig.toml has no shunt=", compare=False)
     """who says so; empty if it is not known"""
 
 

@@ -143,6 +143,8 @@ class ClockEvidence:
     """fits the load signature; None if it was not played"""
     meter_edge_u_ns: float = METER_EDGE_U_NS
     """standard uncertainty of the meter's stamps of edges, of each alone and of all together"""
+    events_damaged: bool = False
+    """the board's edges are lost with a file of events that cannot be read"""
 
 
 def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
@@ -189,8 +191,14 @@ def _from_exchanges(evidence: ClockEvidence) -> ClockMap:
 def _from_edges(evidence: ClockEvidence, counts: list[EdgeCounts]) -> ClockMap:
     """The map through the sync line's edges; what became of them is added to `counts`."""
     board, meter = evidence.board_edges, evidence.meter_edges
+    if evidence.events_damaged:
+        raise AlignmentError("the board's sync edges are in a file of events that cannot be read")
+    if board.board_ns.size == 0 and meter.meter_ns.size > 0:
+        raise AlignmentError(
+            "the board wrote down no edge, though the meter saw some: is its carrier the right one?"
+        )
     if board.board_ns.size == 0:
-        raise AlignmentError("the board has no sync line")
+        raise AlignmentError("the board has no sync line, or wrote down no edge of it")
     if meter.meter_ns.size == 0:
         raise AlignmentError("the meter saw no edge: check the sync wire (docs/how-to/wire-the-rig.md)")
     pairs = match_edges(board.board_ns, board.level, meter.meter_ns, meter.level)

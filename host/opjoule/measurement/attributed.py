@@ -19,7 +19,7 @@ from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.attribution_quantities import READS, told
 from opjoule.record.figures import Figure, over_repeats
-from opjoule.record.phases import Cycle
+from opjoule.record.phases import Cycle, Role
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
 from opjoule.units import Missing, exact
 
@@ -109,18 +109,25 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
     )
 
 
-def by_operation(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    """Counts and energies by kind, over all repeats."""
+def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, Any]:
+    """Counts and energies by kind, over all repeats.
+
+    Args:
+        blocks: the cycle in randomised blocks, which stands in for a kind that the repeats cannot tell.
+    """
     counts = OperationTable.concatenate([each.operations for each in repeats]).counts()
     entries = {}
     for name, count in counts.items():
-        own = [_foreground(each, name) for each in repeats]
-        energy = over_repeats(own)
+        energy = over_repeats([_foreground(each, name) for each in repeats])
+        from_blocks = isinstance(energy, Missing) and blocks is not None
+        if from_blocks and blocks:
+            energy = over_repeats([_foreground(blocks, name)])
         entries[name] = {
             "count": exact(count / len(repeats), "1"),
             "energy_per_operation_j": energy,
             "background_energy_per_operation_j": over_repeats([_background(each, name) for each in repeats]),
             "identifiable": not isinstance(energy, Missing),
+            "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
         }
     return entries
 

@@ -63,7 +63,7 @@ def collect(record: RunRecord, evidence: Evidence) -> Timeline | None:
     """
     attempt, timeline = _Attempt(record), None
     with ThreadPoolExecutor(2) as beside:
-        events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({})
+        events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({}, damaged=True)
         logs = beside.submit(read_logs, record, events.table)
         file = PowerFile.of(record.directory)
         power_file = beside.submit(file.write) if file else None
@@ -203,6 +203,7 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: Po
         evidence.meter_exchanges,
         _signature(record, evidence.sensor, events, trace),
         _meter_edge_u_ns(record),
+        events_damaged=events.damaged,
     )
     alignment = align(clocks, over)
     record.update(clock_maps=alignment.maps, clock_map_used=alignment.used)

@@ -53,6 +53,8 @@ class BoardEvents:
 
     by_file: Mapping[str, pa.Table]
     """Name of the raw file -> its events, in order of time."""
+    damaged: bool = False
+    """A file of events could not be read, so that none is used."""
 
     @classmethod
     def of(cls, record: RunRecord) -> BoardEvents:

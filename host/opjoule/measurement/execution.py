@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
@@ -22,9 +23,9 @@ from opjoule.measurement.quiet import Rest
 from opjoule.measurement.settling import Left, Settling
 from opjoule.measurement.workload_marks import Bounds, PrintedMarks, marked_phases, process_bounds
 from opjoule.record.definition import ABOVE_IDLE
-from opjoule.record.phases import SIGNATURE, Phase, Role
+from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
-from opjoule.studies.interface import Step, Workload
+from opjoule.studies.interface import Step, Study, Workload
 from opjoule.trace.power_history import PowerHistory
 
 _POLL_S = 0.05
@@ -75,7 +76,7 @@ class Execution:
             capture.history,
             plan.settle_limit_s,
             check=self._check,
-            show=progress.advance_to,
+            show=progress.wait_on,
         )
         self._raw = record.directory / "raw"
         self._unfetched: list[WorkloadRun] = []
@@ -111,7 +112,10 @@ class Execution:
             repeat += 1
             self._repeats = max(self._repeats, repeat)
             self._rest = before
-            self._repeat(repeat)
+            self._repeat(self._study, repeat)
+        if in_blocks := self._study.in_blocks():
+            self._rest = before
+            self._repeat(in_blocks, repeat + 1)
         self._begin_files("controls")
         for step in self._study.controls(self._board):
             self._do(step, 1)
@@ -119,11 +123,12 @@ class Execution:
         self._fetch()
         self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
 
-    def _repeat(self, repeat: int) -> None:
+    def _repeat(self, study: Study, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
-        with self._study.repeat(self._board, repeat, self._raw) as steps:
+        with study.repeat(self._board, repeat, self._raw) as steps:
             for step in steps:
-                self._do(step, repeat)
+                in_blocks = step.role is Role.WORK and repeat > self._repeats
+                self._do(replace(step, name="blocks", role=Role.BLOCKS) if in_blocks else step, repeat)
             self._begin_files(f"after-{repeat}")
             self._fetch()
 
@@ -138,7 +143,7 @@ class Execution:
 
     def _work(self, step: Step, repeat: int) -> None:
         """Runs a workload to its end."""
-        pending = self._board.probe.pending_write_bytes() if step.role is Role.WORK else 0
+        pending = self._board.probe.pending_write_bytes() if step.role in WORKED else 0
         tag, workload = f"{step.name}-{repeat}", step.runs
         title = step.name if step.role is Role.CONTROL else f"{step.name} {self._of_repeats(repeat)}"
         printed = self._follow(step, tag, title)
@@ -160,7 +165,7 @@ class Execution:
         )
         if step.role is Role.WORK:
             self._keep_marked(marks, bounds, step, repeat)
-        if step.role is not Role.WORK:
+        if step.role not in WORKED:
             self._fetch_runs()
 
     def _bounds(self, step: Step, printed: PrintedMarks) -> tuple[Bounds | None, list[Mark]]:
@@ -245,11 +250,11 @@ class Execution:
             time.sleep(_POLL_S)
         history = self._capture.history
         lead_in_ns = round(self._plan.lead_in_s * 1e9)
-        return Rest.of(history.blocks_w(since_ns + lead_in_ns, history.end_ns))
+        return Rest.of(history, since_ns + lead_in_ns, history.end_ns)
 
     def _baseline(self, step: Step, repeat: int) -> None:
         """Idle power; after the work it begins with the end of the drain."""
-        worked = any(phase.repeat == repeat and phase.role is Role.WORK for phase in self.phases)
+        worked = any(phase.repeat == repeat and phase.role in WORKED for phase in self.phases)
         if not worked:
             self._board.preparation.before_run()
         if self._plan.idle_s <= 0:
@@ -263,7 +268,7 @@ class Execution:
         )
         seen_ns = self._capture.history.end_ns
         steady_ns = round(phase.steady.duration_s * 1e9)
-        self._rest = Rest.of(self._capture.history.blocks_w(seen_ns - steady_ns, seen_ns))
+        self._rest = Rest.of(self._capture.history, seen_ns - steady_ns, seen_ns)
 
     def _drain(self, step: Step, repeat: int) -> None:
         """Waits until everything that a workload began is over, or the limit has passed."""
@@ -273,7 +278,10 @@ class Execution:
         unsettled = self._settling.wait(self._left, self._rest)
         if unsettled:
             line = f"repeat {repeat}, {step.name}: {unsettled.line}"
-            self._record.add_fault(line, withholds=(ABOVE_IDLE,) if unsettled.pollutes_idle else ())
+            if unsettled.pollutes_idle:
+                self._record.add_fault(line, withholds=(ABOVE_IDLE,))
+            else:
+                self._record.add_warning(line)
         end_board_ns = max(self._board_ns(), after.end_board_ns + 1)
         self._add(Phase(step.name, repeat, after.end_board_ns, end_board_ns, role=step.role))
 
@@ -335,4 +343,6 @@ class Execution:
         return phase
 
     def _of_repeats(self, repeat: int) -> str:
+        if repeat > self._repeats:
+            return "(in randomised blocks)"
         return f"({repeat} of {self._repeats})" if self._repeats > 1 else ""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from opjoule.devices.profiles import Profile, find_profile
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256
-from opjoule.record.phases import Role
+from opjoule.record.phases import WORKED, Role
 from opjoule.studies.interface import Study
 
 PLAN_VERSION: Final = 1
@@ -20,6 +20,10 @@ IDLE_S = 30.0
 """Idle before and after each run on a board."""
 SIMULATED_IDLE_S = 3.0
 """The same on the simulated rig, whose board comes to rest at once."""
+RUN_S = 10
+"""Length of a run on a board, where nothing is asked for."""
+SIMULATED_RUN_S = 5
+"""The same on the simulated rig."""
 LEAD_IN_MAX_S = 10.0
 
 
@@ -100,9 +104,10 @@ class Plan:
             elif step.role is Role.DRAIN:
                 until = "until writes are done and the power is back at rest"
                 before = "until its writes are on the medium"
-                shown.append(("settle", f"{until if worked else before}, at most {self.settle_limit_s:g} s"))
+                limit = f"at most {self.settle_limit_s:g} s beyond them"
+                shown.append(("settle", f"{until if worked else before}, {limit}"))
             else:
-                worked = worked or step.role is Role.WORK
+                worked = worked or step.role in WORKED
                 shown.append((step.name, words.get(step.name, "")))
         return shown
 

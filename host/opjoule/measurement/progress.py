@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from datetime import timedelta
 from types import TracebackType
 
 from rich.console import Console
@@ -39,6 +40,17 @@ class PowerColumn(ProgressColumn):
         return Text(f"{blocks_w.mean():.2f} W" if blocks_w.size else "")
 
 
+class RemainingColumn(TimeRemainingColumn):
+    """Time that remains, as the phase tells it or from how far its bar has come."""
+
+    def render(self, task: Task) -> Text:
+        """For example "0:01:12"."""
+        remaining_s = task.fields.get("remaining_s")
+        if remaining_s is None:
+            return super().render(task)
+        return Text(str(timedelta(seconds=round(remaining_s))), style="progress.remaining")
+
+
 class PhaseProgress:
     """One bar a phase on stderr; on something that is no terminal, one plain line a phase."""
 
@@ -53,7 +65,7 @@ class PhaseProgress:
             BarColumn(bar_width=24),
             TaskProgressColumn(),
             TimeElapsedColumn(),
-            TimeRemainingColumn(),
+            RemainingColumn(),
             self._power,
             console=self._console,
             disable=self._plain or quiet,
@@ -108,6 +120,12 @@ class PhaseProgress:
         """The phase stands at `done`."""
         if self._task is not None:
             self._progress.update(self._task, completed=done)
+
+    def wait_on(self, waited_s: float, remaining_s: float | None) -> None:
+        """A wait whose end is told by what is waited for: the seconds that remain, None where nothing tells them."""
+        if self._task is not None:
+            total_s = None if remaining_s is None else waited_s + remaining_s
+            self._progress.update(self._task, completed=waited_s, total=total_s, remaining_s=remaining_s)
 
     def note(self, line: str) -> None:
         """One line above the bar."""

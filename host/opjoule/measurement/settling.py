@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from opjoule.measurement.quiet import Rest, calm
+from opjoule.measurement.quiet import QUIET_S, Calm, Rest, calm
+from opjoule.measurement.write_back import WriteBack
 from opjoule.trace.power_history import PowerHistory
 
 SETTLED_BYTES: Final = 1 << 20
 """Pending writes below this count as settled: the board's own logging never quite stops."""
-PROGRESS_BYTES: Final = 16 << 20
-"""So much less to be written is progress: the limit counts anew."""
 SHIFT_MAX: Final = 0.02
 """A steady power this far from rest, relative, is taken for another idle level; beyond it for a tail that goes on."""
 _PENDING_POLL_S: Final = 0.5
 """Seldom: each question costs the board a little."""
+_ASK_AGAIN_S: Final = 10.0
+"""While the power is not at rest."""
 _POLL_S: Final = 0.1
 
 
@@ -52,20 +52,22 @@ class Settling:
         limit_s: float,
         *,
         check: Callable[[], None],
-        show: Callable[[float], None],
+        show: Callable[[float, float | None], None],
     ) -> None:
         """Keeps what it waits on.
 
         Args:
             pending_write_bytes: asks the board.
+            limit_s: longest wait for a medium that does not get on, and for the power to come to rest [s].
             check: raises what ends the measurement.
-            show: called with the seconds waited so far.
+            show: called with the seconds waited so far, and those that remain, None where nothing tells them.
         """
         self._pending_write_bytes = pending_write_bytes
         self._history = history
         self._limit_s = limit_s
         self._check = check
         self._show = show
+        self._started_s = 0.0
 
     def wait(self, writes: Left, rest: Rest | None) -> Unsettled | None:
         """Waits until writes are on the medium and the power is back at rest; what was not, or None.
@@ -73,48 +75,72 @@ class Settling:
         Args:
             rest: power at rest; None where it is not known, then only the writes are waited for.
         """
-        if not writes.written and (left := self._await_written(writes.before_bytes)):
+        self._started_s = time.monotonic()
+        level_bytes = max(writes.before_bytes, SETTLED_BYTES)
+        if not writes.written and (left := self._await_written(level_bytes)):
             return left
-        return self._await_rest(rest) if rest else None
+        return self._await_rest(rest, level_bytes) if rest else None
 
-    def _await_written(self, before_bytes: int) -> Unsettled | None:
+    def _await_written(self, level_bytes: int) -> Unsettled | None:
         """A medium that gets on with its writes is waited for, however many they are."""
-        level_bytes = max(before_bytes, SETTLED_BYTES)
-        progress_s, least_bytes = time.monotonic(), math.inf
+        write_back = WriteBack(level_bytes, time.monotonic())
         while (pending := self._pending_write_bytes()) > level_bytes:
-            if pending <= least_bytes - PROGRESS_BYTES:
-                progress_s, least_bytes = time.monotonic(), pending
-            if self._out_of_time(progress_s):
+            now_s = time.monotonic()
+            write_back.see(pending, now_s)
+            self._look(write_back.remaining_s)
+            if write_back.stands_still_s(now_s) > self._limit_s:
                 line = (
-                    f"{pending} bytes still to be written, and hardly fewer for {self._limit_s:g} s: something goes on "
-                    "writing; end it, or raise --settle-limit"
+                    f"{pending / 1e6:.0f} MB are still to be written to the medium, and hardly fewer for "
+                    f"{self._limit_s:g} s: a program goes on writing, or the medium hangs; end the program, or look "
+                    "for the medium's errors in the board's kernel log (dmesg)"
                 )
                 return Unsettled(line, pollutes_idle=True)
             time.sleep(_PENDING_POLL_S)
         return None
 
-    def _await_rest(self, rest: Rest) -> Unsettled | None:
-        started_s = time.monotonic()
-        since_ns = self._history.end_ns
+    def _await_rest(self, rest: Rest, level_bytes: int) -> Unsettled | None:
+        """Where the power does not come to rest, the board is asked now and then whether its medium still writes."""
+        ask_again_s = min(_ASK_AGAIN_S, self._limit_s / 2)
+        limit_s = time.monotonic() + self._limit_s
+        asked_s, since_ns = time.monotonic(), self._history.end_ns
         while not ((now := calm(self._history, rest, since_ns)) and now.quiet):
-            if self._out_of_time(started_s):
-                if now is None:
-                    return Unsettled(
-                        f"the power was not seen at rest within {self._limit_s:g} s; raise --settle-limit",
-                        True,
-                    )
-                shifted = now.steady and abs(now.above_w) <= SHIFT_MAX * abs(rest.mean_w)
-                state = "steady" if shifted else "not at rest"
-                return Unsettled(
-                    f"power {state}, {1e3 * now.above_w:+.3g} mW from idle, after {self._limit_s:g} s; raise "
-                    "--settle-limit, or let the board come to an even temperature",
-                    pollutes_idle=not shifted,
-                )
+            now_s = time.monotonic()
+            self._look(limit_s - now_s)
+            if now_s > limit_s:
+                return _not_at_rest(now, rest, self._limit_s)
+            if now_s - asked_s > ask_again_s:
+                asked_s = now_s
+                if self._pending_write_bytes() > level_bytes:
+                    if left := self._await_written(level_bytes):
+                        return left
+                    asked_s, since_ns = time.monotonic(), self._history.end_ns
+                    limit_s += asked_s - now_s
             time.sleep(_POLL_S)
         return None
 
-    def _out_of_time(self, started_s: float) -> bool:
+    def _look(self, remaining_s: float | None) -> None:
         self._check()
-        waited_s = time.monotonic() - started_s
-        self._show(waited_s)
-        return waited_s > self._limit_s
+        self._show(time.monotonic() - self._started_s, remaining_s)
+
+
+def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Unsettled:
+    """In words, and whether idle power can still be measured: above idle by little, and no more changing."""
+    if now is None:
+        line = f"fewer than {QUIET_S} s of samples were seen in {limit_s:g} s of settle; raise --settle-limit"
+        return Unsettled(line, pollutes_idle=True)
+    above = f"{1e3 * now.above_w:+.3g} mW from idle, after {limit_s:g} s"
+    if not now.steady or abs(now.above_w) > SHIFT_MAX * abs(rest.mean_w):
+        line = (
+            f"power not at rest, {above}, though no writes are pending: the medium or a program is still at work; "
+            "raise --settle-limit"
+        )
+        return Unsettled(line, pollutes_idle=True)
+    if now.in_bursts:
+        line = (
+            f"power at rest but for bursts, {above}: the idle phase was too short to show them; raise --idle"
+        )
+    else:
+        line = (
+            f"power steady, {above}: the board is warmer or cooler than before the run; raise --settle-limit"
+        )
+    return Unsettled(line, pollutes_idle=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -28,7 +29,7 @@ from opjoule.record.definition import Quantities
 from opjoule.record.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
 from opjoule.record.operation_quantities import operations as operations_of
 from opjoule.record.operation_quantities import per_operation
-from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
+from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
 from opjoule.record.quantities import COMMON, above_idle
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.record.run import Generator, Run
@@ -64,12 +65,12 @@ def build_result(
     repeats = told_alike(
         [_repeat(record, placed, phases, number, operations, cores, events, storage) for number in numbers]
     )
+    blocks, faults = _blocks(record, placed, phases, operations, cores, events, storage)
     wording = wording_of(record.run)
     quantities = wording.quantities
     figures = [quantities.figures(each) for each in repeats]
     entries = quantities.over_repeats(figures)
-    mean_operations = fmean(operations_of(each).value for each in repeats)
-    run = record.run
+    mean_operations, run = fmean(operations_of(each).value for each in repeats), record.run
     idle = repeats[0].energy.idle
     harness = (
         {HARNESS_ENERGY: harness_energy(placed, phases, idle, mean_operations)}
@@ -87,7 +88,7 @@ def build_result(
         **harness,
         "alignment": alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
-        "by_operation": by_operation(repeats),
+        "by_operation": by_operation(repeats, blocks),
         "warnings": short_run_warnings(
             [phase for phase in phases if phase.role is Role.WORK],
             trace.period_ns,
@@ -100,7 +101,28 @@ def build_result(
         "generator": _generator(record.run),
     }
     write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
-    return result, [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
+    return result, faults + [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
+
+
+def _blocks(
+    record: RunRecord,
+    placed: Placed,
+    phases: Sequence[Phase],
+    operations: OperationTable,
+    cores: int,
+    events: pa.Table,
+    storage: Placed | None,
+) -> tuple[Repeat | None, list[TraceFault]]:
+    """The cycle in randomised blocks, None where there is none or its trace is faulty, and those faults.
+
+    They withhold nothing: no other figure rests on that cycle.
+    """
+    number = blocks_repeat(phases)
+    if number is None:
+        return None, []
+    blocks = _repeat(record, placed, phases, number, operations, cores, events, storage)
+    faults = [replace(each, withholds=()) for each in trace_faults(number, blocks.energy)]
+    return (None if faults else blocks), faults
 
 
 def _repeat(

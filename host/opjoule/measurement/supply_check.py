@@ -39,7 +39,7 @@ def check_supply(
     phase = _phase(least, phases, alignment)
     unchecked = {"unchecked": NO_LIMIT} if limit_v is None else {}
     record.update(least_voltage={**entry, "phase": phase, "limit_v": limit_v, **unchecked})
-    if limit_v is not None and least.voltage_v < limit_v:
+    if limit_v is not None and least.is_under(limit_v):
         record.add_fault(
             f"supply: the least voltage {where} was {least.voltage_v:.2f} V, {at_s:.1f} s into the trace"
             f"{f' ({phase})' if phase else ''}, under the board's limit of {limit_v:g} V: {found.supply.remedy}"

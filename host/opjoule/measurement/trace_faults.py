@@ -36,7 +36,7 @@ def _clipped(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:
         return None
     return TraceFault(
         f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end of the "
-        "meter's range: energies are lower bounds; take a smaller shunt or a larger range"
+        "meter's range: energies are lower bounds"
     )
 
 

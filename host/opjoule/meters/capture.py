@@ -48,6 +48,8 @@ class CaptureSummary:
     edges: int = 0
     clipped_samples: int = 0
     """of the board's supply: at the end of the meter's range, those in gaps that are known to be included"""
+    voltage_ended_samples: int = 0
+    """of those that arrived, how many have a voltage at the end of its range"""
     faults: list[FaultEvent] = field(default_factory=list)
     """the first of them, with their time"""
     exchanges: list[Exchange] = field(default_factory=list)
@@ -70,9 +72,18 @@ class CaptureSummary:
         if self.clipped_samples:
             lines.append(
                 f"{self.clipped_samples} of {self.samples} samples at the end of the meter's range: energies over them "
-                "are lower bounds; take a wider range, or a smaller shunt (docs/reference/sensors.md)"
+                f"are lower bounds; {self._more_range} (docs/reference/sensors.md)"
             )
         return lines
+
+    @property
+    def _more_range(self) -> str:
+        """What to do about samples at the end of the range, which is the current's or the voltage's."""
+        current = "take a wider range, or a smaller shunt"
+        voltage = "the voltage is beyond the sensor's: take a lower supply, or a sensor for a higher voltage"
+        if not self.voltage_ended_samples:
+            return current
+        return voltage if self.voltage_ended_samples >= self.clipped_samples else f"{voltage}; {current}"
 
     def to_json(self) -> dict[str, Any]:
         """As it stands in the run record."""
@@ -260,6 +271,7 @@ class Capture:
             self._first_meter_ns = int(event.meter_ns[0])
         self._summary.samples += int(event.meter_ns.size)
         self._summary.clipped_samples += int(np.count_nonzero(event.clipped))
+        self._summary.voltage_ended_samples += event.voltage_ended
         self.history.add(event.meter_ns, event.current_a * event.voltage_v)
         self._latest = Latest(
             int(event.meter_ns[-1]),

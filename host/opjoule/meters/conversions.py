@@ -319,9 +319,9 @@ class ConversionAssembler:
                 missed = round(float(steps[start - 1]) / self._period_ticks) - 1
                 around = int(centre_ns[start - 1]), int(centre_ns[start])
                 events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
-            amperes = self._scale.current_a(block.shunt[part])
-            volts = self._scale.voltage_v(block.bus[part])
-            events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part]))
+            amperes, volts = self._scale.current_a(block.shunt[part]), self._scale.voltage_v(block.bus[part])
+            ended = int(np.count_nonzero(self._ends.voltage_reached(block.bus[part])))
+            events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part], ended))
             start = cut
         self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])
         return events

@@ -110,11 +110,7 @@ class HwmonSource:
     def error_bounds(self) -> ErrorBounds:
         """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
         told_ohm = self._files.shunt_ohm if self._files else None
-        origin = (
-            "the driver's shunt_resistor"
-            if told_ohm
-            else "taken, the common breakout's: the driver does not say"
-        )
+        origin = "the driver's shunt_resistor" if told_ohm else "assumed: the driver does not state it"
         shunt = Shunt(told_ohm or Shunt.ohm, origin=origin)
         bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt)
         step_a = self._files.current_a if self._files else 1e-3

@@ -67,6 +67,8 @@ class Samples:
     voltage_v: npt.NDArray[np.float64]
     clipped: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
     """True at the end of the meter's range, where the true power was that or more; all False if not given"""
+    voltage_ended: int = 0
+    """how many of them have a voltage at the end of its range: no other shunt helps there"""
 
     def __post_init__(self) -> None:
         if not self.clipped.size:

@@ -99,7 +99,8 @@ OPERATIONS: Final = (
     ),
     Definition(
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
-        meaning="what its execution draws above idle, by kind, beside `count` and `identifiable`: can it be told?",
+        meaning="what its execution draws above idle, by kind, beside `count`, `identifiable` (can it be told?) and "
+        "`measured_in`: work, the repeats, or blocks, the cycle in randomised blocks after them",
     ),
     Definition(
         "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,

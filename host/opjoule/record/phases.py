@@ -20,12 +20,16 @@ class Role(StrEnum):
     """Idle power, before and after the work."""
     WORK = "work"
     """What is measured: one a repeat. It may mark phases of its own inside."""
+    BLOCKS = "blocks"
+    """The same work in randomised blocks, once: what kinds of operation draw may rest on it, nothing else does."""
     DRAIN = "drain"
     """What was begun comes to its end: writes, background work, the medium's tail."""
     CONTROL = "control"
     """The same without what is measured, or a signal for the clocks: what the measuring itself costs."""
 
 
+WORKED: Final = (Role.WORK, Role.BLOCKS)
+"""Roles of the phases that do what is measured."""
 _USUAL: Final[Mapping[str, Role]] = {
     "load": Role.PREPARE,
     "load-settle": Role.DRAIN,
@@ -83,7 +87,7 @@ class Cycle:
     def of(cls, phases: Sequence[Phase], repeat: int) -> Cycle | None:
         """Of one repeat; None without work that came to its end."""
         own = [phase for phase in phases if phase.repeat == repeat]
-        work = next((phase for phase in own if phase.role is Role.WORK), None)
+        work = next((phase for phase in own if phase.role in WORKED), None)
         if work is None:
             return None
         after = own[own.index(work) :]
@@ -96,6 +100,11 @@ def worked_repeats(phases: Sequence[Phase]) -> list[int]:
     return sorted({phase.repeat for phase in phases if phase.role is Role.WORK})
 
 
+def blocks_repeat(phases: Sequence[Phase]) -> int | None:
+    """Number under which the work in randomised blocks stands; None where there was none."""
+    return next((phase.repeat for phase in phases if phase.role is Role.BLOCKS), None)
+
+
 def whole_repeats(phases: Sequence[Phase], traced_until_board_ns: int) -> list[Phase]:
     """The phases of an interrupted measurement without those of a repeat that did not come to its end.
 
@@ -106,7 +115,7 @@ def whole_repeats(phases: Sequence[Phase], traced_until_board_ns: int) -> list[P
         return []
     last = traced[-1]
     own = [phase for phase in traced if phase.repeat == last.repeat]
-    has_worked = any(phase.role is Role.WORK for phase in own)
+    has_worked = any(phase.role in WORKED for phase in own)
     if last.role is Role.CONTROL or (last.role is Role.BASELINE and has_worked):
         return traced
     return [each for each in traced if each.repeat < last.repeat]

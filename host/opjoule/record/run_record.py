@@ -147,6 +147,10 @@ class RunRecord:
             with suppress(OSError):
                 self._write()
 
+    def add_warning(self, line: str) -> None:
+        """Adds one line to what has to be known before the figures are believed; it withholds none of them."""
+        self.update(found={"warnings": [*self.run.found.warnings, line]})
+
     @property
     def withheld(self) -> dict[str, str]:
         """Group of figures -> the first fault that makes them wrong."""

@@ -13,6 +13,8 @@ from opjoule.report.rounding import percent
 from opjoule.units import Measured, Missing
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
+UNTIL_U = "3%"
+"""Interval of the headline that is advised; from there on more repeats are not."""
 REMEDIES = {
     "gain": f"calibrate the sensor ({CALIBRATE}): shunt tolerance and gain error are taken from the data sheets",
     "offset": f"calibrate the sensor's zero ({CALIBRATE}): its offset is taken from the data sheet",
@@ -21,8 +23,8 @@ REMEDIES = {
     "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
     "alignment": "wire the sync line, or measure longer ({more})",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
-    "baseline": "longer idle phases (--idle 30)",
-    "repeats": "more repeats (--repeats 10), and a quieter board",
+    "baseline": "longer idle phases (--idle 60)",
+    "repeats": f"repeat until the energy above idle is known to {UNTIL_U} (--until-u {UNTIL_U}), on a quieter board",
 }
 OF_A_CALIBRATION = {
     "gain": "calibrate against a better reference; state the room's temperature ([room] temperature_c in rig.toml)",
@@ -72,13 +74,25 @@ def remedies(result: Mapping[str, Any], quantities: Quantities, more: str, apart
     """
     parts = largest_parts(result, quantities)
     known = REMEDIES | (OF_A_CALIBRATION if _is_calibrated(result) else {})
-    lines = list(dict.fromkeys(known[each.name].format(more=more) for each in parts))
-    if lines and "repeats" not in shares(result.get("budget")):
+    enough = _known_well(result, quantities)
+    lines = list(
+        dict.fromkeys(
+            known[each.name].format(more=more) for each in parts if not (enough and each.name == "repeats")
+        )
+    )
+    if parts and "repeats" not in shares(result.get("budget")):
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
-    if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U:
+    spread = any(each.name == "repeats" for each in parts)
+    if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and not spread:
         lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
     return lines + _for_kinds(result, more, apart)
+
+
+def _known_well(result: Mapping[str, Any], quantities: Quantities) -> bool:
+    """Is the headline's interval as narrow as --until-u is advised to make it?"""
+    headline = quantity(result, quantities.headline.key)
+    return isinstance(headline, Measured) and 100 * headline.relative_u <= float(UNTIL_U.rstrip("%"))
 
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:

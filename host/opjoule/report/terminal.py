@@ -16,6 +16,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
+from opjoule.report.part_lines import part_rows
 from opjoule.report.phase_energies import HEAD, phase_rows
 from opjoule.report.quantities import NONE, row
 from opjoule.report.trace_summary import print_trace
@@ -55,6 +56,7 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
         console.print()
         console.print(_table(answer))
         console.print()
+        _print_parts(answer, console)
         _print_phases(answer, console)
         _print_limits(answer, console)
     _print_places(answer.record.directory, console)
@@ -109,6 +111,18 @@ def _alignment(alignment: StatedAlignment) -> str:
     return f"rms by {alignment.method or NONE}; {outcome}"
 
 
+def _print_parts(answer: Answer, console: Console) -> None:
+    """What one operation of each kind and what each activity drew, where the study knows of any."""
+    rows = part_rows(answer)
+    if not rows:
+        return
+    table = _plain_table()
+    for cells in rows:
+        _add(table, *cells)
+    console.print(table)
+    console.print()
+
+
 def _print_phases(answer: Answer, console: Console) -> None:
     """The phases that a command has marked, where it has."""
     rows = phase_rows(answer.result)
@@ -128,7 +142,7 @@ def _print_limits(answer: Answer, console: Console) -> None:
     for largest in largest_parts(answer.result, answer.quantities)[:1]:
         _add(table, "largest uncertainty", str(largest))
     words = answer.wording
-    found = remedies(answer.result, answer.quantities, words.more, words.apart(answer.run))
+    found = remedies(answer.result, answer.quantities, words.more(answer.run), words.apart(answer.run))
     for number, remedy in enumerate(found):
         _add(table, "to make it better" if number == 0 else "", remedy)
     console.print(table)

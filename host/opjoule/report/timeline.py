@@ -119,8 +119,8 @@ def read_timeline(
 
 
 def phase_kind(name: str) -> str:
-    """What a phase's colour stands for: "idle-before" is idle, "load-settle" is settle, others are their own kind."""
-    return next((kind for kind in ("idle", "settle") if kind in name), name)
+    """What a phase's colour stands for: "idle-before" is idle, "blocks" is run, others are their own kind."""
+    return "run" if name == "blocks" else next((kind for kind in ("idle", "settle") if kind in name), name)
 
 
 class TimeAxis:

@@ -110,6 +110,10 @@ class Study(Protocol):
         """The steps of one repeat, on a board that is put back as it was when the context ends."""
         ...
 
+    def in_blocks(self) -> Study | None:
+        """The study with its work in randomised blocks, to be carried out once after all repeats; None for nothing."""
+        ...
+
     def controls(self, board: Board) -> Iterable[Step]:
         """Steps after all repeats."""
         ...

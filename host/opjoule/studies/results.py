@@ -16,7 +16,7 @@ TRACE: Final = Wording(
     Quantities(COMMON),
     subject=lambda run: "Power trace",
     work=lambda run: "",
-    more="a longer trace",
+    more=lambda run: "a longer trace",
     longer=lambda run, times, run_s, operations: "record for longer",
 )
 """Of a power trace on its own: no study, no board, no workload."""

@@ -21,7 +21,7 @@ class Wording:
     """What was measured, in a word or a command line."""
     work: Callable[[Run], str]
     """What was run on it, in a line."""
-    more: str
+    more: Callable[[Run], str]
     """What a user asks for who wants more of it measured."""
     longer: Callable[[Run, float, float, float], str]
     """What to ask for where a run was too short; given run.json, how many times as long it has to be, its length [s],

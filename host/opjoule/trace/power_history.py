@@ -9,6 +9,7 @@ import numpy as np
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 BLOCK_NS: Final = 100_000_000
+BLOCKS_PER_SECOND: Final = 1_000_000_000 // BLOCK_NS
 
 
 class PowerHistory:
@@ -54,7 +55,23 @@ class PowerHistory:
 
     def blocks_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
         """Means [W] of the complete blocks inside a stretch, those without a sample left out; shape (m,)."""
+        found = self._all_blocks_w(start_meter_ns, end_meter_ns)
+        return found[np.isfinite(found)]
+
+    def seconds_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
+        """Means [W] of the whole seconds inside a stretch, counted back from its end; shape (s,).
+
+        A slow meter leaves some blocks of a second empty: they are left out of its mean. NaN where all are empty.
+        """
+        blocks_w = self._all_blocks_w(start_meter_ns, end_meter_ns)
+        whole = blocks_w.size // BLOCKS_PER_SECOND
+        seconds = blocks_w[blocks_w.size - whole * BLOCKS_PER_SECOND :].reshape(whole, BLOCKS_PER_SECOND)
+        seen = np.isfinite(seconds)
+        with np.errstate(invalid="ignore"):
+            return np.asarray(np.where(seen, seconds, 0.0).sum(axis=1) / seen.sum(axis=1), np.float64)
+
+    def _all_blocks_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
+        """Means [W] of the complete blocks inside a stretch, NaN for one without a sample; shape (m,)."""
         first = max(-(-start_meter_ns // BLOCK_NS) - self._first_block, 0)
         last = max(end_meter_ns // BLOCK_NS - self._first_block, 0)
-        found = np.array(self._mean_w[first:last], np.float64)
-        return found[np.isfinite(found)]
+        return np.array(self._mean_w[first:last], np.float64)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from opjoule.operations.operation_table import ACTIVITIES
-from opjoule.record.phases import Cycle, Phase, worked_repeats
+from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
+from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.twin.part_course import TAIL, WRITE_BACK, PartCourse
 from opjoule.twin.supply import COURSE, PARTS
@@ -61,11 +62,11 @@ def _cycles(phases: Sequence[Phase]) -> list[Cycle]:
     return [cycle for cycle in cycles if cycle]
 
 
-def true_parts(course: PartCourse, phases: Sequence[Phase]) -> dict[str, float]:
-    """What each part drew above idle in a run and the settle after it [J], means over the repeats."""
+def true_parts(course: PartCourse, cycles: Sequence[Cycle]) -> dict[str, float]:
+    """What each part drew above idle in a run and the settle after it [J], means over the cycles."""
     found = [
         course.between(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns)
-        for cycle in _cycles(phases)
+        for cycle in cycles
     ]
     return {name: fmean(each[name] for each in found) for name in course.energy_j}
 
@@ -158,18 +159,32 @@ def known_figures(record: Path) -> list[KnownFigure]:
     found = [each for each in whole if each.told]
     if not (record / PARTS).exists():  # of a board without a loader that this computer can look into
         return found
-    return found + _parts(true_parts(PartCourse.read(record / PARTS), run.phases), result)
+    course = PartCourse.read(record / PARTS)
+    return found + _kinds(course, run, result) + _activities(true_parts(course, _cycles(run.phases)), result)
 
 
-def _parts(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
-    """Each kind of operation and each activity that drew something."""
+def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFigure]:
+    """Each kind of operation that drew something, in the repeats or in the randomised blocks that its figure is of."""
     found = []
+    blocks = Cycle.of(run.phases, blocks_repeat(run.phases) or 0)
+    of_blocks = true_parts(course, [blocks]) if blocks else {}
+    of_repeats = true_parts(course, _cycles(run.phases))
     for kind, own in (result.get("by_operation") or {}).items():
-        count = own["count"]["value"] if isinstance(own, dict) and "count" in own else None
-        if true_j.get(kind) and count:
-            found.append(_beside(kind, true_j[kind] / count, own["energy_per_operation_j"]))
+        if not isinstance(own, dict) or "count" not in own:
+            continue
+        in_blocks = blocks and own.get("measured_in") == Role.BLOCKS
+        drawn_j = (of_blocks if in_blocks else of_repeats).get(kind)
+        summary = run.loader[f"blocks-{blocks.work.repeat}"] if blocks and in_blocks else None
+        count = summary.by_kind[kind].count if summary else own["count"]["value"]
+        if drawn_j and count:
+            found.append(_beside(kind, drawn_j / count, own["energy_per_operation_j"]))
+    return found
+
+
+def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
+    """Each activity that drew something."""
     stated = result.get("by_activity") or {}
-    return found + [
+    return [
         _beside(_ACTIVITIES.get(name, name), true_j[name], stated[name])
         for name in (*ACTIVITIES, WRITE_BACK, TAIL)
         if true_j.get(name) and isinstance(stated.get(name), dict)

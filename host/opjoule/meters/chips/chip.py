@@ -72,7 +72,11 @@ class CodeEnds:
         self, shunt_code: npt.NDArray[np.int64], bus_code: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.bool_]:
         """True where a shunt or its bus code is at an end, same shape."""
-        return (np.abs(shunt_code) >= self.shunt) | (bus_code >= self.bus)
+        return (np.abs(shunt_code) >= self.shunt) | self.voltage_reached(bus_code)
+
+    def voltage_reached(self, bus_code: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """True where a bus code is at its end, same shape."""
+        return bus_code >= self.bus
 
 
 @dataclass(frozen=True)

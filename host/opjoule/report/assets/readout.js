@@ -90,7 +90,7 @@ function gapAt(gaps, time) {
 // The part of an energy that is above idle, with what the idle power's own uncertainty makes of it.
 function aboveIdle({ sum, known }, idle) {
   if (!idle) return "";
-  const spread = idle.u_w === null ? "" : ` \u00b1\u00a0${withPrefix(idle.u_w * known, "J", 2)} from the idle power alone`;
+  const spread = idle.u_w === null ? "" : ` \u00b1\u00a0${withPrefix(idle.u_w * known, "J", 2)} (idle power only)`;
   return `, ${withPrefix(sum - idle.value_w * known, "J")} of it above idle (${idle.value_w.toFixed(3)}\u00a0W${spread})`;
 }
 

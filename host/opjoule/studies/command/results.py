@@ -62,7 +62,7 @@ WORDING: Final = Wording(
     QUANTITIES,
     _subject,
     work=lambda run: shlex.join(_command(run)),
-    more="a command that does more",
+    more=lambda run: "a command that does more",
     longer=lambda run, times, run_s, operations: f"let it work {times:.2g} times as long",
     always_counted=False,
 )

@@ -125,6 +125,10 @@ class CommandStudy:
 
         return tuple(put(part) for part in command or self.command)
 
+    def in_blocks(self) -> None:
+        """Gives nothing: a command makes its operations in an order of its own."""
+        return
+
     def controls(self, board: Board) -> Iterable[Step]:
         """None: what the measuring costs is the probe's alone."""
         return []

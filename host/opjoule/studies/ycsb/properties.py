@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from opjoule.errors import BadInput
@@ -50,6 +51,22 @@ def parse_properties(settings: list[str]) -> dict[str, str]:
     return parsed
 
 
+def own_counts(workload: Path) -> dict[str, str]:
+    """Properties of a workload file whose counts are meant; empty for the core workloads, whose 1,000 is an example."""
+    core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
+    return {} if core else file_properties(workload)
+
+
+def kinds(properties: Mapping[str, str]) -> list[str]:
+    """Kinds of operation that a workload mixes, by its complete properties; the loader checks the proportions."""
+    ending = "proportion"
+    return [
+        key.removesuffix(ending)
+        for key, value in properties.items()
+        if key.endswith(ending) and value.strip("0.")
+    ]
+
+
 def workload_properties(
     settings: list[str],
     workload: Path,
@@ -68,8 +85,7 @@ def workload_properties(
     """
     if distribution is not None and distribution not in DISTRIBUTIONS:
         raise BadInput(unknown("distribution", distribution, DISTRIBUTIONS))
-    core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
-    counts = {} if core else file_properties(workload)
+    counts = own_counts(workload)
     chosen: dict[str, str] = {
         "recordcount": str(records or counts.get("recordcount", DEFAULT_RECORDS)),
         "operationcount": str(operations or counts.get("operationcount", DEFAULT_OPERATIONS)),

@@ -9,6 +9,7 @@ from typing import Final
 from opjoule.databases import known_databases
 from opjoule.record.definition import Quantities
 from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS
+from opjoule.record.phases import Role
 from opjoule.record.quantities import COMMON, SENSORS
 from opjoule.record.run import Generator, Run
 from opjoule.studies.wording import Wording
@@ -17,6 +18,8 @@ QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
 MIX_BLOCK: Final = "mixblock.length_s"
 """The loader's property: its run's mix changes at random every so many seconds."""
 _COMFORTABLE_S: Final = 30
+_MORE: Final = 4.0
+"""Times as long a run is advised where more work is: what is random in it halves."""
 
 
 def _subject(run: Run) -> str:
@@ -34,8 +37,8 @@ def _work(run: Run) -> str:
     records = effective.get("recordcount") or asked.records
     words += [f"{int(records):,} records{_size(effective)}"] if records else []
     operations = effective.get("operationcount") or asked.operations
-    if asked.seconds:
-        words += [f"operations for {asked.seconds} s"]
+    if seconds := _length_s(run):
+        words += [f"operations for {seconds:g} s"]
     elif operations:
         words += [f"{int(operations):,} operations"]
     words += [f"{asked.threads} thread{'s' if asked.threads != 1 else ''}"] if asked.threads else []
@@ -66,13 +69,28 @@ def _notes(run: Run) -> list[str]:
 
 def _apart(run: Run) -> str:
     """Blocks, where the loader makes the operations and its run had none."""
-    blocks = run.summary.mix_blocks or (run.found.generator or Generator()).runs_on == "host"
+    blocks = (
+        any(each.mix_blocks for each in run.loader.values())
+        or (run.found.generator or Generator()).runs_on == "host"
+    )
     return "" if blocks else "--design"
+
+
+def _length_s(run: Run) -> float | None:
+    """Length that was set for a run [s]; None where a number of operations ends it."""
+    return run.asked.seconds or float(run.summary.workload.get("maxexecutiontime", "0")) or None
+
+
+def _more(run: Run) -> str:
+    """The options for a run four times as long."""
+    runs = [phase for phase in run.phases if phase.role is Role.WORK]
+    run_s = min((phase.duration_s for phase in runs), default=0.0)
+    return _longer(run, _MORE, run_s, float(max((phase.operations for phase in runs), default=0)))
 
 
 def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
     seconds = max(math.ceil(run_s * times), _COMFORTABLE_S)
-    counted = not run.asked.seconds
+    counted = not _length_s(run)
     return f"--seconds {seconds}" + (
         f", or --operations {_rounded_up(operations * times)}" if counted else ""
     )
@@ -84,6 +102,4 @@ def _rounded_up(number: float) -> int:
     return math.ceil(number / step) * step
 
 
-WORDING: Final = Wording(
-    QUANTITIES, _subject, _work, more="more operations", longer=_longer, notes=_notes, apart=_apart
-)
+WORDING: Final = Wording(QUANTITIES, _subject, _work, more=_more, longer=_longer, notes=_notes, apart=_apart)

@@ -50,6 +50,8 @@ class YcsbStudy:
     """What makes the operations on this computer; None: the loader makes its own."""
     design: bool = False
     """Run in randomised blocks: the mix changes at random, and is the workload's over the whole run."""
+    blocks: bool = False
+    """Follow the repeats with one cycle in randomised blocks, which tells kinds of operation apart."""
     block_s: float = BLOCK_MIN_S
     """How long those are [s]; under a slow meter longer."""
     reset: str = LOAD
@@ -62,10 +64,14 @@ class YcsbStudy:
         for key in ("recordcount", "operationcount"):
             if not self.properties[key].isdigit():
                 raise BadInput(f"property {key}={self.properties[key]!r} is not a whole number of at least 0")
-        if self.generator and self.design:
+        if self.generator and (self.design or self.blocks):
             raise BadInput(
-                "--design: the loader changes the mix, and with --generator ycsb it takes operations as they come; "
-                "leave one of them out"
+                f"{'--design' if self.design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
+                "it takes operations as they come; leave one of them out"
+            )
+        if self.design and self.blocks:
+            raise BadInput(
+                "--blocks and --design: with --design every run is in blocks; leave one of them out"
             )
         if self.generator:
             check_settings(self.effective, self.threads)
@@ -100,6 +106,7 @@ class YcsbStudy:
             f"{once if self.reset == COPY else ''}",
             "copy": "of the kept database, for this repeat alone",
             "run": f"{self._run_words()}, {self.threads} thread(s)",
+            "blocks": "all of this once more in randomised blocks: tells what each kind of operation draws",
             "harness": f"{HARNESS_S:g} s of the same workload without a database",
         }
 
@@ -129,7 +136,8 @@ class YcsbStudy:
             cycle = [*first, *around(Step("run", Role.WORK), prepare=Step("copy", Role.PREPARE))]
         else:
             cycle = around(Step("run", Role.WORK), prepare=load)
-        return [*cycle, *([Step("harness", Role.CONTROL)] if self.harness else [])]
+        blocks = [Step("blocks", Role.BLOCKS)] if self.blocks else []
+        return [*cycle, *blocks, *([Step("harness", Role.CONTROL)] if self.harness else [])]
 
     def under(self, period_s: float) -> YcsbStudy:
         """With blocks that are long enough for the meter."""
@@ -195,6 +203,10 @@ class YcsbStudy:
             seed=self.seed,
             generator=f"{self.generator.name} {self.generator.version}" if self.generator else "loader",
         )
+
+    def in_blocks(self) -> YcsbStudy | None:
+        """The same with a mix that changes from block to block, where that is asked for."""
+        return replace(self, design=True, blocks=False) if self.blocks else None
 
     def controls(self, board: Board) -> Iterable[Step]:
         """The harness: the same workload on the null engine."""
@@ -282,6 +294,7 @@ class YcsbStudy:
             "run_s": self.run_s,
             "generator": self.generator.name if self.generator else "loader",
             **({"design": True} if self.design else {}),
+            **({"blocks": True} if self.blocks else {}),
             **({"reset": self.reset} if self.reset != LOAD else {}),
         }
 
@@ -310,6 +323,7 @@ class YcsbStudy:
             run_s=entry["run_s"],
             generator=YcsbCore(jars) if entry["generator"] == YcsbCore.name else None,
             design=bool(entry.get("design", False)),
+            blocks=bool(entry.get("blocks", False)),
             reset=str(entry.get("reset", LOAD)),
             called=described["name"],
         )

@@ -56,8 +56,9 @@ def core_columns(busy_cores: Float64Array, cores: int) -> Float64Array:
 def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
     """When the medium was busy, by the board's counters and the syncs that waited for it; in order of time.
 
-    What a window moved takes its time at the medium's rates. It lies at the window's start, or at its end where the
-    work goes on in the next one. What does not fit is done later. A sync ends with the flush of the medium's cache.
+    What a window moved takes its time at the medium's rates, at most the whole window: it was done by the window's end.
+    It lies at the window's start, or at its end where the work begins there and goes on in the next one. A sync ends
+    with the flush of the medium's cache.
     """
     stretches = [
         *(MediumStretch(*each, MediumMode.WRITING) for each in _moved(medium, one.windows)),
@@ -72,11 +73,10 @@ def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int
     found: list[tuple[int, int]] = []
     works = np.concatenate([[False], wanted_s > 0, [False]])
     for at in np.flatnonzero(wanted_s > 0).tolist():
-        lasts_ns, start_ns = round(float(wanted_s[at]) * 1e9), int(windows.start_ns[at])
-        if works[at + 2] and not works[at]:
-            start_ns = max(int(windows.end_ns[at]) - lasts_ns, start_ns)
-        start_ns = max(start_ns, found[-1][1]) if found else start_ns
-        found.append((start_ns, start_ns + lasts_ns))
+        start_ns, end_ns = int(windows.start_ns[at]), int(windows.end_ns[at])
+        lasts_ns = min(round(float(wanted_s[at]) * 1e9), end_ns - start_ns)
+        goes_on = works[at + 2] and not works[at]
+        found.append((end_ns - lasts_ns, end_ns) if goes_on else (start_ns, start_ns + lasts_ns))
     return found
 
 
