@@ -15,7 +15,9 @@ LOADER = {
     "oplog": {"include", "board"},
     "databases": {"include"},
     "workload": {"include", "board", "oplog"},
-    "probe": {"include", "board"},
+    "processes": {"include", "board"},
+    "probe": {"include", "board", "processes"},
+    "medium-sim": {"include", "board", "processes"},
     "cli": {"include", "board", "oplog", "workload"},
 }
 """Folder of loader-cpp -> those whose headers it may include beside its own; '.' has the sources of include/."""

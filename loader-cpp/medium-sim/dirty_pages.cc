@@ -34,9 +34,7 @@ void DirtyPages::meet(pid_t tid) {
   ProcFile status(("/proc/" + std::to_string(tid) + "/status").c_str());
   const auto pid = static_cast<pid_t>(number_after(status.read(), "\nTgid:"));
   if (pid == 0) return;
-  look(0);  // it may have been found meanwhile
-  const std::vector<pid_t> pids = watched_.alive();
-  if (std::find(pids.begin(), pids.end(), pid) == pids.end()) watch(pid);
+  static_cast<void>(watched_.watch_from_start(pid));
 }
 
 void DirtyPages::count(int64_t at_ns, uint64_t written_through) {
@@ -72,7 +70,8 @@ void DirtyPages::find_marked() {
     seen.insert(pid);
     if (looked_at_.count(pid) != 0 || followed.count(pid) != 0) continue;
     ProcFile environment(("/proc/" + std::to_string(pid) + "/environ").c_str());
-    if (environment.read().find(marker_) != std::string_view::npos) watch(pid);
+    if (environment.read().find(marker_) != std::string_view::npos)
+      static_cast<void>(watched_.watch_from_start(pid));
   }
   looked_at_ = std::move(seen);
   std::erase_if(met_, [&](pid_t tid) { return looked_at_.count(tid) == 0; });

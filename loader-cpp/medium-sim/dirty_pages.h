@@ -24,7 +24,8 @@ class DirtyPages {
 
   // Follows a process and its descendants from now on.
   void watch(pid_t pid);
-  // Follows the process of a thread that made a trapped call, if it is not followed yet.
+  // Follows the process of a thread that made a trapped call, if it is not followed yet, from its
+  // start.
   void meet(pid_t tid);
 
   // What was dirtied and read since the last call goes to the queue as of `at_ns`.

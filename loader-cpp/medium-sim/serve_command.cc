@@ -67,7 +67,10 @@ class MediumServer {
       : queue_(options.medium, board_ns()),
         pages_(&queue_, guardian, std::string(kMediumVariable) + "=" + options.socket),
         calls_(&queue_, guardian,
-               [this](int64_t at_ns) { pages_.count(at_ns, calls_.take_written_through()); }),
+               [this](int64_t at_ns, pid_t tid) {
+                 pages_.meet(tid);
+                 pages_.count(at_ns, calls_.take_written_through());
+               }),
         runs_(
             guardian, [this](pid_t pid) { pages_.watch(pid); }, print_fault) {}
 
@@ -114,11 +117,7 @@ class MediumServer {
     if (::ppoll(fds_.data(), fds_.size(), &timeout, nullptr) <= 0) return;
     if (fds_[0].revents != 0) hear_stdin();
     runs_.attend(
-        fds_.data() + 2,
-        [this](Programs* programs) {
-          pid_t tid = 0;
-          if (calls_.receive(programs, &tid)) pages_.meet(tid);
-        },
+        fds_.data() + 2, [this](Programs* programs) { calls_.receive(programs); },
         [this](Programs* programs) { calls_.forget(programs); });
   }
 

@@ -18,7 +18,7 @@ constexpr unsigned kWaits = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WAIT_A
 
 }  // namespace
 
-bool SyncCalls::receive(Programs* programs, pid_t* tid) {
+bool SyncCalls::receive(Programs* programs) {
   seccomp_notif call;
   if (!programs->listener.receive(&call)) return false;
   arrived_ns_ = board_ns() - programs->half_round_trip_ns;
@@ -26,7 +26,7 @@ bool SyncCalls::receive(Programs* programs, pid_t* tid) {
   guardian_->note_newest(programs->place, call.id);
   if (programs->unanswered.empty()) guardian_->note_oldest(programs->place, call.id);
   programs->unanswered.insert(call.id);
-  *tid = static_cast<pid_t>(call.pid);
+  caller_ = static_cast<pid_t>(call.pid);
   dispatch(programs, call);
   return true;
 }
@@ -71,7 +71,7 @@ void SyncCalls::dispatch(Programs* programs, const seccomp_notif& call) {
   }
   if (!programs->listener.valid(call.id)) return answered(programs, call.id);  // of another by now
   if (asked.call == Call::kSyncFileRange && (asked.flags & kWaits) == 0) {
-    count_dirty_(arrived_ns_);
+    count_dirty_(arrived_ns_, caller_);
     queue_->begin_write_back(arrived_ns_, bytes_to_sync(range));
     return let_run(programs, call.id);
   }
@@ -130,7 +130,7 @@ void SyncCalls::write_synced(Programs* programs, const seccomp_notif& call,
 }
 
 void SyncCalls::sync_range(Programs* programs, uint64_t id, FileRange range, bool flush, End end) {
-  count_dirty_(arrived_ns_);
+  count_dirty_(arrived_ns_, caller_);
   const SyncTicket ticket = queue_->sync(arrived_ns_, bytes_to_sync(range), flush);
   wait_for(programs, id, std::move(range), ticket, end);
 }

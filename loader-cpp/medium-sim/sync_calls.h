@@ -39,12 +39,12 @@ struct RealDisk {
 
 class SyncCalls {
  public:
-  // `count_dirty` brings the queue's dirty bytes up to date, at a time.
-  SyncCalls(MediumQueue* queue, Guardian* guardian, std::function<void(int64_t)> count_dirty)
+  // `count_dirty` brings the queue's dirty bytes up to date as of a time, for a sync of a thread.
+  SyncCalls(MediumQueue* queue, Guardian* guardian, std::function<void(int64_t, pid_t)> count_dirty)
       : queue_(queue), guardian_(guardian), count_dirty_(std::move(count_dirty)) {}
 
-  // Takes one call that waits at the listener; false where there is none. *tid: its thread.
-  bool receive(Programs* programs, pid_t* tid);
+  // Takes one call that waits at the listener; false where there is none.
+  bool receive(Programs* programs);
   // Answers what has ended by now.
   void answer_due(int64_t now_ns);
   // When the next answer is due for certain.
@@ -92,8 +92,9 @@ class SyncCalls {
 
   MediumQueue* const queue_;
   Guardian* const guardian_;
-  const std::function<void(int64_t)> count_dirty_;
+  const std::function<void(int64_t, pid_t)> count_dirty_;
   int64_t arrived_ns_ = 0;  // of the call that is dispatched now, as its program sees it
+  pid_t caller_ = 0;        // its thread
   RealSyncs real_;
   std::unordered_map<SyncTicket, Pending> pending_;
   std::set<std::pair<uint64_t, uint64_t>> synced_files_;  // device and inode

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "board/event_file.h"
+#include "board/live_feed.h"
 #include "board/sync_carrier.h"
 #include "probe/answers.h"
-#include "board/live_feed.h"
 #include "probe/load_signature.h"
 #include "probe/mark.h"
 #include "probe/sampler.h"

@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "board/board_counters.h"
-#include "loader/status.h"
 #include "board/live_feed.h"
+#include "loader/status.h"
 #include "processes/watched_processes.h"
 
 namespace opjoule {

@@ -54,10 +54,16 @@ bool WatchedProcesses::add(pid_t pid, pid_t root) {
   return true;
 }
 
-Status WatchedProcesses::watch(pid_t pid) {
+Status WatchedProcesses::watch_from_start(pid_t pid) {
   if (find(pid) != nullptr) return Status::ok();
   if (!add(pid, pid)) return {StatusCode::kBadInput, "there is no process " + std::to_string(pid)};
   find_descendants();
+  return Status::ok();
+}
+
+Status WatchedProcesses::watch(pid_t pid) {
+  if (find(pid) != nullptr) return Status::ok();
+  if (Status status = watch_from_start(pid); !status.is_ok()) return status;
   for (const auto& process : processes_) {
     if (process->root != pid) continue;
     const ProcessUsage used = process->used();

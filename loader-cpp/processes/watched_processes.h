@@ -47,6 +47,9 @@ class WatchedProcesses {
 
   // Counts `pid` and its descendants from now on. kBadInput where there is no such process.
   Status watch(pid_t pid);
+  // Counts it and its descendants from their own beginnings: one that would have been followed
+  // already, had it been seen in time.
+  Status watch_from_start(pid_t pid);
   // No longer counts it and its descendants; what they have used stays. One that has ended but was
   // not waited for yet is counted to its end.
   void unwatch(pid_t pid);

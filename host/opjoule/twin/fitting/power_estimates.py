@@ -107,11 +107,13 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
         ]
     length = "" if fit.tail is TailTold.LENGTH else f", its length taken as {tail_s:.3g} s"
     origin = f"power after the last write, {busy_s:.3g} s in the tail{length}"
+    u_s = max(fit.tails_s[1] - tail_s, tail_s - fit.tails_s[0], TAIL_LEAST_U_S) / 2
+    if fit.tail is TailTold.LENGTH:  # a longer tail draws less: their product is what the power tells
+        standard_u_w = math.hypot(standard_u_w, value_w * u_s / tail_s)
     power = found(key[0], value_w, standard_u_w, "W", origin, medium.tail_w, least=LEAST_W, tell=TAIL_RUN)
     if fit.tail is not TailTold.LENGTH:
         why = "no length of a tail stands out in the power"
         return [power, assumed(key[1], medium.tail_s, "s", why, TAIL_RUN)]
-    u_s = max(fit.tails_s[1] - tail_s, tail_s - fit.tails_s[0], TAIL_LEAST_U_S) / 2
     return [power, found(key[1], tail_s, u_s, "s", origin, medium.tail_s, least=0.0, tell=TAIL_RUN)]
 
 

@@ -17,6 +17,8 @@ from opjoule.twin.fitting.recorded import ActivityWindows, Recorded, Syncs
 from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.twin.power_model import BoardModel, MediumModel
 
+LATE: Final = 0.1
+"""Part of a window by which the counters may run ahead of what they count; the next window in a row makes up for it."""
 BUSY: Final = (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)
 
 
@@ -72,9 +74,12 @@ def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int
     wanted_s = windows.written_bytes / medium.write_bytes_per_s + windows.read_bytes / medium.read_bytes_per_s
     found: list[tuple[int, int]] = []
     works = np.concatenate([[False], wanted_s > 0, [False]])
+    late_ns = 0
     for at in np.flatnonzero(wanted_s > 0).tolist():
         start_ns, end_ns = int(windows.start_ns[at]), int(windows.end_ns[at])
-        lasts_ns = min(round(float(wanted_s[at]) * 1e9), end_ns - start_ns)
+        wanted_ns = round(float(wanted_s[at]) * 1e9) + (late_ns if works[at] else 0)
+        lasts_ns = min(wanted_ns, end_ns - start_ns)
+        late_ns = min(wanted_ns - lasts_ns, round(LATE * (end_ns - start_ns)))
         goes_on = works[at + 2] and not works[at]
         found.append((end_ns - lasts_ns, end_ns) if goes_on else (start_ns, start_ns + lasts_ns))
     return found

@@ -1,0 +1,236 @@
+// medium-sim as a program: what happens to commands that run on its medium. Each waits for what it
+// expects; none looks at how long something took.
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <sstream>
+
+#include "board/clock.h"
+#include "tests/loader_process.h"
+
+namespace opjoule {
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+void wait_until(const std::function<bool()>& holds) {
+  while (!holds()) sleep_until(board_ns() + 1'000'000);
+}
+
+class ServingMedium : public Program {
+ public:
+  ServingMedium(const Folder& folder, const Arguments& medium)
+      : Program(OPJOULE_MEDIUM_SIM_BINARY, arguments(folder, medium)),
+        first(Json::parse(line().value())),
+        stat_(folder / "stat") {}
+
+  // One field of the file `stat`, from 0.
+  [[nodiscard]] uint64_t stat(int field) const {
+    std::istringstream in(text_of(stat_));
+    uint64_t value = 0;
+    for (int i = 0; i <= field; ++i) in >> value;
+    return value;
+  }
+  [[nodiscard]] uint64_t written_bytes() const { return stat(6) * 512; }
+  [[nodiscard]] bool busy() const { return stat(8) > 0; }
+  [[nodiscard]] uint64_t flushes() const { return stat(15); }
+
+  const Json first;
+
+ private:
+  static Arguments arguments(const Folder& folder, const Arguments& medium) {
+    Arguments all{"serve", "--socket", folder / "socket", "--state", folder / ""};
+    all.insert(all.end(), medium.begin(), medium.end());
+    return all;
+  }
+  const std::string stat_;
+};
+
+Arguments medium(const std::string& write_rate, const std::string& flush_s,
+                 const std::string& limit_bytes = "1000000000") {
+  return {"--write-bytes-per-s",
+          write_rate,
+          "--read-bytes-per-s",
+          "1e9",
+          "--flush-s",
+          flush_s,
+          "--dirty-limit-bytes",
+          limit_bytes,
+          "--dirty-background-bytes",
+          limit_bytes};
+}
+
+class OnMedium : public Program {
+ public:
+  OnMedium(const Folder& folder, const std::string& shell)
+      : Program(OPJOULE_MEDIUM_SIM_BINARY,
+                {"run", "--socket", folder / "socket", "--", "sh", "-c", "echo $$; " + shell}),
+        pid(std::stoi(line().value())) {}
+  const int pid;
+};
+
+bool held(int pid) {
+  const std::string stat = text_of("/proc/" + std::to_string(pid) + "/stat");
+  const size_t name_end = stat.rfind(')');
+  return name_end != std::string::npos && (stat[name_end + 2] == 't' || stat[name_end + 2] == 'T');
+}
+
+}  // namespace
+
+TEST_CASE("a command on the medium keeps its process and gives its exit code") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e9", "0"));
+  CHECK(serving.first.at("medium_sim").is_string());
+  CHECK(OnMedium(folder, "exit 7").exit_code() == 7);
+  CHECK(serving.exit_code() == 0);
+}
+
+TEST_CASE("a sync puts the file's bytes on the medium and flushes it") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  if (!serving.first.at("slows")) return;
+  OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=16 conv=fsync of=" + folder / "a");
+  CHECK(command.exit_code() == 0);
+  CHECK(serving.exit_code() == 0);
+  CHECK(serving.written_bytes() >= 16 * 65536);
+  CHECK(serving.flushes() == 1);
+}
+
+TEST_CASE("each write of a file opened with O_DSYNC is on the medium before the next") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  if (!serving.first.at("slows")) return;
+  const std::string file = folder / "a";
+  // Not dd: it moves the descriptor to number 1.
+  OnMedium command(folder, "exec python3 -c 'import os\nf = os.open(\"" + file +
+                               "\", os.O_RDWR | os.O_CREAT | os.O_DSYNC)\n"
+                               "for _ in range(5): os.write(f, b\"x\" * 4096)'");
+  CHECK(command.exit_code() == 0);
+  CHECK(serving.exit_code() == 0);
+  CHECK(serving.flushes() == 5);
+  CHECK(serving.written_bytes() >= 5 * 4096);
+  CHECK(std::filesystem::file_size(file) == 5 * 4096);
+}
+
+TEST_CASE("the error of a sync reaches the command") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  OnMedium command(folder, "dd if=/dev/zero bs=1 count=1 conv=fsync of=/dev/null");
+  CHECK(command.exit_code() == 1);  // EINVAL
+}
+
+TEST_CASE("a synced file that cannot be opened fails as without a medium") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  OnMedium command(folder, "exec dd if=/dev/zero count=1 oflag=dsync of=/no/such/file");
+  CHECK(command.exit_code() == 1);
+}
+
+TEST_CASE("a sync that waits is let go when the medium is killed") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "3600"));
+  if (!serving.first.at("slows")) return;
+  OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=1 conv=fsync of=" + folder / "a");
+  wait_until([&] { return serving.busy(); });
+  serving.send_signal(SIGKILL);
+  CHECK(serving.wait() == -SIGKILL);
+  CHECK(command.exit_code() == 0);
+}
+
+TEST_CASE("a sync that waits is let go when the medium ends") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "3600"));
+  if (!serving.first.at("slows")) return;
+  OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=1 conv=fsync of=" + folder / "a");
+  wait_until([&] { return serving.busy(); });
+  CHECK(serving.exit_code() == 0);
+  CHECK(command.exit_code() == 0);
+}
+
+TEST_CASE("a command syncs after the medium was killed") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0"));
+  OnMedium command(folder,
+                   "read line; exec dd if=/dev/zero bs=4096 count=1 conv=fsync of=" + folder / "a");
+  serving.send_signal(SIGKILL);
+  CHECK(serving.wait() == -SIGKILL);
+  command.write("go on\n");
+  CHECK(command.exit_code() == 0);
+}
+
+TEST_CASE("a writer beyond the dirty limit is held, and let go when the medium is killed") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1", "0", "1000000"));
+  OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=200000 of=" + folder / "a");
+  wait_until([&] { return held(command.pid); });
+  serving.send_signal(SIGKILL);
+  CHECK(serving.wait() == -SIGKILL);
+  wait_until([&] { return !held(command.pid); });
+  command.send_signal(SIGKILL);
+  CHECK(command.wait() == -SIGKILL);
+}
+
+TEST_CASE("a writer beyond the dirty limit is held, and let go when the medium ends") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1", "0", "1000000"));
+  OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=200000 of=" + folder / "a");
+  wait_until([&] { return held(command.pid); });
+  CHECK(serving.exit_code() == 0);
+  wait_until([&] { return !held(command.pid); });
+  command.send_signal(SIGKILL);
+  CHECK(command.wait() == -SIGKILL);
+}
+
+TEST_CASE("a held writer can be killed") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1", "0", "1000000"));
+  OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=200000 of=" + folder / "a");
+  wait_until([&] { return held(command.pid); });
+  command.send_signal(SIGKILL);
+  CHECK(command.wait() == -SIGKILL);
+  CHECK(serving.exit_code() == 0);
+}
+
+TEST_CASE("a daemon that left its session is on the medium, too") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e9", "0.001"));
+  if (!serving.first.at("slows")) return;
+  const std::string file = folder / "a";
+  OnMedium command(folder,
+                   "setsid sh -c 'sh -c \"sleep 0.1; dd if=/dev/zero bs=65536 count=16 of=" + file +
+                       " conv=fsync 2>" + folder / "b" + "; echo done >" + folder / "c" +
+                       "\" >/dev/null 2>&1 </dev/null &'");
+  CHECK(command.exit_code() == 0);
+  wait_until([&] { return text_of(folder / "c") == "done\n"; });
+  CHECK(serving.exit_code() == 0);
+  CHECK(serving.flushes() == 1);
+  CHECK(serving.written_bytes() >= 16 * 65536);
+}
+
+TEST_CASE("without a medium to serve it a command does not start") {
+  const Folder folder;
+  Program command(OPJOULE_MEDIUM_SIM_BINARY,
+                  {"run", "--socket", folder / "none", "--", "touch", folder / "a"});
+  CHECK(command.exit_code() != 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "a"));
+}
+
+TEST_CASE("a reader of the medium's files never sees half of a line") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=200 oflag=dsync of=" + folder / "a");
+  const size_t size = text_of(folder / "stat").size();
+  CHECK(size == 17 * 15);
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(text_of(folder / "stat").size() == size);
+    CHECK(text_of(folder / "meminfo").ends_with(" kB\n"));
+  }
+  CHECK(command.exit_code() == 0);
+}
+
+}  // namespace opjoule
