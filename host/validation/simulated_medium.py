@@ -5,7 +5,9 @@
 Three kinds of measurement, through `host/measure.py --simulate`, each held against the medium that was drawn for it:
 
 * A load that writes more than the page cache takes. While the board's dirty pages are near its limit, bytes reach the
-  medium, and the database is loaded, at the medium's rate.
+  medium, and the database is loaded, at the medium's rate. An engine that syncs what it writes (LevelDB) never fills
+  the page cache. Its load takes as long as its bytes and flushes take the medium, where the engine's own processor time is
+  short against that.
 * Updates of which each is synced. One takes the flush latency and its bytes at the medium's rate.
 * Reads from memory, by the loader alone: as quick as without the medium.
 
@@ -51,9 +53,15 @@ FULL: Final = 0.9
 """Part of the dirty limit from which on the page cache counts as full."""
 BOUND_S: Final = 1.0
 """A page cache that was full for less says nothing."""
+OWN_WORK: Final = 0.1
+"""An engine whose own processor time is more than this part of what the medium needs is not bound by the medium."""
+SYNCING_S: Final = 10.0
+"""How long the load of an engine that syncs what it writes may take the medium, without compactions."""
 VALUE_BYTES: Final = 100_000
 SYNCED: Final = 500
 PAIRS: Final = 7
+SYNCING: Final = ("leveldb",)
+"""Engines that sync what they write in the background, so that it never fills the page cache."""
 WAL: Final = {"sqlite": ("-p", "sqlite.journal_mode=wal")}
 """One sync a commit, as in the others."""
 
@@ -76,10 +84,10 @@ class Row:
     def __str__(self) -> str:
         """The line that is shown."""
         if self.model is None:
-            return f"{self.about:<44} {'not bound':>12} {self.found:>12.4g} {self.unit}"
+            return f"{self.about:<58} {'not bound':>12} {self.found:>12.4g} {self.unit}"
         mark = "" if self.passed else f"  MORE THAN {100 * self.within:g} % OFF"
         figures = f"{self.model:>12.4g} {self.found:>12.4g} {self.unit:<6} {self.found / self.model:.3f}"
-        return f"{self.about:<44} {figures}{mark}"
+        return f"{self.about:<58} {figures}{mark}"
 
 
 class Record:
@@ -94,6 +102,14 @@ class Record:
         table = pq.read_table(place / "system.parquet")
         self.system = {name: table[name].to_numpy().astype(float) for name in table.column_names}
         operations = pq.read_table(place / "operations.parquet")
+        events = pq.read_table(place / "events.parquet")
+        self.syncs_ns = np.array(
+            [
+                ns
+                for ns, name in zip(*(events[key].to_pylist() for key in ("board_ns", "event")), strict=True)
+                if name == "sync"
+            ]
+        )
         self.durations_s = operations["duration_ns"].to_numpy() * 1e-9
 
     def phase(self, role: Role) -> Phase:
@@ -133,28 +149,35 @@ def measure(out: Path, db: str, device: str, storage: str, *options: str) -> Rec
 
 
 def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
-    """Bandwidth of the medium and rate of the load while the page cache is full."""
+    """Bandwidth of the medium and rate of the load while the medium binds it."""
     stated = load_model(device, storage)
-    wanted_bytes = 1.7 * stated.board.dirty_limit_bytes + 6 * stated.medium.write_bytes_per_s
-    records = int(wanted_bytes / VALUE_BYTES)
+    rate, limit_bytes = stated.medium.write_bytes_per_s, stated.board.dirty_limit_bytes
+    wanted_bytes = SYNCING_S * rate if db in SYNCING else 1.7 * limit_bytes + 6 * rate
     record = measure(
-        place, db, device, storage, "--records", str(records), "--operations", "100", "--workload", "c",
-        "--value-size", str(VALUE_BYTES),
+        place, db, device, storage, "--records", str(int(wanted_bytes / VALUE_BYTES)), "--operations", "100",
+        "--workload", "c", "--value-size", str(VALUE_BYTES),
     )  # fmt: skip
-    load = record.within(next(each for each in record.run.phases if each.name == "load"))
-    at_s = load["board_ns"] * 1e-9
-    full = np.flatnonzero(load["dirty_bytes"] >= FULL * record.board.dirty_limit_bytes)
-    about, model = f"{db} on {storage}", record.medium.write_bytes_per_s
-    if full.size < 2 or at_s[full[-1]] - at_s[full[0]] < BOUND_S:
-        whole_s = at_s[-1] - at_s[0]
-        written = float(load["process_written_bytes"][-1] - load["process_written_bytes"][0])
-        yield Row(f"{about}: load", None, written / whole_s * 1e-6, "MB/s", RATE_WITHIN)
+    phase = next(each for each in record.run.phases if each.name == "load")
+    load, about = record.within(phase), f"{db} on {storage}"
+    at_s, rate = load["board_ns"] * 1e-9, record.medium.write_bytes_per_s
+    full = np.flatnonzero(load["dirty_bytes"] >= FULL * limit_bytes)
+    if full.size > 1 and at_s[full[-1]] - at_s[full[0]] >= BOUND_S:
+        first, last = full[0], full[-1]
+        span_s = at_s[last] - at_s[first]
+        for name, column in (("bandwidth", "device_written_bytes"), ("load", "process_written_bytes")):
+            found = float(load[column][last] - load[column][first]) / span_s
+            yield Row(
+                f"{about}: {name}, {span_s:.0f} s bound", rate * 1e-6, found * 1e-6, "MB/s", RATE_WITHIN
+            )
         return
-    first, last = full[0], full[-1]
-    span_s = at_s[last] - at_s[first]
-    for name, column in (("bandwidth", "device_written_bytes"), ("load", "process_written_bytes")):
-        rate = float(load[column][last] - load[column][first]) / span_s
-        yield Row(f"{about}: {name}, {span_s:.0f} s bound", model * 1e-6, rate * 1e-6, "MB/s", RATE_WITHIN)
+    written = float(load["device_written_bytes"][-1] - load["device_written_bytes"][0])
+    span_s = float(at_s[-1] - at_s[0])
+    syncs = np.sum((record.syncs_ns >= phase.start_board_ns) & (record.syncs_ns <= phase.end_board_ns))
+    needs_s = written / rate + float(syncs) * record.medium.flush_s
+    own_s = float(np.ptp(load["process_cpu_s"]))
+    bound = own_s <= OWN_WORK * needs_s
+    words = f"load, {written * 1e-6:.0f} MB, {syncs} syncs, own {own_s:.0f} s"
+    yield Row(f"{about}: {words}", needs_s if bound else None, span_s, "s", RATE_WITHIN)
 
 
 def sync_row(place: Path, db: str, device: str, storage: str) -> Row:
@@ -220,7 +243,7 @@ def main() -> int:
     parser.add_argument("--db", choices=ENGINES, help="one database")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records there")
     options = parser.parse_args()
-    print(f"{'SIMULATED':<44} {'model':>12} {'found':>12}        ratio")
+    print(f"{'SIMULATED':<58} {'model':>12} {'found':>12}        ratio")
     missed = 0
     with tempfile.TemporaryDirectory(dir=ROOT / "build") as temporary:
         for row in rows(options.only, options.db, options.keep or Path(temporary)):
