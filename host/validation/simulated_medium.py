@@ -6,8 +6,8 @@ Three kinds of measurement, through `host/measure.py --simulate`, each held agai
 
 * A load that writes more than the page cache takes. While the board's dirty pages are near its limit, bytes reach the
   medium, and the database is loaded, at the medium's rate. An engine that syncs what it writes (LevelDB) never fills
-  the page cache. Its load takes as long as its bytes and flushes take the medium, where the engine's own processor time is
-  short against that.
+  the page cache. Its load takes as long as its bytes and flushes take the medium, where the engine's own processor
+  time is short against that.
 * Updates of which each is synced. One takes the flush latency and its bytes at the medium's rate.
 * Reads from memory, by the loader alone: as quick as without the medium.
 

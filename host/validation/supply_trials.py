@@ -26,7 +26,7 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.trace.power_trace import Float64Array, PowerTrace
 from opjoule.trace.supply_line import BusReadings
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import load_model
+from opjoule.twin.models import load_model
 from opjoule.twin.supply import drawn_for
 
 BOARDS: Final = ("rpi5", "rpi4", "rpi3", "odroid-c2")
