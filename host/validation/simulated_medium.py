@@ -55,8 +55,8 @@ BOUND_S: Final = 1.0
 """A page cache that was full for less says nothing."""
 OWN_WORK: Final = 0.1
 """An engine whose own processor time is more than this part of what the medium needs is not bound by the medium."""
-SYNCING_S: Final = 10.0
-"""How long the load of an engine that syncs what it writes may take the medium, without compactions."""
+SYNCING_BYTES: Final = 140e6
+"""Values that an engine loads which syncs what it writes; its compactions write several times as many."""
 VALUE_BYTES: Final = 100_000
 SYNCED: Final = 500
 PAIRS: Final = 7
@@ -152,7 +152,7 @@ def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
     """Bandwidth of the medium and rate of the load while the medium binds it."""
     stated = load_model(device, storage)
     rate, limit_bytes = stated.medium.write_bytes_per_s, stated.board.dirty_limit_bytes
-    wanted_bytes = SYNCING_S * rate if db in SYNCING else 1.7 * limit_bytes + 6 * rate
+    wanted_bytes = SYNCING_BYTES if db in SYNCING else 1.7 * limit_bytes + 6 * rate
     record = measure(
         place, db, device, storage, "--records", str(int(wanted_bytes / VALUE_BYTES)), "--operations", "100",
         "--workload", "c", "--value-size", str(VALUE_BYTES),
