@@ -108,7 +108,8 @@ def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated
     limit_v = find_profile(board).least_voltage_v
     if limit_v is None:
         raise ValueError(f"nothing is known of the least voltage of {board}")
-    rig, model = drawn_for(find_profile(board), medium, seed), load_model(board, medium)
+    model = load_model(board, medium)
+    rig = drawn_for(find_profile(board), model.greatest_w, seed)
     rng = np.random.default_rng([seed, 7])
     count = int(LENGTH_S / STEP_S) // STEPS * STEPS
     idle_w = model.board.power_w(0.0)
