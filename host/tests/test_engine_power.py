@@ -12,9 +12,10 @@ from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, SIZ
 from opjoule.record.phases import Cycle, Phase
 from opjoule.twin.engine_power import HOLD_NS, EnginePower
 from opjoule.twin.medium_work import MediumMode, MediumStretch
+from opjoule.twin.models import load_model
 from opjoule.twin.part_course import PartCourse
 from opjoule.twin.part_powers import PartPowers, own_stretches
-from opjoule.twin.power_model import Activity, Supply, load_model
+from opjoule.twin.power_model import Activity, Supply
 from opjoule.twin.supply import PARTS
 from opjoule.twin.truth_line import true_parts
 

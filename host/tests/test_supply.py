@@ -29,7 +29,7 @@ from opjoule.report.head import head_lines
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import load_model
+from opjoule.twin.models import load_model
 from opjoule.twin.rig import TwinRig
 from opjoule.twin.supply import drawn_for
 from rig_session import record as record_rig

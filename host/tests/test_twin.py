@@ -14,7 +14,8 @@ from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.twin.imperfections import Imperfections, medium_chance
 from opjoule.twin.line_fifo import LineFifo
 from opjoule.twin.medium_work import MediumMode, MediumStretch, MediumWork
-from opjoule.twin.power_model import Activity, CountedPower, Supply, load_model
+from opjoule.twin.models import load_model
+from opjoule.twin.power_model import Activity, CountedPower, Supply
 from opjoule.twin.truth_line import TrueCourse, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")

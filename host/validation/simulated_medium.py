@@ -40,7 +40,8 @@ from opjoule.devices.profiles import find_profile  # noqa: E402  # path set abov
 from opjoule.record.phases import Phase, Role  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
 from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator  # noqa: E402
-from opjoule.twin.power_model import BoardModel, MediumModel, load_model  # noqa: E402
+from opjoule.twin.models import load_model  # noqa: E402
+from opjoule.twin.power_model import BoardModel, MediumModel  # noqa: E402
 from opjoule.twin.supply import IMPERFECTIONS  # noqa: E402
 
 ENGINES: Final = ("leveldb", "sqlite", "rocksdb")

@@ -26,7 +26,7 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.trace.power_trace import Float64Array, PowerTrace
 from opjoule.trace.supply_line import BusReadings
 from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.power_model import load_model
+from opjoule.twin.models import load_model
 from opjoule.twin.supply import drawn_for
 
 BOARDS: Final = ("rpi5", "rpi4", "rpi3", "odroid-c2")
@@ -108,7 +108,8 @@ def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated
     limit_v = find_profile(board).least_voltage_v
     if limit_v is None:
         raise ValueError(f"nothing is known of the least voltage of {board}")
-    rig, model = drawn_for(find_profile(board), medium, seed), load_model(board, medium)
+    model = load_model(board, medium)
+    rig = drawn_for(find_profile(board), model.greatest_w, seed)
     rng = np.random.default_rng([seed, 7])
     count = int(LENGTH_S / STEP_S) // STEPS * STEPS
     idle_w = model.board.power_w(0.0)

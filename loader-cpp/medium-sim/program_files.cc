@@ -66,7 +66,7 @@ std::string read_path(pid_t tid, uint64_t address) {
     // Not across a page that may not be there.
     const size_t size = std::min<size_t>(sizeof part, 4096 - address % 4096);
     const iovec here{part, size};
-    const iovec there{reinterpret_cast<void*>(address), size};
+    const iovec there{reinterpret_cast<void*>(static_cast<uintptr_t>(address)), size};
     const ssize_t got = ::process_vm_readv(tid, &here, 1, &there, 1, 0);
     if (got <= 0) return {};
     const std::string_view text(part, static_cast<size_t>(got));
@@ -173,7 +173,7 @@ uint64_t dirty_bytes_of(int fd, uint64_t offset, uint64_t length, uint64_t other
 uint64_t vectors_bytes(pid_t tid, uint64_t address, uint64_t count) {
   std::vector<iovec> vectors(std::min<uint64_t>(count, IOV_MAX));
   const iovec here{vectors.data(), vectors.size() * sizeof(iovec)};
-  const iovec there{reinterpret_cast<void*>(address), here.iov_len};
+  const iovec there{reinterpret_cast<void*>(static_cast<uintptr_t>(address)), here.iov_len};
   if (::process_vm_readv(tid, &here, 1, &there, 1, 0) != static_cast<ssize_t>(here.iov_len))
     return 0;
   uint64_t bytes = 0;

@@ -28,6 +28,7 @@ from opjoule.cli.study_arguments import (
     study_campaign,
     study_parser,
 )
+from opjoule.cli.twin_arguments import twin_parser
 from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
 
@@ -44,6 +45,7 @@ COMMANDS = (
         "virtual-board",
         "command",
         "again",
+        "twin",
     ),
     *("calibrate", "runs", "view", "compare", "campaign", "studies", "databases"),
 )
@@ -91,12 +93,13 @@ def parse(argv: list[str]) -> Asked:
             "compare": compare_parser,
             "studies": studies_parser,
             "databases": databases_parser,
+            "twin": twin_parser,
         }[argv[0]]()
         options = parser.parse_args(argv[1:])
         return Asked(
             argv[0],
             loader=argv[0] == "doctor",
-            simulate=getattr(options, "simulate", False),
+            simulate=argv[0] != "twin" and getattr(options, "simulate", False),
             virtual=argv[0] == "virtual-board",
             figures=bool(getattr(options, "plot", None)),
             options=options,

@@ -260,6 +260,7 @@ def _open_rig(
             database=plan.study.engine,
             sync=options.sync != "none",
             disturbance=disturbance,
+            twin_profile=plan.twin_profile.checked if plan.twin_profile else None,
         )
         with closing(twin):
             yield twin.board, twin.meter, {"simulation": twin.facts()}

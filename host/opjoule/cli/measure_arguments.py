@@ -7,6 +7,7 @@ from pathlib import Path
 
 import opjoule
 from opjoule.cli.argument_types import Parser, directory, percent, positive, seconds
+from opjoule.cli.twin_profiles import add_simulate
 
 SETTLE_LIMIT_S = 60.0
 _MEASURE_EPILOG = """\
@@ -34,6 +35,7 @@ other commands:
   host/measure.py doctor    check everything that can be checked, and say how to mend it
   host/measure.py restore   put a board back after a measurement that was cut off
   host/measure.py virtual-board start   a virtual board with ssh, for trying
+  host/measure.py twin      fit the simulated board to a real record, and see where it is off
   host/measure.py record    record a meter's trace on its own, no board involved
   host/measure.py import    make a record of a trace that another program recorded
   host/measure.py report    print the summary of a record again and rewrite its report.html
@@ -116,7 +118,14 @@ def again_parser() -> Parser:
         "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
     )
     parser.set_defaults(
-        study="again", simulate=False, storage=None, generator="loader", seconds=None, db=None, device=""
+        study="again",
+        simulate=False,
+        twin_profile=None,
+        storage=None,
+        generator="loader",
+        seconds=None,
+        db=None,
+        device="",
     )
     parser.add_argument(
         "plan", type=directory, metavar="RECORD", help="a run record, or a file that holds a plan"
@@ -234,9 +243,7 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     """Board, meter and sync line."""
     rig = parser.add_argument_group("the rig")
     if simulate:
-        rig.add_argument(
-            "--simulate", action="store_true", help="simulated board and meter; every figure says SIMULATED"
-        )
+        add_simulate(rig)
     rig.add_argument(
         "--meter",
         metavar="KIND:PLACE",

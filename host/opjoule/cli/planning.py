@@ -18,7 +18,14 @@ from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig, RigSupply
 from opjoule.errors import BadInput
-from opjoule.measurement.plan import IDLE_S, RUN_S, SIMULATED_IDLE_S, SIMULATED_RUN_S, Plan
+from opjoule.measurement.plan import (
+    IDLE_S,
+    RUN_S,
+    SIMULATED_IDLE_S,
+    SIMULATED_RUN_S,
+    Plan,
+    TwinProfile,
+)
 from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import SuiteStudy
@@ -70,6 +77,10 @@ def make_plan(options: argparse.Namespace) -> Plan:
     """
     profile = find_profile(options.device)
     simulated = _simulates(options)
+    if options.twin_profile and profile.name == "virtual":
+        raise BadInput(
+            f"--simulate {options.twin_profile}: the virtual board's power is made up; leave out the profile"
+        )
     return Plan(
         study=_STUDIES[options.study].asked(options),
         profile=profile,
@@ -81,6 +92,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
         settle_limit_s=options.settle_limit,
         simulated=simulated,
         signature=options.signature,
+        twin_profile=TwinProfile.of(options.twin_profile) if options.twin_profile else None,
         asked=asked_of(options),
     )
 
@@ -262,6 +274,8 @@ def show_plan(plan: Plan, desk: Desk, directory: str) -> None:
     console.print(
         f"  supply     {'drawn anew for each measurement' if plan.simulated else desk.supply.supply_words}"
     )
+    if plan.twin_profile:
+        console.print(f"  twin       {plan.twin_profile.path}")
     console.print(f"  clocks     {desk.clocks}")
     console.print(f"  record     {directory}")
     more = f", more until the interval is ±{100 * plan.until_u:g} %" if plan.until_u else ""

@@ -13,7 +13,18 @@ from opjoule.studies.folder import places
 
 STATE: Final = "state"
 _GIVEN: Final = (
-    *("simulate", "meter", "sync", "rig", "again", "disturb", "idle", "settle_limit", "signature"),
+    *(
+        "simulate",
+        "twin_profile",
+        "meter",
+        "sync",
+        "rig",
+        "again",
+        "disturb",
+        "idle",
+        "settle_limit",
+        "signature",
+    ),
     *("live", "json"),
 )
 """Options of the command line that every cell has; where it does not say, the study's own stay."""

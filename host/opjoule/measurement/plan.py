@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from opjoule.devices.profiles import Profile, find_profile
 from opjoule.errors import BadInput
+from opjoule.files import file_sha256
 from opjoule.record.phases import WORKED, Role
 from opjoule.studies.interface import Study
 
@@ -23,6 +25,29 @@ RUN_S = 10
 SIMULATED_RUN_S = 5
 """The same on the simulated rig."""
 LEAD_IN_MAX_S = 10.0
+
+
+@dataclass(frozen=True)
+class TwinProfile:
+    """A file with parameters of a simulated rig, as `measure.py twin --fit` writes it."""
+
+    path: str
+    sha256: str
+
+    @classmethod
+    def of(cls, path: Path) -> TwinProfile:
+        """That of a file. Raises: OSError: it cannot be read."""
+        return cls(str(path), file_sha256(path))
+
+    @property
+    def checked(self) -> Path:
+        """Its path. Raises: BadInput: the file is not there any more, or is another one by now."""
+        path = Path(self.path)
+        if not path.is_file() or file_sha256(path) != self.sha256:
+            raise BadInput(
+                f"twin profile {path}: it is gone or was changed since (SHA-256 {self.sha256:.12}...)"
+            )
+        return path
 
 
 @dataclass(frozen=True)
@@ -43,6 +68,8 @@ class Plan:
     until_u: float | None = None
     """Repeat until the headline's relative interval (k = 2) is no wider, at most repeats_limit times."""
     repeats_limit: int = 30
+    twin_profile: TwinProfile | None = None
+    """What a simulated rig's parameters come from in place of the stated ones."""
     asked: dict[str, Any] = field(default_factory=dict)
     """The user's own words, for run.json."""
     condition: Mapping[str, str] = field(default_factory=dict)
@@ -98,6 +125,7 @@ class Plan:
             "signature": self.signature,
             "until_u": self.until_u,
             "repeats_limit": self.repeats_limit,
+            **({"twin_profile": asdict(self.twin_profile)} if self.twin_profile else {}),
         }
 
     @classmethod
@@ -125,6 +153,7 @@ class Plan:
             signature=entry["signature"],
             until_u=entry["until_u"],
             repeats_limit=int(entry["repeats_limit"]),
+            twin_profile=TwinProfile(**entry["twin_profile"]) if "twin_profile" in entry else None,
             asked=dict(asked),
         )
 

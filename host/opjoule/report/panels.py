@@ -44,11 +44,11 @@ def _power(answer: Answer) -> dict[str, Any]:
         "height": 260,
         "gaps": True,
         "levels": levels,
-        "series": [_series("power_w", "power", "--power", envelope=True)],
+        "series": [chart_series("power_w", "power", "--power", envelope=True)],
         "readout": [
-            _value("power_w", "power", "W", 3, range_=True),
-            _value("current_a", "current", "A", 4, range_=True),
-            _value("voltage_v", "voltage", "V", 3, range_=True),
+            chart_value("power_w", "power", "W", 3, range_=True),
+            chart_value("current_a", "current", "A", 4, range_=True),
+            chart_value("voltage_v", "voltage", "V", 3, range_=True),
         ],
     }
 
@@ -56,13 +56,13 @@ def _power(answer: Answer) -> dict[str, Any]:
 def _operations(columns: list[str]) -> dict[str, Any]:
     """All operations and, where there is more than one kind, each kind."""
     total, *by_kind = columns
-    series, readout = [], [_value(total, "operations", "/s", 0)]
+    series, readout = [], [chart_value(total, "operations", "/s", 0)]
     if len(by_kind) > 1:
         names = [column.removesuffix("_per_s") for column in by_kind]
-        series += [_series(*each) for each in zip(by_kind, names, KIND_COLOURS, strict=False)]
-        readout += [_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
+        series += [chart_series(*each) for each in zip(by_kind, names, KIND_COLOURS, strict=False)]
+        readout += [chart_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
     # Last, so that it is drawn on top where one kind is all there is.
-    series.append(_series(total, "all", "--operations"))
+    series.append(chart_series(total, "all", "--operations"))
     return {
         "title": "operations /s",
         "track": "operations",
@@ -80,37 +80,39 @@ def _system() -> list[dict[str, Any]]:
         "title": "busy cores",
         "key": True,
         "series": [
-            _series("board_cores", "board", "--cpu"),
-            _series("process_cores", "workload", "--kind-1"),
+            chart_series("board_cores", "board", "--cpu"),
+            chart_series("process_cores", "workload", "--kind-1"),
         ],
         "readout": [
-            _value("board_cores", "CPU", "cores", 2),
-            _value("process_cores", "CPU of the workload", "cores", 2),
+            chart_value("board_cores", "CPU", "cores", 2),
+            chart_value("process_cores", "CPU of the workload", "cores", 2),
         ],
     }
     disk = {
         "title": "I/O, MB/s",
         "key": True,
         "series": [
-            _series("written_mb_per_s", "written", "--written"),
-            _series("read_mb_per_s", "read", "--read"),
+            chart_series("written_mb_per_s", "written", "--written"),
+            chart_series("read_mb_per_s", "read", "--read"),
         ],
         "readout": [
-            _value("written_mb_per_s", "disk written", "MB/s", 1),
-            _value("read_mb_per_s", "disk read", "MB/s", 1),
+            chart_value("written_mb_per_s", "disk written", "MB/s", 1),
+            chart_value("read_mb_per_s", "disk read", "MB/s", 1),
         ],
     }
     dirty = {
         "title": "dirty, MB",
-        "series": [_series("dirty_mb", "dirty pages", "--dirty")],
-        "readout": [_value("dirty_mb", "dirty pages", "MB", 1)],
+        "series": [chart_series("dirty_mb", "dirty pages", "--dirty")],
+        "readout": [chart_value("dirty_mb", "dirty pages", "MB", 1)],
     }
     return [{"track": "system", "height": 110, "from_zero": True, **panel} for panel in (cpu, disk, dirty)]
 
 
-def _series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
+def chart_series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
+    """A line of a panel: a track's column, its name, and its colour in report.css."""
     return {"column": column, "label": label, "colour": colour, "envelope": envelope}
 
 
-def _value(column: str, label: str, unit: str, digits: int, *, range_: bool = False) -> dict[str, Any]:
+def chart_value(column: str, label: str, unit: str, digits: int, *, range_: bool = False) -> dict[str, Any]:
+    """A number of the read-out: a track's column, its name, unit and digits."""
     return {"column": column, "label": label, "unit": unit, "digits": digits, "range": range_}

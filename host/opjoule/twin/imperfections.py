@@ -87,6 +87,10 @@ class Imperfections:
             self, supply_open_v=open_v, supply_ohm=min(self.supply_ohm, max(round(most_ohm, 4), 0.0))
         )
 
+    def on(self, supply: Supply) -> Imperfections:
+        """The same rig on a supply that is given."""
+        return replace(self, supply_open_v=supply.open_voltage_v, supply_ohm=supply.resistance_ohm)
+
     @property
     def supply(self) -> Supply:
         """What the power model draws its current from."""

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import random
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
-from opjoule.errors import BadInput
 from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
 
 AVAILABLE: Final = 0.8
@@ -192,25 +190,3 @@ class CountedPower(PowerModel):
             MediumStretch(written_ns, written_ns + int(reads_ns * scale), MediumMode.READING),
         ]
         return super().rows(activity, later, [each for each in counted if each.end_ns > each.start_ns])
-
-
-def load_model(
-    board: str, medium: str, supply: Supply | None = None, chance: random.Random | None = None
-) -> PowerModel:
-    """The model of one board with one medium, from models.toml, on this supply or the one stated there.
-
-    Args:
-        chance: draws one medium of its kind; None: the medium as stated.
-    Raises: BadInput: there is no model of this board or medium.
-    """
-    data = tomllib.loads((Path(__file__).parent / "models.toml").read_text())
-    for kind, name in (("board", board), ("medium", medium)):
-        if name not in data[kind]:
-            known = ", ".join(sorted(data[kind]))
-            raise BadInput(f"there is no power model of {kind} {name}: --simulate knows {known}")
-    described, stated = data["board"][board], MediumModel(**data["medium"][medium])
-    return PowerModel(
-        BoardModel(tuple(described["busy_cores_w"]), described["memory_bytes"]),
-        stated.drawn(chance) if chance else stated,
-        supply or Supply(**data["supply"]),
-    )

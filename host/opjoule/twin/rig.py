@@ -24,7 +24,8 @@ from opjoule.twin.delayed_probe import DelayedProbe
 from opjoule.twin.engine_power import EnginePower
 from opjoule.twin.imperfections import Imperfections, medium_chance
 from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator
-from opjoule.twin.power_model import PowerModel, load_model
+from opjoule.twin.models import Models
+from opjoule.twin.power_model import PowerModel
 from opjoule.twin.supply import PERIOD_MS, SimulatedSupply, drawn_for
 
 
@@ -50,6 +51,7 @@ class TwinRig:
         sync: bool = True,
         imperfections: Imperfections | None = None,
         disturbance: Disturbance | None = None,
+        twin_profile: Path | None = None,
     ) -> None:
         """Starts everything.
 
@@ -61,6 +63,7 @@ class TwinRig:
             database: what will be measured; empty for what needs no engine.
             imperfections: in place of those drawn.
             disturbance: a background load to measure under.
+            twin_profile: what `measure.py twin --fit` wrote; its board, medium and supply stand for the stated ones.
         """
         self._open = ExitStack()
         try:
@@ -71,8 +74,10 @@ class TwinRig:
             ) from error
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         try:
-            stated = load_model(profile.name, medium, chance=medium_chance(medium, seed))
+            models = Models.with_profile(twin_profile)
+            stated = models.load(profile.name, medium, chance=medium_chance(medium, seed))
             drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
+            drawn = drawn.on(models.supply) if models.own_supply else drawn
             power = PowerModel(stated.board, stated.medium, drawn.supply)
             model = EnginePower(power, seed, one_thread=background_threads(database) == 1)
             simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
@@ -89,14 +94,14 @@ class TwinRig:
         except BaseException:
             self.close()
             raise
-        self._supply, self._simulator = supply, simulator
+        self._supply, self._simulator, self._models = supply, simulator, models
         self.meter = supply.meter
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation."""
         why_not = self._simulator.why_not
         notes = [f"the simulated medium slows nothing on this computer: {why_not}"] if why_not else []
-        return {**self._supply.facts(), "notes": notes}
+        return {**self._supply.facts(), **self._models.facts(), "notes": notes}
 
     def close(self) -> None:
         """Ends board, meter and supply, and removes what was temporary."""

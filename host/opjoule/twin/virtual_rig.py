@@ -32,7 +32,8 @@ from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import MEDIA, Machine
 from opjoule.errors import LinkFault
 from opjoule.twin.delayed_probe import DelayedProbe
-from opjoule.twin.power_model import CountedPower, MediumModel, load_model
+from opjoule.twin.models import load_model
+from opjoule.twin.power_model import CountedPower, MediumModel
 from opjoule.twin.supply import SimulatedSupply, drawn_for
 
 _EDGE = re.compile(r"@(\d+)\.(\d{6}):pl061_set_output \S+ setting output 0 to ([01])$")

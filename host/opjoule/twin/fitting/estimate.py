@@ -1,0 +1,72 @@
+"""One fitted parameter: its value and interval and where it came from, or why the record does not tell it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from opjoule.units import COVERAGE_FACTOR
+
+LEAST_W: Final = 0.02
+LEAST_OHM: Final = 0.02
+"""A parameter counts as identified if its interval is no wider than its value, or than this."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A parameter of the twin."""
+
+    key: str
+    """Its place in the profile, as `medium.active_w`."""
+    value: float
+    """What the profile gets: fitted, or assumed where the record does not tell."""
+    u: float | None
+    """Expanded uncertainty (k = 2), in the value's unit; None: not identifiable."""
+    unit: str
+    origin: str
+    """What it was found from; where it is not identifiable, why."""
+    tell: str = ""
+    """The run that would tell it; empty where it is known."""
+
+    @property
+    def identified(self) -> bool:
+        """Whether the records tell it."""
+        return self.u is not None
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval; the value itself where there is none."""
+        return self.value - (self.u or 0.0)
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval; the value itself where there is none."""
+        return self.value + (self.u or 0.0)
+
+    def holds(self, truth: float) -> bool:
+        """Whether the interval holds a known truth; False where there is no interval."""
+        return self.u is not None and self.low <= truth <= self.high
+
+
+def assumed(key: str, value: float, unit: str, why: str, tell: str) -> Estimate:
+    """A parameter that the records do not tell: the prior stays."""
+    return Estimate(key, value, None, unit, f"not identifiable: {why}", tell)
+
+
+def found(
+    key: str,
+    value: float,
+    standard_u: float,
+    unit: str,
+    origin: str,
+    prior: float,
+    *,
+    least: float,
+    tell: str,
+) -> Estimate:
+    """A fitted parameter, or the prior where its interval is wider than its value and than `least`."""
+    u = COVERAGE_FACTOR * standard_u
+    if not u <= max(abs(value), least):
+        why = f"the record gives {value:.3g} with an interval of {u:.2g} to either side"
+        return assumed(key, prior, unit, why, tell)
+    return Estimate(key, value, u, unit, origin)
