@@ -297,8 +297,8 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     assert run["least_voltage"]["value"] < weak.supply.at_power(least_w)[1] * 1.006 < 4.63
     assert run["status"] == "complete"
     assert result["energy_j"]["value"] > 0 and result["energy_j"]["u"] > 0
-    assert run["found"]["supply"]["shunt_from"].startswith("taken") and run["found"]["warnings"]
-    assert run["sensor"]["shunt"]["origin"].startswith("taken")
+    assert run["found"]["supply"]["shunt_from"].startswith("assumed") and run["found"]["warnings"]
+    assert run["sensor"]["shunt"]["origin"].startswith("assumed")
     head = head_lines(RunRecord.open(out).run)
     assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "the common breakout's" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
