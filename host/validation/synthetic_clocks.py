@@ -39,6 +39,12 @@ def _warm_up(rng: np.random.Generator, time_s: Float64Array, _duration_s: float)
     return rng.choice([-1.0, 1.0]) * 30e-6 * np.exp(-np.maximum(time_s, 0.0) / rng.uniform(120, 360))
 
 
+def _cold_start(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
+    """A resonator and its board from cold: 10 to 60 ppm, with a time constant of 30 s to 10 minutes."""
+    size, constant_s = rng.uniform(10, 60) * 1e-6, np.exp(rng.uniform(np.log(30), np.log(600)))
+    return rng.choice([-1.0, 1.0]) * size * np.exp(-np.maximum(time_s, 0.0) / constant_s)
+
+
 def _swing(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
     """Air conditioning, a fan, load that comes and goes: 0.3 to 3 ppm, with a period of 1 to 20 minutes."""
     period_s = np.exp(rng.uniform(np.log(60), np.log(1200)))
@@ -61,6 +67,7 @@ SHAPES: dict[str, Callable[[np.random.Generator, Float64Array, float], Float64Ar
     "steady": _steady,
     "linear": _linear,
     "warm-up": _warm_up,
+    "cold start": _cold_start,
     "swing": _swing,
     "random walk": _walk,
     "step": _step,
@@ -117,8 +124,13 @@ def sync_line(
     *,
     delay_ns: float = 0.0,
     ppm: float = RESONATOR_PPM,
+    lost: float = LOST,
 ) -> SyncLine:
-    """A run of so many seconds: offset and constant rate at random, the rate's course of one shape."""
+    """A run of so many seconds: offset and constant rate at random, the rate's course of one shape.
+
+    Args:
+        lost: part of the edges that either side misses, each on its own.
+    """
     points = int((duration_s + 2 * MARGIN_S) / STEP_S) + 2
     deviation = SHAPES[shape](rng, np.arange(points) * STEP_S - MARGIN_S, duration_s)
     phase_s = np.concatenate([[0.0], np.cumsum((deviation[1:] + deviation[:-1]) / 2) * STEP_S])
@@ -139,7 +151,7 @@ def sync_line(
         deviation=deviation,
         phase_s=phase_s,
     )
-    return _recorded(rng, truth, _toggles_s(rng, duration_s))
+    return _recorded(rng, truth, _toggles_s(rng, duration_s), lost)
 
 
 def _toggles_s(rng: np.random.Generator, duration_s: float) -> Float64Array:
@@ -154,7 +166,7 @@ def _toggles_s(rng: np.random.Generator, duration_s: float) -> Float64Array:
     return np.array(toggles)
 
 
-def _recorded(rng: np.random.Generator, truth: SyncLine, toggle_s: Float64Array) -> SyncLine:
+def _recorded(rng: np.random.Generator, truth: SyncLine, toggle_s: Float64Array, lost: float) -> SyncLine:
     """What the two sides write down of the toggles."""
     count = toggle_s.size
     level = ((np.arange(count) + rng.integers(2)) % 2).astype(np.int8)
@@ -165,7 +177,7 @@ def _recorded(rng: np.random.Generator, truth: SyncLine, toggle_s: Float64Array)
     meter_ns = truth.on_meter_ns(toggle_s) + np.rint(
         truth.delay_ns + rng.normal(0, METER_U_NS, count)
     ).astype(np.int64)
-    kept_board, kept_meter = rng.random(count) > LOST, rng.random(count) > LOST
+    kept_board, kept_meter = rng.random(count) > lost, rng.random(count) > lost
     glitches = rng.poisson(INVENTED * count)
     glitch_ns = rng.integers(meter_ns[0], meter_ns[-1], glitches)
     number = np.arange(count)

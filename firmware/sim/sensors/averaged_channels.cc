@@ -33,7 +33,8 @@ void AveragedChannels::restart(const Plan& plan, double start_s) {
 void AveragedChannels::ended(const ConversionStep& step, double start_s, double end_s, bool last) {
   if (step.channel == Channel::kShunt) {
     const double volts =
-        shunt_path_.converter_v(supply_.mean_current_a(start_s, end_s), end_s - start_s);
+        shunt_path_.converter_v(supply_, start_s, end_s, plan_.shunt.lowest * plan_.shunt.step_v,
+                                plan_.shunt.highest * plan_.shunt.step_v);
     const long code = quantised(volts, plan_.shunt.step_v, plan_.shunt.lowest, plan_.shunt.highest,
                                 imperfections_.quantisation);
     shunt_sum_ += static_cast<double>(code);

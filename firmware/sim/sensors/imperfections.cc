@@ -5,13 +5,16 @@
 
 namespace opjoule::rig {
 
-double ShuntPath::converter_v(double mean_current_a, double duration_s) {
+double ShuntPath::converter_v(const Supply& supply, double from_s, double to_s, double lowest_v,
+                              double highest_v) {
+  const double mean_current_a =
+      supply.limited_current_a(from_s, to_s, current_a(lowest_v), current_a(highest_v));
   constexpr double kNoiseReference_s = 532e-6;
   double volts = mean_current_a * imperfections_.shunt_ohm * (1 + imperfections_.gain_error) +
                  imperfections_.offset_uv * 1e-6;
   if (imperfections_.noise_uv > 0)
     volts += normal_(random_) * imperfections_.noise_uv * 1e-6 *
-             std::sqrt(kNoiseReference_s / duration_s);
+             std::sqrt(kNoiseReference_s / (to_s - from_s));
   return volts;
 }
 

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "signal/oscillator.h"
+#include "signal/supply.h"
 
 namespace opjoule::rig {
 
@@ -43,11 +44,20 @@ class ShuntPath {
   ShuntPath(const Imperfections& imperfections, std::uint64_t seed)
       : imperfections_(imperfections), random_(seed) {}
 
-  /// Voltage at the converter [V] for one conversion of `duration_s` at this mean current [A].
-  /// White noise decreases with the square root of that time.
-  double converter_v(double mean_current_a, double duration_s);
+  /// Voltage that the converter sees [V] in one conversion from `from_s` to `to_s`. It cannot
+  /// follow beyond [lowest_v, highest_v] at any moment, however short: the feedback of a
+  /// delta-sigma modulator balances full scale at most (Analog Devices MT-022; ranges: TI SBOA511A,
+  /// table 3-2), so that the mean of a burst beyond the range is too small although it lies inside.
+  /// White noise decreases with the square root of the time.
+  double converter_v(const Supply& supply, double from_s, double to_s, double lowest_v,
+                     double highest_v);
 
  private:
+  /// The current at which the converter would see this voltage.
+  double current_a(double converter_v) const {
+    return (converter_v - imperfections_.offset_uv * 1e-6) /
+           (imperfections_.shunt_ohm * (1 + imperfections_.gain_error));
+  }
   const Imperfections imperfections_;
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;

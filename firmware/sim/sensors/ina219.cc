@@ -76,7 +76,8 @@ long Ina219::code_of(Channel channel, double from_s, double to_s, int bits) {
                               imperfections_.quantisation);
   }
   const long full_scale = 4000L << (configuration_ >> 11 & 3u);
-  const double volts = shunt_path_.converter_v(supply_.mean_current_a(from_s, to_s), to_s - from_s);
+  const double volts = shunt_path_.converter_v(supply_, from_s, to_s, -full_scale * kShuntStep_v,
+                                               full_scale * kShuntStep_v);
   return coarse * quantised(volts, kShuntStep_v * coarse, -full_scale / coarse, full_scale / coarse,
                             imperfections_.quantisation);
 }

@@ -71,6 +71,21 @@ void Profile::forget_before(double time_s) {
     if (on_forget) on_forget(rows_.front().time_s, rows_.front().before);
 }
 
+double Profile::limited_charge_c(double from_s, double to_s, double least_a, double most_a) const {
+  auto row = std::upper_bound(rows_.begin(), rows_.end(), from_s,
+                              [](double time, const Row& each) { return time < each.time_s; });
+  double charge_c = 0;
+  double current_a = row == rows_.begin() ? 0 : (row - 1)->current_a;
+  for (double at_s = from_s; at_s < to_s; ++row) {
+    const double until_s = row == rows_.end() ? to_s : std::min(row->time_s, to_s);
+    charge_c += std::clamp(current_a, least_a, most_a) * (until_s - at_s);
+    if (row == rows_.end()) break;
+    at_s = until_s;
+    current_a = row->current_a;
+  }
+  return charge_c;
+}
+
 Integrals Profile::until(double time_s) const {
   if (rows_.empty()) return {};
   const auto after =

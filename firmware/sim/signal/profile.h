@@ -54,6 +54,10 @@ class Profile {
   bool empty() const { return rows_.empty(); }
   std::size_t size() const { return rows_.size(); }
 
+  /// Integral of the current over [from_s, to_s] with what is beyond [least_a, most_a] cut off
+  /// [A s]: what a converter integrates whose input cannot follow farther.
+  double limited_charge_c(double from_s, double to_s, double least_a, double most_a) const;
+
   /// Integrals from the first row ever added up to `time_s`; exact for the step function.
   Integrals until(double time_s) const;
 

@@ -27,6 +27,13 @@ class Supply {
     return start_s_ ? between(from_s, to_s).charge_c / (to_s - from_s) : 0;
   }
 
+  /// The same with what is beyond [least_a, most_a] cut off at every moment.
+  double limited_current_a(double from_s, double to_s, double least_a, double most_a) const {
+    if (!start_s_) return 0;
+    return profile_.limited_charge_c(from_s - *start_s_, to_s - *start_s_, least_a, most_a) /
+           (to_s - from_s);
+  }
+
   /// Exact mean of the bus voltage [V] over [from_s, to_s] in rig time.
   double mean_voltage_v(double from_s, double to_s) const {
     if (!start_s_) return profile_.until(0).volt_seconds - profile_.until(-1).volt_seconds;

@@ -40,6 +40,14 @@ TEST_CASE("a conversion is the exact mean of the current over its own time") {
   CHECK(shunt(bench, kPair_s + kShunt_s + 1e-6) == 2500);
 }
 
+TEST_CASE("a burst beyond the range is cut off at every moment, not in the mean") {
+  Bench bench;
+  bench.profile.add(0, 1, 5);
+  bench.profile.add(100e-6, 5, 5);  // 133 us of 5 A on a range of 3.2 A
+  bench.profile.add(233e-6, 1, 5);
+  CHECK(shunt(bench, kShunt_s + 1e-6) == 15500);  // 3/4 of 1 A and 1/4 of 3.2 A
+}
+
 TEST_CASE("shunt only converts the current without a gap") {
   Bench bench;
   bench.profile.add(0, 0.1, 5);

@@ -187,7 +187,7 @@ class OpenedRun:
             window,
             idle,
             operations,
-            withheld=self._record.withheld,
+            withheld=self.answer.withheld,
             unstated=self._unstated,
         )
 

@@ -93,7 +93,9 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
         record.add_fault(line)
     record.update(capture=captured.to_json())
     whole = concluded and captured.samples > 0 and not ended
-    record.finish("complete" if whole else "partial" if captured.samples else "failed")
+    record.finish(
+        "failed" if record.withheld else "complete" if whole else "partial" if captured.samples else "failed"
+    )
     lost = captured.losses
     if options.json:
         path = record.path("result.json")

@@ -20,14 +20,22 @@ END_SLACK: Final = 3.0
 """Neighbours on one side say several times less surely where a pair must be."""
 FEWEST: Final = 5
 """Of fewer nothing can be told."""
-CURVE_PER_S: Final = 2e-7
-"""What a clock's rate may change by in a second: no reason to leave a pair out."""
+_Three = tuple[int, int, int]
+_AROUND: Final[list[_Three]] = [
+    each
+    for each in itertools.combinations([*range(-NEIGHBOURS, 0), *range(1, NEIGHBOURS + 1)], 3)
+    if each[0] < 0 < each[2]
+]
+"""Three neighbours, some before and some behind. A single late one is in 3 of 8 of them: the median stands."""
+_BEHIND: Final[list[_Three]] = list(itertools.combinations(range(1, 2 * NEIGHBOURS + 1), 3))
 
 
 def near_their_neighbours(
     source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array, *, bends: bool
 ) -> npt.NDArray[np.bool_]:
-    """False for pairs that are off from the lines through most pairs of their neighbours.
+    """False for pairs that are off from the parabolas through most threes of their neighbours.
+
+    A clock that warms up changes its rate by 2 ppm in a second: a straight line would leave its best pairs out.
 
     Args:
         source_ns, target_ns: the pairs, shape (n,), increasing.
@@ -56,20 +64,16 @@ def _near_in_a_row(
     beyond = ((target_ns - target_ns[0]) - (source_ns - source_ns[0])).astype(np.float64)
     if size < 3 * NEIGHBOURS:
         return _near_in_few(time, beyond, u_ns)
-    ways = range(1, NEIGHBOURS + 1)
     inner = np.arange(NEIGHBOURS, size - NEIGHBOURS)
-    off, curve = _off(time, beyond, inner, [(-before, after) for before in ways for after in ways])
+    off = _off(time, beyond, inner, _AROUND)
     typical = np.hypot(u_ns, 1.4826 * float(np.median(off)))
     near = np.zeros(size, np.bool_)
-    near[inner] = off <= OUTLIER * typical[inner] + curve
+    near[inner] = off <= OUTLIER * typical[inner]
     first = np.arange(size - 2 * NEIGHBOURS) if bends else np.arange(NEIGHBOURS)
     last = size - 1 - first
-    for places, neighbours in (
-        (first, [(close, close + far) for close in ways for far in ways]),
-        (last, [(-close - far, -close) for close in ways for far in ways]),
-    ):
-        off, curve = _off(time, beyond, places, neighbours)
-        near[places] |= off <= END_SLACK * OUTLIER * typical[places] + curve
+    for places, neighbours in ((first, _BEHIND), (last, [(-a, -b, -c) for a, b, c in _BEHIND])):
+        off = _off(time, beyond, places, neighbours)
+        near[places] |= off <= END_SLACK * OUTLIER * typical[places]
     return near
 
 
@@ -85,14 +89,20 @@ def _near_in_few(time: Float64Array, beyond: Float64Array, u_ns: Float64Array) -
 
 
 def _off(
-    time: Float64Array, beyond: Float64Array, places: npt.NDArray[np.intp], neighbours: list[tuple[int, int]]
-) -> tuple[Float64Array, Float64Array]:
-    """How far pairs are from the lines through two of their neighbours, and what a curved course explains of it."""
-    said, curve = [], []
-    for one, other in neighbours:
-        low, high = places + one, places + other
-        part = (time[places] - time[low]) / np.maximum(time[high] - time[low], 1.0)
-        said.append(beyond[low] + part * (beyond[high] - beyond[low]))
-        curve.append(np.abs((time[places] - time[low]) * (time[high] - time[places])))
-    off = np.abs(beyond[places] - np.median(said, axis=0))
-    return off, 0.5e-9 * CURVE_PER_S * np.median(curve, axis=0)
+    time: Float64Array, beyond: Float64Array, places: npt.NDArray[np.intp], neighbours: list[_Three]
+) -> Float64Array:
+    """How far pairs are from the median of the parabolas through three of their neighbours [ns]."""
+    said = []
+    for three in neighbours:
+        one, two, other = (time[places + each] - time[places] for each in three)
+        share_one = two * other / _apart((one - two) * (one - other))
+        share_two = one * other / _apart((two - one) * (two - other))
+        share_other = one * two / _apart((other - one) * (other - two))
+        near_one, near_two, near_other = (beyond[places + each] for each in three)
+        said.append(share_one * near_one + share_two * near_two + share_other * near_other)
+    return np.asarray(np.abs(beyond[places] - np.median(said, axis=0)), np.float64)
+
+
+def _apart(product: Float64Array) -> Float64Array:
+    """Distances multiplied, none of them 0: edges at the same time say nothing, and the median passes them over."""
+    return np.where(product == 0.0, 1.0, product)

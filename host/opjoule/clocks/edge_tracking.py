@@ -31,7 +31,7 @@ MEMORY_NS: Final = 60_000_000_000
 FEWEST: Final = 4
 """But this many, however old."""
 RATE_SLACK: Final = 1e-6
-DRIFT_PER_S: Final = 2e-7
+DRIFT_PER_S: Final = 2e-6
 """The rate may change by so much in a second: twice that of 30 ppm of warm-up in its first minutes."""
 SHIFT_MAX_NS: Final = 100_000_000
 """Edges are not looked for farther from where they are foretold."""

@@ -32,10 +32,19 @@ WEIGHT_MIN: Final = 0.005
 GAP: Final = 4.0
 """Comparisons farther apart than this many typical distances leave a gap, in which knots may lie."""
 GAP_POINTS: Final = 7
+BOWED: Final = 1.5
+BOWED_S: Final = 2.5
+"""Between comparisons that are a little farther apart than most, and by this much, a course that bends is not straight
+either: a warm-up of 2 ppm a second bows by 6 us in 5 s."""
+BOWED_POINTS: Final = 3
 LAG_MIN_S: Final = 16.0
 """For gaps of at least this length the walk is taken from the changes of rate seen over times up to as long."""
 LAGS_IN_SPAN: Final = 4.0
 """Longer lags than this part of the whole are too few to tell."""
+CHANGE_LAGS_S: Final = (8.0, 16.0, 32.0, 64.0)
+"""Times over which a change of rate is compared with what the mean walk explains."""
+SURPRISE: Final = 3.0
+"""Changes beyond this many standard deviations of it are the clock's own there."""
 KNOT_TOLERANCE: Final = 0.25
 """Between knots the map is off from the smoothed course by at most this part of its uncertainty."""
 KNOT_U_TOLERANCE: Final = 0.1
@@ -118,10 +127,12 @@ def follow(
     walks = WANDERS[min(wander_min_per_s, WANDERS[-1]) <= WANDERS] * NS2_PER_S2
     solved = _solve(Series(steps_s, seen, variance, np.zeros(steps_s.size)), walks)
     slow = _slow_walks(distance * 1e-9, solved.rate[place], solved.u_rate[place])
-    walk_min = _in_gaps(slow, times_ns, source_ns)
+    walk_min = np.maximum(
+        _in_gaps(slow, times_ns, source_ns), _where_it_changes(times_ns - source_ref_ns, solved)
+    )
     if np.any(walk_min > solved.walk):
         solved = _solve(Series(steps_s, seen, variance, walk_min / solved.scatter), walks)
-    walk = max([solved.walk, *slow.values()])
+    walk = max([solved.walk, *slow.values(), *walk_min[[0, -1]].tolist()] if walk_min.size else [solved.walk])
     return Course(
         source_ns=times_ns,
         source_ref_ns=source_ref_ns,
@@ -197,6 +208,29 @@ def _in_gaps(slow: Mapping[float, float], times_ns: Int64Array, source_ns: Int64
     return walk_min
 
 
+def _where_it_changes(since_ns: Int64Array, solved: _Solved) -> Float64Array:
+    """For each step between the times, the walk that the rates around it show, if the mean walk cannot explain them.
+
+    A clock that warms up changes its rate fast at first and hardly later: one walk for the whole is too weak for the
+    beginning, and its intervals too narrow there.
+    """
+    time_s = since_ns.astype(np.float64) * 1e-9
+    middle_s = (time_s[1:] + time_s[:-1]) / 2
+    found = np.zeros(middle_s.size)
+    for lag_s in CHANGE_LAGS_S:
+        if lag_s > float(time_s[-1] - time_s[0]):
+            break
+        start_s = np.clip(middle_s - lag_s / 2, time_s[0], time_s[-1] - lag_s)
+        ends_s = start_s, start_s + lag_s
+        before, after = (np.interp(each, time_s, solved.rate) for each in ends_s)
+        own = sum(np.interp(each, time_s, solved.u_rate**2) for each in ends_s)
+        change2 = (after - before) ** 2
+        found = np.maximum(
+            found, np.where(change2 > SURPRISE**2 * (solved.walk * lag_s + own), change2 / lag_s, 0.0)
+        )
+    return found
+
+
 def _mean_rate(source_ns: Int64Array, target_ns: Int64Array) -> float:
     """From the first to the last comparison; 1 if they are too close to tell."""
     span_ns = float(source_ns[-1] - source_ns[0])
@@ -209,11 +243,14 @@ def _with_gap_points(source_ns: Int64Array) -> tuple[Int64Array, npt.NDArray[np.
     steps = np.diff(source_ns)
     if steps.size == 0:
         return source_ns, np.zeros(1, np.intp)
-    gaps = np.flatnonzero(steps > GAP * max(float(np.median(steps)), 1.0)).tolist()
-    if steps.size < 3:
-        gaps = list(range(steps.size))
-    parts = np.arange(1, GAP_POINTS + 1) / (GAP_POINTS + 1)
-    more = [source_ns[at] + np.rint(parts * float(steps[at])).astype(np.int64) for at in gaps]
+    usual_ns = max(float(np.median(steps)), 1.0)
+    wide = steps > GAP * usual_ns if steps.size >= 3 else np.ones(steps.size, np.bool_)
+    bowed = (steps > max(BOWED * usual_ns, BOWED_S * 1e9)) & ~wide
+    more = []
+    for some, points in ((wide, GAP_POINTS), (bowed, BOWED_POINTS)):
+        parts = np.arange(1, points + 1) / (points + 1)
+        inside_ns = np.rint(parts * steps[some, None].astype(np.float64)).astype(np.int64)
+        more.append((source_ns[:-1][some, None] + inside_ns).ravel())
     times_ns = np.unique(np.concatenate([source_ns, *more]))
     return times_ns, np.searchsorted(times_ns, source_ns)
 

@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.energy.moving_current import MovingCurrent, moving_current
 from opjoule.energy.step_integral import NS, StepIntegral
 from opjoule.errors import WindowError
 from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array, PowerTrace
@@ -88,7 +89,7 @@ class Cells:
         """Integral of the power [J]."""
         if self.supply is None:
             return StepIntegral(self.bounds_ns, self.current_a, self.voltage_v)
-        moving_w = self.moving_a2 * self.supply.resistance_ohm
+        moving_w = self.moving.a2 * self.supply.resistance_ohm
         return StepIntegral(self.bounds_ns, self.current_a * self.voltage_v - moving_w)
 
     @cached_property
@@ -120,23 +121,21 @@ class Cells:
     def line_shift(self) -> StepIntegral:
         """Integral of the change of power with the supply's resistance [J/ohm]."""
         if self.supply is None:
-            return StepIntegral(self.bounds_ns, self.moving_a2)
+            return StepIntegral(self.bounds_ns, self.moving.a2)
         centre_ns = self.bounds_ns[:-1] + np.diff(self.bounds_ns) // 2
         shift_a = self.supply.reading_current_a(centre_ns) - self.current_a
-        return StepIntegral(self.bounds_ns, self.current_a * shift_a - self.moving_a2)
+        return StepIntegral(self.bounds_ns, self.current_a * shift_a - self.moving.a2)
 
     @cached_property
-    def moving_a2(self) -> Float64Array:
-        """Variance of the current within each conversion [A^2], shape (m,); 0 where voltages are not on a load line.
+    def moving(self) -> MovingCurrent:
+        """Variance of the current within each conversion, shape (m,); 0 where voltages are not on a load line.
 
-        The voltage falls while the current rises, so that mean current times mean voltage has R times this too much. A
-        current between two levels has (upper - mean) (mean - lower). Levels: the extremes of the samples around.
+        The voltage falls while the current rises, so that mean current times mean voltage has R times this too much.
         """
         if self.supply is None:
-            return np.zeros(self.current_a.size)
-        above_a = _greatest_around(self.current_a) - self.current_a
-        below_a = self.current_a + _greatest_around(-self.current_a)
-        return above_a * below_a
+            none = np.zeros(self.current_a.size)
+            return MovingCurrent(none, none)
+        return moving_current(self.current_a, self.period_ns)
 
     @cached_property
     def noise_a(self) -> float:
@@ -201,17 +200,6 @@ def stretch_variances(values: Float64Array, length: int) -> Float64Array:
         part -= part.mean(axis=0)
         found[low : low + _TOGETHER] = (part**2).sum(axis=0) / (length - 1)
     return found
-
-
-def _greatest_around(values: Float64Array) -> Float64Array:
-    """The greatest of each value and the 8 on either side of it."""
-    greatest = values.copy()
-    for distance in (1, 1, 2, 4):
-        widened = greatest.copy()
-        np.maximum(widened[distance:], greatest[:-distance], out=widened[distance:])
-        np.maximum(widened[:-distance], greatest[distance:], out=widened[:-distance])
-        greatest = widened
-    return greatest
 
 
 @dataclass(frozen=True)

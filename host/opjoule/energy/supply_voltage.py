@@ -2,7 +2,7 @@
 
 Three things: how far the readings stray from the load line (ripple, a current that changed while it was converted), the
 line's resistance, and current that moves within one conversion, which the line cannot follow: what is taken off for it
-(`Cells.moving_a2`) is as uncertain as it is large, rectangular. A meter that converts the voltage with every current
+(`energy/moving_current.py`) is the middle of what it can be. A meter that converts the voltage with every current
 has none of them.
 """
 
@@ -55,7 +55,7 @@ def voltage_doubt(cells: Cells, start_ns: int, end_ns: int) -> VoltageDoubt:
         return NO_DOUBT
     charge_c = abs(float(cells.current.between(start_ns, end_ns)))
     spread_u_j = charge_c * mean_spread_u_v(supply, start_ns, end_ns)
-    moving_w = float(np.mean(cells.moving_a2[cells.inside(start_ns, end_ns)])) * supply.resistance_ohm
+    moving_w = float(np.mean(cells.moving.half_a2[cells.inside(start_ns, end_ns)])) * supply.resistance_ohm
     moving_u_j = moving_w / SQRT3 * (end_ns - start_ns) * NS
     sensitivity = float(cells.line_shift.between(start_ns, end_ns))
     return VoltageDoubt(math.hypot(spread_u_j, moving_u_j), sensitivity, supply.resistance_u_ohm)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from opjoule.calibrating.fitting import CalibrationFault
 from opjoule.calibrating.means import MeanReading, mean_reading
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
@@ -23,6 +24,7 @@ from opjoule.measurement.recording import Recording
 from opjoule.measurement.trace_result import conclude_trace
 from opjoule.meters.interface import MeterIdentity
 from opjoule.meters.registry import open_meter
+from opjoule.record.clock_rates import odd_meter_clock
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
 
@@ -59,7 +61,10 @@ class RecordedMeter:
 
         Raises: CalibrationFault: the load was not steady, or its samples did not come. MeterFault: it is gone.
         """
-        clock_map = fit_exchanges(list(self.recording.capture.summary.exchanges), "host", "meter")
+        exchanges = list(self.recording.capture.summary.exchanges)
+        if odd := odd_meter_clock(exchanges, self.bounds):
+            raise CalibrationFault(f"{self.name}: {odd}")
+        clock_map = fit_exchanges(exchanges, "host", "meter")
         start_ns, end_ns = (
             clock_map.to_target(each) for each in (stretch.start_host_ns, stretch.end_host_ns)
         )

@@ -39,6 +39,7 @@ from opjoule.operations.board_files import (
 )
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import write_operations
+from opjoule.record.clock_rates import odd_clock_lines
 from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.definition import ENERGY, PER_OPERATION
 from opjoule.record.phases import SIGNATURE, whole_repeats
@@ -85,6 +86,7 @@ def collect(record: RunRecord, evidence: Evidence) -> Timeline | None:
                 "clock evidence disagrees beyond its stated uncertainty: energies cannot be placed",
                 withholds=(ENERGY, PER_OPERATION),
             )
+        attempt(lambda: _check_clocks(record))
         for line in logged.faults:
             record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
         if alignment is not None and supply is not None:
@@ -210,6 +212,13 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: Po
     for fault in alignment.faults:
         record.add_fault(fault)
     return alignment
+
+
+def _check_clocks(record: RunRecord) -> None:
+    """Clocks that ran as none does withhold the energies, unless the sync line went past them."""
+    for line, withholds in odd_clock_lines(record):
+        record.add_fault(line, withholds=(ENERGY, PER_OPERATION) if withholds else ())
+    record.update(clocks_checked=True)
 
 
 def _meter_edge_u_ns(record: RunRecord) -> float:

@@ -14,6 +14,7 @@ from opjoule.devices.server_samples import server_usage
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
 from opjoule.measurement.attributed import attributed, by_operation, course_table, told_alike
@@ -35,6 +36,7 @@ from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, 
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.results import wording_of
+from opjoule.studies.wording import Wording
 from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Missing, Quantity
@@ -95,7 +97,7 @@ def build_result(
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
         + until_warnings(run.until_u)
-        + wording.notes(run),
+        + _notes(wording, run, placed, phases),
         **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
@@ -123,6 +125,13 @@ def _blocks(
     blocks = _repeat(record, placed, phases, number, operations, cores, events, storage)
     faults = [replace(each, withholds=()) for each in trace_faults(number, blocks.energy)]
     return (None if faults else blocks), faults
+
+
+def _notes(wording: Wording, run: Run, placed: Placed, phases: Sequence[Phase]) -> list[str]:
+    """Notes of the study, and whether unseen bursts of the runs may have gone beyond the meter's range."""
+    windows = [placed.window(each, each) for each in phases if each.role is Role.WORK]
+    spans = [(each.start_ns, each.end_ns) for each in windows]
+    return [*wording.notes(run), *near_range_warnings(placed.cells, placed.sensor, spans)]
 
 
 def _repeat(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from opjoule.clocks.clock_map import ClockMap
@@ -9,13 +10,17 @@ from opjoule.clocks.exchange_file import METER_EXCHANGES, read_exchanges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.near_range import near_range_warnings
 from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
+from opjoule.record.clock_rates import odd_clocks
 from opjoule.record.corrected_trace import CorrectedTrace
+from opjoule.record.definition import ENERGY
 from opjoule.record.json_file import write_json
 from opjoule.record.result import RESULT_SCHEMA
 from opjoule.record.run_record import RunRecord
+from opjoule.record.withheld import withhold
 from opjoule.studies.results import TRACE
 from opjoule.trace.journal import read_trace, to_parquet
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact
@@ -33,11 +38,12 @@ def conclude_trace(record: RunRecord) -> bool:
         for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
             record.raw_files(pattern)
         to_parquet(record.directory)
-        contents = {
-            "schema": RESULT_SCHEMA,
-            "simulated": record.simulated,
-            **trace_result(record),
-        }
+        odd = odd_clocks(record)
+        if odd:
+            record.add_fault(odd, withholds=(ENERGY,))
+        record.update(clocks_checked=True)
+        numbers = without_seconds(trace_result(record), odd) if odd else trace_result(record)
+        contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}
     except OpJouleError as error:
         record.add_fault(str(error))
         return False
@@ -74,8 +80,16 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     }
     if reason := no_uncertainty(record, sensor):
         return {key: _unstated(value, reason) for key, value in entries.items()}
+    if near := near_range_warnings(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
+        entries["warnings"] = near
     shared = {"shared": {"budget": found.budget.shared}} if found.budget.shared else {}
     return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated(), **shared}
+
+
+def without_seconds(entries: Mapping[str, Any], odd: str) -> dict[str, Any]:
+    """The entries of a trace's result.json without those that rest on clocks of which one is wrong."""
+    kept = withhold(entries, {ENERGY: odd}, TRACE.quantities)
+    return {**kept, "duration_s": Missing(f"withheld: {odd}", "s")}
 
 
 def unknown_sensor(current_max_a: float) -> ErrorBounds:

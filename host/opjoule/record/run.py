@@ -181,6 +181,8 @@ class Planned(Struct, frozen=True):
     """The plan that was carried out."""
 
     study: PlannedStudy = PlannedStudy()
+    idle_s: float = 0.0
+    """Length of an idle phase."""
 
 
 class LeastVoltageFound(Struct, frozen=True):
@@ -253,6 +255,8 @@ class Run(Struct, frozen=True):
     least_voltage: LeastVoltageFound = LeastVoltageFound()
     withheld: dict[str, str] = {}
     """Group of figures -> the first fault that makes them wrong."""
+    clocks_checked: bool = False
+    """The rates of the clocks were held against their bounds when the run ended; older versions did not."""
     until_u: UntilOutcome | None = None
     checksums: dict[str, str] | None = None
     """SHA-256 of every other file; None until the run has ended."""

@@ -23,7 +23,7 @@ REMEDIES = {
     "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
     "alignment": "wire the sync line, or measure longer ({more})",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
-    "baseline": "longer idle phases (--idle 60)",
+    "baseline": "longer idle phases (--idle {idle:g})",
     "repeats": f"repeat until the energy above idle is known to {UNTIL_U} (--until-u {UNTIL_U}), on a quieter board",
 }
 OF_A_CALIBRATION = {
@@ -31,6 +31,10 @@ OF_A_CALIBRATION = {
     "offset": "calibrate with more points at small currents, and longer ones",
 }
 """In the place of the same remedies, once the sensor is calibrated."""
+OF_MORE = ("quantisation", "alignment", "baseline", "repeats")
+"""Parts that more of the same measurement makes smaller: not advised once the headline is known to UNTIL_U."""
+LONGER_IDLE = 4.0
+"""Times as long idle phases are advised: their part of the uncertainty halves."""
 LARGE_MARGINAL_U = 0.25
 
 
@@ -65,19 +69,24 @@ def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[Lar
     return [LargestPart(*next(iter(each.items()))) for each in budgets if each]
 
 
-def remedies(result: Mapping[str, Any], quantities: Quantities, more: str, apart: str = "") -> list[str]:
+def remedies(
+    result: Mapping[str, Any], quantities: Quantities, more: str, apart: str = "", idle_s: float = 15.0
+) -> list[str]:
     """What would make the result better, most useful first; empty without a budget.
 
     Args:
         more: what to ask for who wants more of it measured, in the words of its study.
         apart: what to ask for who wants kinds of operation told apart; empty for nothing.
+        idle_s: length of the run's idle phases.
     """
     parts = largest_parts(result, quantities)
     known = REMEDIES | (OF_A_CALIBRATION if _is_calibrated(result) else {})
     enough = _known_well(result, quantities)
     lines = list(
         dict.fromkeys(
-            known[each.name].format(more=more) for each in parts if not (enough and each.name == "repeats")
+            known[each.name].format(more=more, idle=LONGER_IDLE * idle_s)
+            for each in parts
+            if not (enough and each.name in OF_MORE)
         )
     )
     if parts and "repeats" not in shares(result.get("budget")):
@@ -91,7 +100,8 @@ def remedies(result: Mapping[str, Any], quantities: Quantities, more: str, apart
 
 def _known_well(result: Mapping[str, Any], quantities: Quantities) -> bool:
     """Is the headline's interval as narrow as --until-u is advised to make it?"""
-    headline = quantity(result, quantities.headline.key)
+    headlines = [quantity(result, each.key) for each in quantities.shown("headline")[:1]]
+    headline = next(iter(headlines), None)
     return isinstance(headline, Measured) and 100 * headline.relative_u <= float(UNTIL_U.rstrip("%"))
 
 

@@ -142,7 +142,8 @@ def _print_limits(answer: Answer, console: Console) -> None:
     for largest in largest_parts(answer.result, answer.quantities)[:1]:
         _add(table, "largest uncertainty", str(largest))
     words = answer.wording
-    found = remedies(answer.result, answer.quantities, words.more(answer.run), words.apart(answer.run))
+    run = answer.run
+    found = remedies(answer.result, answer.quantities, words.more(run), words.apart(run), run.plan.idle_s)
     for number, remedy in enumerate(found):
         _add(table, "to make it better" if number == 0 else "", remedy)
     console.print(table)

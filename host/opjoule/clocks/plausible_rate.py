@@ -1,0 +1,99 @@
+"""Whether two clocks ran as their oscillators allow, over every stretch of a run.
+
+A round trip encloses the far clock's reading, so that it bounds where the far clock was. If no two clocks within their
+makers' bounds fit all round trips, one of them stood still, was set, or was simulated at another pace: a computer that
+was suspended (CLOCK_MONOTONIC stands still then: Linux clock_gettime(2)), a virtual machine that was paused, a clock
+that is slewed by thousands of ppm (chrony's maxslewrate is 83,333 ppm by default: chrony.conf(5)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
+from opjoule.clocks.exchanges import Exchange
+
+SLACK_NS: Final = 1_000_000.0
+"""A clock may be off by this much without a word: less than any energy shows."""
+TOGETHER: Final = 5
+"""So many exchanges in a row, of which the soonest counts: one answer that was held up is no clock's fault."""
+
+
+@dataclass(frozen=True)
+class OddStretch:
+    """A stretch over which the near clock ran as no oscillator does."""
+
+    rate: float
+    """Seconds of the near clock per second of the far clock."""
+    start_s: float
+    end_s: float
+    """On the far clock, since the first comparison."""
+    unexplained_s: float
+    """Part of the far clock's time there that the bound leaves over."""
+
+
+def odd_stretch(exchanges: Sequence[Exchange], error_max: float) -> OddStretch | None:
+    """The stretch between two exchanges that is farthest beyond a bound; None if all rates keep it.
+
+    Args:
+        exchanges: in order of time.
+        error_max: relative bound of the rate of one clock against the other.
+    """
+    usable = [one for one in exchanges if one.received_ns >= one.sent_ns and one.round_trip_ns >= 0]
+    if len(usable) < 2:
+        return None
+    soonest = _soonest(usable)
+    near_ns = np.array([(one.sent_ns + one.received_ns) // 2 for one in soonest], np.int64)
+    far_ns = np.array([(one.far_received_ns + one.far_sent_ns) // 2 for one in soonest], np.int64)
+    half_trip_ns = np.array([one.round_trip_ns / 2 for one in soonest], np.float64)
+    return _worst(near_ns, far_ns, half_trip_ns, error_max)
+
+
+def odd_stretch_of_map(
+    clock_map: ClockMap, over_source_ns: tuple[int, int], error_max: float
+) -> OddStretch | None:
+    """The same of a map, from knot to knot of a stretch of its source clock; the source is the near clock."""
+    start_ns, end_ns = over_source_ns
+    inner = [knot.source_ns for knot in clock_map.knots if start_ns < knot.source_ns < end_ns]
+    near_ns = np.array([start_ns, *inner, end_ns], np.int64)
+    return _worst(near_ns, clock_map.to_target(near_ns), 3.0 * clock_map.u_ns(near_ns), error_max)
+
+
+def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
+    """Of each few in a row the one with the shortest way; where all ways are taken as equal, the earliest answer."""
+    count = max(len(exchanges) // max(min(TOGETHER, len(exchanges) // 4), 1), 1)
+    groups = np.array_split(np.arange(len(exchanges)), count)
+    return [
+        min(
+            (exchanges[at] for at in group),
+            key=lambda one: (one.round_trip_ns, one.received_ns - one.far_sent_ns),
+        )
+        for group in groups
+    ]
+
+
+def _worst(
+    near_ns: Int64Array, far_ns: Int64Array, half_ns: Float64Array, error_max: float
+) -> OddStretch | None:
+    """Looks at every pair of moments, in one pass for each sign: the excess over the bound adds up over a stretch."""
+    since_ns = (far_ns - far_ns[0]).astype(np.float64)
+    ahead_ns = (near_ns - near_ns[0]) - since_ns
+    found: OddStretch | None = None
+    for sign in (1.0, -1.0):
+        # sign * (ahead_j - ahead_i) may be error_max * (since_j - since_i) and both halves, for all i < j
+        later_ns = sign * ahead_ns - error_max * since_ns - half_ns - SLACK_NS
+        earlier_ns = sign * ahead_ns - error_max * since_ns + half_ns
+        least_ns = np.minimum.accumulate(earlier_ns)
+        end = int(np.argmax(later_ns - least_ns))
+        beyond_s = float(later_ns[end] - least_ns[end]) * 1e-9
+        if beyond_s <= 0 or (found and beyond_s <= found.unexplained_s):
+            continue
+        start = int(np.argmin(earlier_ns[: end + 1]))
+        length_ns = max(float(since_ns[end] - since_ns[start]), 1.0)
+        rate = float(near_ns[end] - near_ns[start]) / length_ns
+        found = OddStretch(rate, since_ns[start] * 1e-9, since_ns[end] * 1e-9, beyond_s)
+    return found

@@ -1,0 +1,40 @@
+"""Where bursts shorter than a conversion may have gone beyond the meter's range, which no sample shows.
+
+A converter cuts such a burst off at every moment, so that the conversion's mean is too small although it lies inside
+the range. Its peak is taken two standard deviations of the unseen movement above the mean: what a burst that is on for
+a fifth of the time has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.moving_current import moving_current
+
+PEAK: Final = 2.0
+"""Standard deviations of the movement within a conversion from its mean to its peak."""
+SHARE_MIN: Final = 0.001
+"""Of the time; less is told by nobody's figures."""
+
+
+def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:
+    """One line where unseen peaks may have been cut off in some stretches of the meter's clock [ns]; else none."""
+    moving = moving_current(cells.current_a, cells.period_ns)
+    peak_a = cells.current_a + PEAK * np.sqrt(moving.a2 + moving.half_a2)
+    near = (peak_a >= sensor.current_max_a) & ~cells.clipped
+    length_ns = np.diff(cells.bounds_ns)
+    some = [cells.inside(*span) for span in spans]
+    near_ns = sum(int(length_ns[each][near[each]].sum()) for each in some)
+    whole_ns = max(sum(int(length_ns[each].sum()) for each in some), 1)
+    if near_ns < SHARE_MIN * whole_ns:
+        return []
+    return [
+        f"for {near_ns * 1e-9:.2g} s bursts shorter than a conversion may have gone beyond the meter's range of "
+        f"{sensor.current_max_a:.3g} A: no sample shows it, and energies may be too low; take a smaller shunt or a "
+        "larger range"
+    ]

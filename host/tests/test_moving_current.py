@@ -1,0 +1,56 @@
+"""What moves within a conversion is bounded by what the conversions show, and steady loads pay nothing for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from opjoule.energy.cells import Cells
+from opjoule.energy.moving_current import moving_current
+from opjoule.energy.near_range import near_range_warnings
+from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.trace.power_trace import PowerTrace
+
+PERIOD_NS = 532_000
+CONVERSIONS = 20_000
+STEPS = 133
+"""Of 4 us in a conversion."""
+
+
+def averages(rng: np.random.Generator, on_s: float, regular: bool) -> tuple[np.ndarray, float]:
+    """Conversions of a current that switches between 0.5 and 1.3 A; mean variance within them [A^2]."""
+    count = CONVERSIONS * STEPS
+    lengths_s = rng.uniform(0.5, 1.5, 2 * count) * on_s if regular else rng.exponential(on_s, 2 * count)
+    edges = np.searchsorted(np.cumsum(lengths_s), np.arange(count) * 4e-6)
+    current_a = np.where(edges % 2, 1.3, 0.5).reshape(CONVERSIONS, STEPS)
+    return current_a.mean(axis=1), float(current_a.var(axis=1).mean())
+
+
+@pytest.mark.parametrize("regular", [False, True])
+@pytest.mark.parametrize("on_s", [20e-6, 50e-6, 200e-6, 1e-3, 5e-3])
+def test_bursts_of_any_length_lie_inside_the_range_that_is_stated(on_s, regular):
+    current_a, variance_a2 = averages(np.random.default_rng(4), on_s, regular)
+    found = moving_current(current_a, PERIOD_NS)
+    middle_a2, half_a2 = float(found.a2.mean()), float(found.half_a2.mean())
+    assert abs(middle_a2 - variance_a2) <= 1.2 * half_a2
+
+
+def test_a_steady_current_has_no_room_for_bursts():
+    current_a = 0.9 + np.random.default_rng(1).normal(0, 1e-4, CONVERSIONS)
+    found = moving_current(current_a, PERIOD_NS)
+    assert 0.3 * float(found.half_a2.mean()) < 1e-6 * 4.5  # W behind 0.3 ohm, of 4.5 W
+
+
+def test_few_samples_have_what_their_extremes_say():
+    found = moving_current(np.array([0.5, 0.9, 1.3]), PERIOD_NS)
+    assert found.a2 == pytest.approx([0.0, 0.16, 0.0])
+
+
+def test_a_load_that_switches_unseen_near_the_range_has_a_note_and_a_steady_one_has_none():
+    rng, bounds = np.random.default_rng(2), ina219_breakout(seen_fraction=1.0)
+    meter_ns = np.arange(CONVERSIONS, dtype=np.int64) * PERIOD_NS
+    for noise_a, noted in ((0.1, True), (1e-4, False)):
+        current_a = 2.4 + rng.normal(0, noise_a, CONVERSIONS)
+        cells = Cells.of(PowerTrace.of(meter_ns, current_a, np.full(CONVERSIONS, 5.0)))
+        lines = near_range_warnings(cells, bounds, [(cells.start_ns, cells.end_ns)])
+        assert bool(lines) == noted
+        assert all("3.2 A" in line and "smaller shunt" in line for line in lines)
