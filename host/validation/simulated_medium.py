@@ -26,7 +26,6 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 import numpy as np
@@ -204,7 +203,7 @@ def loader_ops_per_s(under: tuple[str, ...], folder: Path, verb: str) -> float:
 
 
 def read_row() -> Row:
-    """Reads from memory under medium-sim beside those without it, in turn."""
+    """Reads from memory under medium-sim beside those without it, in turn: the best of each."""
     stated = load_model("rpi4", "sd")
     with (
         tempfile.TemporaryDirectory(dir=ROOT / "build") as folder,
@@ -216,7 +215,7 @@ def read_row() -> Row:
             (loader_ops_per_s((), place, "run"), loader_ops_per_s(simulator.under, place, "run"))
             for _ in range(PAIRS)
         ]
-    alone, slowed = (median(each) for each in zip(*pairs, strict=True))
+    alone, slowed = (max(each) for each in zip(*pairs, strict=True))
     return Row("leveldb: reads from memory", alone, slowed, "1/s", READ_WITHIN)
 
 
