@@ -32,6 +32,8 @@ COLLINEAR: Final = 0.98
 """Squared correlation from which on a part's variation is said to be that of the others."""
 ALIKE: Final = 0.5
 """Part of a variance that comes of courses which are alike, from which on that is named as the reason, too."""
+ROUNDING: Final = 1e-9
+"""Part of the whole up to which an energy is none."""
 BESIDE: Final = 0.2
 """Of the part that explains most of another's course: those that explain so much are named with it."""
 
@@ -54,12 +56,18 @@ def verdicts(
     for at, name in enumerate(names):
         own_j = float(found.energy_j[at])
         limit_j = KIND_PART * own_j if at < kinds else max(OWN_PART * own_j, OF_WHOLE * whole_j)
-        if found.independent[at] < INDEPENDENT_MIN:
+        if own_j <= ROUNDING * whole_j:
+            most_j = own_j + COVERAGE_FACTOR * float(found.standard_u_j[at])
+            reasons.append(f"not found: {name} drew less than {most_j:.2g} J, if anything")
+        elif found.independent[at] < INDEPENDENT_MIN:
             count = max(int(found.independent[at]) + 1, 1)
             reasons.append(f"too few windows: {name} rests on {count} stretches that differ from the others")
         elif COVERAGE_FACTOR * float(found.standard_u_j[at]) <= limit_j:
             reasons.append("")
         else:
+            if found.model_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2:
+                reasons.append(_model_decides(name, at, found))
+                continue
             alike = bool(found.simplified_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2)
             own = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
             together = _together(name, own, names[:-1], drawn[:, :-1], alike=alike)
@@ -67,19 +75,31 @@ def verdicts(
     return reasons
 
 
-def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
+def too_short(activities: Mapping[str, Intervals], period_ns: int, sampled_s: float = 0.0) -> dict[str, str]:
     """The engine's work that is over before a window is, and why it is not told.
+
+    The medium is busy while an engine waits for a sync. Syncs that are shorter than the distance of two readings of the
+    counters go together with it.
 
     Args:
         period_ns: distance of two samples.
+        sampled_s: distance of two readings of the board's counters; 0: they say that nothing was written.
     """
     window_s = PERIODS_MIN * period_ns * NS
     lasts_s = {name: float(np.mean(of.end_ns - of.start_ns)) * NS for name, of in activities.items()}
-    return {
+    found = {
         name: f"too short for this meter: {name} takes {each_s:.2g} s on the mean, ten samples {window_s:.2g} s"
         for name, each_s in lasts_s.items()
         if each_s < window_s
     }
+    if lasts_s.get("sync", np.inf) < sampled_s:
+        of_counters = (
+            f"sync takes {lasts_s['sync']:.2g} s on the mean, counters are read each {sampled_s:.2g} s"
+        )
+        found.setdefault(
+            "sync", f"too short for the board's counters: {of_counters}, and the medium is busy meanwhile"
+        )
+    return found
 
 
 def _together(
@@ -99,6 +119,15 @@ def _together(
     weight = np.abs(coefficients) * others.std(axis=0)
     beside = [names[left[each]] for each in np.flatnonzero(weight > BESIDE * weight.max()).tolist()]
     return f"collinear: {name} always goes together with {' and '.join(beside)}"
+
+
+def _model_decides(name: str, at: int, found: Fit) -> str:
+    """What is known of a part that only a model of the medium tells."""
+    energy_j, u_j = float(found.energy_j[at]), COVERAGE_FACTOR * float(found.standard_u_j[at])
+    return (
+        f"only a model of the medium decides: {name} drew {max(energy_j - u_j, 0.0):.3g} to {energy_j + u_j:.3g} J, by "
+        "when its bytes went and whether its tail goes on between writes; a sensor in the medium's supply tells more"
+    )
 
 
 def _too_wide(name: str, at: int, kinds: int, found: Fit, limit_j: float, lasted_s: float) -> str:

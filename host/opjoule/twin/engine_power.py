@@ -30,8 +30,6 @@ STEP_NS: Final = 250_000
 """Within which what a part draws is taken as even: half of the quickest meter's sample."""
 LEAST_BUSY: Final = 0.02
 """Part of the time for which an operation that mostly waits keeps a core busy."""
-TAIL_BEGINS_S: Final = 0.5
-"""What the medium draws sooner after it was busy last belongs to write-back."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,11 @@ class EnginePower(LoadModel):
         start_ns, end_ns = activity.start_board_ns, activity.end_board_ns
         self._drawn_ns = end_ns
         horizon_ns = later[-1].end_board_ns if later else end_ns
-        medium = [piece for each in self._model.stretches(activity, busy) for piece in self._of_medium(each)]
+        medium = [
+            self._of_medium(each)
+            for each in self._model.stretches(activity, busy)
+            if each.mode is not MediumMode.IDLE
+        ]
         moments_ns = [moment for each in medium for moment in (each.start_ns, each.end_ns)]
         changes_ns = np.unique([start_ns, *moments_ns, end_ns])
         edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns)
@@ -210,18 +212,7 @@ class EnginePower(LoadModel):
                 found[event.activity] = found.get(event.activity, 0.0) + energy_j
         return found
 
-    def _of_medium(self, stretch: MediumStretch) -> list[_MediumPiece]:
-        """What one stretch of the medium draws above idle, and to which part that belongs."""
-        if stretch.mode is MediumMode.IDLE:
-            return []
-        power_w = self._model.medium_w(stretch.mode)
-        if stretch.mode is not MediumMode.TAIL:
-            part = READING if stretch.mode is MediumMode.READING else WRITE_BACK
-            return [_MediumPiece(stretch.start_ns, stretch.end_ns, part, power_w)]
-        begins_ns = stretch.ended_ns + round(TAIL_BEGINS_S * 1e9)
-        soon, late = stretch.within(stretch.start_ns, begins_ns), stretch.within(begins_ns, stretch.end_ns)
-        return [
-            _MediumPiece(each.start_ns, each.end_ns, part, power_w)
-            for each, part in ((soon, WRITE_BACK), (late, TAIL))
-            if each.end_ns > each.start_ns
-        ]
+    def _of_medium(self, stretch: MediumStretch) -> _MediumPiece:
+        """What one stretch of a medium that is not idle draws above that, and to which part it belongs."""
+        part = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}.get(stretch.mode, WRITE_BACK)
+        return _MediumPiece(stretch.start_ns, stretch.end_ns, part, self._model.medium_w(stretch.mode))

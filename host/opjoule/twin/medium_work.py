@@ -34,8 +34,6 @@ class MediumStretch:
     start_ns: int
     end_ns: int
     mode: MediumMode
-    ended_ns: int = 0
-    """In a tail: when the medium was busy last."""
 
     def within(self, start_ns: int, end_ns: int) -> MediumStretch:
         """The part of it between two times."""
@@ -116,6 +114,6 @@ class MediumCourse:
         found = []
         ended_ns = self._busy_until_ns
         if ended_ns is not None and (tail_ends_ns := min(ended_ns + self._tail_ns, end_ns)) > start_ns:
-            found.append(MediumStretch(start_ns, tail_ends_ns, MediumMode.TAIL, ended_ns))
+            found.append(MediumStretch(start_ns, tail_ends_ns, MediumMode.TAIL))
             start_ns = tail_ends_ns
         return found + ([MediumStretch(start_ns, end_ns, MediumMode.IDLE)] if end_ns > start_ns else [])
