@@ -17,8 +17,8 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from known_medium import Medium, MediumCourse
 from known_meter import BOARD_NS, IDLE_S, KINDS, LEAD_IN_S, measured
-from known_work import GRID_S, TAIL_BEGINS_S, drained
 from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.attribute import Attribution
 from opjoule.attribution.overlap import overlap_s
@@ -39,6 +39,9 @@ from opjoule.units import Missing
 
 Generator = np.random.Generator
 START_S: Final = IDLE_S + 1.0
+GRID_S: Final = 1e-3
+SAMPLED_S: Final = 0.1
+"""How often the board's counters are read."""
 LONG: Final = 3.0
 """An operation that takes longer than so many times what 99 of 100 take has waited; it works for no longer."""
 HUMP_STEPS: Final = 8
@@ -70,7 +73,8 @@ class Timeline:
         later_ns = BOARD_NS + round(START_S * 1e9) - start_ns
         inside = (logged.table.board_ns >= start_ns) & (logged.table.board_ns < end_ns)
         operations = logged.table.select(np.asarray(inside, np.bool_))
-        own = events.filter(pa.array(events["board_ns"].to_numpy() >= start_ns))
+        stamps_ns, settled_ns = events["board_ns"].to_numpy(), (cycle.drain or cycle.work).end_board_ns
+        own = events.filter(pa.array((stamps_ns >= start_ns) & (stamps_ns < settled_ns)))
         return cls(
             record.run.asked.db or "",
             replace(operations, board_ns=operations.board_ns + later_ns),
@@ -80,8 +84,8 @@ class Timeline:
         )
 
     @cached_property
-    def written(self) -> tuple[Float64Array, Float64Array]:
-        """Steps of a grid [s], and bytes written by the end of each."""
+    def dirtied(self) -> tuple[Float64Array, Float64Array]:
+        """Steps of a grid [s], and bytes written to the page cache by the end of each."""
         return _placed(self)
 
     @cached_property
@@ -93,14 +97,22 @@ class Timeline:
             state |= (begun > np.searchsorted(np.sort(of.end_ns), begin_ns, "right")).astype(np.int64) << bit
         return state
 
-    @cached_property
-    def seen(self) -> pa.Table:
-        """The board's samples, with its counter where the bytes were placed."""
-        grid_s, written = self.written
-        at_s = _seconds(self.samples["board_ns"].to_numpy())
+    def seen(self, written: Float64Array) -> pa.Table:
+        """The board's samples, with the counter of a medium that has completed so many bytes by each step."""
+        grid_s, _ = self.dirtied
+        first_s = float(_seconds(self.samples["board_ns"].to_numpy())[0])
+        at_s = np.arange(min(first_s, START_S - 0.05), grid_s[-1], SAMPLED_S)
         counted = np.rint(np.interp(at_s, grid_s + GRID_S, written)).astype(np.int64)
-        place = self.samples.column_names.index("device_written_bytes")
-        return self.samples.set_column(place, self.samples.schema.field(place), pa.array(counted))
+        last = self.samples.slice(len(self.samples) - 1, 1)
+        table = pa.concat_tables([last] * at_s.size)
+        columns = {
+            "board_ns": BOARD_NS + np.rint(at_s * 1e9).astype(np.int64),
+            "device_written_bytes": counted,
+        }
+        for name, values in columns.items():
+            place = table.column_names.index(name)
+            table = table.set_column(place, table.schema.field(place), pa.array(values))
+        return table
 
     @cached_property
     def activities(self) -> Mapping[str, Intervals]:
@@ -159,18 +171,24 @@ class Drawn:
     pieces: list[Piece]
     true_j: Mapping[str, float]
     """By kind and by activity."""
+    written: Float64Array
+    """Bytes that the medium has completed by the end of each step of the grid."""
     settled_s: float
 
 
-def draw(rng: Generator, timeline: Timeline) -> Drawn:
-    """Gives every part of a run powers of its own."""
+def draw(rng: Generator, timeline: Timeline, *, late: bool = False) -> Drawn:
+    """Gives every part of a run powers of its own.
+
+    Args:
+        late: the medium's tail begins only when it has been left alone for a while.
+    """
     powers = PartPowers.draw(rng, timeline.operations.counts(), timeline.activities)
     pieces, true_j = _operations(rng, timeline, powers)
     for name, piece in _background(rng, timeline, powers).items():
         pieces.append(piece)
         true_j[name] = float(piece.until_j(np.array([1e6]))[0])
-    medium, of_medium_j, settled_s = _medium(rng, timeline)
-    return Drawn([*pieces, *medium], true_j | of_medium_j, settled_s)
+    medium, of_medium_j, course, settled_s = _medium(rng, timeline, late=late)
+    return Drawn([*pieces, *medium], true_j | of_medium_j, course.written, settled_s)
 
 
 def _seconds(board_ns: np.ndarray) -> Float64Array:
@@ -220,21 +238,20 @@ def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[
     return found
 
 
-def _medium(rng: Generator, timeline: Timeline) -> tuple[list[Piece], dict[str, float], float]:
-    """A medium that takes what the counters say at a rate of its own, and tidies up afterwards."""
+def _medium(
+    rng: Generator, timeline: Timeline, *, late: bool
+) -> tuple[list[Piece], dict[str, float], MediumCourse, float]:
+    """A medium that the engine's bytes go to at a rate of its own, with a tail."""
     end_s = START_S + timeline.run_s
-    grid_s, counted = timeline.written
-    rate = rng.uniform(1.5, 6.0) * max(float(counted[-1]) / timeline.run_s, 1e4)
-    going = np.diff(drained(counted, rate), prepend=0.0)
-    power_w = going * rng.uniform(0.1, 0.8) / rate / GRID_S
-    last = np.maximum.accumulate(np.where(going > 0, np.arange(grid_s.size), -1e7))
-    since_s = (np.arange(grid_s.size) - last) * GRID_S
-    tail_s, tail_w = rng.uniform(1.0, 5.0), rng.uniform(0.05, 0.4)
-    tail = np.where((since_s > TAIL_BEGINS_S) & (since_s <= tail_s), tail_w, 0.0)
-    at_work = np.flatnonzero((going > 0) | (tail > 0))
+    grid_s, dirtied = timeline.dirtied
+    medium = Medium.draw(rng, max(float(dirtied[-1]) / timeline.run_s, 1e4), late=late)
+    syncs = timeline.activities.get("sync")
+    course = medium.course(grid_s, dirtied, _seconds(syncs.end_ns) if syncs else np.zeros(0))
+    at_work = np.flatnonzero((course.write_back_w > 0) | (course.tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
-    true_j = {"write_back": float(power_w.sum() * GRID_S), "tail": float(tail.sum() * GRID_S)}
-    return [Gridded(START_S, GRID_S, power_w), Gridded(START_S, GRID_S, tail)], true_j, settled_s
+    powers = {"write_back": course.write_back_w, "tail": course.tail_w}
+    true_j = {name: float(each.sum() * GRID_S) for name, each in powers.items()}
+    return [Gridded(START_S, GRID_S, each) for each in powers.values()], true_j, course, settled_s
 
 
 @dataclass(frozen=True)
@@ -245,14 +262,14 @@ class Trial:
     drawn: Drawn
 
 
-def trial(timeline: Timeline, seed: int) -> Trial:
+def trial(timeline: Timeline, seed: int, *, late: bool = False) -> Trial:
     """Draws what each part of the run drew, a meter and a board's idle, measures, and attributes.
 
     Raises: ValueError: the run is too short to be attributed.
     """
     rng = np.random.default_rng(seed)
     kind = KINDS[int(rng.integers(len(KINDS)))]
-    drawn = draw(rng, timeline)
+    drawn = draw(rng, timeline, late=late)
     end_s = drawn.settled_s + IDLE_S + 1.0
     idle = [
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
@@ -263,7 +280,7 @@ def trial(timeline: Timeline, seed: int) -> Trial:
     cycle = Cycle.of(phases, 1)
     assert cycle
     run = cycle.work
-    samples = SystemSamples.of_run(timeline.seen, run.start_board_ns, run.end_board_ns, 4)
+    samples = SystemSamples.of_run(timeline.seen(drawn.written), run.start_board_ns, run.end_board_ns, 4)
     energies = repeat_energy(placed, phases, 1)
     found = attributed(
         placed, cycle, lambda: energies, timeline.operations, samples, timeline.events,

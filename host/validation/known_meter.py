@@ -11,7 +11,7 @@ import pyarrow as pa
 from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import Work
-from opjoule.attribution.medium import Counters
+from opjoule.attribution.counters import Counters
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from known_medium import drained, in_tail_s
 from opjoule.attribution.windows import block_length_s
 from opjoule.twin.known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
 
@@ -21,8 +22,6 @@ ENGINES: Final = ("plain", "one thread", "two threads", "checkpoints")
 NEVER: Final = 1e7
 """How much slower than usual operations are while the workload pauses."""
 GRID_S: Final = 0.01
-TAIL_BEGINS_S: Final = 0.5
-"""A medium begins to tidy up when nothing has come for so long."""
 
 
 @dataclass(frozen=True)
@@ -313,30 +312,22 @@ def _medium(
     rate = rng.uniform(1.5, 6.0) * max(float(dirtied.sum()) / (end_s - start_s), 1e4)
     period = int(rng.choice([0.1, 1.0, 5.0]) / GRID_S)
     due = np.concatenate([[0.0], np.cumsum(dirtied)])[np.arange(grid_s.size) // period * period]
-    counted = drained(due - due[0], rate)
+    counted = drained(due - due[0], rate, GRID_S)
     lag = bool(rng.random() < 0.5)
     slower = rng.uniform(0.4, 0.8)
-    inside = drained(counted, rate * slower) if lag else counted
+    inside = drained(counted, rate * slower, GRID_S) if lag else counted
     going = np.diff(inside, prepend=0.0)
     active_w = rng.uniform(0.1, 0.8)
     joule_per_byte = active_w / (rate * (slower if lag else 1.0))
     power_w = going * joule_per_byte / GRID_S
     tail_w, tail_s = np.zeros(grid_s.size), None
     if rng.random() < 0.5:
-        tail_s = rng.uniform(1.0, 5.0)
-        steps = int(tail_s / GRID_S)
-        last = np.maximum.accumulate(np.where(going > 0, np.arange(grid_s.size), -NEVER))
-        since = np.arange(grid_s.size) - last
-        tail_w[(since > TAIL_BEGINS_S / GRID_S) & (since <= steps)] = rng.uniform(0.05, 0.4)
+        tail_s = float(np.exp(rng.uniform(np.log(0.05), np.log(5.0))))
+        busy_s = going / (rate * (slower if lag else 1.0))
+        tail_w = in_tail_s(np.minimum(busy_s, GRID_S), GRID_S, tail_s) * rng.uniform(0.0, 1.0) / GRID_S
     at_work = np.flatnonzero((going > 0) | (tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     true_j = {"write_back": float(power_w.sum() * GRID_S), "tail": float(tail_w.sum() * GRID_S)}
     pieces: list[Piece] = [Gridded(start_s, GRID_S, power_w), Gridded(start_s, GRID_S, tail_w)]
     drawn = {"drain": rate * slower if lag else None, "tail_s": tail_s, "every_s": period * GRID_S}
     return _Medium(pieces, true_j, (grid_s + GRID_S, counted), settled_s, drawn)
-
-
-def drained(due: Float64Array, rate: float) -> Float64Array:
-    """What has gone through at no more than a rate [1/s] of what was due by each step of the grid."""
-    time_s = np.arange(due.size) * GRID_S
-    return np.minimum(np.minimum.accumulate(due - rate * time_s) + rate * time_s, due)

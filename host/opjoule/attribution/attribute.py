@@ -6,19 +6,21 @@ Source: docs/method/attribution.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Final
 
 import numpy as np
 
 from opjoule.attribution.activities import Intervals, background_s, changes_ns, writing
 from opjoule.attribution.columns import FOREGROUND, PartColumns
+from opjoule.attribution.counters import Counters
 from opjoule.attribution.delay import delay_ns
-from opjoule.attribution.fit import Fit, fit
+from opjoule.attribution.fit import Fit, fit, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
-from opjoule.attribution.medium import Counters, MediumColumns, medium_columns
+from opjoule.attribution.medium import MediumColumns, MediumModels, medium_models
 from opjoule.attribution.near_and_far import groups, stretch_edges_ns
 from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
 from opjoule.attribution.verdict import IN_STEP, too_short, verdicts
@@ -106,7 +108,6 @@ class Attribution:
     """Energy above idle of run and settle."""
     windows: int
     window_s: float
-    drain_bytes_per_s: float | None
     tail_length_s: float | None
     course: EnergyCourse
 
@@ -170,21 +171,20 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
     above_j = np.where(windows.sound, windows.energy_j - work.idle.power.value * windows.duration_s, 0.0)
     without = _without_medium(work, windows, above_j, stretch_ns)
     media = _media(work, without, above_j)
-    columns = without.columns.with_medium(media[0]) if media else without.columns
-    seen = without.seen.with_medium(media[0]) if without.seen and media else without.seen
-    others = [without.columns.with_medium(each) for each in media[1:]] + ([seen] if seen else [])
+    columns = without.columns.with_medium(media.best)
+    seen = without.seen.with_medium(media.best) if without.seen else None
+
+    def energies_of(own: PartColumns) -> Float64Array:
+        return _energies_j(own, windows, above_j, columns.names)
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
         first = pool.submit(_fitted, columns, windows, above_j, seed)
-        energies_j = list(
-            pool.map(lambda own: _aligned(own, _fitted(own, windows, above_j, None), columns), others)
-        )
+        rivals_j = list(pool.map(energies_of, [without.columns.with_medium(each) for each in media.rivals]))
+        seen_j = energies_of(seen) if seen else None
         found = first.result()
-    by_medium = list(zip(media[1:], energies_j, strict=False))
-    late_j = [energy_j for each, energy_j in by_medium if each.with_work == media[0].with_work]
-    elsewhere_j = [energy_j for each, energy_j in by_medium if each.with_work != media[0].with_work]
-    found = found.with_spread(late_j).with_spread(elsewhere_j, bounds=True)
+    found = _with_rivals(found, media, rivals_j)
     matrix = columns.matrix * windows.sound[:, None]
-    moved_j = np.abs(energies_j[-1] - found.energy_j) if seen else np.zeros(len(columns.names))
+    moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j - found.energy_j)
     course = _course(columns, matrix, found, windows, above_j)
     marginal = work.marginal()
     shares = _shares(work, marginal, columns, matrix, found, float(above_j.sum()), moved_j)
@@ -195,8 +195,7 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
         Share(marginal.energy.value, marginal.budget.standard_u),
         len(windows),
         float(np.mean(windows.duration_s)),
-        media[0].drain_bytes_per_s if media else None,
-        media[0].tail_length_s if media else None,
+        media.best.tail_length_s,
         course,
     )
 
@@ -216,23 +215,28 @@ def _course(
     )
 
 
-def _fitted(columns: PartColumns, windows: Windows, above_j: Float64Array, seed: int | None) -> Fit:
-    return fit(
-        columns.matrix * windows.sound[:, None],
-        above_j,
-        columns.group,
-        within=columns.chosen((True, True, False), False, True),
-        between=columns.chosen((True, False, True), True, False),
-        free=columns.chosen((False, False, True), False, True),
-        parts=columns.parts,
-        seed=seed,
-    )
+def _fitted(columns: PartColumns, windows: Windows, above_j: Float64Array, seed: int) -> Fit:
+    matrix = columns.matrix * windows.sound[:, None]
+    return fit(matrix, above_j, columns.group, columns.sets, columns.parts, seed)
 
 
-def _aligned(own: PartColumns, found: Fit, other: PartColumns) -> Float64Array:
+def _energies_j(
+    columns: PartColumns, windows: Windows, above_j: Float64Array, names: Sequence[str]
+) -> Float64Array:
     """Energies in the order of another fit's parts; 0 for those that this one lacks."""
-    by_name = dict(zip(own.names, found.energy_j.tolist(), strict=True))
-    return np.array([by_name.get(name, 0.0) for name in other.names])
+    matrix = columns.matrix * windows.sound[:, None]
+    found_j = part_energies_j(matrix, above_j, columns.group, columns.sets, columns.parts)
+    by_name = dict(zip(columns.names, found_j.tolist(), strict=True))
+    return np.array([by_name.get(name, 0.0) for name in names])
+
+
+def _with_rivals(found: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
+    """The fit of the best model of the medium, with how far its rivals disagree, one assumption after the other."""
+    left = iter(rivals_j)
+    alike, placed, held, busy = (
+        list(islice(left, len(each))) for each in (media.alike, media.placed, media.held, media.busy)
+    )
+    return found.with_spread(alike).with_bounds(placed).with_bounds(held).with_bounds(busy)
 
 
 @dataclass(frozen=True)
@@ -271,15 +275,14 @@ def _without_medium(
     return _WithoutMedium(columns, edge_ns, PartColumns.of(kinds, *seen, activities, group))
 
 
-def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> list[MediumColumns]:
-    """What the medium may have done, the likeliest first; none where its counters are not known."""
+def _media(work: Work, without: _WithoutMedium, above_j: Float64Array) -> MediumModels:
+    """What the medium may have done; nothing where its counters are not known."""
     if work.counters is None:
-        return []
+        return MediumModels(MediumColumns.none(without.edge_ns.size - 1))
     columns = without.columns
-    between = columns.chosen((True, False, True), True, False)
-    free = columns.chosen((False, False, True), False, False)
-    likelihood = Likelihood(columns.matrix[:, between], free[between], above_j, columns.group)
-    return medium_columns(work.counters, without.edge_ns, likelihood.unlikely, writing(work.activities))
+    far, free = columns.sets.far, columns.sets.free
+    likelihood = Likelihood(columns.matrix[:, far], free[far], above_j, columns.group)
+    return medium_models(work.counters, without.edge_ns, likelihood.unlikely, writing(work.activities))
 
 
 def _shares(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import Enum, auto
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,37 @@ FOREGROUND: Final = "foreground"
 """All kinds of operation together."""
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
+
+
+class Role(Enum):
+    """What a column of the regression is for."""
+
+    COUNT = auto()
+    """Operations of a kind."""
+    LONGER_NEAR = auto()
+    """How much longer than usual they took in their neighbourhood."""
+    LONGER_FAR = auto()
+    """How much longer than usual they took beside the same background work."""
+    ACTIVITY_FAR = auto()
+    ACTIVITY_NEAR = auto()
+    USUAL_TIME = auto()
+
+
+_NEAR: Final = {Role.COUNT, Role.LONGER_NEAR, Role.ACTIVITY_NEAR, Role.USUAL_TIME}
+_FAR: Final = {Role.COUNT, Role.LONGER_FAR, Role.ACTIVITY_FAR}
+_FREE: Final = {Role.LONGER_FAR, Role.ACTIVITY_NEAR, Role.USUAL_TIME}
+
+
+@dataclass(frozen=True)
+class ColumnSets:
+    """Marks of p columns, shape (p,) each."""
+
+    near: BoolArray
+    """Columns that count within groups of neighbouring windows."""
+    far: BoolArray
+    """Columns that count between groups."""
+    free: BoolArray
+    """Columns whose coefficient may have either sign; the others are powers or energies."""
 
 
 @dataclass(frozen=True)
@@ -62,23 +94,34 @@ class PartColumns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns: kinds, activities between groups, activities within groups, usual time; shape (n, p)."""
+        """All columns in the order of `roles`, shape (n, p)."""
         activities = [each[:, None] for each in self.of_activity.values()]
         return np.concatenate(
             [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
         )
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """What each column is for, p of them."""
+        activities = len(self.of_activity)
+        of_kind = (Role.COUNT, Role.LONGER_NEAR, Role.LONGER_FAR) * len(self.of_kind)
+        return (
+            *of_kind,
+            *(Role.ACTIVITY_FAR,) * activities,
+            *(Role.ACTIVITY_NEAR,) * activities,
+            Role.USUAL_TIME,
+        )
+
+    @property
+    def sets(self) -> ColumnSets:
+        """Which columns count where."""
+        return ColumnSets(*(np.array([role in own for role in self.roles]) for own in (_NEAR, _FAR, _FREE)))
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
         """These and the columns of the medium."""
         own = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
         added = {name: each for name, each in own.items() if each.any()}
         return replace(self, of_activity={**self.of_activity, **added})
-
-    def chosen(self, kind: tuple[bool, bool, bool], between: bool, within: bool) -> BoolArray:
-        """A mark for each column, shape (p,)."""
-        activities = len(self.of_activity)
-        marks = [*(kind * len(self.of_kind)), *([between] * activities), *([within] * (activities + 1))]
-        return np.array(marks, np.bool_)
 
     @property
     def parts(self) -> Float64Array:

@@ -9,6 +9,7 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.least_squares import inverse, non_negative
 from opjoule.attribution.near_and_far import Equations, Groups
 from opjoule.energy.repeats import student_t
@@ -41,6 +42,8 @@ class Fit:
     """
     simplified_u_j: Float64Array
     """Of it what columns simplify, as far as parts follow the same course, shape (q,)."""
+    model_u_j: Float64Array
+    """Of it how far models disagree that no window tells apart, shape (q,)."""
     independent: Float64Array
     """Effective number of independent blocks that each part rests on, shape (q,)."""
     shift_per_j: Float64Array
@@ -48,64 +51,82 @@ class Fit:
     coefficients: Float64Array
     """shape (p,)"""
 
-    def with_spread(self, others_j: Sequence[Float64Array], *, bounds: bool = False) -> Fit:
-        """The fit, with how far the energies of others that explain the data as well lie from its own.
-
-        Args:
-            bounds: the others are what the truth lies between, anywhere (JCGM 100:2008, 4.3.7).
-        """
-        if not others_j:
-            return self
-        spread_j = np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0))
-        spread_j /= math.sqrt(3.0) if bounds else 1.0
+    def with_spread(self, others_j: Sequence[Float64Array]) -> Fit:
+        """The fit, with how far the energies of others that explain the data as well lie from its own."""
+        spread_j = self._spread_j(others_j)
         return replace(self, standard_u_j=np.hypot(self.standard_u_j, spread_j))
+
+    def with_bounds(self, others_j: Sequence[Float64Array]) -> Fit:
+        """The fit, with how far the energies of others lie from its own between which the truth is, anywhere.
+
+        Source: JCGM 100:2008, 4.3.7.
+        """
+        bound_u_j = self._spread_j(others_j) / math.sqrt(3.0)
+        return replace(
+            self,
+            standard_u_j=np.hypot(self.standard_u_j, bound_u_j),
+            model_u_j=np.hypot(self.model_u_j, bound_u_j),
+        )
+
+    def _spread_j(self, others_j: Sequence[Float64Array]) -> Float64Array:
+        if not others_j:
+            return np.zeros_like(self.energy_j)
+        return np.asarray(np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0)), np.float64)
 
 
 def fit(
     columns: Float64Array,
     energy_j: Float64Array,
     group: Groups,
-    *,
-    within: BoolArray,
-    between: BoolArray,
-    free: BoolArray,
+    sets: ColumnSets,
     parts: Float64Array,
-    seed: int | None = 1,
+    seed: int = 1,
 ) -> Fit:
-    """Shares the windows' energy out among parts.
+    """Shares the windows' energy out among parts, with intervals.
 
     Args:
         columns: what went on in each window, shape (n, p).
         energy_j: of each window above idle, shape (n,).
         group: neighbours that are alike.
-        within, between: columns that count within groups, and between them, shape (p,).
-        free: columns whose coefficient may have either sign, shape (p,).
+        sets: which columns count where.
         parts: 1 where a column belongs to a part, shape (q, p); those that do not count between groups belong to none.
-        seed: of the bootstrap: the same data give the same interval; None: without one, the energies alone are sought.
+        seed: of the bootstrap: the same data give the same interval.
     """
-    scale = np.sqrt(np.mean(columns**2, axis=0))
-    scale[scale == 0] = 1.0
-    scaled = columns / scale
-    blocks = _Blocks.of(scaled, energy_j, group, within, between, free)
+    scale, blocks = _solved(columns, energy_j, group, sets)
     x = blocks.solution
-    wanted = parts * scaled.sum(axis=0)
-    if seed is None:
-        none = np.zeros(len(wanted))
-        return Fit(wanted @ x, none, none, none, none, none, x / scale)
+    wanted = parts * (columns.sum(axis=0) / scale)
     drawn = blocks.drawn(x != 0, seed) @ wanted.T
     free_u_j, independent = blocks.free_u(wanted)
     widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
     scatter_u_j = np.maximum(drawn.std(axis=0, ddof=1), free_u_j) * widening
     simplified_u_j = blocks.simplified_u_j(parts, wanted)
     return Fit(
-        wanted @ x,
-        np.hypot(scatter_u_j, simplified_u_j),
-        scatter_u_j,
-        simplified_u_j,
-        independent,
-        wanted @ blocks.shift_per_j,
-        x / scale,
+        energy_j=wanted @ x,
+        standard_u_j=np.hypot(scatter_u_j, simplified_u_j),
+        scatter_u_j=scatter_u_j,
+        simplified_u_j=simplified_u_j,
+        model_u_j=np.zeros(len(wanted)),
+        independent=independent,
+        shift_per_j=wanted @ blocks.shift_per_j,
+        coefficients=x / scale,
     )
+
+
+def part_energies_j(
+    columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets, parts: Float64Array
+) -> Float64Array:
+    """Energies of the parts alone, as of a fit, shape (q,)."""
+    scale, blocks = _solved(columns, energy_j, group, sets)
+    return np.asarray(parts * (columns.sum(axis=0) / scale) @ blocks.solution, np.float64)
+
+
+def _solved(
+    columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets
+) -> tuple[Float64Array, _Blocks]:
+    """What the columns are divided by, and their equations solved."""
+    scale = np.sqrt(np.mean(columns**2, axis=0))
+    scale[scale == 0] = 1.0
+    return scale, _Blocks.of(columns / scale, energy_j, group, sets)
 
 
 @dataclass(frozen=True)
@@ -133,18 +154,18 @@ class _Blocks:
         columns: Float64Array,
         energy_j: Float64Array,
         group: Groups,
-        within: BoolArray,
-        between: BoolArray,
-        free: BoolArray,
+        sets: ColumnSets,
     ) -> _Blocks:
         time = group.duration_s / group.duration_s.sum()
         both = np.concatenate([columns, time[:, None]], axis=1)
-        with_time = Equations.of(both, energy_j, group, np.append(within, False), np.append(between, True))
+        with_time = Equations.of(
+            both, energy_j, group, np.append(sets.near, False), np.append(sets.far, True)
+        )
         own = Equations(
             with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
         )
-        total, whole_j = columns.sum(axis=0) * between, float(energy_j.sum())
-        x, variance = _iterated(own, total, whole_j, free)
+        total, whole_j = columns.sum(axis=0) * sets.far, float(energy_j.sum())
+        x, variance = _iterated(own, total, whole_j, sets.free)
         gram, moment = own.weighted(variance)
         starts = np.flatnonzero(np.diff(group.block, prepend=-1))
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
@@ -154,9 +175,9 @@ class _Blocks:
         return cls(
             gram,
             moment,
-            np.add.reduceat(columns, starts, axis=0) * between,
+            np.add.reduceat(columns, starts, axis=0) * sets.far,
             np.add.reduceat(energy_j, starts),
-            free,
+            sets.free,
             x,
             course,
             inverse(shift[0]) @ shift[1],

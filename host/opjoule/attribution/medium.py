@@ -1,294 +1,207 @@
-"""What the storage medium did in each window: bytes that went to it, late, and the time it works on after them."""
+"""What the storage medium did in each window: bytes that went to it, and the tail that follows them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from opjoule.attribution.activities import Intervals
-from opjoule.attribution.overlap import overlap_s
+from opjoule.attribution.counters import Counters, joined
+from opjoule.attribution.tail import Writing
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
-RATES: Final = 8
-"""Rates of draining that are tried, from all at once down to the mean over the whole stretch."""
 TAILS: Final = 8
-"""Lengths of the tail that are tried."""
+"""Tail lengths that are tried first."""
 FINE: Final = 4
 """Values that are tried on either side of the best, closer in each round."""
 ROUNDS: Final = 4
 OTHERS: Final = 4
-"""Lags and tails as good as the best whose fits show how much rests on them."""
-TAIL_BEGINS_S: Final = 0.5
-"""Five samples of the board's counters: a shorter pause is no different from the writing itself."""
-TAIL_MIN_S: Final = 0.8
+"""Tail lengths as good as the best whose fits show how much rests on them."""
+TAIL_MIN_S: Final = 0.05
 TAIL_MAX_S: Final = 30.0
-_STILL_BYTES_PER_S: Final = 1.0
 WITH_WORK: Final = (0.5, 1.0)
 """Parts of the bytes between two samples that are tried, beside none, as gone during the engine's own work there. The
 first, in the middle of what can be, is taken unless the windows say otherwise."""
+HELD: Final = (0.5, 0.0, 1.0)
+"""Parts of the tail's power that are tried for pauses which the next write cuts short. The first, in the middle of what
+can be, is taken unless the windows say otherwise."""
+BUSY: Final = (0.5, 0.0, 1.0)
+"""Parts that are tried of the time in which the bytes go at the steepest rate that was seen: a quicker medium is busy
+for less of it. No window tells; the first is in the middle of what can be."""
 WORTH: Final = 10.0
-"""A lag, a tail or bytes at one of the bounds are believed where that lowers minus twice the logarithm of the
+"""A tail, or bytes or power at one of the bounds, are believed where that lowers minus twice the logarithm of the
 likelihood by this, or more."""
 
 
 @dataclass(frozen=True)
-class Counters:
-    """Bytes that had gone to the medium by the board's counters."""
-
-    board_ns: Int64Array
-    """shape (m,), increasing"""
-    written_bytes: Float64Array
-    """Cumulative, shape (m,)."""
-
-    def at(self, edge_board_ns: Int64Array) -> Float64Array:
-        """Bytes written by each edge, as they were before the first sample and after the last one."""
-        moment_ns, written = self._knots()
-        after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
-        return np.asarray(np.interp(after_ns, moment_ns, written), np.float64)
-
-    def at_work(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
-        """The same where all bytes between two samples went during the engine's own work there, if there was any."""
-        moment_ns = _joined(edge_board_ns, self.board_ns)
-        evenly = self.at(moment_ns)
-        grown, work_s = np.diff(evenly), overlap_s(moment_ns, work.start_ns, work.end_ns)
-        interval = np.searchsorted(self.board_ns, moment_ns[:-1], "right")
-        of_interval_s = np.bincount(interval, work_s)[interval]
-        of_work = np.bincount(interval, grown)[interval] * work_s / np.maximum(of_interval_s, 1e-12)
-        by_moment = np.cumsum(np.where(of_interval_s > 0, of_work, grown))
-        placed = evenly[0] + np.append(0.0, by_moment)
-        return np.asarray(placed[np.searchsorted(moment_ns, edge_board_ns)], np.float64)
-
-    def _knots(self) -> tuple[Float64Array, Float64Array]:
-        """Moments between which bytes went evenly.
-
-        Writing that begins or ends between two samples goes at the rate of the full sample beside it: it fills the part
-        of the time next to that, and the rest is a pause.
-        """
-        sampled_ns = (self.board_ns - self.board_ns[0]).astype(np.float64)
-        length_ns, grown = np.diff(sampled_ns), np.diff(self.written_bytes)
-        rate = grown / np.maximum(length_ns, 1.0)
-        before, after = np.concatenate([[0.0], rate[:-1]]), np.concatenate([rate[1:], [0.0]])
-        ends, begins = (before > rate) & (after == 0.0), (after > rate) & (before == 0.0)
-        lasts_ns = np.where(
-            ends | begins, grown / np.maximum(np.where(ends, before, after), 1e-300), length_ns
-        )
-        starts_ns = sampled_ns[:-1] + np.where(begins, length_ns - lasts_ns, 0.0)
-        knots_ns = np.stack([starts_ns, starts_ns + lasts_ns], axis=1).ravel()
-        written = np.stack([self.written_bytes[:-1], self.written_bytes[1:]], axis=1).ravel()
-        return knots_ns, written
-
-
-@dataclass(frozen=True)
 class MediumColumns:
-    """What the medium did in each window, and the lag and tail behind that."""
+    """What the medium did in each window, and the length of the tail that says so."""
 
     written_bytes: Float64Array
     """shape (n,)"""
     tail_s: Float64Array
-    """Seconds after the last write in which the medium may still be at work, shape (n,); zeros: it has no tail."""
-    drain_bytes_per_s: float | None
-    """Rate at which the medium drains what it was sent; None: at once."""
+    """Seconds of the tail, shape (n,); zeros: it has no tail."""
     tail_length_s: float | None
-    with_work: float = 0.0
-    """Part of the bytes between two samples that went during the engine's own work there; the others went evenly."""
+
+    @classmethod
+    def none(cls, windows: int) -> MediumColumns:
+        """Columns of a medium to which nothing is known to have gone."""
+        return cls(np.zeros(windows), np.zeros(windows), None)
 
 
-def drained(written_bytes: Float64Array, time_s: Float64Array, rate: float) -> Float64Array:
-    """Bytes that have left a queue which drains at no more than a rate, by each time; all arrays of shape (n,).
+@dataclass(frozen=True)
+class MediumModels:
+    """The model of the medium that explains the windows best, and its rivals by what they assume otherwise."""
 
-    The queue is empty at the start. Source: Lindley's recursion, solved by the least value so far.
-    """
-    ahead = written_bytes - rate * time_s
-    return np.minimum(np.minimum.accumulate(ahead) + rate * time_s, written_bytes)
+    best: MediumColumns
+    alike: Sequence[MediumColumns] = ()
+    """Tails of another length."""
+    placed: Sequence[MediumColumns] = ()
+    """Bytes went at another moment between two samples of the counters."""
+    held: Sequence[MediumColumns] = ()
+    """The medium draws another part of its tail's power in pauses that are cut short."""
+    busy: Sequence[MediumColumns] = ()
+    """The medium is busy for less, or more, of the time in which bytes go."""
+
+    @property
+    def rivals(self) -> tuple[MediumColumns, ...]:
+        """All but the best."""
+        return (*self.alike, *self.placed, *self.held, *self.busy)
 
 
-def medium_columns(
+def medium_models(
     counters: Counters,
     edge_board_ns: Int64Array,
     unlikely: Callable[[list[Float64Array]], float],
     work: Intervals | None = None,
-) -> list[MediumColumns]:
-    """The columns of the medium with the lag and the tail that explain the windows best, and others as good as that.
-
-    What the data do not tell of lag, tail and the moments between two samples is then seen in what the others would
-    have given.
+) -> MediumModels:
+    """What the medium may have done in each window. How far the energies of rivals disagree is the model's uncertainty.
 
     Args:
+        edge_board_ns: of the windows, shape (n + 1,).
         unlikely: minus twice the logarithm of the windows' likelihood with some columns of the medium.
         work: of the engine, which may have written most of what went between two samples.
     """
     read_ns = counters.board_ns[
         (counters.board_ns > edge_board_ns[0]) & (counters.board_ns < edge_board_ns[-1])
     ]
-    moment_ns = _joined(edge_board_ns, read_ns)
+    moment_ns = joined(edge_board_ns, read_ns)
     first = np.searchsorted(moment_ns, edge_board_ns[:-1])
     written = counters.at(moment_ns)
     if written[-1] <= written[0]:
-        nothing = np.zeros(first.size)
-        return [MediumColumns(nothing, nothing, None, None)]
-    search = _Search(written, (moment_ns - moment_ns[0]) * NS, first, unlikely, WITH_WORK[0] if work else 0.0)
-    best = min(search.best(tails=False), search.best(tails=True), key=_value)
-    by_place = {search.with_work: search}
+        return MediumModels(MediumColumns.none(first.size))
+    places = {0.0: written}
     if work:
         moved = counters.at_work(moment_ns, work) - written
-        by_place |= {
-            part: replace(search, written=written + part * moved, with_work=part) for part in WITH_WORK
-        }
-        best = min(best, *(by_place[part].best_beside(best) for part in WITH_WORK), key=_value)
-    return [by_place[each.with_work].columns(each) for each in (best, *search.as_good_as(best))]
+        places = {part: written + part * moved for part in (*WITH_WORK, 0.0)}
+    search = _Search(places, (moment_ns - moment_ns[0]) * NS, first, unlikely, counters)
+    return search.models()
 
 
 class _Tried(NamedTuple):
-    """A lag and a tail, and how unlikely the windows are with them."""
+    """A model of the medium, and how unlikely the windows are with it, what its assumptions must be worth included."""
 
     value: float
-    drain_bytes_per_s: float | None
-    tail_length_s: float | None
+    tail_length_s: float
+    """0: there is none."""
     with_work: float
-
-
-def _value(tried: _Tried) -> float:
-    return tried.value
+    held: float
 
 
 @dataclass(frozen=True)
 class _Search:
-    """Lag and tail by a coarse grid, then ever finer around the best."""
+    """The tail's length by a coarse grid, then ever finer around the best, for each assumption."""
 
-    written: Float64Array
-    """Bytes by each moment at which a window ends or the counters were read, shape (m,)."""
+    places: Mapping[float, Float64Array]
+    """Bytes by each moment at which a window ends or the counters were read, shape (m,), by the part of them that went
+    with the engine's work; the first needs no proof."""
     time_s: Float64Array
     """shape (m,)"""
     first: npt.NDArray[np.intp]
     """The moment at which each window begins, shape (n,)."""
     unlikely: Callable[[list[Float64Array]], float]
-    usual: float
-    """The part of the bytes with the engine's work that needs no proof."""
-    with_work: float = 0.0
+    counters: Counters
     tried: list[_Tried] = field(default_factory=list)
 
-    def as_good_as(self, best: _Tried) -> list[_Tried]:
-        """Some of what was tried and is not clearly worse, from the best of them to the worst.
+    def models(self) -> MediumModels:
+        """The best model, and its rivals.
 
-        Of bytes placed otherwise between two samples the best each, however likely: where they went was not seen, and
-        parts that rest on it are uncertain by that.
+        Where bytes went between two samples, and for how long the medium was busy with them, was not seen: such rivals
+        count however likely they are. What the medium draws in pauses that are cut short shows where such pauses come
+        and go: another part of the tail's power is a rival unless the windows speak clearly against it.
         """
-        tried = sorted(self.tried, key=lambda each: each.value - self._worth(each))
-        limit, placed = best.value - self._worth(best) + WORTH, best.with_work
-        alike = [
-            each
-            for each in tried
-            if each.with_work == placed and each.value - self._worth(each) <= limit and each is not best
-        ]
-        otherwise = {each.with_work: each for each in reversed(tried) if each.with_work != placed}
-        return [*alike[:: max(len(alike) // OTHERS, 1)], *otherwise.values()]
+        best = self._best()
+        tried = sorted(self.tried, key=self._without_worth)
+        limit = self._without_worth(best) + WORTH
+        likely = [each for each in tried if self._without_worth(each) <= limit and each != best]
+        alike = [each for each in likely if (each.with_work, each.held) == (best.with_work, best.held)]
+        placed = {each.with_work: each for each in reversed(tried) if each.with_work != best.with_work}
+        here = [each for each in likely if each.with_work == best.with_work]
+        held = {each.held: each for each in reversed(here) if each.held != best.held}
+        return MediumModels(
+            self._columns(best),
+            [self._columns(each) for each in alike[:: max(len(alike) // OTHERS, 1)]],
+            [self._columns(each) for each in placed.values()],
+            [self._columns(each) for each in held.values()],
+            [self._columns(best, each) for each in BUSY[1:]] if best.tail_length_s else (),
+        )
 
-    def best_beside(self, known: _Tried) -> _Tried:
-        """What explains the windows best with a tail that is known: only the rate is sought."""
-        mean, steepest = _mean_and_steepest(self.written, self.time_s)
-        rates = [None, known.drain_bytes_per_s, *np.geomspace(mean, steepest, RATES + 1)[:-1].tolist()]
-        found, ratio = self._of_grid(rates, [known.tail_length_s]), (steepest / mean) ** (1 / RATES)
-        for _ in range(ROUNDS):
-            finer = self._of_grid(_around(found.drain_bytes_per_s, ratio), [known.tail_length_s])
-            found, ratio = min(found, finer, key=_value), ratio ** (1 / FINE)
+    def _best(self) -> _Tried:
+        place = next(iter(self.places))
+        found = min(self._of(place, HELD[0], [0.0]), *(self._length(place, held) for held in HELD))
+        for other in list(self.places)[1:]:
+            without = self._of(other, found.held, [0.0])
+            found = min(found, without, self._length(other, found.held, beside_s=found.tail_length_s))
+        if found.with_work != place:
+            for held in HELD:
+                found = min(found, self._length(found.with_work, held, beside_s=found.tail_length_s))
         return found
 
-    def best(self, *, tails: bool) -> _Tried:
-        """What explains the windows best, and how unlikely they are with it."""
-        mean, steepest = _mean_and_steepest(self.written, self.time_s)
+    def _length(self, place: float, held: float, *, beside_s: float = 0.0) -> _Tried:
+        """The best length of the tail, or the best beside one that is known."""
         longest_s = max(min(float(np.ptp(self.time_s)) / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
-        rates = [None, *np.geomspace(mean, steepest, RATES + 1)[:-1].tolist()]
-        lengths_s = np.geomspace(TAIL_MIN_S, longest_s, TAILS).tolist() if tails else [None]
-        of_rate, of_length = (steepest / mean) ** (1 / RATES), (longest_s / TAIL_MIN_S) ** (1 / TAILS)
-        found = self._of_grid(rates, lengths_s)
+        step = (longest_s / TAIL_MIN_S) ** (1 / TAILS)
+        lengths_s = [beside_s] if beside_s else np.geomspace(TAIL_MIN_S, longest_s, TAILS + 1).tolist()
+        found = self._of(place, held, lengths_s)
         for _ in range(ROUNDS):
-            rates = _around(found.drain_bytes_per_s, of_rate)
-            nearer_s = _around(found.tail_length_s, of_length)
-            # a rate that was wrong may have hidden the right length: all lengths again beside those near the best
-            finer = self._of_grid(rates, [*nearer_s, *lengths_s] if tails else nearer_s)
-            found = min(found, finer, key=_value)
-            of_rate, of_length = of_rate ** (1 / FINE), of_length ** (1 / FINE)
+            nearer_s = found.tail_length_s * np.geomspace(1 / step, step, 2 * FINE + 1)
+            within_s = np.unique(np.clip(nearer_s, TAIL_MIN_S, longest_s))
+            found, step = min(found, self._of(place, held, within_s.tolist())), step ** (1 / FINE)
         return found
 
-    def columns(self, tried: _Tried) -> MediumColumns:
-        """The columns of a lag and a tail."""
-        column = self._drained(tried.drain_bytes_per_s)
-        written = np.add.reduceat(column, self.first)
-        tail_s = np.zeros(written.size)
-        if tried.tail_length_s is not None:
-            tail_s = np.add.reduceat(Pauses.of(column, self.time_s).tail_s(tried.tail_length_s), self.first)
-        return MediumColumns(written, tail_s, tried.drain_bytes_per_s, tried.tail_length_s, tried.with_work)
-
-    def _drained(self, rate: float | None) -> Float64Array:
-        return np.diff(self.written if rate is None else drained(self.written, self.time_s, rate))
-
-    def _of_grid(self, rates: Sequence[float | None], lengths_s: Sequence[float | None]) -> _Tried:
+    def _of(self, place: float, held: float, lengths_s: Sequence[float]) -> _Tried:
+        """The best of some lengths."""
+        own = [np.add.reduceat(np.diff(self.places[place]), self.first)]
+        writing = self._writing(place)
         made = []
-        for rate in rates:
-            column = self._drained(rate)
-            own = [np.add.reduceat(column, self.first)]
-            pauses = Pauses.of(column, self.time_s)
-            for length_s in lengths_s:
-                tail = [] if length_s is None else [np.add.reduceat(pauses.tail_s(length_s), self.first)]
-                found = _Tried(0.0, rate, length_s, self.with_work)
-                made.append(found._replace(value=self.unlikely([*own, *tail]) + self._worth(found)))
+        for length_s in lengths_s:
+            tail = [np.add.reduceat(writing.tail_s(length_s, held), self.first)] if length_s else []
+            found = _Tried(0.0, length_s, place, held)
+            made.append(found._replace(value=self.unlikely([*own, *tail]) + self._worth(found)))
         self.tried.extend(made)
-        return min(made, key=_value)
+        return min(made)
+
+    def _columns(self, tried: _Tried, busy: float = BUSY[0]) -> MediumColumns:
+        tail_s = np.zeros(self.first.size)
+        if tried.tail_length_s:
+            each_s = self._writing(tried.with_work, busy).tail_s(tried.tail_length_s, tried.held)
+            tail_s = np.add.reduceat(each_s, self.first)
+        written = np.add.reduceat(np.diff(self.places[tried.with_work]), self.first)
+        return MediumColumns(written, tail_s, tried.tail_length_s or None)
+
+    def _writing(self, place: float, busy: float = BUSY[0]) -> Writing:
+        written = np.diff(self.places[place])
+        busy_s_per_byte = busy / self.counters.steepest_bytes_per_s
+        return Writing.of(written, self.time_s, busy_s_per_byte, self.counters.sampled_s)
 
     def _worth(self, tried: _Tried) -> float:
-        late, tail = tried.drain_bytes_per_s is not None, tried.tail_length_s is not None
-        return WORTH * (late + tail + (tried.with_work != self.usual))
+        unusual_place, unusual_power = tried.with_work != next(iter(self.places)), tried.held != HELD[0]
+        return WORTH * ((tried.tail_length_s > 0.0) + unusual_place + unusual_power)
 
-
-def _joined(one_ns: Int64Array, other_ns: Int64Array) -> Int64Array:
-    """The moments of two that are in order of time, each once; numpy's own union hashes them first."""
-    both_ns = np.sort(np.concatenate([one_ns, other_ns]), kind="stable")
-    return both_ns[np.diff(both_ns, prepend=both_ns[0] - 1) > 0]
-
-
-def _around(value: float | None, step: float) -> list[float | None]:
-    """Values within one step on either side of the best so far."""
-    if value is None:
-        return [None]
-    return [*(value * np.geomspace(1 / step, step, 2 * FINE + 1)).tolist()]
-
-
-def _mean_and_steepest(written: Float64Array, time_s: Float64Array) -> tuple[float, float]:
-    mean = float(written[-1] - written[0]) / float(time_s[-1] - time_s[0])
-    return mean, max(float(np.max(np.diff(written) / np.diff(time_s))), 1.01 * mean)
-
-
-@dataclass(frozen=True)
-class Pauses:
-    """The windows of some in which nothing is written."""
-
-    place: npt.NDArray[np.intp]
-    """Which they are, shape (m,); those before the first write are left out."""
-    ended_s: Float64Array
-    """When the last window with a write before each ended, shape (m,)."""
-    time_s: Float64Array
-    """Edges of all windows, shape (n + 1,)."""
-
-    @classmethod
-    def of(cls, written_bytes: Float64Array, time_s: Float64Array) -> Pauses:
-        """Of windows with the bytes that are written in each, shape (n,)."""
-        writes = written_bytes > _STILL_BYTES_PER_S * np.diff(time_s)
-        ended_s = np.maximum.accumulate(np.where(writes, time_s[1:], -np.inf))
-        place = np.flatnonzero(~writes & (ended_s > -np.inf))
-        return cls(place, ended_s[place], time_s)
-
-    def tail_s(self, length_s: float) -> Float64Array:
-        """Seconds of each window in which the medium's tail may go on, shape (n,).
-
-        It begins when nothing was written for TAIL_BEGINS_S, and ends `length_s` after the last write.
-        """
-        begins_s, ends_s = self.ended_s + TAIL_BEGINS_S, self.ended_s + length_s
-        ended_s = np.minimum(ends_s, self.time_s[self.place + 1])
-        found = np.zeros(self.time_s.size - 1)
-        found[self.place] = np.maximum(ended_s - np.maximum(begins_s, self.time_s[self.place]), 0.0)
-        return found
+    def _without_worth(self, tried: _Tried) -> float:
+        return tried.value - self._worth(tried)

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import Attribution, Share, Work, attribute
-from opjoule.attribution.medium import Counters
+from opjoule.attribution.counters import Counters
 from opjoule.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.measurement.result import Placed, repeat_idle

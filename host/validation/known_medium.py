@@ -1,0 +1,117 @@
+"""A storage medium with known joules: busy, in its tail, or idle, by the bytes that are dirtied. SIMULATED.
+
+The medium draws its active power while it serves bytes or a cache flush, and its tail power for a fixed time after the
+last busy instant. Dirty pages wait in front of it, as in a kernel; its counter tells what it has completed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from opjoule.twin.known_power import Float64Array
+
+LATE_S: Final = 0.5
+"""A medium that tidies up only when it is left alone begins so long after its last write."""
+EXPIRES_S: Final = (0.0, 0.1, 0.5, 1.0, 5.0)
+"""Dirty pages go to the medium at once, or every so often."""
+
+
+@dataclass(frozen=True)
+class Medium:
+    """One storage medium and the page cache in front of it."""
+
+    write_bytes_per_s: float
+    flush_s: float
+    """Busy at the end of each sync."""
+    active_w: float
+    tail_w: float
+    tail_s: float
+    chunk_bytes: float
+    """Pages go to the medium in pieces of this size."""
+    expire_s: float
+    """Dirty pages go every so often; 0: at once."""
+    synced: bool
+    """A sync sends all dirty pages."""
+    late: bool = False
+    """A rival of the state machine: the tail begins LATE_S after the last write, if nothing is written sooner."""
+
+    @classmethod
+    def draw(cls, rng: np.random.Generator, bytes_per_s: float, *, late: bool = False) -> Medium:
+        """A medium that takes a load of so many bytes a second; tail power 0 to 1 W, length 0.05 to 5 s."""
+        return cls(
+            bytes_per_s * float(np.exp(rng.uniform(np.log(1.5), np.log(20.0)))),
+            float(rng.uniform(0.0, 5e-3)),
+            float(np.exp(rng.uniform(np.log(0.1), np.log(2.0)))),
+            float(rng.uniform(0.0, 1.0)),
+            float(np.exp(rng.uniform(np.log(0.05), np.log(5.0)))),
+            float(rng.choice([4096.0, 131072.0, 1048576.0])),
+            float(rng.choice(EXPIRES_S)),
+            bool(rng.random() < 0.5),
+            late,
+        )
+
+    def course(self, grid_s: Float64Array, dirtied: Float64Array, synced_s: Float64Array) -> MediumCourse:
+        """What the medium does in each step of a grid.
+
+        Args:
+            grid_s: starts of the steps, evenly spaced, shape (n,).
+            dirtied: bytes written to the page cache by the end of each step, shape (n,).
+            synced_s: moments at which syncs returned.
+        """
+        step_s = float(grid_s[1] - grid_s[0])
+        due = dirtied
+        if self.expire_s:
+            steps = max(round(self.expire_s / step_s), 1)
+            released = np.zeros(grid_s.size, np.bool_)
+            released[::steps] = True
+            if self.synced:
+                released[np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1)] = True
+            due = dirtied[np.maximum.accumulate(np.where(released, np.arange(grid_s.size), 0))]
+        whole = np.floor(due / self.chunk_bytes) * self.chunk_bytes
+        due = np.where(due >= dirtied[-1], dirtied[-1], whole)
+        written = drained(due - due[0], self.write_bytes_per_s, step_s)
+        served_s = np.diff(written, prepend=0.0) / self.write_bytes_per_s
+        busy_s = np.minimum(served_s + self._flushing_s(grid_s, synced_s, step_s), step_s)
+        tail_s = in_tail_s(busy_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
+        return MediumCourse(written, busy_s * self.active_w / step_s, tail_s * self.tail_w / step_s)
+
+    def _flushing_s(self, grid_s: Float64Array, synced_s: Float64Array, step_s: float) -> Float64Array:
+        """Seconds of each step in which a cache flush goes on; two at once are served one after the other."""
+        found = np.zeros(grid_s.size)
+        at = np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1)
+        np.add.at(found, at, self.flush_s)
+        return np.diff(drained(np.cumsum(found), 1.0, step_s), prepend=0.0)
+
+
+@dataclass(frozen=True)
+class MediumCourse:
+    """What a medium did in each step of a grid, shape (n,) each."""
+
+    written: Float64Array
+    """Bytes completed by the end of each step."""
+    write_back_w: Float64Array
+    tail_w: Float64Array
+
+
+def drained(due: Float64Array, rate: float, step_s: float) -> Float64Array:
+    """What has gone through at no more than a rate [1/s] of what was due by each step of a grid."""
+    time_s = np.arange(due.size) * step_s
+    return np.minimum(np.minimum.accumulate(due - rate * time_s) + rate * time_s, due)
+
+
+def in_tail_s(busy_s: Float64Array, step_s: float, length_s: float, begins_s: float = 0.0) -> Float64Array:
+    """Seconds of each step of a grid that lie in the tail, shape (n,).
+
+    Args:
+        busy_s: seconds of each step in which the medium is busy, shape (n,).
+        begins_s: how long after the last busy instant the tail begins.
+    """
+    place = np.arange(busy_s.size)
+    last = np.maximum.accumulate(np.where(busy_s > 0, place, -(10**9)))
+    since_s = (place - last) * step_s
+    whole = np.clip((length_s - since_s) / step_s + 1.0, 0.0, 1.0) * (since_s > begins_s - step_s / 2)
+    return np.asarray(
+        np.where(busy_s > 0, min(1.0, length_s / step_s) if not begins_s else 0.0, whole) * (step_s - busy_s)
+    )
