@@ -89,6 +89,23 @@ class Timeline:
         return _placed(self)
 
     @cached_property
+    def synced_s(self) -> Float64Array:
+        """When syncs began."""
+        own = self.activities.get("sync")
+        return _seconds(own.start_ns) if own else np.zeros(0)
+
+    @cached_property
+    def synced_bytes_per_s(self) -> float:
+        """Rate of a medium on which 19 of 20 syncs could have returned when they did."""
+        own = self.activities.get("sync")
+        if own is None or own.start_ns.size < 2:
+            return 0.0
+        grid_s, dirtied = self.dirtied
+        at_s = np.maximum.accumulate(np.sort(_seconds(own.end_ns)))
+        moved, passed_s = np.diff(np.interp(at_s, grid_s, dirtied)), np.diff(at_s)
+        return float(np.quantile(moved / np.maximum(passed_s, SAMPLED_S / 10), 0.95))
+
+    @cached_property
     def beside(self) -> np.ndarray:
         """What went on when each operation began, one bit an activity, shape (n,)."""
         begin_ns, state = self.operations.board_ns, np.zeros(len(self.operations), np.int64)
@@ -244,9 +261,9 @@ def _medium(
     """A medium that the engine's bytes go to at a rate of its own, with a tail."""
     end_s = START_S + timeline.run_s
     grid_s, dirtied = timeline.dirtied
-    medium = Medium.draw(rng, max(float(dirtied[-1]) / timeline.run_s, 1e4), late=late)
-    syncs = timeline.activities.get("sync")
-    course = medium.course(grid_s, dirtied, _seconds(syncs.end_ns) if syncs else np.zeros(0))
+    mean = max(float(dirtied[-1]) / timeline.run_s, 1e4)
+    medium = Medium.draw(rng, mean, timeline.synced_bytes_per_s, late=late)
+    course = medium.course(grid_s, dirtied, timeline.synced_s)
     at_work = np.flatnonzero((course.write_back_w > 0) | (course.tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 from opjoule.twin.known_power import Float64Array
 
 LATE_S: Final = 0.5
@@ -31,24 +32,28 @@ class Medium:
     chunk_bytes: float
     """Pages go to the medium in pieces of this size."""
     expire_s: float
-    """Dirty pages go every so often; 0: at once."""
-    synced: bool
-    """A sync sends all dirty pages."""
+    """Dirty pages go every so often, or when a sync asks for them; 0: at once."""
     late: bool = False
     """A rival of the state machine: the tail begins LATE_S after the last write, if nothing is written sooner."""
 
     @classmethod
-    def draw(cls, rng: np.random.Generator, bytes_per_s: float, *, late: bool = False) -> Medium:
-        """A medium that takes a load of so many bytes a second; tail power 0 to 1 W, length 0.05 to 5 s."""
+    def draw(
+        cls, rng: np.random.Generator, bytes_per_s: float, least_bytes_per_s: float, *, late: bool = False
+    ) -> Medium:
+        """A medium that takes a load of so many bytes a second; tail power 0 to 1 W, length 0.05 to 5 s.
+
+        Args:
+            least_bytes_per_s: it is no slower than this.
+        """
+        rate = bytes_per_s * float(np.exp(rng.uniform(np.log(1.5), np.log(20.0))))
         return cls(
-            bytes_per_s * float(np.exp(rng.uniform(np.log(1.5), np.log(20.0)))),
+            max(rate, least_bytes_per_s),
             float(rng.uniform(0.0, 5e-3)),
             float(np.exp(rng.uniform(np.log(0.1), np.log(2.0)))),
             float(rng.uniform(0.0, 1.0)),
             float(np.exp(rng.uniform(np.log(0.05), np.log(5.0)))),
             float(rng.choice([4096.0, 131072.0, 1048576.0])),
             float(rng.choice(EXPIRES_S)),
-            bool(rng.random() < 0.5),
             late,
         )
 
@@ -58,30 +63,29 @@ class Medium:
         Args:
             grid_s: starts of the steps, evenly spaced, shape (n,).
             dirtied: bytes written to the page cache by the end of each step, shape (n,).
-            synced_s: moments at which syncs returned.
+            synced_s: moments at which syncs asked for what was dirty.
         """
         step_s = float(grid_s[1] - grid_s[0])
+        at_sync = np.unique(np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1))
         due = dirtied
         if self.expire_s:
             steps = max(round(self.expire_s / step_s), 1)
             released = np.zeros(grid_s.size, np.bool_)
             released[::steps] = True
-            if self.synced:
-                released[np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1)] = True
+            released[at_sync] = True
             due = dirtied[np.maximum.accumulate(np.where(released, np.arange(grid_s.size), 0))]
         whole = np.floor(due / self.chunk_bytes) * self.chunk_bytes
         due = np.where(due >= dirtied[-1], dirtied[-1], whole)
         written = drained(due - due[0], self.write_bytes_per_s, step_s)
         served_s = np.diff(written, prepend=0.0) / self.write_bytes_per_s
-        busy_s = np.minimum(served_s + self._flushing_s(grid_s, synced_s, step_s), step_s)
+        busy_s = np.minimum(served_s + self._flushing_s(at_sync, due, step_s), step_s)
         tail_s = in_tail_s(busy_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
         return MediumCourse(written, busy_s * self.active_w / step_s, tail_s * self.tail_w / step_s)
 
-    def _flushing_s(self, grid_s: Float64Array, synced_s: Float64Array, step_s: float) -> Float64Array:
-        """Seconds of each step in which a cache flush goes on; two at once are served one after the other."""
-        found = np.zeros(grid_s.size)
-        at = np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1)
-        np.add.at(found, at, self.flush_s)
+    def _flushing_s(self, at_sync: npt.NDArray[np.intp], due: Float64Array, step_s: float) -> Float64Array:
+        """Seconds of each step in which the cache is flushed: after a sync that found something to write."""
+        found = np.zeros(due.size)
+        found[at_sync] = self.flush_s * (np.diff(due[at_sync], prepend=due[0]) > 0)
         return np.diff(drained(np.cumsum(found), 1.0, step_s), prepend=0.0)
 
 
@@ -98,7 +102,8 @@ class MediumCourse:
 def drained(due: Float64Array, rate: float, step_s: float) -> Float64Array:
     """What has gone through at no more than a rate [1/s] of what was due by each step of a grid."""
     time_s = np.arange(due.size) * step_s
-    return np.minimum(np.minimum.accumulate(due - rate * time_s) + rate * time_s, due)
+    gone = np.minimum(np.minimum.accumulate(due - rate * time_s) + rate * time_s, due)
+    return np.where(due - gone < 1e-6 * rate * step_s, due, gone)  # what rounding leaves is no work
 
 
 def in_tail_s(busy_s: Float64Array, step_s: float, length_s: float, begins_s: float = 0.0) -> Float64Array:

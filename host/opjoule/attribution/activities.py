@@ -43,13 +43,14 @@ def background(events: pa.Table) -> dict[str, Intervals]:
     return found
 
 
-def writing(activities: Mapping[str, Intervals]) -> Intervals | None:
-    """The engine's own work in which it writes, all as one; None: there is none."""
+def writing(activities: Mapping[str, Intervals]) -> dict[str, Intervals]:
+    """Activities beside which bytes may go to the medium: the engine's own work in which it writes, and its syncs."""
     own = [of for name, of in activities.items() if name != "sync"]
-    if not own:
-        return None
-    ends_ns = np.concatenate([of.end_ns for of in own])
-    return Intervals.of(np.concatenate([of.start_ns for of in own]), ends_ns)
+    found = {"sync": activities["sync"]} if "sync" in activities else {}
+    if own:
+        ends_ns = np.concatenate([of.end_ns for of in own])
+        found["work"] = Intervals.of(np.concatenate([of.start_ns for of in own]), ends_ns)
+    return found
 
 
 def changes_ns(activities: Mapping[str, Intervals], shortest_ns: int, most: int) -> Int64Array:

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import Intervals, background_s, changes_ns, writing
-from opjoule.attribution.columns import FOREGROUND, PartColumns
+from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK, PartColumns
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.delay import delay_ns
 from opjoule.attribution.fit import Fit, fit, part_energies_j
@@ -182,7 +182,7 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
         rivals_j = list(pool.map(energies_of, [without.columns.with_medium(each) for each in media.rivals]))
         seen_j = energies_of(seen) if seen else None
         found = first.result()
-    found = _with_rivals(found, media, rivals_j)
+    found = _split(_with_rivals(found, media, rivals_j), columns, media.best)
     matrix = columns.matrix * windows.sound[:, None]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j - found.energy_j)
     course = _course(columns, matrix, found, windows, above_j)
@@ -233,10 +233,21 @@ def _energies_j(
 def _with_rivals(found: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
     """The fit of the best model of the medium, with how far its rivals disagree, one assumption after the other."""
     left = iter(rivals_j)
-    alike, placed, held, busy = (
-        list(islice(left, len(each))) for each in (media.alike, media.placed, media.held, media.busy)
-    )
-    return found.with_spread(alike).with_bounds(placed).with_bounds(held).with_bounds(busy)
+    alike, placed, held = (list(islice(left, len(each))) for each in (media.alike, media.placed, media.held))
+    return found.with_spread(alike).with_bounds(placed).with_bounds(held)
+
+
+def _split(found: Fit, columns: PartColumns, medium: MediumColumns) -> Fit:
+    """The fit, what is write-back's or the tail's shared out in the middle of what can be.
+
+    A medium that is quicker than any rate that was seen is busy for less of the time, and longer in its tail. Columns
+    of both go together exactly.
+    """
+    if TAIL not in columns.of_activity or WRITE_BACK not in columns.of_activity:
+        return found
+    tail, write_back = columns.names.index(TAIL), columns.names.index(WRITE_BACK)
+    tail_w = float(found.coefficients[columns.parts[tail] > 0].sum())
+    return found.moved(write_back, tail, tail_w * medium.quicker_s)
 
 
 @dataclass(frozen=True)

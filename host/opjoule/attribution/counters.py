@@ -27,8 +27,8 @@ class Counters:
         after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
         return np.asarray(np.interp(after_ns, moment_ns, written), np.float64)
 
-    def at_work(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
-        """The same where all bytes between two samples went during the engine's own work there, if there was any."""
+    def beside(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
+        """The same where all bytes between two samples went beside an activity there, if there was any."""
         moment_ns = joined(edge_board_ns, self.board_ns)
         evenly = self.at(moment_ns)
         grown, work_s = np.diff(evenly), overlap_s(moment_ns, work.start_ns, work.end_ns)

@@ -68,6 +68,22 @@ class Fit:
             model_u_j=np.hypot(self.model_u_j, bound_u_j),
         )
 
+    def moved(self, one: int, other: int, most_j: float) -> Fit:
+        """The fit, with half of an energy taken from one part to another, which may own none or all of it.
+
+        Args:
+            most_j: the energy; no more than the one part has.
+        """
+        half_j = np.zeros_like(self.energy_j)
+        half_j[[one, other]] = 0.5 * min(most_j, float(self.energy_j[one]))
+        sign = np.where(np.arange(half_j.size) == one, -1.0, 1.0)
+        return replace(
+            self,
+            energy_j=self.energy_j + sign * half_j,
+            standard_u_j=np.hypot(self.standard_u_j, half_j / math.sqrt(3.0)),
+            model_u_j=np.hypot(self.model_u_j, half_j / math.sqrt(3.0)),
+        )
+
     def _spread_j(self, others_j: Sequence[Float64Array]) -> Float64Array:
         if not others_j:
             return np.zeros_like(self.energy_j)

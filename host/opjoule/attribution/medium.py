@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,18 +25,22 @@ OTHERS: Final = 4
 """Tail lengths as good as the best whose fits show how much rests on them."""
 TAIL_MIN_S: Final = 0.05
 TAIL_MAX_S: Final = 30.0
-WITH_WORK: Final = (0.5, 1.0)
-"""Parts of the bytes between two samples that are tried, beside none, as gone during the engine's own work there. The
-first, in the middle of what can be, is taken unless the windows say otherwise."""
+EVENLY: Final = "evenly"
+MIDDLE: Final = "middle"
+"""Where bytes are placed between two samples: evenly, all beside one activity, or in the middle of those that can be,
+which is taken unless the windows say otherwise."""
 HELD: Final = (0.5, 0.0, 1.0)
 """Parts of the tail's power that are tried for pauses which the next write cuts short. The first, in the middle of what
 can be, is taken unless the windows say otherwise."""
-BUSY: Final = (0.5, 0.0, 1.0)
-"""Parts that are tried of the time in which the bytes go at the steepest rate that was seen: a quicker medium is busy
-for less of it. No window tells; the first is in the middle of what can be."""
 WORTH: Final = 10.0
 """A tail, or bytes or power at one of the bounds, are believed where that lowers minus twice the logarithm of the
 likelihood by this, or more."""
+
+REFUTED: Final = 30.0
+"""The same for another part of the tail's power to be no rival any more. It is more, for what a fit leaves goes on from
+one group of windows to the next, which the likelihood does not know."""
+SEEN_SAMPLES: Final = 2.0
+"""Samples of the counters that a tail lasts at least for pauses to show it."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,9 @@ class MediumColumns:
     tail_s: Float64Array
     """Seconds of the tail, shape (n,); zeros: it has no tail."""
     tail_length_s: float | None
+    quicker_s: float = 0.0
+    """Seconds of the tail besides, of a medium that serves the bytes in no time; those here are of one that serves them
+    at the steepest rate that was seen."""
 
     @classmethod
     def none(cls, windows: int) -> MediumColumns:
@@ -65,27 +73,25 @@ class MediumModels:
     """Bytes went at another moment between two samples of the counters."""
     held: Sequence[MediumColumns] = ()
     """The medium draws another part of its tail's power in pauses that are cut short."""
-    busy: Sequence[MediumColumns] = ()
-    """The medium is busy for less, or more, of the time in which bytes go."""
 
     @property
     def rivals(self) -> tuple[MediumColumns, ...]:
         """All but the best."""
-        return (*self.alike, *self.placed, *self.held, *self.busy)
+        return (*self.alike, *self.placed, *self.held)
 
 
 def medium_models(
     counters: Counters,
     edge_board_ns: Int64Array,
     unlikely: Callable[[list[Float64Array]], float],
-    work: Intervals | None = None,
+    beside: Mapping[str, Intervals] = MappingProxyType({}),
 ) -> MediumModels:
     """What the medium may have done in each window. How far the energies of rivals disagree is the model's uncertainty.
 
     Args:
         edge_board_ns: of the windows, shape (n + 1,).
         unlikely: minus twice the logarithm of the windows' likelihood with some columns of the medium.
-        work: of the engine, which may have written most of what went between two samples.
+        beside: activities beside which all that went between two samples may have gone, by name.
     """
     read_ns = counters.board_ns[
         (counters.board_ns > edge_board_ns[0]) & (counters.board_ns < edge_board_ns[-1])
@@ -95,10 +101,10 @@ def medium_models(
     written = counters.at(moment_ns)
     if written[-1] <= written[0]:
         return MediumModels(MediumColumns.none(first.size))
-    places = {0.0: written}
-    if work:
-        moved = counters.at_work(moment_ns, work) - written
-        places = {part: written + part * moved for part in (*WITH_WORK, 0.0)}
+    places = {EVENLY: written}
+    if beside:
+        ends = places | {name: counters.beside(moment_ns, of) for name, of in beside.items()}
+        places = {MIDDLE: np.mean(list(ends.values()), axis=0), **ends}
     search = _Search(places, (moment_ns - moment_ns[0]) * NS, first, unlikely, counters)
     return search.models()
 
@@ -109,7 +115,7 @@ class _Tried(NamedTuple):
     value: float
     tail_length_s: float
     """0: there is none."""
-    with_work: float
+    place: str
     held: float
 
 
@@ -117,9 +123,9 @@ class _Tried(NamedTuple):
 class _Search:
     """The tail's length by a coarse grid, then ever finer around the best, for each assumption."""
 
-    places: Mapping[float, Float64Array]
-    """Bytes by each moment at which a window ends or the counters were read, shape (m,), by the part of them that went
-    with the engine's work; the first needs no proof."""
+    places: Mapping[str, Float64Array]
+    """Bytes by each moment at which a window ends or the counters were read, shape (m,), by where they are
+    placed; the first needs no proof."""
     time_s: Float64Array
     """shape (m,)"""
     first: npt.NDArray[np.intp]
@@ -131,24 +137,25 @@ class _Search:
     def models(self) -> MediumModels:
         """The best model, and its rivals.
 
-        Where bytes went between two samples, and for how long the medium was busy with them, was not seen: such rivals
-        count however likely they are. What the medium draws in pauses that are cut short shows where such pauses come
-        and go: another part of the tail's power is a rival unless the windows speak clearly against it.
+        Where bytes went between two samples was not seen: such rivals count however likely they are. What the medium
+        draws in pauses that are cut short shows where such pauses come and go: another part of the tail's power is a
+        rival unless the windows speak clearly against it, or always, where the tail is hardly longer than a sample.
         """
         best = self._best()
         tried = sorted(self.tried, key=self._without_worth)
         limit = self._without_worth(best) + WORTH
         likely = [each for each in tried if self._without_worth(each) <= limit and each != best]
-        alike = [each for each in likely if (each.with_work, each.held) == (best.with_work, best.held)]
-        placed = {each.with_work: each for each in reversed(tried) if each.with_work != best.with_work}
-        here = [each for each in likely if each.with_work == best.with_work]
+        alike = [each for each in likely if (each.place, each.held) == (best.place, best.held)]
+        placed = {each.place: each for each in reversed(tried) if each.place != best.place}
+        seen = best.tail_length_s > SEEN_SAMPLES * self.counters.sampled_s
+        refuted = self._without_worth(best) + (REFUTED if seen else np.inf)
+        here = [each for each in tried if each.place == best.place and self._without_worth(each) <= refuted]
         held = {each.held: each for each in reversed(here) if each.held != best.held}
         return MediumModels(
             self._columns(best),
             [self._columns(each) for each in alike[:: max(len(alike) // OTHERS, 1)]],
             [self._columns(each) for each in placed.values()],
             [self._columns(each) for each in held.values()],
-            [self._columns(best, each) for each in BUSY[1:]] if best.tail_length_s else (),
         )
 
     def _best(self) -> _Tried:
@@ -157,12 +164,12 @@ class _Search:
         for other in list(self.places)[1:]:
             without = self._of(other, found.held, [0.0])
             found = min(found, without, self._length(other, found.held, beside_s=found.tail_length_s))
-        if found.with_work != place:
+        if found.place != place:
             for held in HELD:
-                found = min(found, self._length(found.with_work, held, beside_s=found.tail_length_s))
+                found = min(found, self._length(found.place, held, beside_s=found.tail_length_s))
         return found
 
-    def _length(self, place: float, held: float, *, beside_s: float = 0.0) -> _Tried:
+    def _length(self, place: str, held: float, *, beside_s: float = 0.0) -> _Tried:
         """The best length of the tail, or the best beside one that is known."""
         longest_s = max(min(float(np.ptp(self.time_s)) / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
         step = (longest_s / TAIL_MIN_S) ** (1 / TAILS)
@@ -174,10 +181,10 @@ class _Search:
             found, step = min(found, self._of(place, held, within_s.tolist())), step ** (1 / FINE)
         return found
 
-    def _of(self, place: float, held: float, lengths_s: Sequence[float]) -> _Tried:
+    def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:
         """The best of some lengths."""
         own = [np.add.reduceat(np.diff(self.places[place]), self.first)]
-        writing = self._writing(place)
+        writing = self._writing(place, self.counters.steepest_bytes_per_s)
         made = []
         for length_s in lengths_s:
             tail = [np.add.reduceat(writing.tail_s(length_s, held), self.first)] if length_s else []
@@ -186,21 +193,22 @@ class _Search:
         self.tried.extend(made)
         return min(made)
 
-    def _columns(self, tried: _Tried, busy: float = BUSY[0]) -> MediumColumns:
-        tail_s = np.zeros(self.first.size)
-        if tried.tail_length_s:
-            each_s = self._writing(tried.with_work, busy).tail_s(tried.tail_length_s, tried.held)
-            tail_s = np.add.reduceat(each_s, self.first)
-        written = np.add.reduceat(np.diff(self.places[tried.with_work]), self.first)
-        return MediumColumns(written, tail_s, tried.tail_length_s or None)
+    def _columns(self, tried: _Tried) -> MediumColumns:
+        written = np.add.reduceat(np.diff(self.places[tried.place]), self.first)
+        if not tried.tail_length_s:
+            return MediumColumns(written, np.zeros(self.first.size), None)
+        slow_s, quick_s = (
+            self._writing(tried.place, rate).tail_s(tried.tail_length_s, tried.held)
+            for rate in (self.counters.steepest_bytes_per_s, np.inf)
+        )
+        tail_s = np.add.reduceat(slow_s, self.first)
+        return MediumColumns(written, tail_s, tried.tail_length_s, float(quick_s.sum() - slow_s.sum()))
 
-    def _writing(self, place: float, busy: float = BUSY[0]) -> Writing:
-        written = np.diff(self.places[place])
-        busy_s_per_byte = busy / self.counters.steepest_bytes_per_s
-        return Writing.of(written, self.time_s, busy_s_per_byte, self.counters.sampled_s)
+    def _writing(self, place: str, bytes_per_s: float) -> Writing:
+        return Writing.of(np.diff(self.places[place]), self.time_s, bytes_per_s, self.counters.sampled_s)
 
     def _worth(self, tried: _Tried) -> float:
-        unusual_place, unusual_power = tried.with_work != next(iter(self.places)), tried.held != HELD[0]
+        unusual_place, unusual_power = tried.place != next(iter(self.places)), tried.held != HELD[0]
         return WORTH * ((tried.tail_length_s > 0.0) + unusual_place + unusual_power)
 
     def _without_worth(self, tried: _Tried) -> float:

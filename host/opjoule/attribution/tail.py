@@ -32,20 +32,20 @@ class Writing:
 
     @classmethod
     def of(
-        cls, written_bytes: Float64Array, time_s: Float64Array, busy_s_per_byte: float, sampled_s: float
+        cls, written_bytes: Float64Array, time_s: Float64Array, bytes_per_s: float, sampled_s: float
     ) -> Writing:
         """The stretches with the bytes that are written in each.
 
         Args:
             written_bytes: shape (n,).
             time_s: edges of the stretches, shape (n + 1,).
-            busy_s_per_byte: how long the medium is busy for a byte.
+            bytes_per_s: rate of the medium while it is busy.
             sampled_s: distance of two samples of the counters.
         """
         begins_s, finishes_s = time_s[:-1], time_s[1:]
         lasts_s = finishes_s - begins_s
         writes = written_bytes > _STILL_BYTES_PER_S * lasts_s
-        between_s = np.where(writes, np.maximum(lasts_s - written_bytes * busy_s_per_byte, 0.0), 0.0)
+        between_s = np.where(writes, np.maximum(lasts_s - written_bytes / bytes_per_s, 0.0), 0.0)
         ended_s = np.maximum.accumulate(np.where(writes, finishes_s, -np.inf))
         resumes_s = np.minimum.accumulate(np.where(writes, begins_s, np.inf)[::-1])[::-1]
         first = writes & ~np.append(False, writes[:-1])

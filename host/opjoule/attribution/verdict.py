@@ -32,6 +32,8 @@ COLLINEAR: Final = 0.98
 """Squared correlation from which on a part's variation is said to be that of the others."""
 ALIKE: Final = 0.5
 """Part of a variance that comes of courses which are alike, from which on that is named as the reason, too."""
+ROUNDING: Final = 1e-9
+"""Part of the whole up to which an energy is none."""
 BESIDE: Final = 0.2
 """Of the part that explains most of another's course: those that explain so much are named with it."""
 
@@ -54,12 +56,18 @@ def verdicts(
     for at, name in enumerate(names):
         own_j = float(found.energy_j[at])
         limit_j = KIND_PART * own_j if at < kinds else max(OWN_PART * own_j, OF_WHOLE * whole_j)
-        if found.independent[at] < INDEPENDENT_MIN:
+        if own_j <= ROUNDING * whole_j:
+            most_j = own_j + COVERAGE_FACTOR * float(found.standard_u_j[at])
+            reasons.append(f"not found: {name} drew less than {most_j:.2g} J, if anything")
+        elif found.independent[at] < INDEPENDENT_MIN:
             count = max(int(found.independent[at]) + 1, 1)
             reasons.append(f"too few windows: {name} rests on {count} stretches that differ from the others")
         elif COVERAGE_FACTOR * float(found.standard_u_j[at]) <= limit_j:
             reasons.append("")
         else:
+            if found.model_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2:
+                reasons.append(_model_decides(name, at, found))
+                continue
             alike = bool(found.simplified_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2)
             own = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
             together = _together(name, own, names[:-1], drawn[:, :-1], alike=alike)
@@ -99,6 +107,15 @@ def _together(
     weight = np.abs(coefficients) * others.std(axis=0)
     beside = [names[left[each]] for each in np.flatnonzero(weight > BESIDE * weight.max()).tolist()]
     return f"collinear: {name} always goes together with {' and '.join(beside)}"
+
+
+def _model_decides(name: str, at: int, found: Fit) -> str:
+    """What is known of a part that only a model of the medium tells."""
+    energy_j, u_j = float(found.energy_j[at]), COVERAGE_FACTOR * float(found.standard_u_j[at])
+    return (
+        f"only a model of the medium decides: {name} drew {max(energy_j - u_j, 0.0):.3g} to {energy_j + u_j:.3g} J, by "
+        "when its bytes went and whether its tail goes on between writes; a sensor in the medium's supply tells more"
+    )
 
 
 def _too_wide(name: str, at: int, kinds: int, found: Fit, limit_j: float, lasted_s: float) -> str:
