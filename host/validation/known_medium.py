@@ -15,8 +15,8 @@ from opjoule.twin.known_power import Float64Array
 
 LATE_S: Final = 0.5
 """A medium that tidies up only when it is left alone begins so long after its last write."""
-EXPIRES_S: Final = (0.0, 0.1, 0.5, 1.0, 5.0)
-"""Dirty pages go to the medium at once, or every so often."""
+EXPIRES_S: Final = (0.1, 0.5, 1.0, 5.0)
+"""Dirty pages go to the medium every so often."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Medium:
     chunk_bytes: float
     """Pages go to the medium in pieces of this size."""
     expire_s: float
-    """Dirty pages go every so often, or when a sync asks for them; 0: at once."""
+    """Dirty pages go every so often, or when a sync asks for them."""
     late: bool = False
     """A rival of the state machine: the tail begins LATE_S after the last write, if nothing is written sooner."""
 
@@ -67,13 +67,10 @@ class Medium:
         """
         step_s = float(grid_s[1] - grid_s[0])
         at_sync = np.unique(np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1))
-        due = dirtied
-        if self.expire_s:
-            steps = max(round(self.expire_s / step_s), 1)
-            released = np.zeros(grid_s.size, np.bool_)
-            released[::steps] = True
-            released[at_sync] = True
-            due = dirtied[np.maximum.accumulate(np.where(released, np.arange(grid_s.size), 0))]
+        released = np.zeros(grid_s.size, np.bool_)
+        released[:: max(round(self.expire_s / step_s), 1)] = True
+        released[at_sync] = True
+        due = dirtied[np.maximum.accumulate(np.where(released, np.arange(grid_s.size), 0))]
         whole = np.floor(due / self.chunk_bytes) * self.chunk_bytes
         due = np.where(due >= dirtied[-1], dirtied[-1], whole)
         written = drained(due - due[0], self.write_bytes_per_s, step_s)

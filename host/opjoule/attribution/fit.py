@@ -53,7 +53,9 @@ class Fit:
 
     def with_spread(self, others_j: Sequence[Float64Array]) -> Fit:
         """The fit, with how far the energies of others that explain the data as well lie from its own."""
-        spread_j = self._spread_j(others_j)
+        if not others_j:
+            return self
+        spread_j = np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0))
         return replace(self, standard_u_j=np.hypot(self.standard_u_j, spread_j))
 
     def with_bounds(self, others_j: Sequence[Float64Array]) -> Fit:
@@ -61,7 +63,9 @@ class Fit:
 
         Source: JCGM 100:2008, 4.3.7.
         """
-        bound_u_j = self._spread_j(others_j) / math.sqrt(3.0)
+        if not others_j:
+            return self
+        bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(3.0)
         return replace(
             self,
             standard_u_j=np.hypot(self.standard_u_j, bound_u_j),
@@ -83,11 +87,6 @@ class Fit:
             standard_u_j=np.hypot(self.standard_u_j, half_j / math.sqrt(3.0)),
             model_u_j=np.hypot(self.model_u_j, half_j / math.sqrt(3.0)),
         )
-
-    def _spread_j(self, others_j: Sequence[Float64Array]) -> Float64Array:
-        if not others_j:
-            return np.zeros_like(self.energy_j)
-        return np.asarray(np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0)), np.float64)
 
 
 def fit(
