@@ -1,10 +1,9 @@
-"""What goes into the regression: windows, the engine's seconds, the medium's lag and tail, busy time."""
+"""What goes into the regression: windows, the engine's seconds, busy time."""
 
 import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.busy_time import beyond_count
-from opjoule.attribution.medium import TAIL_BEGINS_S, Counters, Pauses, drained, medium_columns
 from opjoule.attribution.near_and_far import groups, stretch_edges_ns
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.windows import Windows, window_ns
@@ -82,37 +81,6 @@ def test_changes_leave_out_what_is_too_short_and_keep_the_longest():
     assert changes_ns({}, 0, 1).size == 0
 
 
-def test_a_queue_drains_at_its_rate_and_never_ahead_of_what_came():
-    time_s = np.arange(0.0, 10.0, 0.5)
-    came = np.where(time_s >= 1.0, 100.0, 0.0)
-    left = drained(came, time_s, 25.0)
-    assert left == pytest.approx(np.clip((time_s - 0.5) * 25.0, 0, 100.0) * (time_s >= 1.0), abs=12.6)
-    assert (left <= came).all() and left[-1] == 100.0
-    assert (np.diff(left) <= 12.5 + 1e-9).all()
-
-
-def test_a_tail_begins_after_the_last_write_and_ends():
-    time_s = np.arange(0.0, 6.01, 0.1)
-    written = np.where((time_s[:-1] >= 0.95) & (time_s[:-1] < 2.05), 10.0, 0.0)
-    tail = Pauses.of(written, time_s).tail_s(2.0)
-    assert tail.sum() == pytest.approx(2.0 - TAIL_BEGINS_S)
-    assert tail[: int(2.1 / 0.1)].sum() == 0.0
-
-
-def test_writing_that_ends_between_two_samples_goes_at_the_rate_before():
-    stamps = np.arange(0, 10) * 100_000_000
-    counters = Counters(stamps, np.array([0, 0, 50, 150, 250, 280, 280, 280, 280, 280.0]))
-    edges = np.array([0.15, 0.151, 0.2, 0.4, 0.43, 0.431, 0.5]) * SECOND
-    assert counters.at(edges.astype(np.int64)) == pytest.approx([0, 1, 50, 250, 280, 280, 280])
-
-
-def test_bytes_between_two_samples_may_have_gone_while_the_engine_worked():
-    counters = Counters(np.arange(0, 5) * SECOND // 10, np.array([0, 10, 70, 80, 90.0]))
-    work = Intervals.of(np.array([120, 170]) * 1_000_000, np.array([140, 180]) * 1_000_000)
-    edges = np.array([100, 120, 130, 140, 170, 180, 200, 350]) * 1_000_000
-    assert counters.at_work(edges, work) == pytest.approx([10, 10, 30, 50, 50, 70, 70, 85])
-
-
 def test_work_that_is_over_before_ten_samples_are_is_not_told():
     starts = np.arange(1, 30) * SECOND
     lasting = {"flush": 60, "checkpoint": 400, "sync": 5}
@@ -122,72 +90,12 @@ def test_work_that_is_over_before_ten_samples_are_is_not_told():
     assert not too_short(activities, 200_000)
 
 
-def test_a_tail_and_a_queue_are_as_sharp_as_the_counters_under_long_windows():
-    edges = np.arange(0, 101) * SECOND
-    stamps = np.arange(0, 1001) * SECOND // 10
-    time_s = stamps * 1e-9
-    bursts_s = np.cumsum(np.random.default_rng(1).uniform(2.0, 9.0, 14))
-    counters = Counters(stamps, 1e6 * np.searchsorted(bursts_s, time_s))
-    sharp = np.diff(drained(counters.at(stamps), time_s, 2e6))
-    tail = Pauses.of(sharp, time_s).tail_s(2.3).reshape(-1, 10).sum(axis=1)
-    energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
-
-    def unlikely(own):
-        rows = np.stack(own, axis=1)
-        left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
-        return energy_j.size * float(np.log(np.mean(left**2) + 1e-9))
-
-    found, *_ = medium_columns(counters, edges, unlikely)
-    assert found.tail_length_s == pytest.approx(2.3, rel=0.02)
-    assert found.tail_s == pytest.approx(tail, abs=0.05)
-
-
-@pytest.mark.parametrize(
-    ("with_work", "noise_j", "expected"),
-    [(0.0, 5e-3, 0.0), (1.0, 5e-3, 1.0), (0.0, 5.0, 0.5), (1.0, 5.0, 0.5)],
-)
-def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_tell(
-    with_work, noise_j, expected
-):
-    edges = np.arange(0, 60 * SECOND, SECOND // 50)
-    starts = np.arange(SECOND // 3, 59 * SECOND, 777_000_000)
-    work = Intervals.of(starts, starts + 60_000_000)
-    stamps = np.arange(0, 60 * SECOND, SECOND // 10)
-    rng = np.random.default_rng(3)
-    counters = Counters(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
-    evenly = counters.at(edges)
-    placed = np.diff(evenly + with_work * (counters.at_work(edges, work) - evenly))
-    energy_j = 1e-6 * placed + rng.normal(0, noise_j, placed.size)
-
-    def unlikely(own):
-        rows = np.stack(own, axis=1)
-        left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
-        return placed.size / 10 * float(np.log(np.mean(left**2)))
-
-    found, *others = medium_columns(counters, edges, unlikely, work)
-    assert found.with_work == expected
-    assert {each.with_work for each in others} >= {0.0, 0.5, 1.0} - {expected}
-
-
-def test_lag_and_tail_are_found_in_what_settle_shows():
-    edges = np.arange(0, 30 * SECOND, SECOND // 50)
-    time_s = edges * 1e-9
-    counted = np.clip(np.floor(time_s), 0, 15) * 1e6
-    counters = Counters(
-        np.arange(0, 30 * SECOND, SECOND // 10), np.interp(np.arange(0, 30, 0.1), time_s, counted)
-    )
-    column = np.diff(drained(counters.at(edges), time_s, 0.8e6))
-    rng = np.random.default_rng(2)
-    energy_j = 1e-6 * column + 0.2 * Pauses.of(column, time_s).tail_s(3.0) + rng.normal(0, 2e-5, column.size)
-
-    def unlikely(own):
-        rows = np.stack(own, axis=1)
-        left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
-        return column.size / 10 * float(np.log(np.mean(left**2)))
-
-    found, *_ = medium_columns(counters, edges, unlikely)
-    assert found.drain_bytes_per_s == pytest.approx(0.8e6, rel=0.01)
-    assert found.tail_length_s == pytest.approx(3.0, rel=0.02)
+def test_syncs_that_the_counters_cannot_follow_go_together_with_what_is_written():
+    starts = np.arange(1, 30) * SECOND
+    lasting = {each_ms: {"sync": Intervals.of(starts, starts + each_ms * 1_000_000)} for each_ms in (20, 200)}
+    said = too_short(lasting[20], 1_064_000, 0.1)["sync"]
+    assert said.startswith("too short for the board's counters: sync takes 0.02 s")
+    assert not too_short(lasting[200], 1_064_000, 0.1) and not too_short(lasting[20], 1_064_000)
 
 
 def test_groups_are_neighbours_with_the_same_background_work():

@@ -238,16 +238,13 @@ def _with_rivals(found: Fit, media: MediumModels, rivals_j: Sequence[Float64Arra
 
 
 def _split(found: Fit, columns: PartColumns, medium: MediumColumns) -> Fit:
-    """The fit, what is write-back's or the tail's shared out in the middle of what can be.
-
-    A medium that is quicker than any rate that was seen is busy for less of the time, and longer in its tail. Columns
-    of both go together exactly.
-    """
+    """The fit, what may be write-back's or the tail's shared out in the middle of what can be."""
     if TAIL not in columns.of_activity or WRITE_BACK not in columns.of_activity:
         return found
     tail, write_back = columns.names.index(TAIL), columns.names.index(WRITE_BACK)
     tail_w = float(found.coefficients[columns.parts[tail] > 0].sum())
-    return found.moved(write_back, tail, tail_w * medium.quicker_s)
+    least_s, most_s = medium.also_s
+    return found.moved(write_back, tail, tail_w * least_s, tail_w * most_s)
 
 
 @dataclass(frozen=True)
@@ -319,7 +316,8 @@ def _shares(
         found,
         float(columns.group.duration_s.sum()),
     )
-    short = too_short(work.activities, work.cells.period_ns)
+    sampled_s = work.counters.sampled_s if work.counters and WRITE_BACK in columns.of_activity else 0.0
+    short = too_short(work.activities, work.cells.period_ns, sampled_s)
     shares = {}
     for at, name in enumerate(columns.names):
         u_j = _standard_u_j(marginal, found.energy_j[at], found.standard_u_j[at], found.shift_per_j[at])

@@ -72,20 +72,20 @@ class Fit:
             model_u_j=np.hypot(self.model_u_j, bound_u_j),
         )
 
-    def moved(self, one: int, other: int, most_j: float) -> Fit:
-        """The fit, with half of an energy taken from one part to another, which may own none or all of it.
+    def moved(self, one: int, other: int, least_j: float, most_j: float) -> Fit:
+        """The fit, the middle of a range of energies taken from one part to another; neither becomes negative.
 
-        Args:
-            most_j: the energy; no more than the one part has.
+        Source: JCGM 100:2008, 4.3.7.
         """
-        half_j = np.zeros_like(self.energy_j)
-        half_j[[one, other]] = 0.5 * min(most_j, float(self.energy_j[one]))
-        sign = np.where(np.arange(half_j.size) == one, -1.0, 1.0)
+        low_j, high_j = max(least_j, -float(self.energy_j[other])), min(most_j, float(self.energy_j[one]))
+        way = np.zeros_like(self.energy_j)
+        way[one], way[other] = -1.0, 1.0
+        bound_u_j = np.abs(way) * (high_j - low_j) / math.sqrt(12.0)
         return replace(
             self,
-            energy_j=self.energy_j + sign * half_j,
-            standard_u_j=np.hypot(self.standard_u_j, half_j / math.sqrt(3.0)),
-            model_u_j=np.hypot(self.model_u_j, half_j / math.sqrt(3.0)),
+            energy_j=self.energy_j + way * (low_j + high_j) / 2,
+            standard_u_j=np.hypot(self.standard_u_j, bound_u_j),
+            model_u_j=np.hypot(self.model_u_j, bound_u_j),
         )
 
 

@@ -52,9 +52,9 @@ class MediumColumns:
     tail_s: Float64Array
     """Seconds of the tail, shape (n,); zeros: it has no tail."""
     tail_length_s: float | None
-    quicker_s: float = 0.0
-    """Seconds of the tail besides, of a medium that serves the bytes in no time; those here are of one that serves them
-    at the steepest rate that was seen."""
+    also_s: tuple[float, float] = (0.0, 0.0)
+    """Seconds of the tail besides, at least and at most, that no window tells from the writing itself: a medium that is
+    quicker than any rate that was seen is busy for less of the time, and writes may come early or late in a sample."""
 
     @classmethod
     def none(cls, windows: int) -> MediumColumns:
@@ -197,12 +197,13 @@ class _Search:
         written = np.add.reduceat(np.diff(self.places[tried.place]), self.first)
         if not tried.tail_length_s:
             return MediumColumns(written, np.zeros(self.first.size), None)
-        slow_s, quick_s = (
-            self._writing(tried.place, rate).tail_s(tried.tail_length_s, tried.held)
-            for rate in (self.counters.steepest_bytes_per_s, np.inf)
-        )
-        tail_s = np.add.reduceat(slow_s, self.first)
-        return MediumColumns(written, tail_s, tried.tail_length_s, float(quick_s.sum() - slow_s.sum()))
+        slow = self._writing(tried.place, self.counters.steepest_bytes_per_s)
+        quick = self._writing(tried.place, np.inf)
+        each_s = slow.tail_s(tried.tail_length_s, tried.held)
+        least_s = float(slow.tail_s(tried.tail_length_s, tried.held, 0.0).sum() - each_s.sum())
+        most_s = float(quick.tail_s(tried.tail_length_s, tried.held, 1.0).sum() - each_s.sum())
+        tail_s = np.add.reduceat(each_s, self.first)
+        return MediumColumns(written, tail_s, tried.tail_length_s, (least_s, most_s))
 
     def _writing(self, place: str, bytes_per_s: float) -> Writing:
         return Writing.of(np.diff(self.places[place]), self.time_s, bytes_per_s, self.counters.sampled_s)

@@ -56,19 +56,20 @@ class Writing:
             begins_s, finishes_s, writes, between_s, opens, ended_s, begins_s[began] - before_s, resumes_s
         )
 
-    def tail_s(self, length_s: float, held: float) -> Float64Array:
+    def tail_s(self, length_s: float, held: float, opening: float = 0.5) -> Float64Array:
         """Seconds of each stretch in which the tail goes on.
 
         A pause that lasts as long as the tail shows all of it. In a pause that is cut short, and between the writes of
         one stretch, the medium may hold the tail's power or not. Where writes follow on such a long pause, it is not
-        known when the first came: of the time before them half is taken as the pause's.
+        known when in the first sample of the counters they came.
 
         Args:
             length_s: of the tail, from the last write on.
             held: part of the tail's power in pauses that are cut short, from 0 to 1.
+            opening: part of that first sample, but for the time in which the medium is busy, after the first write.
         """
         ends_s = np.minimum(self.ended_s + length_s, self.finishes_s)
         inside_s = np.maximum(ends_s - self.begins_s, 0.0)
         whole = np.where(self.resumes_s >= self.ended_s + length_s, 1.0, held)
-        between = np.where(self.opens & (self.paused_s >= length_s), 0.5 * held, held)
+        between = np.where(self.opens & (self.paused_s >= length_s), opening, held)
         return np.where(self.writes, between * self.between_s, whole * inside_s)

@@ -75,19 +75,31 @@ def verdicts(
     return reasons
 
 
-def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
+def too_short(activities: Mapping[str, Intervals], period_ns: int, sampled_s: float = 0.0) -> dict[str, str]:
     """The engine's work that is over before a window is, and why it is not told.
+
+    The medium is busy while an engine waits for a sync. Syncs that are shorter than the distance of two readings of the
+    counters go together with it.
 
     Args:
         period_ns: distance of two samples.
+        sampled_s: distance of two readings of the board's counters; 0: they say that nothing was written.
     """
     window_s = PERIODS_MIN * period_ns * NS
     lasts_s = {name: float(np.mean(of.end_ns - of.start_ns)) * NS for name, of in activities.items()}
-    return {
+    found = {
         name: f"too short for this meter: {name} takes {each_s:.2g} s on the mean, ten samples {window_s:.2g} s"
         for name, each_s in lasts_s.items()
         if each_s < window_s
     }
+    if lasts_s.get("sync", np.inf) < sampled_s:
+        of_counters = (
+            f"sync takes {lasts_s['sync']:.2g} s on the mean, counters are read each {sampled_s:.2g} s"
+        )
+        found.setdefault(
+            "sync", f"too short for the board's counters: {of_counters}, and the medium is busy meanwhile"
+        )
+    return found
 
 
 def _together(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from opjoule.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.measurement.result import Placed, repeat_idle
 from opjoule.operations import schemas
-from opjoule.operations.operation_table import OperationTable
+from opjoule.operations.operation_table import ACTIVITIES, OperationTable
 from opjoule.record.attribution_quantities import READS, told
 from opjoule.record.figures import Figure, over_repeats
 from opjoule.record.phases import Cycle, Role
@@ -90,13 +90,26 @@ def told_alike(repeats: Sequence[Repeat]) -> list[Repeat]:
     known = [(each.number, each.attribution) for each in repeats if not isinstance(each.attribution, Missing)]
     if len(known) < 2:
         return list(repeats)
-    untold = {name: f"repeat {number}: {why}" for number, one in known for name, why in one.untold.items()}
+    ever = dict.fromkeys(name for _, one in known for name in one.activities)
+    untold = {
+        name: f"repeat {number}: not found"
+        for number, one in known
+        for name in ever
+        if name not in one.activities and name not in ACTIVITIES
+    }
+    untold |= {name: f"repeat {number}: {why}" for number, one in known for name, why in one.untold.items()}
     return [
         each
         if isinstance(each.attribution, Missing)
-        else replace(each, attribution=each.attribution.without(untold))
+        else replace(each, attribution=_with_none_of(each.attribution, ever).without(untold))
         for each in repeats
     ]
+
+
+def _with_none_of(found: Attribution, ever: Iterable[str]) -> Attribution:
+    """The same, nothing drawn by what the engine did in other repeats and told nothing of in this one."""
+    never = {name: Share(0.0, 0.0) for name in ever if name in ACTIVITIES and name not in found.activities}
+    return replace(found, activities={**found.activities, **never})
 
 
 def _counters(samples: SystemSamples | Missing) -> Counters | None:

@@ -17,7 +17,10 @@ from opjoule.record.repeat import NO_IDLE, Repeat
 from opjoule.units import Missing
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
-_NEVER: Final = Share(0.0, 0.0)
+_MEDIUM: Final = {
+    WRITE_BACK: "no byte went to the medium by the board's counters, or they are not known",
+    TAIL: "the power shows none after the last write",
+}
 
 
 def told(share: Share) -> Figure | Missing:
@@ -52,12 +55,16 @@ def foreground(of: Repeat) -> Figure | Missing:
 
 
 def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
-    """The formula of an activity's energy [J]; one that never began drew nothing."""
+    """The formula of an activity's energy [J]."""
 
     def of_repeat(of: Repeat) -> Figure | Missing:
         if isinstance(of.attribution, Missing):
             return Missing(of.attribution.reason, "J")
-        return told(of.attribution.activities.get(name, _NEVER))
+        share = of.attribution.activities.get(name)
+        if share is None:
+            why = _MEDIUM.get(name, f"the engine told of no {name}")
+            return Missing(f"not found: {why}", "J")
+        return told(share)
 
     return of_repeat
 
@@ -91,8 +98,8 @@ BY_ACTIVITY: Final = (
     _activity("compaction", "files merged, without their syncs", activity("compaction")),
     _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
     _activity("sync", "waiting until written data are safe", activity("sync")),
-    _activity(WRITE_BACK, "bytes on their way to the medium", activity(WRITE_BACK)),
-    _activity(TAIL, "the medium, from half a second after its last write", activity(TAIL)),
+    _activity(WRITE_BACK, "the medium while it writes", activity(WRITE_BACK)),
+    _activity(TAIL, "the medium after each write, until it rests or writes again", activity(TAIL)),
     _activity("unseparated", "parts that cannot be told apart, as one; 0 where all can", unseparated),
 )
 """Together they are energy_j."""
@@ -110,7 +117,10 @@ def storage(of: Repeat) -> Figure | Missing:
         return Figure.energy(own.energy, own.budget.shared) if own else Missing(NO_IDLE, "J")
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
-    shares = [of.attribution.activities.get(name, _NEVER) for name in ("sync", WRITE_BACK, TAIL)]
+    parts = ("sync", WRITE_BACK, TAIL)
+    shares = [share for name, share in of.attribution.activities.items() if name in parts]
+    if WRITE_BACK not in of.attribution.activities:
+        return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
     if untold := next((each.unidentified for each in shares if each.unidentified), ""):
         return Missing(untold, "J")
     return Figure(math.fsum(each.energy_j for each in shares), "J", None, MODEL)

@@ -29,8 +29,6 @@ STEP_NS: Final = 250_000
 """Within which what a part draws is taken as even: half of the quickest meter's sample."""
 LEAST_BUSY: Final = 0.02
 """Part of the time for which an operation that mostly waits keeps a core busy."""
-TAIL_BEGINS_S: Final = 0.5
-"""What the medium draws sooner after its last write belongs to that."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,6 @@ class EnginePower(LoadModel):
         self._work: list[_Work] = []
         self._events: list[tuple[Event, float]] = []
         self._drawn_ns = 0
-        self._since_write_s = np.inf
 
     def begin(self, folder: Path) -> None:
         """As of every model."""
@@ -101,7 +98,7 @@ class EnginePower(LoadModel):
             edge_ns, step_s = edge_ns[[0, -1]], (edge_ns[[-1]] - edge_ns[[0]]) * 1e-9
             if drawn.processor_w:
                 parts[OTHER] = drawn.processor_w * step_s
-        for name, mean_w in self._of_medium(drawn, float(step_s.sum())).items():
+        for name, mean_w in self._of_medium(drawn).items():
             if mean_w:
                 parts[name] = mean_w * step_s
         self._course.add(edge_ns, parts)
@@ -197,13 +194,11 @@ class EnginePower(LoadModel):
                 found[event.activity] = found.get(event.activity, 0.0) + energy_j
         return found
 
-    def _of_medium(self, drawn: MeanPowers, span_s: float) -> dict[str, float]:
-        """Mean powers [W]; what follows a write at once belongs to it."""
-        self._since_write_s = 0.0 if drawn.write_back_w else self._since_write_s + span_s
-        tail_w, share = drawn.tail_w * self._powers.tail_share, self._powers.medium_share
-        soon = self._since_write_s <= TAIL_BEGINS_S
+    def _of_medium(self, drawn: MeanPowers) -> dict[str, float]:
+        """Mean powers [W]: busy with writes, in its tail, and busy with reads."""
+        share = self._powers.medium_share
         return {
-            WRITE_BACK: drawn.write_back_w * share + (tail_w if soon else 0.0),
-            TAIL: 0.0 if soon else tail_w,
+            WRITE_BACK: drawn.write_back_w * share,
+            TAIL: drawn.tail_w * self._powers.tail_share,
             READING: drawn.reading_w * share,
         }
