@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from opjoule.attribution.busy_time import beyond_count
+from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.fit import fit
 from opjoule.attribution.near_and_far import groups
 from opjoule.attribution.verdict import verdicts
@@ -37,11 +38,12 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
     energy_j += strays * 4e-3 * (own - own.mean() - load + load.mean())
     energy_j += rng.normal(0, 1e-3, COUNT) + np.repeat(rng.normal(0, wander_j, COUNT // 32), 32)
     columns = np.concatenate([count, activity[:, None], count.sum(axis=1)[:, None]], axis=1)
-    marks = np.array([True, True, False, True]), np.array([True, True, True, False])
-    found = fit(
-        columns, energy_j, group, within=marks[0], between=marks[1],
-        free=np.array([False, False, False, True]), parts=PARTS,
-    )  # fmt: skip
+    sets = ColumnSets(
+        near=np.array([True, True, False, True]),
+        far=np.array([True, True, True, False]),
+        free=np.array([False, False, False, True]),
+    )
+    found = fit(columns, energy_j, group, sets, PARTS)
     return found, columns, count.sum(axis=0) @ [1e-3, 3e-3]
 
 
@@ -76,10 +78,8 @@ def test_a_trace_with_little_or_nothing_in_it_breaks_nothing(each_j, noise_j):
     )
     energy_j = each_j * count[:, 0] + np.random.default_rng(1).normal(0, noise_j, len(count))
     with np.errstate(all="raise"):
-        found = fit(
-            columns, energy_j, group, within=np.array([True, True]), between=np.array([True, False]),
-            free=np.array([False, True]), parts=np.array([[1.0, 0.0], [1.0, 0.0]]),
-        )  # fmt: skip
+        sets = ColumnSets(np.array([True, True]), np.array([True, False]), np.array([False, True]))
+        found = fit(columns, energy_j, group, sets, np.array([[1.0, 0.0], [1.0, 0.0]]))
     assert np.all(np.isfinite(found.energy_j)) and np.all(np.isfinite(found.standard_u_j))
 
 
@@ -113,6 +113,34 @@ def test_an_interval_that_is_too_wide_says_what_is_known_and_how_long_would_tell
     assert said.endswith("measure in randomised blocks (--design) or for about 300 s")
     lasting = replace(wide, scatter_u_j=found.energy_j * 0.01)
     assert reasons(lasting, columns)["read"].endswith("measure in randomised blocks (--design)")
+
+
+def test_rivals_that_disagree_widen_the_interval_as_bounds_do():
+    found, columns, _ = fitted()
+    apart_j = np.array([0.0, 0.0, 3.0, 0.0])
+    wide = found.with_bounds([found.energy_j + apart_j, found.energy_j - apart_j / 2])
+    assert wide.model_u_j[2] == pytest.approx(3.0 / np.sqrt(3.0))
+    assert wide.standard_u_j[2] == pytest.approx(np.hypot(found.standard_u_j[2], wide.model_u_j[2]))
+    assert found.with_bounds([]) is found
+    decided = replace(found, standard_u_j=found.energy_j.copy(), model_u_j=found.energy_j.copy())
+    assert reasons(decided, columns)["write_back"].startswith(
+        "only a model of the medium decides: write_back drew 0"
+    )
+
+
+def test_what_one_of_two_parts_drew_is_shared_out_in_the_middle_of_what_can_be():
+    found, *_ = fitted()
+    moved = found.moved(2, 0, 0.0, 1.0)
+    assert moved.energy_j - found.energy_j == pytest.approx([0.5, 0.0, -0.5, 0.0])
+    assert moved.model_u_j[[0, 2]] == pytest.approx(1 / np.sqrt(12))
+    most = found.moved(2, 0, -1e9, 1e9)
+    assert most.energy_j[0] >= 0.0 and most.energy_j[2] >= 0.0
+
+
+def test_a_part_that_the_fit_leaves_at_nothing_is_not_found():
+    found, columns, _ = fitted()
+    nothing = replace(found, energy_j=found.energy_j * [1, 1, 0, 1])
+    assert reasons(nothing, columns)["write_back"].startswith("not found: write_back drew less than")
 
 
 def test_operations_that_take_no_time_at_all_have_columns():

@@ -1,6 +1,7 @@
 """The known joules of a real engine's run: every part is in what the board draws, once, and costs what it should."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 sys.path.append(str(Path(__file__).resolve().parents[1] / "validation"))
 
 from known_engine import START_S, Timeline, draw  # path set above
+from known_medium import Medium
 from opjoule.attribution.activities import background_s
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "runs/example"
@@ -40,8 +42,22 @@ def test_an_activity_draws_in_the_seconds_that_are_its_own(timeline):
 
 
 def test_bytes_are_placed_within_the_samples_in_which_they_were_counted(timeline):
-    _, written = timeline.written
-    assert np.all(np.diff(written) >= 0)
+    _, dirtied = timeline.dirtied
+    assert np.all(np.diff(dirtied) >= 0)
     counted = timeline.samples["device_written_bytes"].to_numpy()
     grown = np.maximum(np.diff(counted), 0).sum()
-    assert 0.5 * grown <= timeline.seen["device_written_bytes"][-1].as_py() <= grown
+    assert 0.5 * grown <= dirtied[-1] <= grown * (1 + 1e-9)
+    seen = timeline.seen(dirtied)["device_written_bytes"].to_numpy()
+    assert np.all(np.diff(seen) >= 0) and seen[-1] == pytest.approx(dirtied[-1], abs=1)
+
+
+def test_a_medium_is_busy_for_its_bytes_and_holds_its_tail_after_them():
+    grid_s = np.arange(0.0, 4.0, 1e-3)
+    medium = Medium(100.0, 0.0, 2.0, 0.5, 1.0, 10.0, 1.0)
+    course = medium.course(grid_s, np.where(grid_s < 0.5, 0.0, 50.0), np.zeros(0))
+    assert course.written[-1] == 50.0
+    assert course.write_back_w.sum() * 1e-3 == pytest.approx(2.0 * 0.5, rel=0.01)
+    assert course.tail_w.sum() * 1e-3 == pytest.approx(0.5 * 1.0, rel=0.01)
+    assert (course.tail_w / 0.5 + course.write_back_w / 2.0).max() <= 1.0 + 1e-9, "one or the other"
+    late = replace(medium, late=True).course(grid_s, np.where(grid_s < 0.5, 0.0, 50.0), np.zeros(0))
+    assert late.tail_w.sum() * 1e-3 == pytest.approx(0.5 * 0.5, rel=0.01)
