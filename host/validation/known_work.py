@@ -1,7 +1,7 @@
 """Databases at work with known joules: operations, what the engine does behind them, and the medium. SIMULATED.
 
 Every figure is drawn at random. Load families are those that boards show: steady, steps, bursts of 20 us to 1 s, a
-frequency that changes, a load in step with the meter's samples, humps of compaction, write-back that lags, tails.
+frequency that changes, a load in step with the meter's samples, humps of compaction, write-back in bursts, tails.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def _medium(
     start_s: float,
     end_s: float,
 ) -> _Medium:
-    """Pages that wait and go to the medium in bursts, a queue inside it that drains late, and a tail of its own."""
+    """Pages that wait and go to the medium in bursts, and a tail of its own."""
     grid_s = np.arange(start_s, end_s + 60.0, GRID_S)
     dirtied = np.zeros(grid_s.size)
     writes = made.kind > 0
@@ -313,21 +313,18 @@ def _medium(
     period = int(rng.choice([0.1, 1.0, 5.0]) / GRID_S)
     due = np.concatenate([[0.0], np.cumsum(dirtied)])[np.arange(grid_s.size) // period * period]
     counted = drained(due - due[0], rate, GRID_S)
-    lag = bool(rng.random() < 0.5)
-    slower = rng.uniform(0.4, 0.8)
-    inside = drained(counted, rate * slower, GRID_S) if lag else counted
-    going = np.diff(inside, prepend=0.0)
+    going = np.diff(counted, prepend=0.0)
     active_w = rng.uniform(0.1, 0.8)
-    joule_per_byte = active_w / (rate * (slower if lag else 1.0))
+    joule_per_byte = active_w / rate
     power_w = going * joule_per_byte / GRID_S
     tail_w, tail_s = np.zeros(grid_s.size), None
     if rng.random() < 0.5:
         tail_s = float(np.exp(rng.uniform(np.log(0.05), np.log(5.0))))
-        busy_s = going / (rate * (slower if lag else 1.0))
+        busy_s = going / rate
         tail_w = in_tail_s(np.minimum(busy_s, GRID_S), GRID_S, tail_s) * rng.uniform(0.0, 1.0) / GRID_S
     at_work = np.flatnonzero((going > 0) | (tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     true_j = {"write_back": float(power_w.sum() * GRID_S), "tail": float(tail_w.sum() * GRID_S)}
     pieces: list[Piece] = [Gridded(start_s, GRID_S, power_w), Gridded(start_s, GRID_S, tail_w)]
-    drawn = {"drain": rate * slower if lag else None, "tail_s": tail_s, "every_s": period * GRID_S}
+    drawn = {"tail_s": tail_s, "every_s": period * GRID_S}
     return _Medium(pieces, true_j, (grid_s + GRID_S, counted), settled_s, drawn)

@@ -20,7 +20,7 @@ WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
 
 
-class Role(Enum):
+class ColumnRole(Enum):
     """What a column of the regression is for."""
 
     COUNT = auto()
@@ -34,9 +34,9 @@ class Role(Enum):
     USUAL_TIME = auto()
 
 
-_NEAR: Final = {Role.COUNT, Role.LONGER_NEAR, Role.ACTIVITY_NEAR, Role.USUAL_TIME}
-_FAR: Final = {Role.COUNT, Role.LONGER_FAR, Role.ACTIVITY_FAR}
-_FREE: Final = {Role.LONGER_FAR, Role.ACTIVITY_NEAR, Role.USUAL_TIME}
+_NEAR: Final = {ColumnRole.COUNT, ColumnRole.LONGER_NEAR, ColumnRole.ACTIVITY_NEAR, ColumnRole.USUAL_TIME}
+_FAR: Final = {ColumnRole.COUNT, ColumnRole.LONGER_FAR, ColumnRole.ACTIVITY_FAR}
+_FREE: Final = {ColumnRole.LONGER_FAR, ColumnRole.ACTIVITY_NEAR, ColumnRole.USUAL_TIME}
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,15 @@ class PartColumns:
         )
 
     @property
-    def roles(self) -> tuple[Role, ...]:
+    def roles(self) -> tuple[ColumnRole, ...]:
         """What each column is for, p of them."""
         activities = len(self.of_activity)
-        of_kind = (Role.COUNT, Role.LONGER_NEAR, Role.LONGER_FAR) * len(self.of_kind)
+        of_kind = (ColumnRole.COUNT, ColumnRole.LONGER_NEAR, ColumnRole.LONGER_FAR) * len(self.of_kind)
         return (
             *of_kind,
-            *(Role.ACTIVITY_FAR,) * activities,
-            *(Role.ACTIVITY_NEAR,) * activities,
-            Role.USUAL_TIME,
+            *(ColumnRole.ACTIVITY_FAR,) * activities,
+            *(ColumnRole.ACTIVITY_NEAR,) * activities,
+            ColumnRole.USUAL_TIME,
         )
 
     @property
