@@ -44,9 +44,9 @@ def test_kinds_in_step_with_a_meter_that_sees_half_are_not_told():
     made = experiment(IN_STEP_SEED, Choice())
     assert made.known.drawn["family"] == "in step" and made.work.seen_fraction == 0.5
     found = attribute(made.work)
-    assert {found.operations[name].unidentified for name in ("read", "update")} == {IN_STEP}
+    assert {found.operations[name].unidentified for name in ("update", "insert")} == {IN_STEP}
     all_seen = attribute(replace(made.work, seen_fraction=1.0))
-    assert not any(all_seen.operations[name].unidentified for name in ("read", "update"))
+    assert not any(all_seen.operations[name].unidentified for name in ("update", "insert"))
 
 
 def test_kinds_in_step_with_nothing_are_told():

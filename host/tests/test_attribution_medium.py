@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from opjoule.attribution.attribute import attribute
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import medium_models
 from opjoule.attribution.tail import Writing
+from opjoule.record.attribution_quantities import activity
 from opjoule.twin.known_power import Gridded, Steady
+from opjoule.units import Missing
 
 SECOND = 1_000_000_000
 
@@ -169,3 +172,14 @@ def test_kinds_are_told_where_the_tail_is_small_or_pauses_show_it(medium):
 def found_nothing(parts):
     """Parts that are told as nothing."""
     return [name for name, share in parts.items() if not share.unidentified and share.energy_j == 0.0]
+
+
+def test_a_part_without_a_column_is_not_found_and_never_nothing():
+    repeat = SimpleNamespace(attribution=SimpleNamespace(activities={}))
+    for name, why in {
+        "tail": "the power shows none",
+        "write_back": "no byte",
+        "flush": "the engine told of no",
+    }.items():
+        found = activity(name)(repeat)
+        assert isinstance(found, Missing) and found.reason.startswith(f"not found: {why}")
