@@ -42,6 +42,8 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
         near=np.array([True, True, False, True]),
         far=np.array([True, True, True, False]),
         free=np.array([False, False, False, True]),
+        count=np.array([True, True, False, False]),
+        usual=np.array([False, False, False, True]),
     )
     found = fit(columns, energy_j, group, sets, PARTS)
     return found, columns, count.sum(axis=0) @ [1e-3, 3e-3]
@@ -78,7 +80,12 @@ def test_a_trace_with_little_or_nothing_in_it_breaks_nothing(each_j, noise_j):
     )
     energy_j = each_j * count[:, 0] + np.random.default_rng(1).normal(0, noise_j, len(count))
     with np.errstate(all="raise"):
-        sets = ColumnSets(np.array([True, True]), np.array([True, False]), np.array([False, True]))
+        sets = ColumnSets(
+            *(
+                np.array(each)
+                for each in ([True, True], [True, False], [False, True], [True, False], [False, True])
+            )
+        )
         found = fit(columns, energy_j, group, sets, np.array([[1.0, 0.0], [1.0, 0.0]]))
     assert np.all(np.isfinite(found.energy_j)) and np.all(np.isfinite(found.standard_u_j))
 

@@ -49,6 +49,10 @@ class ColumnSets:
     """Columns that count between groups."""
     free: BoolArray
     """Columns whose coefficient may have either sign; the others are powers or energies."""
+    count: BoolArray
+    """Numbers of operations."""
+    usual: BoolArray
+    """The time that all operations usually take: its coefficient is what neighbours see too much of their power."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +70,8 @@ class PartColumns:
     """shape (n,) each"""
     usual_s: Float64Array
     """Time that the operations of each window usually take, of all kinds together, shape (n,). It counts within groups
-    and belongs to no part: how much all kinds draw together is asked between groups alone, where pauses, clocks that
-    are a little off and a frequency that changes leave it unbiased."""
+    and belongs to no part: pauses, clocks that are a little off and a frequency that changes let neighbours overstate
+    what all kinds draw together by a per cent or two, which groups at other times do not (fit.NEIGHBOURS_U)."""
     group: Groups
 
     @classmethod
@@ -115,7 +119,12 @@ class PartColumns:
     @property
     def sets(self) -> ColumnSets:
         """Which columns count where."""
-        return ColumnSets(*(np.array([role in own for role in self.roles]) for own in (_NEAR, _FAR, _FREE)))
+        return ColumnSets(
+            *(
+                np.array([role in own for role in self.roles])
+                for own in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT}, {ColumnRole.USUAL_TIME})
+            )
+        )
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
         """These and the columns of the medium."""

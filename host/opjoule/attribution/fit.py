@@ -21,7 +21,11 @@ UNTOLD: Final = 1e-3
 """Part of a sum that lies in directions without data, from which on it is not known."""
 COURSE_U: Final = 0.01
 """Standard part of its variation by which a column strays from the course of what it stands for."""
-_ROUNDS: Final = 4
+NEIGHBOURS_U: Final = 0.02
+"""Standard part by which neighbouring windows may be wrong about what all kinds of operation draw together."""
+_ROUNDS: Final = 6
+_NO_POWER: Final = 1e-12
+"""Part of the whole, in the unit of a coefficient, below which kinds draw nothing."""
 _SUM_WEIGHT: Final = 1e4
 """How much more than all windows together their sum weighs: parts add up to the whole."""
 
@@ -41,7 +45,7 @@ class Fit:
     No less than without the rule that nothing is negative: at its bound the rule would make certainty of no knowledge.
     """
     simplified_u_j: Float64Array
-    """Of it what columns simplify, as far as parts follow the same course, shape (q,)."""
+    """Of it what columns and neighbours simplify, shape (q,)."""
     model_u_j: Float64Array
     """Of it how far models disagree that no window tells apart, shape (q,)."""
     independent: Float64Array
@@ -114,7 +118,7 @@ def fit(
     free_u_j, independent = blocks.free_u(wanted)
     widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
     scatter_u_j = np.maximum(drawn.std(axis=0, ddof=1), free_u_j) * widening
-    simplified_u_j = blocks.simplified_u_j(parts, wanted)
+    simplified_u_j = np.hypot(blocks.simplified_u_j(parts, wanted), blocks.neighbours_u_j(wanted))
     return Fit(
         energy_j=wanted @ x,
         standard_u_j=np.hypot(scatter_u_j, simplified_u_j),
@@ -157,6 +161,8 @@ class _Blocks:
     whole_j: Float64Array
     """shape (b,)"""
     free: BoolArray
+    usual: Float64Array
+    """What is known beforehand of the usual time's coefficient: one over its variance there, else 0, shape (p,)."""
     solution: Float64Array
     course: Float64Array
     """Products of the columns between groups, about what goes on all the time, weighted, shape (p, p)."""
@@ -180,11 +186,11 @@ class _Blocks:
             with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
         )
         total, whole_j = columns.sum(axis=0) * sets.far, float(energy_j.sum())
-        x, variance = _iterated(own, total, whole_j, sets.free)
+        x, variance, usual = _iterated(own, columns.sum(axis=0), whole_j, sets)
         gram, moment = own.weighted(variance)
         starts = np.flatnonzero(np.diff(group.block, prepend=-1))
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
-        shift = _summing(gram.sum(axis=0), even, total, 1.0)
+        shift = _summing(gram.sum(axis=0), even, total, 1.0, usual)
         far = np.einsum("bsij,s->ij", with_time.gram[:, 1:], 1.0 / variance[1:])
         course = far[:-1, :-1] - np.outer(far[:-1, -1], far[:-1, -1]) / far[-1, -1]
         return cls(
@@ -193,6 +199,7 @@ class _Blocks:
             np.add.reduceat(columns, starts, axis=0) * sets.far,
             np.add.reduceat(energy_j, starts),
             sets.free,
+            usual,
             x,
             course,
             inverse(shift[0]) @ shift[1],
@@ -207,7 +214,7 @@ class _Blocks:
         moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
         return np.stack(
             [
-                non_negative(*_summing(*each), self.free, start)
+                non_negative(*_summing(*each, self.usual), self.free, start)
                 for each in zip(gram, moment, total, whole_j, strict=True)
             ]
         )
@@ -217,7 +224,7 @@ class _Blocks:
         gram, moment = self.gram.sum(axis=0), self.moment.sum(axis=0)
         total, whole_j = self.total.sum(axis=0), float(self.whole_j.sum())
         weight = _sum_weight(gram, total)
-        bound = _summing(gram, moment, total, whole_j)
+        bound = _summing(gram, moment, total, whole_j, self.usual)
         spread = inverse(bound[0])
         x = spread @ bound[1]
         score = self.moment - self.gram @ x + weight * np.outer(self.whole_j - self.total @ x, total)
@@ -231,6 +238,12 @@ class _Blocks:
         untold = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
         lost = untold > UNTOLD * np.linalg.norm(wanted, axis=1)
         return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
+
+    def neighbours_u_j(self, wanted: Float64Array) -> Float64Array:
+        """How far sums may be off because neighbours are NEIGHBOURS_U wrong about what all kinds draw together."""
+        gram, total = self.gram.sum(axis=0), self.total.sum(axis=0)
+        spread = inverse(_summing(gram, total, total, 0.0, self.usual)[0])
+        return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.usual), np.float64)
 
     def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
         """How far each part's energy may be off because columns are COURSE_U off the course of what they stand for.
@@ -260,23 +273,35 @@ class _Blocks:
 
 
 def _iterated(
-    equations: Equations, total: Float64Array, whole_j: float, free: BoolArray
-) -> tuple[Float64Array, Float64Array]:
-    """Coefficients, and the variance that they leave in each set, in turn."""
-    x, variance = np.zeros(total.size), np.ones(equations.rows.size)
+    equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets
+) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Coefficients, the variance that they leave in each set, and what is known of the usual time, in turn.
+
+    Args:
+        total: sums of the columns, shape (p,).
+    """
+    x, variance, usual = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
     for _ in range(_ROUNDS):
         gram, moment = equations.weighted(variance)
-        x = non_negative(*_summing(gram.sum(axis=0), moment.sum(axis=0), total, whole_j), free, x != 0)
+        summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, usual)
+        x = non_negative(*summed, sets.free, x != 0)
         variance = equations.variance(x)
-    return x, variance
+        kinds_j, usual_s = float(total[sets.count] @ x[sets.count]), float(total[sets.usual].sum())
+        strays_w = NEIGHBOURS_U * kinds_j / usual_s if usual_s > 0.0 else 0.0
+        usual = sets.usual / strays_w**2 if strays_w > _NO_POWER * whole_j else np.zeros(total.size)
+    return x, variance, usual
 
 
 def _summing(
-    gram: Float64Array, moment: Float64Array, total: Float64Array, whole_j: float
+    gram: Float64Array, moment: Float64Array, total: Float64Array, whole_j: float, known: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Normal equations that have the parts add up to the whole, too."""
+    """Normal equations that have the parts add up to the whole, too.
+
+    Args:
+        known: one over the variance of coefficients that are about zero, shape (p,).
+    """
     weight = _sum_weight(gram, total)
-    return gram + weight * np.outer(total, total), moment + weight * whole_j * total
+    return gram + weight * np.outer(total, total) + np.diag(known), moment + weight * whole_j * total
 
 
 def _sum_weight(gram: Float64Array, total: Float64Array) -> float:

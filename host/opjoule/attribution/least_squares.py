@@ -9,6 +9,8 @@ import numpy as np
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 _TOLERANCE: Final = 1e-10
+_UNTOLD: Final = 1e-12
+"""Of the greatest eigenvalue, columns scaled alike: a smaller one holds rounding errors."""
 _NOTHING: Final = 1e-9
 """Of the greatest column: a smaller one holds rounding errors."""
 _ROUNDS: Final = 10
@@ -73,7 +75,7 @@ def inverse(gram: Float64Array) -> Float64Array:
     diagonal = np.diag(gram)
     scale = np.where(diagonal > _NOTHING * diagonal.max(initial=0.0), np.sqrt(np.abs(diagonal)), np.inf)
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
-    kept = values > _TOLERANCE * values.max(initial=0.0)
+    kept = values > _UNTOLD * values.max(initial=0.0)
     return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T / np.outer(scale, scale))
 
 

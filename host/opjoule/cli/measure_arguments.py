@@ -180,7 +180,7 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         "--seconds",
         type=positive,
         metavar="S",
-        help="run as many operations as fit into S seconds (default: 10, simulated 5)",
+        help="run as many operations as fit into S seconds (default: 10)",
     )
     work.add_argument(
         "--value-size",

@@ -22,7 +22,6 @@ from opjoule.measurement.plan import (
     IDLE_S,
     RUN_S,
     SIMULATED_IDLE_S,
-    SIMULATED_RUN_S,
     Plan,
     TwinProfile,
 )
@@ -76,7 +75,7 @@ def make_plan(options: argparse.Namespace) -> Plan:
     Raises: BadInput: the first thing that is wrong.
     """
     profile = find_profile(options.device)
-    simulated = _simulates(options)
+    simulated = bool(options.simulate) or profile.name == "virtual"
     if options.twin_profile and profile.name == "virtual":
         raise BadInput(
             f"--simulate {options.twin_profile}: the virtual board's power is made up; leave out the profile"
@@ -168,11 +167,7 @@ def _run_s(options: argparse.Namespace, workload: Path) -> int | None:
     counted = {**own_counts(workload), **parse_properties(options.properties)}.keys() & {"operationcount"}
     if options.seconds or options.operations or options.generator == "ycsb" or counted:
         return int(options.seconds) if options.seconds else None
-    return SIMULATED_RUN_S if _simulates(options) else RUN_S
-
-
-def _simulates(options: argparse.Namespace) -> bool:
-    return bool(options.simulate) or find_profile(options.device).name == "virtual"
+    return RUN_S
 
 
 def _command(options: argparse.Namespace) -> CommandStudy:

@@ -21,9 +21,7 @@ IDLE_S = 30.0
 SIMULATED_IDLE_S = 3.0
 """The same on the simulated rig, whose board comes to rest at once."""
 RUN_S = 10
-"""Length of a run on a board, where nothing is asked for."""
-SIMULATED_RUN_S = 5
-"""The same on the simulated rig."""
+"""Length of a run where nothing is asked for."""
 LEAD_IN_MAX_S = 10.0
 
 

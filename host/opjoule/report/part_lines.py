@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from opjoule.record.definition import Topic
 from opjoule.record.phases import Role
 from opjoule.report.answer import Answer
 from opjoule.report.quantities import is_quantity, quantity, quantity_text
-from opjoule.units import Measured, Missing, Quantity
+from opjoule.units import Missing, Quantity
 
 _SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
+_TOGETHER: Final = "unseparated"
+_NONE_OF_IT: Final = "not found: the engine"
 _OF_A_REPEAT: Final = re.compile(r"(repeat \d+: )?")
 _IN_BLOCKS: Final = "each, measured in randomised blocks"
 
@@ -20,15 +22,28 @@ _IN_BLOCKS: Final = "each, measured in randomised blocks"
 def part_rows(answer: Answer) -> list[tuple[str, str]]:
     """(name, what it drew and what that is) of each kind and each activity; what never began is left out.
 
-    The last row names the parts that cannot be told, each with its reason in short; the report has it in full.
+    Parts that cannot be told apart have one row together. The last row says in short why they cannot; the report has
+    the reasons in full.
     """
-    rows, unknown = [], []
-    for name, energy, note in [*_kinds(answer.result), *_activities(answer)]:
-        if isinstance(energy, Missing):
-            unknown.append(f"{name} ({_in_short(energy.reason)})")
-        else:
-            rows.append((name, f"{quantity_text(energy)}  {note}"))
-    return [*rows, *([("not known", ", ".join(unknown))] if unknown else [])]
+    parts = [*_kinds(answer.result), *_activities(answer)]
+    unknown = {name: _in_short(found.reason) for name, found, _ in parts if isinstance(found, Missing)}
+    rows = [
+        (name, f"{quantity_text(found)}  {note}")
+        for name, found, note in parts
+        if name not in unknown and name != _TOGETHER
+    ]
+    together = answer.quantity(f"by_activity.{_TOGETHER}")
+    if unknown and not isinstance(together, Missing):
+        rows.append((" + ".join(_of_together(answer, unknown)), f"{quantity_text(together)}  together"))
+    reasons = [f"{name} ({why})" for name, why in unknown.items()]
+    return [*rows, *([("not told apart", ", ".join(reasons))] if reasons else [])]
+
+
+def _of_together(answer: Answer, unknown: Iterable[str]) -> list[str]:
+    """The parts in the energy of those that cannot be told apart: no kinds where all kinds together are told."""
+    foreground = not isinstance(answer.quantity("by_activity.foreground"), Missing)
+    kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
+    return [name for name in unknown if name not in kinds]
 
 
 def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
@@ -49,7 +64,8 @@ def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
         if each.topic is not Topic.PART or each.label in _SHOWN_ELSEWHERE or each.top not in answer.result:
             continue
         energy = answer.quantity(each.key)
-        if not (isinstance(energy, Measured) and energy.value == 0.0):
+        never = isinstance(energy, Missing) and energy.reason.startswith(_NONE_OF_IT)
+        if not never:
             rows.append((each.label.replace("_", "-"), energy, each.meaning))
     return rows
 
