@@ -16,8 +16,8 @@ from opjoule.attribution.overlap import SeenClock, Waits, operations_seen_in
 from opjoule.attribution.verdict import IN_STEP
 from opjoule.operations.operation_table import OperationTable
 
-IN_STEP_SEED = 188
-"""Of host/validate.py's experiments; without a word of it reads would be 44 % too high, stated to 5 %."""
+IN_STEP_SEED = 25
+"""Of host/validate.py's experiments."""
 
 
 def test_of_an_operation_counts_what_a_conversion_saw():
@@ -44,9 +44,9 @@ def test_kinds_in_step_with_a_meter_that_sees_half_are_not_told():
     made = experiment(IN_STEP_SEED, Choice())
     assert made.known.drawn["family"] == "in step" and made.work.seen_fraction == 0.5
     found = attribute(made.work)
-    assert {found.operations[name].unidentified for name in ("update", "insert")} == {IN_STEP}
+    assert {found.operations[name].unidentified for name in ("read", "update")} == {IN_STEP}
     all_seen = attribute(replace(made.work, seen_fraction=1.0))
-    assert not any(all_seen.operations[name].unidentified for name in ("update", "insert"))
+    assert not any(all_seen.operations[name].unidentified for name in ("read", "update"))
 
 
 def test_kinds_in_step_with_nothing_are_told():
