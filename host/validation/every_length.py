@@ -3,9 +3,9 @@
     .venv/bin/python host/validation/every_length.py FOLDER [--cells 42] [--seed 1] [--jobs 2]
 
 Cells of --seconds 5, 20 and 60, seven engines, four media and workloads a and c are drawn so that every pair of values
-occurs at least once. Each is one repeat of `host/measure.py --simulate`. Its record stays in FOLDER; a cell whose record
-is there already is not measured again. Exit status 1 where a cell ended with another status than 0 or without its
-energy per operation.
+occurs at least once. Each is one repeat of `host/measure.py --simulate`. Its record stays in FOLDER; a cell whose
+record is there already is not measured again. Exit status 1 where a cell ended with another status than 0 or without
+its energy per operation.
 """
 
 from __future__ import annotations
