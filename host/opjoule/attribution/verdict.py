@@ -8,20 +8,20 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import Intervals
+from opjoule.attribution.columns import WRITE_BACK
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.windows import PERIODS_MIN
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
-KIND_PART: Final = 0.1
-"""A kind is told if its interval is no wider to either side than this part of its own energy: one standard uncertainty
-is then 5 %."""
+KIND_PART: Final = 0.2
+"""A kind is told if its interval is no wider to either side than this part of its own energy,"""
 OWN_PART: Final = 0.5
 """... an activity if it is no wider than this part of its own,"""
 OF_WHOLE: Final = 0.05
 """... or, as all kinds together, than this part of the whole."""
-INDEPENDENT_MIN: Final = 4.0
+INDEPENDENT_MIN: Final = 2.0
 """Stretches in which a part was at work differently from the others, at least."""
 IN_STEP: Final = (
     "in step with the meter's samples, which see the current part of the time only: "
@@ -34,6 +34,8 @@ ALIKE: Final = 0.5
 """Part of a variance that comes of courses which are alike, from which on that is named as the reason, too."""
 ROUNDING: Final = 1e-9
 """Part of the whole up to which an energy is none."""
+SYNC: Final = "sync"
+"""The medium is busy while an engine waits for it, so that one of the two may take up what the other draws."""
 BESIDE: Final = 0.2
 """Of the part that explains most of another's course: those that explain so much are named with it."""
 
@@ -72,6 +74,11 @@ def verdicts(
             own = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
             together = _together(name, own, names[:-1], drawn[:, :-1], alike=alike)
             reasons.append(together or _too_wide(name, at, kinds, found, limit_j, lasted_s))
+    known = dict(zip(names, reasons, strict=True))
+    if known.get(SYNC) == "" and known.get(WRITE_BACK):
+        reasons[names.index(SYNC)] = (
+            f"collinear: {SYNC} always goes together with {WRITE_BACK}, which is not told"
+        )
     return reasons
 
 

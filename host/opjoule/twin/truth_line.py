@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -184,11 +185,15 @@ def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFi
 def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
     """Each activity that drew something."""
     stated = result.get("by_activity") or {}
-    return [
-        _beside(_ACTIVITIES.get(name, name), true_j[name], stated[name])
-        for name in (*ACTIVITIES, WRITE_BACK, TAIL)
-        if true_j.get(name) and isinstance(stated.get(name), dict)
-    ]
+    drawn = [name for name in (*ACTIVITIES, WRITE_BACK, TAIL) if true_j.get(name)]
+    given = [name for name in drawn if isinstance(stated.get(name), dict)]
+    found = [_beside(_ACTIVITIES.get(name, name), true_j[name], stated[name]) for name in given]
+    together, kinds = stated.get("unseparated"), stated.get("foreground")
+    untold = [name for name in given if stated[name]["value"] is None]
+    if untold and together and together["u"] and kinds and kinds["value"] is not None:
+        about = f"{' + '.join(untold)} together"
+        found.append(_beside(about, math.fsum(true_j[name] for name in untold), together))
+    return found
 
 
 _ACTIVITIES = {WRITE_BACK: "the medium's write-back", TAIL: "the medium's tail"}
