@@ -115,13 +115,13 @@ def test_the_width_alone_says_whether_a_part_is_told():
 
 def test_an_interval_that_is_too_wide_says_what_is_known_and_how_long_would_tell():
     found, columns, _ = fitted()
-    wide = replace(found, standard_u_j=found.energy_j * 0.1, scatter_u_j=found.energy_j * 0.1)
+    wide = replace(found, standard_u_j=found.energy_j * 0.2, scatter_u_j=found.energy_j * 0.2)
     said = reasons(wide, columns)["read"]
     assert said.startswith(
-        f"interval too wide: read drew {found.energy_j[0]:.3g} ± {found.energy_j[0] / 5:.2g} J"
+        f"interval too wide: read drew {found.energy_j[0]:.3g} ± {found.energy_j[0] / 2.5:.2g} J"
     )
     assert said.endswith("measure in randomised blocks (--design) or for about 300 s")
-    lasting = replace(wide, scatter_u_j=found.energy_j * 0.01)
+    lasting = replace(wide, scatter_u_j=found.energy_j * 0.02)
     assert reasons(lasting, columns)["read"].endswith("measure in randomised blocks (--design)")
 
 

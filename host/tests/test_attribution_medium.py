@@ -151,15 +151,16 @@ def test_what_is_told_on_a_medium_with_a_tail_holds_the_truth(medium):
             assert abs(share.energy_j - true_j[name]) <= 2.5 * share.standard_u_j, name
 
 
-def test_where_the_tail_goes_on_almost_throughout_nothing_is_told_that_it_could_be():
+def test_where_the_tail_goes_on_almost_throughout_it_is_not_taken_for_the_operations():
     true_j, parts, found = attributed(SSD)
     assert found.tail_length_s == pytest.approx(1.0, abs=0.15)
     assert found.foreground.unidentified and parts["tail"].unidentified and parts["write_back"].unidentified
     for name in EACH_J:
-        assert parts[name].unidentified, name
-        assert abs(parts[name].energy_j - true_j[name]) <= 2.5 * parts[name].standard_u_j
-    together_j = sum(true_j.values())
-    assert found.unseparated.energy_j == pytest.approx(together_j, rel=0.1)
+        error_j = abs(parts[name].energy_j - true_j[name])
+        assert error_j <= 2.5 * parts[name].standard_u_j
+        assert parts[name].unidentified or error_j <= 2.0 * parts[name].standard_u_j
+    of_medium_j = true_j["write_back"] + true_j["tail"]
+    assert found.unseparated.energy_j == pytest.approx(of_medium_j, rel=0.1)
 
 
 @pytest.mark.parametrize("medium", [CARD, RARELY], ids=["card", "rarely"])
