@@ -88,7 +88,7 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     made = experiment(0, Choice(seconds=20.0))
     found = attribute(made.work)
     name = next(name for name, share in found.activities.items() if not share.unidentified)
-    hidden = found.without({name: "repeat 2: too few windows"})
+    hidden = found.judged({name: "repeat 2: too few windows"})
     assert hidden.activities[name].unidentified == "repeat 2: too few windows"
     moved_j = found.activities[name].energy_j
     assert not found.activities[name].unidentified

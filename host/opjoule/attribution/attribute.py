@@ -124,24 +124,28 @@ class Attribution:
         told_j = math.fsum(share.energy_j for share in told)
         return Share(self.whole.energy_j - told_j, u_j, ", ".join(missing))
 
-    def without(self, untold: Mapping[str, str]) -> Attribution:
-        """The same, some of its parts not told: their names and why."""
+    @property
+    def parts(self) -> dict[str, Share]:
+        """Kinds of operation, all kinds together, and activities."""
+        return {**self.operations, FOREGROUND: self.foreground, **self.activities}
 
-        def hidden(name: str, share: Share) -> Share:
-            return replace(share, unidentified=share.unidentified or untold.get(name, ""))
+    def judged(self, reasons: Mapping[str, str]) -> Attribution:
+        """The same with other reasons why some of its parts are not told; an empty reason: it is."""
+
+        def anew(name: str, share: Share) -> Share:
+            return replace(share, unidentified=reasons.get(name, share.unidentified))
 
         return replace(
             self,
-            operations={name: hidden(name, share) for name, share in self.operations.items()},
-            foreground=hidden(FOREGROUND, self.foreground),
-            activities={name: hidden(name, share) for name, share in self.activities.items()},
+            operations={name: anew(name, share) for name, share in self.operations.items()},
+            foreground=anew(FOREGROUND, self.foreground),
+            activities={name: anew(name, share) for name, share in self.activities.items()},
         )
 
     @property
     def untold(self) -> dict[str, str]:
         """The parts that are not told, and why."""
-        parts = {**self.operations, FOREGROUND: self.foreground, **self.activities}
-        return {name: share.unidentified for name, share in parts.items() if share.unidentified}
+        return {name: share.unidentified for name, share in self.parts.items() if share.unidentified}
 
 
 def attribute(work: Work, seed: int = 1) -> Attribution:

@@ -34,10 +34,18 @@ ALIKE: Final = 0.5
 """Part of a variance that comes of courses which are alike, from which on that is named as the reason, too."""
 ROUNDING: Final = 1e-9
 """Part of the whole up to which an energy is none."""
+FEW_WINDOWS: Final = "too few windows"
+TOO_WIDE: Final = "interval too wide"
+"""Reasons that more of the same run does away with, and so the mean of several."""
 SYNC: Final = "sync"
 """The medium is busy while an engine waits for it, so that one of the two may take up what the other draws."""
 BESIDE: Final = 0.2
 """Of the part that explains most of another's course: those that explain so much are named with it."""
+
+
+def told_from_j(energy_j: float, whole_j: float, *, kind: bool) -> float:
+    """Widest interval (k = 2) with which a part is told [J]."""
+    return KIND_PART * energy_j if kind else max(OWN_PART * energy_j, OF_WHOLE * whole_j)
 
 
 def verdicts(
@@ -57,13 +65,13 @@ def verdicts(
     reasons = []
     for at, name in enumerate(names):
         own_j = float(found.energy_j[at])
-        limit_j = KIND_PART * own_j if at < kinds else max(OWN_PART * own_j, OF_WHOLE * whole_j)
+        limit_j = told_from_j(own_j, whole_j, kind=at < kinds)
         if own_j <= ROUNDING * whole_j:
             most_j = own_j + COVERAGE_FACTOR * float(found.standard_u_j[at])
             reasons.append(f"not found: {name} drew less than {most_j:.2g} J, if anything")
         elif found.independent[at] < INDEPENDENT_MIN:
             count = max(int(found.independent[at]) + 1, 1)
-            reasons.append(f"too few windows: {name} rests on {count} stretches that differ from the others")
+            reasons.append(f"{FEW_WINDOWS}: {name} differs from the other parts in {count} stretch(es) only")
         elif COVERAGE_FACTOR * float(found.standard_u_j[at]) <= limit_j:
             reasons.append("")
         else:
@@ -147,4 +155,4 @@ def _too_wide(name: str, at: int, kinds: int, found: Fit, limit_j: float, lasted
     if allowed_j2 > 0.0:
         helps.append(f"for about {float(f'{lasted_s * scatter_u_j**2 / allowed_j2:.1g}'):.0f} s")
     says = f"{name} drew {energy_j:.3g} ± {COVERAGE_FACTOR * u_j:.2g} J, told from ± {limit_j:.2g} J on"
-    return f"interval too wide: {says}" + (f"; measure {' or '.join(helps)}" if helps else "")
+    return f"{TOO_WIDE}: {says}" + (f"; measure {' or '.join(helps)}" if helps else "")

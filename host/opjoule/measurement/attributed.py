@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +12,9 @@ import pyarrow as pa
 
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import Attribution, Share, Work, attribute
+from opjoule.attribution.columns import WRITE_BACK
 from opjoule.attribution.counters import Counters
+from opjoule.attribution.verdict import FEW_WINDOWS, SYNC, TOO_WIDE, told_from_j
 from opjoule.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.measurement.result import Placed, repeat_idle
@@ -21,7 +24,7 @@ from opjoule.record.attribution_quantities import READS, told
 from opjoule.record.figures import Figure, over_repeats
 from opjoule.record.phases import Cycle, Role
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
-from opjoule.units import Missing, exact
+from opjoule.units import COVERAGE_FACTOR, Measured, Missing, Quantity, exact
 
 SHORTEST_S: Final = 0.2
 """A run holds at least so much, and so many samples, that windows can be compared."""
@@ -86,7 +89,10 @@ def _marginal(energy: RepeatEnergy) -> MarginalEnergy:
 
 
 def told_alike(repeats: Sequence[Repeat]) -> list[Repeat]:
-    """The repeats, what one of them cannot tell told by none: only so do the means of all parts add up to the whole."""
+    """The repeats, each part told by all of them or by none: only so do the means of all parts add up to the whole.
+
+    A part is told where the mean of its energies is known well enough, though one repeat alone may not have told it.
+    """
     known = [(each.number, each.attribution) for each in repeats if not isinstance(each.attribution, Missing)]
     if len(known) < 2:
         return list(repeats)
@@ -98,12 +104,32 @@ def told_alike(repeats: Sequence[Repeat]) -> list[Repeat]:
         if name not in one.activities and name not in ACTIVITIES
     }
     untold |= {name: f"repeat {number}: {why}" for number, one in known for name, why in one.untold.items()}
+    whole = [_with_none_of(one, ever) for _, one in known]
+    reasons = {name: "" if _mean_tells(whole, name) else why for name, why in untold.items()}
+    if reasons.get(SYNC) == "" and reasons.get(WRITE_BACK):
+        reasons[SYNC] = reasons[WRITE_BACK]
     return [
         each
         if isinstance(each.attribution, Missing)
-        else replace(each, attribution=_with_none_of(each.attribution, ever).without(untold))
+        else replace(each, attribution=_with_none_of(each.attribution, ever).judged(reasons))
         for each in repeats
     ]
+
+
+def _mean_tells(repeats: Sequence[Attribution], name: str) -> bool:
+    """Is the mean of a part known well enough, where each repeat alone lacks nothing but windows?"""
+    shares = [one.parts[name] for one in repeats if name in one.parts]
+    few = all(
+        not share.unidentified or share.unidentified.startswith((FEW_WINDOWS, TOO_WIDE)) for share in shares
+    )
+    if len(shares) < len(repeats) or not few:
+        return False
+    energy_j, whole_j = (
+        fmean(share.energy_j for share in shares),
+        fmean(one.whole.energy_j for one in repeats),
+    )
+    u_j = COVERAGE_FACTOR * fmean(share.standard_u_j for share in shares)
+    return u_j <= told_from_j(energy_j, whole_j, kind=name in repeats[0].operations)
 
 
 def _with_none_of(found: Attribution, ever: Iterable[str]) -> Attribution:
@@ -126,15 +152,15 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
     """Counts and energies by kind, over all repeats.
 
     Args:
-        blocks: the cycle in randomised blocks, which stands in for a kind that the repeats cannot tell.
+        blocks: the cycle in randomised blocks, which stands in for a kind that it tells better than the repeats.
     """
     counts = OperationTable.concatenate([each.operations for each in repeats]).counts()
     entries = {}
     for name, count in counts.items():
         energy = over_repeats([_foreground(each, name) for each in repeats])
-        from_blocks = isinstance(energy, Missing) and blocks is not None
-        if from_blocks and blocks:
-            energy = over_repeats([_foreground(blocks, name)])
+        in_blocks = over_repeats([_foreground(blocks, name)]) if blocks else energy
+        from_blocks = _better(in_blocks, energy)
+        energy = in_blocks if from_blocks else energy
         entries[name] = {
             "count": exact(count / len(repeats), "1"),
             "energy_per_operation_j": energy,
@@ -143,6 +169,13 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
             "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
         }
     return entries
+
+
+def _better(one: Quantity, other: Quantity) -> bool:
+    """Is one quantity known where the other is not, or has a narrower interval for its size?"""
+    if isinstance(one, Measured) and isinstance(other, Measured):
+        return one.relative_u < other.relative_u
+    return isinstance(other, Missing) and one is not other
 
 
 def _foreground(of: Repeat, kind: str) -> Figure | Missing:
