@@ -46,13 +46,8 @@ def summary(out: Path, *options: str) -> str:
             "one run does not show how much runs differ",
             r"--repeats \d+",
         ),
-        (
-            (*SHORT, "--seconds", "2"),
-            "to tell what read and update cost|they tell read and update apart",
-            r"--design",
-        ),
     ],
-    ids=["too-short", "one-run", "kinds"],
+    ids=["too-short", "one-run"],
 )
 def test_what_is_advised_mends_what_is_complained_of(
     tmp_path: Path, options: tuple[str, ...], complaint: str, advised: str
