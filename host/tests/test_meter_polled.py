@@ -215,7 +215,7 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     root = hwmon_tree(tmp_path / "h")
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none")
-    assert "the driver does not say" in source.error_bounds().shunt.origin
+    assert "the driver does not state it" in source.error_bounds().shunt.origin
     assert any("shunt 0.01 ohm" in note and "mostly 0.1" in note for note in source.open().notes)
     assert source.error_bounds().shunt.ohm == 0.01
     assert source.error_bounds().shunt.origin == "the driver's shunt_resistor"

@@ -41,7 +41,7 @@ def test_only_the_end_that_was_asked_for_is_complete(
     tmp_path, rig_options, options, exit_code, status, fault
 ):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 2.0)
-    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), *rig_options, pace="0"):
+    with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), *rig_options, pace="1"):
         ended = record(tmp_path / "meter", tmp_path / "out", *options)
     assert ended.returncode == exit_code, ended.stdout + ended.stderr
     assert told(tmp_path / "out")[0] == status

@@ -300,7 +300,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     assert run["found"]["supply"]["shunt_from"].startswith("assumed") and run["found"]["warnings"]
     assert run["sensor"]["shunt"]["origin"].startswith("assumed")
     head = head_lines(RunRecord.open(out).run)
-    assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "the common breakout's" in line for line in head)
+    assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "assumed: rig.toml" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
     assert "a warning about the desk." in " ".join(each.text for each in open_answer(out).banners).lower()
 
