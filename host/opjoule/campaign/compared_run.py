@@ -13,15 +13,11 @@ from opjoule.campaign.index_file import has_index
 from opjoule.campaign.settings import RIG, Settings, settings_of, value_bytes
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput, OpJouleError, RecordFault
-from opjoule.record.definition import Definition, Quantities, Topic
-from opjoule.record.result import read_result
+from opjoule.record.definition import Definition, Quantities
 from opjoule.record.run_record import RunRecord
 from opjoule.record.side import side_of
+from opjoule.report.answer import Banner, open_answer
 from opjoule.studies.definition import SYSTEM
-from opjoule.studies.results import TRACE, wording_of
-
-COUNTED = (Topic.USAGE, Topic.LATENCY)
-"""Quantities of these state no uncertainty of one repeat: what is known of them is how much runs differ."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +44,12 @@ class ComparedRun:
     numbers: Mapping[str, Any] = field(repr=False)
     """result.json."""
     quantities: Quantities = field(repr=False)
+    repeats: int | None = None
+    """Whole cycles that its numbers are the mean of; None where an old record does not say."""
+    too_short: bool = False
+    """Its own warning says that nothing can be concluded from it."""
+    warnings: tuple[Banner, ...] = ()
+    """How it ended, its faults and its notes."""
 
     def value(self, axis: str) -> str:
         """What it was in an axis, or in a group of settings, in words."""
@@ -71,19 +73,7 @@ class ComparedRun:
 
     def side(self, quantity: Definition) -> Side:
         """A quantity with what it may share with other runs. Raises: ValueError: it has none; says why."""
-        if quantity.topic in COUNTED:
-            return side_of(_as_counted(self.numbers, quantity.key), quantity)
         return side_of(self.numbers, quantity)
-
-
-def _as_counted(numbers: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """result.json with a count that states no uncertainty as exact, as far as its own run goes."""
-    name, _, rest = key.partition(".")
-    inside = numbers.get(name, {})
-    if rest:
-        return {**numbers, name: _as_counted(inside, rest)}
-    exact = inside.get("value") is not None and inside.get("u") is None
-    return {**numbers, name: {**inside, "u": 0.0} if exact else inside}
 
 
 def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
@@ -140,22 +130,24 @@ def _inside(place: Path) -> Iterator[tuple[Path, ConditionRun | None]]:
 def _read(path: Path, named: ConditionRun | None) -> ComparedRun:
     """Raises: RecordFault: unreadable, changed since it ended, or without a result."""
     record = RunRecord.open(path)
-    wording = wording_of(record.run)
-    if not record.intact("result.json").exists():
-        raise RecordFault("; ".join(record.faults) or "the run wrote no result.json")
-    numbers = read_result(path).numbers
+    answer = open_answer(record)
+    if not answer.result:
+        raise RecordFault("; ".join(record.faults) or answer.problem)
     return ComparedRun(
         path,
         record.simulated,
         named.condition if named else {},
         path.parent if named else None,
         named.rank if named else 0,
-        wording.subject(record.run),
+        answer.subject.name,
         record.status,
         record.run.found.started_utc or "",
-        wording is TRACE,
+        answer.trace_only,
         record.document.get("asked", {}),
         settings_of(record.document),
-        numbers,
-        wording.quantities_of(numbers),
+        answer.result,
+        answer.quantities,
+        answer.concluded.repeats,
+        answer.concluded.too_short,
+        tuple(answer.warnings),
     )

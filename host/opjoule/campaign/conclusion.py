@@ -1,107 +1,29 @@
-"""What a comparison says: sentences, a table, JSON, CSV, and the verdict on a change."""
+"""What a comparison gives: its terminal output, JSON, CSV, and the verdict on a change."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.campaign.contrasts import LIMIT, SIDE, Compared, Contrast
+from opjoule.campaign.comparable import SHORT, SIDE
+from opjoule.campaign.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
+from opjoule.campaign.methods import SIMULATED
+from opjoule.campaign.run_warnings import marks_of
+from opjoule.campaign.sentences import RATES, chance_words, follows_words, ratio_words, sentence
+from opjoule.campaign.value_words import quantity_words
+from opjoule.campaign.winners import deciding_lines, winner_lines
 from opjoule.errors import WORSE_EXIT, DataFault
 from opjoule.record.definition import Definition
 from opjoule.record.json_file import Schema, plain
-from opjoule.report.quantities import NONE
-from opjoule.report.rounding import rounded, with_limits
+from opjoule.report.quantities import NONE, quantity_text
+from opjoule.units import from_json
 
-SCHEMA: Final = Schema("comparison", 1)
-RATES: Final = ("1/s", "B/s")
-"""Units of quantities of which more is better."""
-
-
-def sentence(contrast: Contrast, tolerance: float = 0.0) -> str:
-    """What one comparison says, with its probability among all that were looked at."""
-    what = f"{contrast.quantity.label or contrast.quantity.key}{_inside(contrast.stratum)}"
-    apart = f"{contrast.a} against {contrast.b}"
-    found, beyond = contrast.ratio, f" by more than {100 * tolerance:g} %" if tolerance else ""
-    if contrast.adjusted is None:
-        size = f", ratio {found.value:.3g}" if found else ""
-        return (
-            f"{what}: {apart}{size}, of a single run: how much runs differ is not known, and nothing can be "
-            "concluded; measure more repeats"
-        )
-    if not contrast.differs:
-        size = f": ratio {_times(contrast)}" if found else ""
-        alone = (contrast.probability or 0.0) < LIMIT
-        among = (
-            f" (alone p = {contrast.probability:.2g}, among all p = {contrast.adjusted:.2g})" if alone else ""
-        )
-        return f"{what}: {contrast.a} and {contrast.b} cannot be told apart{beyond}{size}{among}"
-    more = "more" if contrast.side_a.value > contrast.side_b.value else "less"
-    if found is None:
-        return f"{what}: {contrast.a} is {more} than {contrast.b}{beyond} ({_chance(contrast.adjusted)})"
-    return (
-        f"{what}: {contrast.a} is {_times(contrast)} times {contrast.b}, {more}{beyond} "
-        f"({_chance(contrast.adjusted)})"
-    )
-
-
-def _inside(stratum: Mapping[str, str]) -> str:
-    return f" [{', '.join(f'{axis} {value}' for axis, value in stratum.items())}]" if stratum else ""
-
-
-def _times(contrast: Contrast) -> str:
-    return with_limits(contrast.ratio.value, contrast.limits) if contrast.ratio else ""
-
-
-def _chance(probability: float) -> str:
-    return "p < 0.0001" if probability < 1e-4 else f"p = {probability:.2g}"
-
-
-def summaries(compared: Compared) -> Iterator[str]:
-    """Over all strata: how often a value was found above and below another; nothing where there is one stratum."""
-    if len({tuple(each.stratum.items()) for each in compared.groups}) < 2:
-        return
-    pairs: dict[tuple[str, str, str], list[Contrast]] = {}
-    for each in compared.contrasts:
-        a, b = sorted((each.a, each.b))
-        pairs.setdefault((each.quantity.label or each.quantity.key, a, b), []).append(each)
-    yield from (_summary(label, a, b, own) for (label, a, b), own in pairs.items())
-
-
-def _summary(label: str, a: str, b: str, contrasts: Sequence[Contrast]) -> str:
-    """One pair of values over all strata, the one that was above the other more often first."""
-    judged = [each for each in contrasts if each.adjusted is not None]
-    if not judged:
-        return f"{label}: {a} against {b}: single runs, of which nothing can be concluded"
-    counts = {name: sum(each.differs and _greater(each) == name for each in judged) for name in (a, b)}
-    if counts[b] > counts[a]:
-        a, b = b, a
-    ratios = [each.ratio.value ** (1 if each.a == a else -1) for each in judged if each.ratio]
-    ends = dict.fromkeys(f"{each(ratios):.3g}" for each in (min, max)) if ratios else ()
-    span = f"; {a} was {' to '.join(ends)} times {b}" if ends else ""
-    neither = len(judged) - counts[a] - counts[b]
-    if not counts[a]:
-        return f"{label}: {a} and {b} cannot be told apart in any of {len(judged)} comparisons{span}"
-    where = f"all {len(judged)}" if counts[a] == len(judged) else f"{counts[a]} of {len(judged)}"
-    rest = f", below in {counts[b]}" if counts[b] else ""
-    rest += f", not told apart in {neither}" if neither else ""
-    return f"{label}: {a} is above {b} in {where} comparisons{rest}{span}"
-
-
-def _greater(contrast: Contrast) -> str:
-    return contrast.a if contrast.side_a.value > contrast.side_b.value else contrast.b
-
-
-def conclusions(compared: Compared) -> list[str]:
-    """What can be said in few lines: over all strata where there are several, else each comparison."""
-    return list(summaries(compared)) or [
-        sentence(each, compared.question.tolerance) for each in compared.contrasts
-    ]
+SCHEMA: Final = Schema("comparison", 2)
 
 
 def is_worse(contrast: Contrast) -> bool | None:
@@ -118,9 +40,13 @@ def _more_is_better(quantity: Definition) -> bool:
 def verdict(compared: Compared) -> tuple[str, int]:
     """In a word and as exit status: of a change that is worse in anything, WORSE_EXIT.
 
-    Raises: DataFault: nothing can be said, since a side is a single run.
+    Raises: DataFault: nothing can be said, since a side is a single run or the runs are too short.
     """
     judged = [each for each in compared.contrasts if each.adjusted is not None]
+    if not judged and any(each.cannot == TOO_SHORT_RUNS for each in compared.contrasts):
+        raise DataFault(
+            f"no verdict: {compared.warnings[0]}; judge them all the same with --although {SHORT}"
+        )
     if not judged:
         raise DataFault(
             "no verdict: before and after need at least two runs each, or a run of at least two repeats (--repeats)"
@@ -139,13 +65,13 @@ def to_json(compared: Compared) -> dict[str, Any]:
             **({"condition": dict(group.stratum)} if group.stratum else {}),
             "name": group.name,
             "metric": key,
-            "value": side.value,
-            "u": side.expanded_u,
-            "unit": side.unit,
+            **{name: number[name] for name in ("value", "u", "unit")},
             "runs": [str(run.place) for run in group.runs],
+            "warnings": marks_of(group.runs),
         }
-        for (key, at), side in compared.sides.items()
+        for (key, at) in compared.sides
         for group in [compared.groups[at]]
+        for number in [compared.mean(key, at)]
     ]
     contrasts = [
         {
@@ -153,12 +79,13 @@ def to_json(compared: Compared) -> dict[str, Any]:
             **({"condition": dict(each.stratum)} if each.stratum else {}),
             "a": each.a,
             "b": each.b,
-            "ratio": None if each.ratio is None else plain(each.ratio),
+            "ratio": each.ratio.value if each.ratio else None,
             "ratio_limits": _ends(each),
             "probability": each.probability,
             "adjusted_probability": each.adjusted,
             "differs": each.differs,
-            "sentence": sentence(each, question.tolerance),
+            "not_judged": each.cannot,
+            "sentence": sentence(each, compared),
         }
         for each in compared.contrasts
     ]
@@ -170,6 +97,8 @@ def to_json(compared: Compared) -> dict[str, Any]:
         "although": sorted(question.although),
         "limit": LIMIT,
         "tolerance": question.tolerance,
+        "warnings": [str(each) for each in compared.warnings],
+        "conclusions": conclusions(compared),
         "groups": groups,
         "contrasts": contrasts,
         "notes": list(compared.notes),
@@ -198,11 +127,10 @@ def to_csv(compared: Compared) -> str:
         "b_value",
         "unit",
         "ratio",
-        "ratio_u",
         "ratio_low",
         "ratio_high",
     ]
-    rows.writerow([*head, "probability", "adjusted_probability", "differs", "simulated"])
+    rows.writerow([*head, "probability", "adjusted_probability", "differs", "simulated", "warnings"])
     for each in compared.contrasts:
         found = each.ratio
         rows.writerow(
@@ -210,44 +138,77 @@ def to_csv(compared: Compared) -> str:
                 each.quantity.key,
                 *(each.stratum.get(axis, "") for axis in axes),
                 *(each.a, each.b, each.side_a.value, each.side_b.value, each.side_a.unit),
-                *((found.value, found.u) if found else ("", "")),
+                found.value if found else "",
                 *("" if end is None else end for end in _ends(each) or (None, None)),
                 *("" if one is None else one for one in (each.probability, each.adjusted)),
                 str(each.differs).lower(),
                 str(compared.simulated).lower(),
+                "; ".join(compared.marks(each)),
             ]
         )
     return text.getvalue()
 
 
+def conclusions(compared: Compared) -> list[str]:
+    """The lines that answer the question: which is best, and what decides it."""
+    return [*winner_lines(compared), *deciding_lines([compared])]
+
+
 def print_compared(compared: Compared, console: Console | None = None) -> None:
-    """Prints each group's mean, every comparison as a sentence, what follows over all, and what else is to be known."""
+    """Prints the warnings, the conclusions, each group's mean, every contrast, and what else is to be known."""
     console = console or Console(highlight=False, markup=False)
+    if compared.simulated:
+        console.print(f"SIMULATED: {SIMULATED}", soft_wrap=True)
+    for warning in compared.warnings:
+        console.print(f"WARNING  {warning}", soft_wrap=True)
+    first = conclusions(compared)
+    for line in first:
+        console.print(line, soft_wrap=True)
+    console.print()
     mark = " (SIMULATED)" if compared.simulated else ""
     for quantity in compared.quantities:
-        axes = list(dict.fromkeys(axis for each in compared.groups for axis in each.stratum))
-        by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
-        shown = Table(*axes, by, quantity.label or quantity.key, "runs", box=None)
-        shown.title, shown.title_justify = f"{quantity.label or quantity.key}{mark}", "left"
-        for at, group in enumerate(compared.groups):
-            side = compared.sides.get((quantity.key, at))
-            value = NONE if side is None else str(rounded(side.value, side.expanded_u, side.unit))
-            shown.add_row(*(group.stratum[axis] for axis in axes), group.name, value, str(len(group.runs)))
-        console.print(shown)
+        console.print(_means(compared, quantity, mark))
+        console.print(_ratios(compared, quantity, mark))
     console.print()
-    for each in compared.contrasts:
-        console.print(sentence(each, compared.question.tolerance), soft_wrap=True)
-    for line in summaries(compared):
-        console.print(line, soft_wrap=True)
+    said = [sentence(each, compared) for each in compared.contrasts]
+    for line in said:
+        if line not in first:
+            console.print(line, soft_wrap=True)
     judged = sum(each.adjusted is not None for each in compared.contrasts)
-    several = f", judged together by Holm's rule ({judged} comparisons)"
+    several = f" All {judged} contrasts are judged together by Holm's rule." if judged > 1 else ""
     console.print(
-        f"intervals for 95.45 %; a difference counts where p < {LIMIT}{several if judged > 1 else ''}",
+        f"Intervals hold the true value in 95.45 % of cases. A difference counts where p < {LIMIT}.{several}",
         soft_wrap=True,
     )
     for line in compared.notes:
         console.print(f"note: {line}", soft_wrap=True)
-    if compared.simulated:
-        console.print(
-            "SIMULATED: no board was measured; these joules come from a power model", soft_wrap=True
+
+
+def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
+    """A row a group."""
+    axes = list(dict.fromkeys(axis for each in compared.groups for axis in each.stratum))
+    by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
+    shown = Table(*axes, by, "mean (k = 2)", "runs", box=None)
+    shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
+    for at, group in enumerate(compared.groups):
+        known = (quantity.key, at) in compared.sides
+        value = quantity_text(from_json(compared.mean(quantity.key, at))) if known else NONE
+        shown.add_row(*(group.stratum[axis] for axis in axes), group.name, value, str(len(group.runs)))
+    return shown
+
+
+def _ratios(compared: Compared, quantity: Definition, mark: str) -> Table:
+    """A row a contrast."""
+    axes = list(dict.fromkeys(axis for each in compared.contrasts for axis in each.stratum))
+    shown = Table(*axes, "contrast", "ratio", "95 %", "p among all", "follows", box=None)
+    shown.title, shown.title_justify = f"ratios{mark}", "left"
+    for each in compared.contrasts:
+        if each.quantity.key != quantity.key:
+            continue
+        ratio, _, limits = ratio_words(each).partition(", 95 %: ")
+        own = [each.stratum[axis] for axis in axes]
+        pair = f"{each.a} / {each.b}"
+        shown.add_row(
+            *own, pair, ratio or NONE, limits or NONE, chance_words(each.adjusted), follows_words(each)
         )
+    return shown

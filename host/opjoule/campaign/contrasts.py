@@ -11,10 +11,13 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Final
+from typing import Any, Final
 
+from opjoule.campaign.cell_mean import cell_mean
+from opjoule.campaign.comparable import SHORT, SIDE, check_comparable
 from opjoule.campaign.compared_run import ComparedRun
-from opjoule.campaign.settings import RIG, VERSIONS, Disagreement, disagreements, groups_of
+from opjoule.campaign.run_warnings import RunWarning, marks_of, warnings_of
+from opjoule.campaign.settings import RIG
 from opjoule.campaign.within_blocks import on_several_rigs, sides_within_blocks
 from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
 from opjoule.errors import BadInput, DataFault
@@ -23,10 +26,10 @@ from opjoule.units import Measured
 
 LIMIT: Final = 0.0455
 """A difference counts from this probability on: that of all stated intervals (95.45 %, k = 2)."""
-SIDE: Final = "side"
-"""The axis of runs before and after a change."""
 BEFORE: Final = "before"
 AFTER: Final = "after"
+TOO_SHORT_RUNS: Final = "the runs are too short"
+SINGLE_RUNS: Final = "a side is a single run"
 
 
 @dataclass(frozen=True)
@@ -65,11 +68,13 @@ class Contrast:
     side_a: Side = field(repr=False)
     side_b: Side = field(repr=False)
     probability: float | None = None
-    """Of such a difference between two that are the same; None where one is a single run."""
+    """p-value of the difference under the null hypothesis; None where the contrast is not judged."""
     adjusted: float | None = None
-    """The same among all that were looked at."""
+    """The same by Holm's rule, among all contrasts."""
     judged: int = 1
-    """How many were."""
+    """Number of contrasts that were judged together."""
+    cannot: str = ""
+    """Why it is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty where it is."""
 
     @cached_property
     def ratio(self) -> Measured | None:
@@ -87,6 +92,10 @@ class Contrast:
         if self.ratio is None or self.adjusted is None:
             return None
         return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
+
+    def turned(self) -> Contrast:
+        """The same contrast with its sides exchanged."""
+        return replace(self, a=self.b, b=self.a, side_a=self.side_b, side_b=self.side_a)
 
     @property
     def differs(self) -> bool:
@@ -108,6 +117,25 @@ class Compared:
     notes: tuple[str, ...]
     """What else is to be known, a line each."""
 
+    @property
+    def warnings(self) -> list[RunWarning]:
+        """Those of its runs."""
+        return warnings_of(each.runs for each in self.groups)
+
+    def mean(self, key: str, group: int) -> dict[str, Any]:
+        """A group's mean as a number of result.json, by the quantity's key and the group's number."""
+        of = next(each for each in self.quantities if each.key == key)
+        return cell_mean([run.numbers for run in self.groups[group].runs], of)
+
+    def marks(self, contrast: Contrast) -> list[str]:
+        """The warnings of both sides of a contrast, in a word or two each."""
+        sides = [
+            each
+            for each in self.groups
+            if each.stratum == contrast.stratum and each.name in (contrast.a, contrast.b)
+        ]
+        return list(dict.fromkeys(mark for each in sides for mark in marks_of(each.runs)))
+
 
 def compare(
     runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None
@@ -119,7 +147,10 @@ def compare(
     Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no two groups have the quantity.
     """
     groups = _groups(runs, question, sides)
-    notes = _check_comparable(groups, question)
+    strata: dict[tuple[str, ...], list[Sequence[ComparedRun]]] = {}
+    for each in groups:
+        strata.setdefault(tuple(each.stratum.values()), []).append(each.runs)
+    notes = check_comparable(strata.values(), question.by, question.although)
     quantities = _quantities(runs, question.metrics)
     means: dict[tuple[str, int], Side] = {}
     for quantity in quantities:
@@ -144,7 +175,9 @@ def compare(
     ]
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
-        raise DataFault(f"{', '.join(each.key for each in quantities)}: nothing to compare: {why}")
+        raise DataFault(
+            f"{', '.join(each.label or each.key for each in quantities)}: nothing to compare: {why}"
+        )
     if not question.against and question.by != (SIDE,):
         contrasts = [_greater_first(each) for each in contrasts]
     if any(
@@ -190,7 +223,12 @@ def _contrasts(
                 f"{a.name} and {b.name} are left out: no block has both on one rig, so that rigs may be what differs; "
                 f"--although {RIG} compares them all the same"
             )
-    return [Contrast(quantity, a.stratum, a.name, b.name, *sides)] if sides else []
+    if not sides:
+        return []
+    short = SHORT not in question.although and any(run.too_short for run in (*a.runs, *b.runs))
+    single = not all(each.repeated for each in sides)
+    cannot = TOO_SHORT_RUNS if short else SINGLE_RUNS if single else ""
+    return [Contrast(quantity, a.stratum, a.name, b.name, *sides, cannot=cannot)]
 
 
 def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
@@ -245,51 +283,6 @@ def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]
     ]
 
 
-def _check_comparable(groups: Sequence[Group], question: Question) -> list[str]:
-    """Lines for what differs and may. Raises: BadInput: something else does."""
-    refused: dict[str, Disagreement] = {}
-    told: dict[str, str] = {}
-    explained = {RIG} | {group for axis in question.by if axis != SIDE for group in groups_of(axis)}
-    if question.by == (SIDE,):
-        explained |= set(VERSIONS)
-    strata: dict[tuple[str, ...], list[Group]] = {}
-    for each in groups:
-        strata.setdefault(tuple(each.stratum.values()), []).append(each)
-    for own in strata.values():
-        everything = [run.settings for each in own for run in each.runs]
-        inside = {
-            str(one): one for each in own for one in disagreements([run.settings for run in each.runs], {RIG})
-        }
-        between = {str(one): one for one in disagreements(everything, explained)}
-        declared = _of_one_index(own) and question.by != (SIDE,)
-        for line, one in {**inside, **between}.items():
-            if one.group in question.although:
-                told[line] = f"compared although {line}"
-            elif declared and line not in inside and one.group not in (*VERSIONS, "simulated"):
-                told[line] = f"with {', '.join(question.by)}, as the campaign has it, goes {line}"
-            else:
-                refused[line] = one
-        if question.by == (SIDE,):
-            told |= {
-                str(one): f"the change: {one}" for one in disagreements(everything) if one.group in VERSIONS
-            }
-    if refused:
-        groups_named = ",".join(dict.fromkeys(each.group for each in refused.values()))
-        shown = "; ".join(list(refused)[:4]) + ("; ..." if len(refused) > 4 else "")
-        raise BadInput(
-            f"these runs are not comparable, they differ in {shown}: compare them by it, give fewer runs, or have it "
-            f"said and compare with --although {groups_named}"
-        )
-    return list(told.values())
-
-
-def _of_one_index(groups: Sequence[Group]) -> bool:
-    """Are all runs of one campaign, whose file says what differs?"""
-    return (
-        len({run.index for each in groups for run in each.runs}) == 1 and groups[0].runs[0].index is not None
-    )
-
-
 def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Definition]:
     """Raises: BadInput: a key that a study of the runs does not have."""
     first = runs[0].quantities
@@ -310,19 +303,21 @@ def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
         try:
             sides.append(run.side(quantity))
         except ValueError as fault:
-            lacking.append(f"{run.place} ({group.name}) is left out: {quantity.key}: {fault}")
+            lacking.append(
+                f"{run.place} ({group.name}) is left out: no {quantity.label or quantity.key}: {fault}"
+            )
     return (Side.mean(sides) if sides else None), lacking
 
 
 def _greater_first(contrast: Contrast) -> Contrast:
     if contrast.side_a.value >= contrast.side_b.value:
         return contrast
-    return replace(contrast, a=contrast.b, b=contrast.a, side_a=contrast.side_b, side_b=contrast.side_a)
+    return contrast.turned()
 
 
 def _judged(contrasts: Sequence[Contrast], tolerance: float) -> list[Contrast]:
     """Each with its probability, alone and among all that can be judged."""
-    alone = [_probability(each.side_a, each.side_b, tolerance) for each in contrasts]
+    alone = [None if each.cannot else _probability(each.side_a, each.side_b, tolerance) for each in contrasts]
     together = holm([each for each in alone if each is not None])
     judged, adjusted = len(together), iter(together)
     return [

@@ -5,9 +5,7 @@ Schema: docs/reference/run-record.md.
 
 from __future__ import annotations
 
-import math
 import re
-import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,17 +13,16 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from opjoule.campaign.cell_mean import cell_mean
 from opjoule.campaign.index_file import INDEX, MEDIA_INDEX, has_index
 from opjoule.energy.comparison import Side, differ, ratio
-from opjoule.energy.repeats import repeat_standard_u
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.record.definition import Definition
 from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
-from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from opjoule.record.side import side_of
-from opjoule.studies.results import wording_of
-from opjoule.units import COVERAGE_FACTOR, Measured, Missing
+from opjoule.report.answer import open_answer
+from opjoule.units import Measured, Missing
 
 SCHEMA: Final = Schema("conditions", 1)
 NOT_MEASURED: Final = "not measured"
@@ -46,7 +43,7 @@ class ConditionRun:
     status: str = NOT_MEASURED
     result: Mapping[str, Any] | None = None
     compared: Sequence[Definition] = field(default=(), repr=False)
-    """What its study compares."""
+    """What its study compares, the headline first."""
     rank: int = 0
     """Place of the condition among all, as they were asked for; the others are compared with the first."""
 
@@ -162,9 +159,12 @@ def look(directory: Path, run: ConditionRun) -> ConditionRun:
         return replace(run, why=str(error), status="unreadable")
     found = replace(run, status=record.status)
     try:
-        result = read_result(place).numbers
-        compared = wording_of(record.run).quantities_of(result).shown("compared")
-        return replace(found, why="", result=result, compared=compared)
+        answer = open_answer(record)
+        if not answer.result:
+            return replace(found, why=run.why or "; ".join(record.faults) or answer.problem)
+        headline = answer.quantities.headline.key
+        compared = sorted(answer.quantities.shown("compared"), key=lambda each: each.key != headline)
+        return replace(found, why="", result=answer.result, compared=compared)
     except OpJouleError as error:
         return replace(found, why=run.why or "; ".join(record.faults) or str(error))
 
@@ -180,30 +180,9 @@ def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
 
 
 def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
-    """Mean of every compared quantity over one condition's runs that have it, with `runs` saying how many.
-
-    The expanded uncertainty joins the largest of the runs' own (the sensor's errors are the same in all of them) with
-    that of the mean of repeats; null, with a reason, where no run has the number, or one states no uncertainty.
-    """
+    """Mean of every compared quantity over one condition's runs, by its key (campaign/cell_mean.py)."""
     results = [each.result for each in runs if each.name == name and each.result]
-    return {each.key: mean_number([of.get(each.key, {}) for of in results]) for each in compared_by(runs)}
-
-
-def mean_number(numbers: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Mean of one number of several results, as they state it, with `runs` saying how many; null if none has it."""
-    units = [number["unit"] for number in numbers if number.get("unit")]
-    entry: dict[str, Any] = {"value": None, "u": None, "unit": units[0] if units else "1"}
-    known = [number for number in numbers if number.get("value") is not None]
-    if not known:
-        reasons = [number["reason"] for number in numbers if number.get("reason")]
-        return {**entry, "reason": reasons[0] if reasons else "no run has it"}
-    values = [float(number["value"]) for number in known]
-    entry |= {"value": statistics.fmean(values), "runs": len(values)}
-    if unstated := [number for number in known if number.get("u") is None]:
-        return {**entry, "reason": unstated[0].get("reason", "uncertainty not stated in a run")}
-    spread = COVERAGE_FACTOR * repeat_standard_u(values) if len(values) > 1 else 0.0
-    entry["u"] = math.hypot(max(float(number["u"]) for number in known), spread)
-    return entry
+    return {each.key: cell_mean(results, each) for each in compared_by(runs)}
 
 
 class Difference(Struct, frozen=True):

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from opjoule.campaign.compared_run import ComparedRun
+from opjoule.campaign.run_warnings import warnings_of
 from opjoule.record.run import Run
 from opjoule.report.answer import Answer, open_answer
 
-SIMULATED: Final = "SIMULATED: no board was measured; the joules come from a power model of board and medium."
+SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _METHODS: Final = """\
 Energy was measured with OpJoule {versions} in {runs} runs (repeats in each: {repeats}) on {boards} with {media}.
 Databases: {engines}; durability: {durability}.
@@ -22,12 +23,15 @@ samples, clocks, idle's drift and the spread of repeats and runs (JCGM 100:2008)
 """
 
 
-def methods(runs: Sequence[ComparedRun]) -> str:
-    """A paragraph, a line a sentence; each record is read once more, one at a time.
+def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
+    """A paragraph, a line a sentence, then the runs' warnings; each record is read once more, one at a time.
 
+    Args:
+        cells: the runs, cell by cell.
     Raises: RecordFault: a record that cannot be read any more.
     """
     said: dict[str, dict[str, None]] = {}
+    runs = [run for own in cells for run in own]
     for run in runs:
         for name, words in _said(open_answer(run.place)).items():
             said.setdefault(name, {})[words] = None
@@ -35,7 +39,7 @@ def methods(runs: Sequence[ComparedRun]) -> str:
     text["media"] = text["media"] or "its own medium"
     text["engines"] = text["engines"] or "none"
     text["durability"] = text["durability"] or "not stated"
-    return _METHODS.format(runs=len(runs), **text)
+    return _METHODS.format(runs=len(runs), **text) + "".join(f"{each}\n" for each in warnings_of(cells))
 
 
 def _said(answer: Answer) -> dict[str, str]:

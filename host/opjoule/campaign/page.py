@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from opjoule.campaign.compared_run import ComparedRun, gather
+from opjoule.campaign.answers import answers_of
+from opjoule.campaign.comparable import SIDE
 from opjoule.campaign.comparison import notes
-from opjoule.campaign.conclusion import conclusions, sentence, verdict
-from opjoule.campaign.contrasts import SIDE, Compared, Question, compare, judged_together
+from opjoule.campaign.conclusion import conclusions, verdict
+from opjoule.campaign.contrasts import Compared
 from opjoule.campaign.index import ConditionRun, read_index
 from opjoule.campaign.methods import methods
 from opjoule.campaign.page_drawings import bars, course, forest, plane, stacks
 from opjoule.campaign.page_tables import all_cells, all_runs
-from opjoule.campaign.plotted import Plotted, PlottedCell, plotted
-from opjoule.errors import BadInput, OpJouleError
+from opjoule.campaign.plotted import Plotted, PlottedCell
+from opjoule.campaign.run_warnings import RunWarning
+from opjoule.campaign.sentences import sentence
 from opjoule.files import write_whole
-from opjoule.record.definition import Definition
 from opjoule.report.answer import SIMULATED
 from opjoule.report.markup import Element, element
 from opjoule.report.page import banner, framed, section
@@ -27,7 +28,7 @@ from opjoule.report.page import banner, framed, section
 ROWS_MAX: Final = 60
 """A table of more is folded."""
 LINES_MAX: Final = 8
-"""Conclusions of one question that stand above all else."""
+"""Conclusions that stand above all else."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,11 @@ class Page:
     """What is not comparable, failed, or was measured again."""
     runs: Sequence[ConditionRun] = ()
     """Of a campaign: every time that a cell was measured."""
+    refused: str = ""
+    """Why the cells are listed and not drawn; empty where they are drawn."""
+    conclusions: Sequence[str] = ()
+    """The lines that answer the question."""
+    warnings: Sequence[RunWarning] = ()
     verdict: str = ""
     command: Sequence[str] = field(default=())
     """That makes the same page."""
@@ -73,6 +79,8 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
             [compared],
             _as_cells(compared),
             [*compared.notes, *(f"left out: {each}" for each in left_out)],
+            conclusions=conclusions(compared),
+            warnings=compared.warnings,
             verdict=verdict(compared)[0] if _has_verdict(compared) else "",
             command=command,
         )
@@ -86,35 +94,20 @@ def write_campaign_page(folder: Path) -> Path:
     Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
-    try:
-        found, _ = gather([str(folder)])
-    except BadInput:  # no run has left a record; the index says why
-        found = []
-    troubles = _troubles(index)
-    cells = None
-    answers: list[Compared] = []
-    try:
-        cells = plotted(found, words=ComparedRun.value)
-    except OpJouleError as error:
-        troubles.append(str(error))
-    for axis, values in _axes(found).items():
-        if len(values) > 1:
-            try:
-                answers.append(compare(found, Question((axis,))))
-            except OpJouleError as error:
-                troubles.append(f"by {axis}: {error}")
-    answers = judged_together(answers)
-    troubles += [line for each in answers for line in each.notes]
+    found = answers_of(folder)
     page = Page(
         folder.resolve().name,
         "OpJoule campaign",
         _about_campaign(index),
         folder.resolve(),
         simulated,
-        answers,
-        cells,
-        list(dict.fromkeys(troubles)),
+        found.compared,
+        found.cells,
+        [*_troubles(index), *found.troubles],
         index,
+        refused=found.refused,
+        conclusions=found.conclusions,
+        warnings=found.warnings,
         command=("host/measure.py", "report", str(folder)),
     )
     target = folder / "report.html"
@@ -129,6 +122,7 @@ def rendered(page: Page) -> str:
     lacking = sorted({each.name for each in page.runs} - {e.name for e in page.runs if e.result})
     if lacking:
         banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
+    banners += [banner(each.kind, each.title, each.words) for each in page.warnings]
     main = [_head(page, mark)]
     if page.answers:
         main.append(section("ratios", f"What differs{mark}", *_ratios(page)))
@@ -143,23 +137,20 @@ def rendered(page: Page) -> str:
 
 
 def _head(page: Page, mark: str) -> Element:
-    """Title and conclusions."""
-    lines: list[Element] = []
-    if page.verdict:
-        lines.append(element("p", f"Verdict: {page.verdict}", class_="number"))
-    for answer in page.answers:
-        found = conclusions(answer)
-        shown = [element("li", each) for each in found[:LINES_MAX]]
-        if more := len(found) - len(shown):
-            shown.append(element("li", f"and {more} more, below"))
-        if len(page.answers) > 1:
-            lines.append(element("h2", f"By {', '.join(answer.question.by)}"))
-        lines.append(element("ul", *shown, class_="conclusions"))
-    if not page.answers:
-        lines.append(element("p", "Nothing can be concluded yet: the reasons stand below.", class_="what"))
+    """Title, conclusions, and what was measured."""
     kicker = element("p", page.kicker, class_="kicker")
-    about = element("p", page.about, class_="workload")
-    return element("header", kicker, element("h1", f"{page.title}{mark}"), about, *lines)
+    head = element("header", kicker, element("h1", f"{page.title}{mark}"))
+    if page.verdict:
+        head.append(element("p", f"Verdict: {page.verdict}", class_="number"))
+    if page.conclusions:
+        lines = [element("li", each) for each in page.conclusions[:LINES_MAX]]
+        if more := len(page.conclusions) - len(lines):
+            lines.append(element("li", f"{more} more stand below."))
+        head.append(element("ul", *lines, class_="conclusions"))
+    else:
+        head.append(element("p", "Nothing can be concluded yet. The reasons stand below.", class_="what"))
+    head.append(element("p", page.about, class_="workload"))
+    return head
 
 
 def _about_campaign(index: Sequence[ConditionRun]) -> str:
@@ -191,9 +182,7 @@ def _ratios(page: Page) -> list[Element]:
             by = ", ".join(answer.question.by)
             parts.append(_folded(forest(answer, each), rows, f"{each.label or each.key} by {by}"))
         lines = [
-            element("li", sentence(each, answer.question.tolerance))
-            for each in answer.contrasts
-            if len(answer.contrasts) > 1
+            element("li", sentence(each, answer)) for each in answer.contrasts if len(answer.contrasts) > 1
         ]
         if lines:
             summary = element(
@@ -206,9 +195,9 @@ def _ratios(page: Page) -> list[Element]:
 _HOW_TO_READ: Final = (
     "Each ratio is the first of the pair over the second. The thick bar is the 95.45 % interval of this ratio; the "
     "thin bar is the simultaneous interval for all {judged} ratios (Bonferroni). A full mark: the two differ, by "
-    "Holm's test over all pairs. A hollow mark: no difference was found. A grey mark: a single run, which allows no "
-    "conclusion. The intervals leave out what both sides share, such as the gain of one sensor. An arrow: the interval "
-    "continues."
+    "Holm's test over all pairs. A hollow mark: no difference was found. A grey mark: single runs, or runs "
+    "that are too short, allow no conclusion. The intervals leave out what both sides share, such as the gain of one "
+    "sensor. An arrow: the interval continues."
 )
 
 
@@ -216,14 +205,10 @@ def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
     """The sections that show every cell."""
     asked = {each.key: each for answer in page.answers for each in answer.quantities}
     quantities = list(asked.values()) or [cells.runs[0].quantities.headline]
-    made = [
-        section(
-            "cells",
-            f"Every cell{mark}",
-            *(bars(cells, each) for each in quantities),
-            all_cells(cells, page.folder),
-        )
-    ]
+    drawn = [] if page.refused else [bars(cells, each) for each in quantities]
+    made = [section("cells", f"Every cell{mark}", *drawn, all_cells(cells, page.folder))]
+    if page.refused:
+        return made
     if drawn := plane(cells):
         made.append(section("plane", f"Energy against time{mark}", *drawn))
     if drawn := stacks(cells):
@@ -231,12 +216,6 @@ def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
     if drawn := course(cells, quantities[0]):
         made.append(section("order", f"In the order of measuring{mark}", *drawn))
     return made
-
-
-def _shown(cells: Plotted, quantities: Sequence[Definition], folder: Path) -> list[Element]:
-    rows = len(cells.cells)
-    drawn = [_folded(bars(cells, each), rows, each.label or each.key) for each in quantities]
-    return [*drawn, _folded(all_cells(cells, folder), rows, "every cell and its runs")]
 
 
 def _folded(table: Element, rows: int, words: str) -> Element:
@@ -253,7 +232,7 @@ def _trouble_list(lines: Sequence[str]) -> list[Element]:
 
 
 def _methods(page: Page) -> list[Element]:
-    parts = [element("p", methods(page.cells.runs))] if page.cells else []
+    parts = [element("p", methods([each.runs for each in page.cells.cells]))] if page.cells else []
     if page.command:
         line = element("pre", element("code", shlex.join(page.command)))
         parts += [element("h3", "To make this page again"), element("div", line, class_="command")]
@@ -271,15 +250,6 @@ def _troubles(index: Sequence[ConditionRun]) -> list[str]:
         if count > 1
     ]
     return [*notes(index), *repeated]
-
-
-def _axes(runs: Sequence[ComparedRun]) -> Mapping[str, set[str]]:
-    """Axis -> the values that runs with a result have."""
-    found: dict[str, set[str]] = {}
-    for run in runs:
-        for axis, value in run.condition.items():
-            found.setdefault(axis, set()).add(value)
-    return found
 
 
 def _as_cells(compared: Compared) -> Plotted:

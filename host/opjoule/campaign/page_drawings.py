@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from opjoule.campaign.contrasts import Compared, Contrast
 from opjoule.campaign.drift import Drift, drift_of
 from opjoule.campaign.plotted import ENERGY, NOT_TOLD, TOTAL, Plotted
+from opjoule.campaign.sentences import chance_words, follows_words
 from opjoule.record.definition import Definition
 from opjoule.report.markup import Child, Element, element, row, table
 from opjoule.report.quantities import NONE, quantity_text
@@ -54,18 +55,14 @@ def _ratio_row(contrast: Contrast, axis: StripScale) -> Element:
 
 
 def _probability(contrast: Contrast) -> str:
-    if contrast.adjusted is None:
-        return NONE
-    return "< 0.0001" if contrast.adjusted < 1e-4 else f"{contrast.adjusted:.2g}"
+    return chance_words(contrast.adjusted).removeprefix("p ").removeprefix("= ")
 
 
 def _follows(contrast: Contrast) -> Element:
+    words = follows_words(contrast)
     if contrast.adjusted is None:
-        return element("span", "single run: nothing", class_="reason")
-    if not contrast.differs:
-        return element("span", "not told apart")
-    more = "more" if contrast.side_a.value > contrast.side_b.value else "less"
-    return element("strong", f"{contrast.a} is {more}")
+        return element("span", words, class_="reason")
+    return element("strong" if contrast.differs else "span", words)
 
 
 def bars(cells: Plotted, of: Definition) -> Element:

@@ -10,6 +10,8 @@ from urllib.parse import quote
 from opjoule.campaign.compared_run import ComparedRun
 from opjoule.campaign.index import ConditionRun
 from opjoule.campaign.plotted import Plotted, PlottedCell
+from opjoule.campaign.run_warnings import marks_of
+from opjoule.campaign.value_words import quantity_words
 from opjoule.record.definition import Definition
 from opjoule.report.markup import Child, Element, element, row, table
 from opjoule.report.quantities import NONE, Row, quantity
@@ -24,11 +26,18 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
         for each in found.values()
         if any(cell.number(each.key).value is not None for cell in cells.cells)
     ]
+    marks = [marks_of(cell.runs) for cell in cells.cells]
     body = [
-        row(cells.name_of(cell), *(_value(cell, each) for each in shown), _links(cell, folder))
-        for cell in cells.cells
+        row(
+            cells.name_of(cell),
+            *(_value(cell, each) for each in shown),
+            _links(cell, folder),
+            *([", ".join(own) or NONE] if any(marks) else []),
+        )
+        for cell, own in zip(cells.cells, marks, strict=True)
     ]
-    head = ["cell", *(each.label or each.key for each in shown), "runs"]
+    warned = ["warnings"] if any(marks) else []
+    head = ["cell", *(quantity_words(each) for each in shown), "runs", *warned]
     return table(head, body, "Means of every cell (k = 2), and their runs", class_="cells")
 
 

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
+from opjoule.campaign.cell_mean import cell_mean
+from opjoule.campaign.comparable import check_comparable
 from opjoule.campaign.compared_run import ComparedRun
-from opjoule.campaign.index import mean_number
+from opjoule.campaign.run_warnings import summary_of
 from opjoule.errors import BadInput
+from opjoule.record.definition import Definition, Topic
 from opjoule.report.quantities import quantity
 from opjoule.units import Measured, Missing, Quantity, Unstated, from_json
 
@@ -20,7 +23,6 @@ THROUGHPUT: Final = "throughput_per_s"
 TOTAL: Final = "marginal_energy_j"
 ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
 NOT_TOLD: Final = "not told apart"
-_FIELDS: Final = ("value", "u", "unit", "reason")
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,10 @@ class PlottedCell:
 
     def number(self, path: str) -> Quantity:
         """The mean over the runs of a number of result.json."""
-        found = self.numbers(path)
-        return from_json(mean_number([{name: getattr(of, name, None) for name in _FIELDS} for of in found]))
+        known = self.runs[0].quantities.get(path)
+        return from_json(
+            cell_mean([each.numbers for each in self.runs], known or Definition(path, "", Topic.PART))
+        )
 
     @property
     def delay(self) -> Quantity:
@@ -98,6 +102,11 @@ class Plotted:
     def runs(self) -> list[ComparedRun]:
         """Of all cells."""
         return [run for cell in self.cells for run in cell.runs]
+
+    @property
+    def warnings(self) -> str:
+        """Those of its runs in one line, for a figure; empty without one."""
+        return summary_of(cell.runs for cell in self.cells)
 
     @property
     def simulated(self) -> bool:
@@ -167,6 +176,18 @@ def plotted(
     varying = [axis for axis in axes if len({cell.values[axis] for cell in made}) > 1] or ["db"]
     groups = varying[1:] or [axis for axis in ("storage", "device") if axis not in varying][:1]
     return Plotted(made, varying[:1], groups, without)
+
+
+def check_drawable(found: Plotted, although: Iterable[str] = ()) -> list[str]:
+    """Checks that the cells differ in nothing but the axes they are laid out by, as a comparison would.
+
+    Args:
+        although: groups of settings that may differ.
+    Returns: a line for each thing that differs and may.
+    Raises: BadInput: something else differs.
+    """
+    runs = [cell.runs for cell in found.cells]
+    return check_comparable([runs], [*found.series_axes, *found.group_axes], although)
 
 
 def known(cells: Iterable[PlottedCell], path: str) -> list[float]:

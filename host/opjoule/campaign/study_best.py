@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
 from opjoule.campaign.study_rows import ENERGIES, PhaseRow, StudyTable
+from opjoule.energy.comparison import Side, differ
+from opjoule.units import COVERAGE_FACTOR
 
 BEST_TABLE: Final = "best.csv"
 _OF_ENERGY: Final = tuple(name.removesuffix("_j") for name in ENERGIES)
@@ -29,8 +30,10 @@ class Best:
     value: float
     u: float | None
     """Expanded uncertainty (k = 2), where all of its runs state one."""
-    told_apart: bool | None
-    """From the second best, by their intervals; None where nobody can say."""
+    differs: bool | None
+    """Is it different from the second best? None where a single run of either does not say."""
+    single: bool
+    """It rests on a single run of a system: no winner."""
     too_short: tuple[tuple[str, float], ...] = ()
     """System -> how long its phase lasts [s], of those that were too quick for joules: any of them may be better."""
 
@@ -66,20 +69,32 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
         key=lambda each: each[0],
         reverse=which == "most",
     )
-    value, system = ordered[0]
-    u, apart = _interval(measure, by_system[system]), None
+    system = ordered[0][1]
+    best, apart = _side(measure, by_system[system]), None
+    stated = best.repeated or all(measure in row.u for row in by_system[system])
     too_short = (
         _too_short([row for row in rows if row.system not in by_system]) if _is_energy(measure) else ()
     )
     if len(ordered) > 1:
-        second, other = ordered[1][0], _interval(measure, by_system[ordered[1][1]])
-        apart = None if u is None or other is None else abs(second - value) > math.hypot(u, other)
-    return Best(measure, rows[0].phase, rows[0].place, system, value, u, apart, too_short)
+        apart = differ(best, _side(measure, by_system[ordered[1][1]]))
+    return Best(
+        measure,
+        rows[0].phase,
+        rows[0].place,
+        system,
+        best.value,
+        best.expanded_u if stated else None,
+        apart,
+        len(ordered) > 1 and apart is None,
+        too_short,
+    )
 
 
-def _interval(measure: str, rows: Sequence[PhaseRow]) -> float | None:
-    us = [row.u[measure] for row in rows if measure in row.u]
-    return max(us) if len(us) == len(rows) else None
+def _side(measure: str, rows: Sequence[PhaseRow]) -> Side:
+    """The mean over records; a measure that states no uncertainty is exact in each of them."""
+    return Side.mean(
+        [Side(row.measures[measure], row.u.get(measure, 0.0) / COVERAGE_FACTOR, "") for row in rows]
+    )
 
 
 def _is_energy(measure: str) -> bool:
@@ -102,14 +117,21 @@ def best_csv(study: StudyTable) -> str:
     sink = io.StringIO()
     table = csv.writer(sink, lineterminator="\n")
     table.writerow(
-        ["measure", "phase", *axes, "system", "value", "u", "told_apart", "too_short_s", "simulated"]
+        ["measure", "phase", *axes, "system", "value", "u", "differs_from_second", "too_short_s", "simulated"]
     )
-    apart = {None: "", True: "yes", False: "no"}
+    apart = {None: "single run", True: "yes", False: "no"}
+    several = len(study.systems) > 1
     for each in found:
         place = dict(each.place)
         u = "" if each.u is None else f"{each.u:.3g}"
         short = "; ".join(f"{system} {length_s:.3g}" for system, length_s in each.too_short)
-        own = [each.system, f"{each.value:.9g}", u, apart[each.told_apart], short]
+        own = [
+            each.system,
+            f"{each.value:.9g}",
+            u,
+            apart[each.differs] if several else "",
+            short,
+        ]
         simulated = "SIMULATED" if study.simulated else ""
         table.writerow([each.measure, each.phase, *(place.get(axis, "") for axis in axes), *own, simulated])
     return sink.getvalue()

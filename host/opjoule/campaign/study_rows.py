@@ -5,25 +5,24 @@ Each record of a study is one cell (docs/reference/studies.md); its job may vary
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
 import pyarrow.parquet as pq
 
+from opjoule.campaign.run_warnings import RunWarning, marks_of, summary_of, warnings_of
 from opjoule.errors import OpJouleError, RecordFault
-from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
+from opjoule.report.answer import Answer, open_answer
 from opjoule.studies.definition import SYSTEM
 
 KIND: Final = "suite"
-TABLE: Final = "study.csv"
 ENERGIES: Final = ("energy_j", "marginal_energy_j")
 TIMES: Final = ("duration_s",)
 SAMPLES_MIN: Final = 10
@@ -52,6 +51,8 @@ class PhaseRow:
     not_supported: str = ""
     why: str = ""
     """Why it has no joules; empty where it has."""
+    warnings: tuple[str, ...] = ()
+    """Those of its record, in a word or two each."""
     short_s: float | None = None
     """How long it lasts at a time, where that is too short for joules [s]."""
 
@@ -87,6 +88,8 @@ class StudyTable:
     """Phase -> the same, cold."""
     bars: Mapping[str, str] = field(default_factory=dict)
     """Measure -> its phase."""
+    runs: tuple[tuple[Answer, ...], ...] = ()
+    """Its records by what they measured: those of one cell, block by block, together."""
 
     @property
     def systems(self) -> list[str]:
@@ -97,6 +100,16 @@ class StudyTable:
     def simulated(self) -> bool:
         """Is any of it?"""
         return any(row.simulated for row in self.rows)
+
+    @property
+    def all_warnings(self) -> list[RunWarning]:
+        """Those of its records."""
+        return warnings_of(self.runs)
+
+    @property
+    def warnings(self) -> str:
+        """The same in one line, for a figure; empty without one."""
+        return summary_of(self.runs)
 
     @property
     def faults(self) -> list[str]:
@@ -134,10 +147,18 @@ class _Measured:
 
     @property
     def cell(self) -> str:
-        """What it measured; the same again counts once."""
-        asked = self.record.document.get("asked", {})
-        what = [self.study["cell"], self.study["parts"]]
-        return json.dumps([self.facets, *what, asked.get("block")], sort_keys=True)
+        """What it measured, whichever block it is of."""
+        return json.dumps([self.facets, self.study["cell"], self.study["parts"]], sort_keys=True)
+
+    @property
+    def run(self) -> tuple[str, str]:
+        """Its cell and block; the same again counts once."""
+        return self.cell, str(self.record.document.get("asked", {}).get("block"))
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Its result."""
+        return open_answer(self.record)
 
 
 def read_studies(records: Iterable[Path]) -> list[StudyTable]:
@@ -166,14 +187,14 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
     in_time = sorted(records, key=lambda each: each.record.run.found.started_utc or "")
     newest = in_time[-1]
     same_job = [each for each in in_time if each.job == newest.job]
-    last = list({each.cell: each for each in same_job}.values())
+    last = list({each.run: each for each in same_job}.values())
     facets = {facet: {each.facets[facet] for each in last} for facet in newest.facets}
     apart = [facet for facet, values in facets.items() if len(values) > 1]
     rows: list[PhaseRow] = []
     lacking: list[str] = []
     for each in last:
         try:
-            own = _rows(each.path, each.record, each.study, {facet: each.facets[facet] for facet in apart})
+            own = _rows(each, {facet: each.facets[facet] for facet in apart})
         except OpJouleError as error:
             lacking.append(f"{each.path.name}: {error}")
             continue
@@ -196,14 +217,25 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         str(newest.study.get("per", "")),
         dict(newest.study.get("cold", {})),
         dict(newest.study.get("bars", {})),
+        _by_cell(last),
     )
 
 
-def _rows(
-    path: Path, record: RunRecord, study: Mapping[str, Any], apart: Mapping[str, str]
-) -> list[PhaseRow]:
+def _by_cell(records: Sequence[_Measured]) -> tuple[tuple[Answer, ...], ...]:
+    """The answers of records that measured the same, together."""
+    found: dict[str, list[Answer]] = {}
+    for each in records:
+        found.setdefault(each.cell, []).append(each.answer)
+    return tuple(tuple(own) for own in found.values())
+
+
+def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     """Raises: RecordFault, DataFault: no result, or a file of its job that cannot be read."""
-    by_phase = read_result(path).numbers.get("by_phase") or {}
+    path, record, study = of.path, of.record, of.study
+    if not of.answer.result:
+        raise RecordFault(of.answer.problem)
+    by_phase = of.answer.result.get("by_phase") or {}
+    marks = tuple(marks_of([of.answer]))
     shortest_s = SAMPLES_MIN * _period_s(record)
     lengths: dict[str, list[float]] = {}
     for phase in record.run.marked_phases:
@@ -239,6 +271,7 @@ def _rows(
                     answer=line["answer"],
                     not_supported=str(line["not_supported"]),
                     why=why,
+                    warnings=marks,
                     short_s=length_s if is_short else None,
                 )
             )
@@ -317,34 +350,3 @@ def agree(one: Any, other: Any) -> bool:
 def _short(answer: Any) -> str:
     text = json.dumps(answer)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def as_csv(study: StudyTable) -> str:
-    """Every row as a table: cell, phase, measures with their uncertainties."""
-    axes = list(dict.fromkeys(axis for row in study.rows for axis in row.cell))
-    measures = list(dict.fromkeys(name for row in study.rows for name in row.measures))
-    stated = [name for name in measures if any(name in row.u for row in study.rows)]
-    columns = [part for name in measures for part in ((name, f"{name}.u") if name in stated else (name,))]
-    sink = io.StringIO()
-    table = csv.writer(sink, lineterminator="\n")
-    table.writerow(
-        [
-            "study",
-            *axes,
-            "phase",
-            "block",
-            "operations",
-            *columns,
-            "not_supported",
-            "without_joules",
-            "simulated",
-            "record",
-        ]
-    )
-    for row in study.rows:
-        values = {**row.measures, **{f"{name}.u": value for name, value in row.u.items()}}
-        cells = [f"{values[name]:.9g}" if name in values else "" for name in columns]
-        own = [row.cell.get(axis, "") for axis in axes]
-        last = [row.not_supported, row.why, "SIMULATED" if row.simulated else "", row.record.name]
-        table.writerow([row.study, *own, row.phase, row.block, row.operations, *cells, *last])
-    return sink.getvalue()

@@ -10,10 +10,14 @@ from rich.measure import Measurement
 from rich.table import Table
 
 from opjoule.campaign.study_best import BEST_TABLE, Best, best_csv, best_systems
-from opjoule.campaign.study_rows import TABLE, StudyTable, as_csv, read_studies
+from opjoule.campaign.study_csv import TABLE, as_csv
+from opjoule.campaign.study_rows import StudyTable, read_studies
+from opjoule.campaign.value_words import measure_words
 from opjoule.files import write_whole
 from opjoule.report.rounding import rounded
 
+ONE_RUN = "[1 run]"
+"""Behind a value that rests on single runs."""
 _WIDEST = 1000
 _UNITS = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
@@ -29,13 +33,15 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
     for study in read_studies(sorted(each for each in folder.iterdir() if each.is_dir())):
         write_whole(folder / TABLE, as_csv(study).encode())
         write_whole(folder / BEST_TABLE, best_csv(study).encode())
+        for warning in study.all_warnings:
+            console.print(f"WARNING  {warning}", soft_wrap=True)
         for table in best_tables(study):
             console.print(table.title, style="italic", soft_wrap=True)
             table.title = None
             console.width = max(wanted_width(console, table), usual)
             console.print(table)
             console.width = usual
-        lines = [*too_short(study), *not_supported(study)]
+        lines = [*how_sure(study), *too_short(study), *not_supported(study)]
         for line in [*lines, *(f"FAULT: {each}" for each in study.faults)]:
             console.print(line, soft_wrap=True)
         systems = {row.system for row in study.rows if row.answer is not None}
@@ -64,7 +70,8 @@ def best_tables(study: StudyTable) -> list[Table]:
         places = list(dict.fromkeys(each.place for each in found))
         texts = {(each.place, each.phase): best_cell(each) for each in found}
         words = {place: " ".join(value for _, value in place) for place in places}
-        title = f"{which} {measure}{mark}"
+        single = ", of single runs: no winner" if all(each.single for each in found) else ""
+        title = f"{which} {measure_words(measure)}{single}{mark}"
         if len(places) <= len(phases):
             shown = Table("", *words.values(), title=title, box=None)
             for phase in phases:
@@ -78,10 +85,22 @@ def best_tables(study: StudyTable) -> list[Table]:
 
 
 def best_cell(best: Best) -> str:
-    """System and value in words; ~ where its interval overlaps the second's, brackets where quicker ones have none."""
-    doubt = "~" if best.told_apart is False else ""
-    words = f"{doubt}{best.system} {value_words(best.value, best.u, best.measure)}"
+    """System and value, marked where it is no winner (`how_sure`); in brackets where quicker systems have no joules."""
+    doubt = "~" if best.differs is False else ""
+    single = f" {ONE_RUN}" if best.single else ""
+    words = f"{doubt}{best.system} {value_words(best.value, best.u, best.measure)}{single}"
     return f"({words})" if best.too_short else words
+
+
+def how_sure(study: StudyTable) -> list[str]:
+    """What the marks of the tables mean, as far as they occur."""
+    found = best_systems(study)
+    lines = []
+    if any(each.single for each in found):
+        lines.append(f"{ONE_RUN}: the lowest or highest of single runs, which name no winner (--repeats)")
+    if any(each.differs is False for each in found):
+        lines.append("~: no difference from the second best was found")
+    return lines
 
 
 def value_words(value: float, u: float | None, measure: str) -> str:

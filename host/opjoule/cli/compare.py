@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from opjoule.campaign.comparable import SIDE, allowed_groups
 from opjoule.campaign.compared_run import ComparedRun, gather
 from opjoule.campaign.conclusion import print_compared, to_csv, to_json, verdict
-from opjoule.campaign.contrasts import AFTER, BEFORE, SIDE, Compared, Question, compare
+from opjoule.campaign.contrasts import AFTER, BEFORE, Compared, Question, compare
 from opjoule.campaign.page import comparison_page
 from opjoule.campaign.settings import GROUPS
 from opjoule.errors import BadInput
@@ -43,7 +44,7 @@ def run_compare(options: argparse.Namespace) -> int:
         by=(SIDE,) if changed else _by(options, runs),
         metrics=_listed(options.metric),
         against=options.against or "",
-        although=_although(options),
+        although=allowed_groups(options.although),
         tolerance=options.tolerance,
     )
     compared = compare(runs, question, sides)
@@ -89,14 +90,6 @@ def _check_options(options: argparse.Namespace) -> None:
 
 def _listed(text: str | None) -> tuple[str, ...]:
     return tuple(each.strip() for each in (text or "").split(",") if each.strip())
-
-
-def _although(options: argparse.Namespace) -> frozenset[str]:
-    names = _listed(options.although)
-    for name in names:
-        if name not in GROUPS:
-            raise BadInput(f"--although: {unknown('group of settings', name, GROUPS)}")
-    return frozenset(names)
 
 
 def _by(options: argparse.Namespace, runs: Sequence[ComparedRun]) -> tuple[str, ...]:

@@ -64,7 +64,8 @@ def compare_parser() -> Parser:
     parser.add_argument(
         "--although",
         metavar="GROUP,...",
-        help="compare although these settings differ (simulated, durability, opjoule, ...); the output says so",
+        help="compare although these settings differ (simulated, durability, opjoule, ...), or runs are too short "
+        "(short); the output says so",
     )
     parser.add_argument("--csv", type=directory, metavar="FILE", help="write the comparisons as CSV, too")
     parser.add_argument(

@@ -18,6 +18,7 @@ from opjoule.analysis.opened_run import open_run
 from opjoule.analysis.openmetrics import openmetrics
 from opjoule.analysis.perfetto import MOST, write_perfetto
 from opjoule.analysis.run_list import ListedRun, find_runs
+from opjoule.campaign.comparable import allowed_groups
 from opjoule.campaign.index import is_one_of_several
 from opjoule.cli.failures import one_line
 from opjoule.cli.planning import ROOT
@@ -131,7 +132,9 @@ def _export(options: argparse.Namespace) -> int:
 def _figures(options: argparse.Namespace) -> int:
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
-    _tell(write_figures([str(each) for each in options.places], options.out))
+    _tell(
+        write_figures([str(each) for each in options.places], options.out, allowed_groups(options.although))
+    )
     return 0
 
 

@@ -111,6 +111,11 @@ def _figures() -> Parser:
     parser.add_argument(
         "--out", type=directory, default=Path("figures"), metavar="DIR", help="where to (default: figures)"
     )
+    parser.add_argument(
+        "--although",
+        metavar="GROUP,...",
+        help="draw although these settings differ beside what is shown (durability, opjoule, ...), as compare.py does",
+    )
     return parser
 
 

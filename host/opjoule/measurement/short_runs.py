@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from opjoule.record.phases import Phase
+from opjoule.record.result import TOO_SHORT
 
 SHORTEST_S: Final = 1.0
 FEWEST_SAMPLES: Final = 500
@@ -28,6 +29,6 @@ def short_run_warnings(
         return []
     times = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
     return [
-        f"the run took {shortest_s:.3g} s with {samples:.0f} samples: too short to stand for more than itself; at "
+        f"the run took {shortest_s:.3g} s with {samples:.0f} samples: {TOO_SHORT}; at "
         f"least {SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {longer(times, shortest_s)}"
     ]

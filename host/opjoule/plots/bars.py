@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from opjoule.campaign.plotted import Plotted, PlottedCell, known
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, legend, name_places
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import scaled
 
@@ -63,7 +63,7 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     for axes in (left, right):
         axes.spines["top"].set_visible(False)
     handles = [*series_patches(plotted), *(_point_handle(each, order) for order, each in enumerate(points))]
-    legend(figure, handles, simulated=plotted.simulated)
+    legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
     return figure
 
 
@@ -99,7 +99,8 @@ def _bar(
     )
     if found.u is not None:
         at = x + INTERVAL_AT * step
-        axes.errorbar(at, found.value * scale, yerr=found.u * scale, **_INTERVAL)
+        limits = error_limits(found.value * scale, found.u * scale)
+        axes.errorbar(at, found.value * scale, yerr=limits, **_INTERVAL)
 
 
 def _point(axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, order: int) -> None:
@@ -109,7 +110,7 @@ def _point(axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: flo
     axes.errorbar(
         x,
         found.value * scale,
-        yerr=None if found.u is None else found.u * scale,
+        yerr=error_limits(found.value * scale, None if found.u is None else found.u * scale),
         zorder=5,
         **_marker(order),
         **_INTERVAL,

@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from opjoule.campaign.study_rows import PhaseRow, StudyTable
+from opjoule.campaign.value_words import measure_words
 from opjoule.plots.phases import (
     WIDTH,
     Place,
@@ -79,7 +80,7 @@ def cold_figure(study: StudyTable, place: Place) -> Figure:
     grey: dict[str, Any] = {"color": INK, "edgecolor": INK, "linewidth": 0.4}
     handles = [patch(looks_so, system) for system, looks_so in looks.items()]
     handles += [patch(grey, "left: cold"), patch(grey | {"alpha": LIGHT}, "right: repeated")]
-    legend(figure, [*handles, above_idle()], simulated=study.simulated)
+    legend(figure, [*handles, above_idle()], simulated=study.simulated, warnings=study.warnings)
     return figure
 
 
@@ -106,7 +107,7 @@ def bars_figure(study: StudyTable, place: Place) -> Figure:
     panels = list(figure.subplots(1, len(study.bars) + len(phases), squeeze=False).flat)
     looks = systems_of(study, rows)
     for panel, (measure, phase) in zip(panels, study.bars.items(), strict=False):
-        panel.set_title(f"{phase}: {measure.replace('_', ' ')}", fontsize=8)
+        panel.set_title(f"{phase}: {measure_words(measure)}", fontsize=8)
         unit = _UNITS.get(measure.rpartition("_")[2], "1") if "_per_" not in measure else "1"
         for at, (system, looks_so) in enumerate(looks.items()):
             own = _of(rows, phase, system)
@@ -125,7 +126,7 @@ def bars_figure(study: StudyTable, place: Place) -> Figure:
         panel.set_yticks([])
         panel.spines[["top", "right", "left"]].set_visible(False)
     handles = [patch(looks_so, system) for system, looks_so in looks.items()]
-    legend(figure, [*handles, above_idle()], simulated=study.simulated)
+    legend(figure, [*handles, above_idle()], simulated=study.simulated, warnings=study.warnings)
     return figure
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -10,10 +10,13 @@ from typing import Final
 from matplotlib.figure import Figure
 
 from opjoule.campaign.compared_run import gather
-from opjoule.campaign.plotted import ENERGY, Plotted, known, plotted
+from opjoule.campaign.plotted import ENERGY, Plotted, check_drawable, known, plotted
+from opjoule.campaign.run_warnings import warnings_of
 from opjoule.campaign.study_best import BEST_TABLE, best_csv
+from opjoule.campaign.study_csv import TABLE, as_csv
 from opjoule.campaign.study_figures import figures_of_studies
-from opjoule.campaign.study_rows import TABLE, StudyTable, as_csv, read_studies
+from opjoule.campaign.study_rows import StudyTable, read_studies
+from opjoule.campaign.value_words import measure_words, quantity_words
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
 from opjoule.plots.bars import Drawn, bars
@@ -56,13 +59,17 @@ OF_A_STUDY: Final = ("bandwidth-latency", "energy-power", "cpu-io", "energy-by-a
 """Those that are drawn of each figure of a study."""
 
 
-def write_figures(places: Sequence[str], folder: Path) -> Iterator[str]:
+def write_figures(places: Sequence[str], folder: Path, although: Iterable[str] = ()) -> Iterator[str]:
     """Draws every figure of the runs in or below some places, or of patterns of them.
 
-    Returns: a line for each thing written, and for each record that was left out.
-    Raises: BadInput: no run with a result, or simulated ones with real ones.
+    Args:
+        although: groups of settings that may differ, as for a comparison.
+    Returns: the warnings of the runs, a line for each thing written, and for each record that was left out.
+    Raises: BadInput: no run with a result, or what a comparison would refuse.
     """
     found = plotted(*gather(places))
+    yield from map(str, warnings_of(cell.runs for cell in found.cells))
+    yield from check_drawable(found, although)
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
@@ -83,9 +90,15 @@ def write_figures(places: Sequence[str], folder: Path) -> Iterator[str]:
             yield str(folder / f"{name}-{file}")
     for name, number in NEEDED.items():
         if not known(found.cells, number):
-            yield f"not drawn: {name}: no run states {number}"
+            yield f"not drawn: {name}: no run states its {_words(found, number)}"
     for line in found.left_out:
         yield f"left out: {line}"
+
+
+def _words(found: Plotted, key: str) -> str:
+    """A number by name."""
+    known_as = found.runs[0].quantities.get(key)
+    return quantity_words(known_as) if known_as else measure_words(key)
 
 
 def _drawn(found: Plotted) -> Iterator[tuple[str, Figure]]:

@@ -11,6 +11,9 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from opjoule.campaign.contrasts import Compared, Contrast
 from opjoule.campaign.page_drawings import ratio_scale
+from opjoule.campaign.run_warnings import summary_of
+from opjoule.campaign.sentences import NO_DIFFERENCE, chance_words, follows_words
+from opjoule.campaign.value_words import quantity_words
 from opjoule.plots.style import COLOURS, INK, canvas, legend
 from opjoule.record.definition import Definition
 from opjoule.report.quantities import NONE
@@ -36,7 +39,12 @@ def forest(compared: Compared) -> Figure:
     for axes, own, quantity in zip(places, rows, compared.quantities, strict=True):
         _quantity(axes, own, quantity)
     several = max((each.judged for each in compared.contrasts), default=1) > 1
-    legend(figure, _handles(several), simulated=compared.simulated)
+    legend(
+        figure,
+        _handles(several),
+        simulated=compared.simulated,
+        warnings=summary_of(each.runs for each in compared.groups),
+    )
     return figure
 
 
@@ -54,7 +62,7 @@ def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=8)
     axes.set_yticks(range(len(contrasts)), [_name(each) for each in contrasts])
-    axes.set_xlabel(f"ratio of {of.label or of.key}")
+    axes.set_xlabel(f"ratio of {quantity_words(of)}")
     for at, each in enumerate(contrasts):
         _ratio(axes, at, each, scale)
         axes.annotate(
@@ -71,9 +79,7 @@ def _numbers(contrast: Contrast) -> str:
     if contrast.ratio is None:
         return NONE
     number = with_limits(contrast.ratio.value, contrast.limits)
-    if contrast.adjusted is None:
-        return f"{number}, one run"
-    return f"{number}, p " + ("< 0.0001" if contrast.adjusted < 1e-4 else f"= {contrast.adjusted:.2g}")
+    return f"{number}, {follows_words(contrast) if contrast.adjusted is None else chance_words(contrast.adjusted)}"
 
 
 def _ratio(axes: Axes, at: int, contrast: Contrast, scale: StripScale) -> None:
@@ -95,7 +101,7 @@ def _ratio(axes: Axes, at: int, contrast: Contrast, scale: StripScale) -> None:
 
 
 def _mark(contrast: Contrast) -> dict[str, Any]:
-    """Full where the two are found different; a square for a single run."""
+    """Full where the two are found different; a square where nothing can be concluded."""
     return {
         "marker": "s" if contrast.adjusted is None else "o",
         "markersize": 5.5,
@@ -114,5 +120,5 @@ def _handles(several: bool) -> list[Line2D]:
     return [
         *lines,
         Line2D([], [], color=COLOURS[0], label="different", **mark),
-        Line2D([], [], color="white", label="not told apart", **mark),
+        Line2D([], [], color="white", label=NO_DIFFERENCE, **mark),
     ]

@@ -65,7 +65,7 @@ def phases_figure(study: StudyTable, place: Place) -> Figure:
     name_places(below, phases)
     above.tick_params(axis="x", length=0)
     patches = [patch(looks_so, system) for system, looks_so in looks.items()]
-    legend(figure, [*patches, above_idle()], simulated=study.simulated)
+    legend(figure, [*patches, above_idle()], simulated=study.simulated, warnings=study.warnings)
     return figure
 
 

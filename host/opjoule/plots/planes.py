@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from opjoule.campaign.plotted import ENERGY, THROUGHPUT, Plotted
-from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, REACH, canvas, ends, legend
+from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, REACH, canvas, ends, error_limits, legend
 from opjoule.report.rounding import OPERATIONS, scaled
 from opjoule.units import Quantity
 
@@ -51,8 +51,8 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
         axes.errorbar(
             (x.value or 0.0) * x_scale,
             (y.value or 0.0) * y_scale,
-            xerr=None if x.u is None else x.u * x_scale,
-            yerr=None if y.u is None else y.u * y_scale,
+            xerr=error_limits((x.value or 0.0) * x_scale, None if x.u is None else x.u * x_scale),
+            yerr=error_limits((y.value or 0.0) * y_scale, None if y.u is None else y.u * y_scale),
             marker=MARKERS[plotted.groups.index(plotted.group_of(cell)) % len(MARKERS)],
             **_filled(plotted.series.index(plotted.series_of(cell))),
             ecolor=INK,
@@ -70,7 +70,7 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
     handles = _handles(plotted)
     if delay and axes.get_xscale() == axes.get_yscale() == "log":
         handles.append(_equal_products(axes))
-    legend(figure, handles, simulated=plotted.simulated)
+    legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
     return figure
 
 

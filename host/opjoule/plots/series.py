@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from opjoule.campaign.study_rows import PhaseRow, StudyTable
+from opjoule.campaign.value_words import measure_words
 from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
 
 PANELS_A_ROW: Final = 5
@@ -67,10 +68,10 @@ def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> F
             own = [row for row in rows if (row.phase, row.system) == (phase, system)]
             _line(panel, own, axis, measure, number)
     unit = _UNITS.get(measure.rpartition("_")[2], "")
-    figure.supylabel(f"{measure.replace('_', ' ')}{f' [{unit}]' if unit else ''}", fontsize=8)
+    figure.supylabel(f"{measure_words(measure)}{f' [{unit}]' if unit else ''}", fontsize=8)
     figure.supxlabel(axis, fontsize=8)
     handles = [Line2D([], [], label=name, **_look(at)) for at, name in enumerate(systems)]
-    legend(figure, handles, simulated=study.simulated)
+    legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
     return figure
 
 

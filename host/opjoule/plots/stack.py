@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from opjoule.campaign.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, legend, name_places
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, legend, name_places
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import scaled
 
@@ -43,7 +43,12 @@ def activity_bars(plotted: Plotted) -> Figure:
     axes.grid(axis="x" if lie else "y", color="#DDDDDD", linewidth=0.5)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    legend(figure, [Patch(label=name, **_look(names, name)) for name in names], simulated=plotted.simulated)
+    legend(
+        figure,
+        [Patch(label=name, **_look(names, name)) for name in names],
+        simulated=plotted.simulated,
+        warnings=plotted.warnings,
+    )
     return figure
 
 
@@ -60,11 +65,12 @@ def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: flo
         place, way = ((0.0, at), ("left", "center")) if lie else ((at, 0.0), ("center", "bottom"))
         axes.annotate(NONE, place, ha=way[0], va=way[1], color=INK)
     elif total.u is not None:
-        end, u = total.value * factor, total.u * factor
+        end = total.value * factor
+        limits = error_limits(end, total.u * factor)
         if lie:
-            axes.errorbar(end, at, xerr=u, ecolor=INK, elinewidth=0.9, capsize=1.5)
+            axes.errorbar(end, at, xerr=limits, ecolor=INK, elinewidth=0.9, capsize=1.5)
         else:
-            axes.errorbar(at, end, yerr=u, ecolor=INK, elinewidth=0.9, capsize=3.0)
+            axes.errorbar(at, end, yerr=limits, ecolor=INK, elinewidth=0.9, capsize=3.0)
 
 
 def _look(names: list[str], name: str) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, Final
 
 import matplotlib as mpl
@@ -26,6 +27,8 @@ WARNING: Final = "#A50026"
 SIMULATED: Final = "SIMULATED: no board was measured; these joules come from a power model"
 REACH: Final = 2.5
 """Greatest value times this: an axis goes no further for the sake of an interval."""
+WARNING_LETTERS: Final = 95
+"""Of a line of warnings."""
 LETTERS_A_LINE: Final = 85
 """That fit side by side into the width."""
 COLUMNS: Final = 6
@@ -77,8 +80,14 @@ def save_as(figure: Figure, path: Path) -> Path:
     return path
 
 
-def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool) -> None:
-    """Above the axes, where it hides nothing, under the word that simulated records demand; as wide as the figure."""
+def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings: str = "") -> None:
+    """Above the axes, where it hides nothing, under what must be read first; as wide as the figure.
+
+    Args:
+        warnings: those of the runs, in one line.
+    """
+    lines = [SIMULATED] if simulated else []
+    title = "\n".join([*lines, *wrap(warnings, WARNING_LETTERS)])
     for rows in range(math.ceil(len(handles) / COLUMNS), len(handles) + 1):
         made = figure.legend(
             handles=handles,
@@ -87,7 +96,7 @@ def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool) -> None:
             frameon=False,
             handlelength=1.8,
             columnspacing=1.4,
-            title=SIMULATED if simulated else None,
+            title=title or None,
             title_fontproperties={"size": 8, "weight": "bold"},
         )
         made.get_title().set_color(WARNING)
@@ -120,3 +129,14 @@ def name_places(axes: Axes, names: Sequence[str]) -> None:
     axes.tick_params(axis="x", length=0)
     for text in axes.get_xticklabels() if turned else ():
         text.set(rotation=35, ha="right", rotation_mode="anchor")
+
+
+def error_limits(value: float, u: float | None) -> list[list[float]] | None:
+    """Lengths of an error bar below and above a value; that of a value above 0 ends at 0.
+
+    Args:
+        u: expanded uncertainty in the value's unit; None: no bar.
+    """
+    if u is None:
+        return None
+    return [[min(u, value) if value > 0 else u], [u]]

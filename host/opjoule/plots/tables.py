@@ -12,6 +12,7 @@ import matplotlib as mpl
 from opjoule.campaign.methods import SIMULATED
 from opjoule.campaign.methods import methods as methods_of
 from opjoule.campaign.plotted import Plotted, PlottedCell
+from opjoule.campaign.run_warnings import marks_of
 from opjoule.report.quantities import rounded_quantity
 from opjoule.report.rounding import MINUS
 from opjoule.units import Quantity
@@ -44,28 +45,36 @@ def csv_table(plotted: Plotted) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     axes = list(plotted.cells[0].values)
-    writer.writerow([*axes, "runs", "simulated", *(name for path in ALL for name in (path, f"{path}, u"))])
+    numbers_of = [name for path in ALL for name in (path, f"{path}, u")]
+    writer.writerow([*axes, "runs", "simulated", *numbers_of, "warnings"])
     for cell in plotted.cells:
         found = [cell.number(path) for path in ALL]
         numbers = [value for of in found for value in (of.value, of.u)]
         said = str(plotted.simulated).lower()
-        writer.writerow([*cell.values.values(), len(cell.runs), said, *numbers])
+        writer.writerow(
+            [*cell.values.values(), len(cell.runs), said, *numbers, "; ".join(marks_of(cell.runs))]
+        )
     return out.getvalue()
 
 
 def latex_table(plotted: Plotted) -> str:
     """A table for inclusion with \\input; needs no package."""
     axes = [axis for axis in plotted.cells[0].values if axis in (*plotted.series_axes, *plotted.group_axes)]
-    warning = (
-        rf"\multicolumn{{{len(axes) + len(SHOWN)}}}{{l}}{{\textbf{{SIMULATED}}: no board was measured}} \\"
-    )
+    marks = [", ".join(marks_of(cell.runs)) or "--" for cell in plotted.cells]
+    warned = any(marks_of(cell.runs) for cell in plotted.cells)
+    columns = len(axes) + len(SHOWN) + warned
+    simulated = [r"\textbf{SIMULATED}: no board was measured"] if plotted.simulated else []
+    warning = [rf"\textbf{{{_escaped(plotted.warnings)}}}"] if warned else []
     lines = [
-        r"\begin{tabular}{" + "l" * len(axes) + "r" * len(SHOWN) + "}",
-        *([warning] if plotted.simulated else []),
+        r"\begin{tabular}{" + "l" * len(axes) + "r" * len(SHOWN) + "l" * warned + "}",
+        *(rf"\multicolumn{{{columns}}}{{l}}{{{each}}} \\" for each in (*simulated, *warning)),
         r"\hline",
-        " & ".join([*map(_escaped, axes), *SHOWN.values()]) + r" \\",
+        " & ".join([*map(_escaped, axes), *SHOWN.values(), *(["warnings"] * warned)]) + r" \\",
         r"\hline",
-        *(" & ".join(_row(cell, axes)) + r" \\" for cell in plotted.cells),
+        *(
+            " & ".join([*_row(cell, axes), *([mark] * warned)]) + r" \\"
+            for cell, mark in zip(plotted.cells, marks, strict=True)
+        ),
         r"\hline",
         r"\end{tabular}",
     ]
@@ -93,7 +102,7 @@ def _escaped(text: str) -> str:
 
 def methods(plotted: Plotted) -> str:
     """How the runs were made and the figures drawn, and which records were left out."""
-    simulated = f"{SIMULATED}\n" if plotted.simulated else ""
+    simulated = f"SIMULATED: {SIMULATED}\n" if plotted.simulated else ""
     drawn = f"Figures were drawn with matplotlib {mpl.__version__}.\n"
     left_out = "".join(f"Left out: {line}\n" for line in plotted.left_out)
-    return simulated + methods_of(plotted.runs) + drawn + left_out
+    return simulated + methods_of([each.runs for each in plotted.cells]) + drawn + left_out

@@ -19,6 +19,8 @@ from opjoule.record.figures import RepeatValues
 from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
 
 RESULT_SCHEMA: Final = Schema("result", 2)
+TOO_SHORT: Final = "too short to stand for more than itself"
+"""In the warning of a run from which nothing can be concluded."""
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
 
@@ -58,6 +60,11 @@ class Conclusion(Struct, frozen=True):
     """Path of a quantity -> its values repeat by repeat."""
     numbers: Mapping[str, Any] = {}
     """The whole of the file; empty where there is none."""
+
+    @property
+    def too_short(self) -> bool:
+        """True if its own warnings say that nothing can be concluded from so short a run."""
+        return any(TOO_SHORT in line for line in self.warnings)
 
 
 def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:

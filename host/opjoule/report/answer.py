@@ -116,6 +116,16 @@ class Answer:
             self.record.simulated,
         )
 
+    @property
+    def place(self) -> Path:
+        """The record's directory."""
+        return self.record.directory
+
+    @property
+    def repeats(self) -> int | None:
+        """Whole cycles that its numbers are the mean of; None where an old record does not say."""
+        return self.concluded.repeats
+
     def quantity(self, path: str) -> Quantity:
         """The quantity at a dotted path of result.json."""
         return quantity(self.result, path)
@@ -154,6 +164,14 @@ class Answer:
         if self.record.simulated:
             text = _SIMULATED_TRACE if self.trace_only else SIMULATED
             banners.append(Banner("simulated", "SIMULATED", text))
+        if altered := self.record.altered:
+            banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
+        return [*banners, *self.warnings]
+
+    @property
+    def warnings(self) -> list[Banner]:
+        """How the run ended, its faults and its notes: everything that must travel with its figures."""
+        banners = []
         faults = " ".join(_sentence(fault) for fault in self.record.faults)
         if self.record.status == "partial":
             banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {faults}".strip()))
@@ -163,10 +181,8 @@ class Answer:
             )
         elif faults:
             banners.append(Banner("faulty", "WITH FAULTS", faults))
-        if altered := self.record.altered:
-            banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
-        warnings = [*self.run.found.warnings, *self.concluded.warnings]
-        return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in warnings]
+        lines = [*self.run.found.warnings, *self.concluded.warnings]
+        return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in lines]
 
 
 SIMULATED = (

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from opjoule.record.definition import Quantities
-from opjoule.report.rounding import Rounded, rounded
+from opjoule.report.rounding import Rounded, from_zero, rounded
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
 
 NONE = "\N{EM DASH}"
+POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
+"""Units of quantities that have no negative values."""
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
 """What a further sensor sees of a quantity."""
 
@@ -40,7 +42,7 @@ class Row:
     @property
     def text(self) -> str:
         """The value rounded to its uncertainty, with unit; a dash if there is none."""
-        return NONE if self.shown is None else str(self.shown)
+        return str(self.shown) if self.shown and self.path.endswith("_fraction") else quantity_text(self.quantity)
 
     @property
     def brief(self) -> str:
@@ -100,7 +102,12 @@ def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
 
 
 def quantity_text(of: Quantity) -> str:
-    """Value and uncertainty with unit; a dash for a missing value."""
+    """Value and uncertainty with unit; a dash for a missing value.
+
+    A positive value whose uncertainty is larger than itself gets the limits of its interval, from 0 on.
+    """
+    if isinstance(of, Measured) and 0 < of.value < of.u and of.unit in POSITIVE:
+        return from_zero(of.value, of.u, of.unit)
     shown = rounded_quantity(of)
     return NONE if shown is None else str(shown)
 

@@ -74,6 +74,14 @@ def with_limits(value: float, limits: tuple[float, float]) -> str:
     return f"{value:.{places}f} ({low:.{places}f} {beyond})"
 
 
+def from_zero(value: float, u: float, unit: str) -> str:
+    """A positive value whose interval would reach below 0, with the limits of its interval: "0.5 (0 to 2.3) mJ"."""
+    high = value + u
+    factor, shown = scaled([high], unit)
+    places = min(max(1 - math.floor(math.log10(high * factor)), 0), 6)
+    return with_unit(f"{value * factor:,.{places}f} (0 to {high * factor:,.{places}f})", shown)
+
+
 def with_unit(number: str, unit: str) -> str:
     """Number and unit with a no-break space between them."""
     return f"{number}\N{NO-BREAK SPACE}{unit}" if unit else number

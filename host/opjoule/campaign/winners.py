@@ -1,0 +1,331 @@
+"""Which medium, which database costs least: the conclusion of a comparison in a line or two, and what decides it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from opjoule.campaign.comparable import SIDE
+from opjoule.campaign.contrasts import TOO_SHORT_RUNS, Compared, Contrast, Group
+from opjoule.campaign.sentences import (
+    RATES,
+    chance_words,
+    noun_of,
+    place_words,
+    ratio_words,
+    sentence,
+    side_words,
+)
+from opjoule.campaign.value_words import NAMED, listed, noun, quantity_words, sentence_case
+from opjoule.energy.comparison import Side, differ, difference
+from opjoule.record.definition import ABOVE_IDLE, Definition
+from opjoule.record.side import side_of
+from opjoule.report.quantities import quantity_text
+from opjoule.report.rounding import rounded
+from opjoule.units import Measured, from_json
+
+OWN_LINES_MAX: Final = 2
+"""With more strata than this one line says what holds in all of them."""
+TAIL_SHARE: Final = 0.5
+"""From this share on what is drawn after the last operation is said to decide."""
+CELLS_MAX: Final = 3
+"""Cells that a line names."""
+RANKED: Final = ("J", "J/operation", "s")
+"""Units of quantities of which less is better; of `RATES` more is."""
+IDLE_POWER: Final = "idle_power_w"
+ABOVE: Final = "marginal_energy_j"
+AFTERWARDS: Final = "write_back_energy_j"
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The groups of one stratum by one quantity, the best first."""
+
+    quantity: Definition
+    stratum: Mapping[str, str]
+    best: str
+    alike: tuple[str, ...]
+    """In which no difference from the best was found."""
+    worse: tuple[Contrast, ...]
+    """With the best as `b` (of a rate: as `a`)."""
+    unjudged: tuple[str, ...]
+
+    @property
+    def has_winner(self) -> bool:
+        """True if at least one group is worse than the best."""
+        return bool(self.worse)
+
+
+def winner_lines(compared: Compared) -> list[str]:
+    """Which group is best, by what factor, how sure: a line for each stratum, or one for all where they are many."""
+    if compared.question.by == (SIDE,):
+        return [sentence(each, compared) for each in compared.contrasts]
+    judged = [each for each in compared.contrasts if each.adjusted is not None]
+    if not judged:
+        return [_no_winner(compared)]
+    lines: list[str] = []
+    for quantity in compared.quantities:
+        ranked = list(_rankings(compared, quantity))
+        if not ranked or compared.question.against:
+            lines += [sentence(each, compared) for each in compared.contrasts if each.quantity == quantity]
+        elif len(ranked) <= OWN_LINES_MAX:
+            lines += [_own_line(each, compared) for each in ranked]
+        else:
+            lines.append(_common_line(ranked, compared))
+    return lines
+
+
+def _no_winner(compared: Compared) -> str:
+    if any(each.cannot == TOO_SHORT_RUNS for each in compared.contrasts):
+        return f"No {noun_of(compared)} is named best: the runs are too short for a conclusion."
+    return (
+        f"No {noun_of(compared)} is named best: these are single runs, and how much runs differ is not known. "
+        "Measure more of them (--repeats)."
+    )
+
+
+def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
+    """Of each stratum in order; none of a quantity that is neither better nor worse."""
+    if quantity.unit not in (*RANKED, *RATES):
+        return
+    strata: dict[tuple[tuple[str, str], ...], list[tuple[Side, Group]]] = {}
+    for at, group in enumerate(compared.groups):
+        if side := compared.sides.get((quantity.key, at)):
+            strata.setdefault(tuple(group.stratum.items()), []).append((side, group))
+    own = {
+        (tuple(each.stratum.items()), frozenset((each.a, each.b))): each
+        for each in compared.contrasts
+        if each.quantity.key == quantity.key
+    }
+    for stratum, found in strata.items():
+        if len(found) < 2:
+            continue
+        ordered = sorted(found, key=lambda each: each[0].value, reverse=quantity.unit in RATES)
+        best, *others = [group.name for _, group in ordered]
+        contrasts = {name: own.get((stratum, frozenset((best, name)))) for name in others}
+        judged = {name: each for name, each in contrasts.items() if each and each.adjusted is not None}
+        yield Ranking(
+            quantity,
+            dict(stratum),
+            best,
+            tuple(name for name, each in judged.items() if not each.differs),
+            tuple(
+                _with_best(each, best, rate=quantity.unit in RATES)
+                for each in judged.values()
+                if each.differs
+            ),
+            tuple(name for name in others if name not in judged),
+        )
+
+
+def _with_best(contrast: Contrast, best: str, *, rate: bool) -> Contrast:
+    """The contrast with the best on the side where its ratio is above 1."""
+    return contrast if (contrast.a == best) is rate else contrast.turned()
+
+
+def _own_line(found: Ranking, compared: Compared) -> str:
+    """One stratum, in a sentence."""
+    place = place_words(found.stratum, compared)
+    what = quantity_words(found.quantity)
+    names = [_words(each, found, compared) for each in (found.best, *found.alike)]
+    single = (
+        f" Single runs of {listed([_words(each, found, compared) for each in found.unjudged])} allow no conclusion."
+        if found.unjudged
+        else ""
+    )
+    if not found.has_winner:
+        text = f"no difference in {what} was found between {listed(names)}{_size(found, compared)}."
+        return sentence_case(f"{place}{text}{single}")
+    alike = (
+        f", with no difference found between {'them' if len(names) == 2 else 'these'}" if found.alike else ""
+    )
+    value = "" if found.alike else f", {_value(found, compared)}"
+    text = f"{listed(names)} {_superlative(found)} {what}{value}{alike}: {_factors(found, compared)}."
+    return sentence_case(f"{place}{text}{single}")
+
+
+def _value(found: Ranking, compared: Compared) -> str:
+    """The best group's mean with its interval."""
+    at = next(
+        at
+        for at, each in enumerate(compared.groups)
+        if each.name == found.best and each.stratum == found.stratum
+    )
+    return quantity_text(from_json(compared.mean(found.quantity.key, at)))
+
+
+def _superlative(found: Ranking) -> str:
+    if found.quantity.unit in RATES:
+        return "had the highest"
+    return "used the least" if found.quantity.unit.startswith("J") else "had the lowest"
+
+
+def _size(found: Ranking, compared: Compared) -> str:
+    """The ratio of two groups that were not found different; several have theirs in the sentences."""
+    own = [
+        each
+        for each in compared.contrasts
+        if each.stratum == found.stratum
+        and each.quantity.key == found.quantity.key
+        and each.adjusted is not None
+    ]
+    return f" (ratio {ratio_words(own[0])})" if len(own) == 1 and own[0].ratio else ""
+
+
+def _factors(found: Ranking, compared: Compared) -> str:
+    """By what factor each of the others is worse."""
+    rate = found.quantity.unit in RATES
+    verb = "used" if found.quantity.unit.startswith("J") else "had"
+    parts: list[str] = []
+    for each in found.worse:
+        name = _words(each.b if rate else each.a, found, compared)
+        chance = chance_words(each.adjusted)
+        if each.ratio is None:
+            parts.append(f"{name} {verb} more ({chance})")
+            continue
+        value, _, interval = ratio_words(each).partition(", ")
+        if rate:
+            parts.append(f"{value} times that of {name} ({interval}; {chance})")
+        else:
+            start = f"{name} {verb} {value} times" if not parts else f"{name} {value} times"
+            parts.append(f"{start} ({interval}; {chance})" + (" as much" if not parts else ""))
+    return listed(parts)
+
+
+def _words(name: str, found: Ranking, compared: Compared) -> str:
+    return side_words(name, found.stratum, compared)
+
+
+def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
+    """All strata of one quantity in one sentence, those with the same best together."""
+    what = quantity_words(ranked[0].quantity)
+    by_best: dict[tuple[str, ...], list[Ranking]] = {}
+    for each in ranked:
+        key = tuple(_words(name, each, compared) for name in (each.best, *each.alike)) if each.worse else ()
+        by_best.setdefault(key, []).append(each)
+    ordered = sorted(by_best.items(), key=lambda each: (not each[0], -len(each[1])))
+    parts: list[str] = []
+    for names, own in ordered:
+        where = _places(own, len(ranked), compared)
+        if names:
+            said = f"{_superlative(own[0])} {what}" if not parts else "did so"
+            parts.append(f"{listed(names)} {said} {where} ({_spans(own, compared)})")
+        else:
+            parts.append(f"no difference{'' if parts else f' in {what}'} was found {where}")
+    return sentence_case(f"{'; '.join(parts)}.")
+
+
+def _places(own: Sequence[Ranking], count: int, compared: Compared) -> str:
+    """Where some rankings hold."""
+    axes = tuple(own[0].stratum)
+    if len(own) == count:
+        return f"on every {noun(axes)}" if len(axes) == 1 and axes[0] in NAMED else f"in all {count} cases"
+    words = [place_words(each.stratum, compared).removesuffix(", ") for each in own]
+    return listed(words) if len(words) <= CELLS_MAX else f"in {len(own)} of {count} cases"
+
+
+def _spans(own: Sequence[Ranking], compared: Compared) -> str:
+    """By what factor the others are worse: the range over all strata, and the ends of all intervals."""
+    rate = own[0].quantity.unit in RATES
+    found: dict[str, list[Contrast]] = {}
+    for ranking in own:
+        for each in ranking.worse:
+            found.setdefault(_words(each.b if rate else each.a, ranking, compared), []).append(each)
+    words = []
+    for name, contrasts in found.items():
+        ratios = [each.ratio.value for each in contrasts if each.ratio]
+        if not ratios:
+            words.append(f"{name} more")
+            continue
+        factors = " to ".join(dict.fromkeys(f"{each(ratios):.2g}" for each in (min, max)))
+        low, high = min(each.limits[0] for each in contrasts), max(each.limits[1] for each in contrasts)
+        interval = f"{low:.2g} {'or more' if math.isinf(high) else f'to {high:.2g}'}"
+        words.append(
+            f"{f'{factors} times that of {name}' if rate else f'{name} {factors} times'}, 95 %: {interval}"
+        )
+    chance = chance_words(max(each.adjusted or 0.0 for one in found.values() for each in one))
+    return f"{'; '.join(words)}; {'each ' if len(found) > 1 or len(own) > 1 else ''}{chance}"
+
+
+def deciding_lines(answers: Sequence[Compared]) -> list[str]:
+    """What rankings of the same runs depend on, each once.
+
+    That is idle power, which energy above idle leaves out, and what is drawn after the last operation.
+    """
+    about = [
+        each
+        for each in answers
+        if each.question.by != (SIDE,)
+        and any(ABOVE_IDLE in of.rests_on and "marginal" in of.key for of in each.quantities)
+    ]
+    found = (next(filter(None, map(line, about)), "") for line in (_idle_line, _tail_line))
+    return [line for line in found if line]
+
+
+def _idle_line(compared: Compared) -> str:
+    """The greatest difference in idle power that was found between two groups of one stratum."""
+    found: list[tuple[Measured, Group, Group]] = []
+    known = [(group, side) for group in compared.groups if (side := _mean(group, IDLE_POWER))]
+    for a, side_a in known:
+        for b, side_b in known:
+            if a.stratum == b.stratum and side_a.value > side_b.value and differ(side_a, side_b):
+                found.append((difference(side_a, side_b), a, b))
+    if not found:
+        return ""
+    power, a, b = max(found, key=lambda each: each[0].value)
+    more, less = (side_words(each.name, each.stratum, compared) for each in (a, b))
+    place = place_words(a.stratum, compared)
+    length, count = (_number(a, key) for key in ("duration_s", "operations"))
+    each = (
+        f", which is {rounded(power.value * length / count, None, 'J', 2)} per operation at its pace"
+        if length and count
+        else ""
+    )
+    size = rounded(power.value, power.u, power.unit)
+    return sentence_case(
+        f"energy above idle leaves out idle power: {place}the board drew {size} more at idle with {more} than with "
+        f"{less}{each}."
+    )
+
+
+def _tail_line(compared: Compared) -> str:
+    """The cells in which most of the energy above idle was drawn after the last operation."""
+    shares: list[tuple[float, Group]] = []
+    for group in compared.groups:
+        after, whole = _number(group, AFTERWARDS), _number(group, ABOVE)
+        if after is not None and whole and whole > 0 and after / whole >= TAIL_SHARE:
+            shares.append((min(after / whole, 1.0), group))
+    if not shares:
+        return ""
+    shares.sort(key=lambda each: -each[0])
+    named = [f"{_cell_words(group, compared)} ({100 * share:.0f} %)" for share, group in shares[:CELLS_MAX]]
+    more = [f"{len(shares) - CELLS_MAX} more"] if len(shares) > CELLS_MAX else []
+    return (
+        f"Most of the energy above idle was drawn after the last operation with {listed([*named, *more])}. Such a tail "
+        "weighs less in a longer run, so more operations can change the ranking."
+    )
+
+
+def _cell_words(group: Group, compared: Compared) -> str:
+    place = place_words(group.stratum, compared).removesuffix(", ")
+    side = side_words(group.name, group.stratum, compared)
+    return f"{side} {place}" if place else side
+
+
+def _mean(group: Group, key: str) -> Side | None:
+    """Mean of a quantity over the runs of a group that have it."""
+    of = group.runs[0].quantities.get(key)
+    sides = []
+    for run in group.runs if of else ():
+        try:
+            sides.append(side_of(run.numbers, of))  # type: ignore[arg-type]
+        except ValueError:
+            continue
+    return Side.mean(sides) if sides else None
+
+
+def _number(group: Group, key: str) -> float | None:
+    found = _mean(group, key)
+    return None if found is None else found.value
