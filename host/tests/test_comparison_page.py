@@ -116,15 +116,17 @@ def test_links_lead_to_the_runs_own_pages(browser: Browser, folder: Path, page: 
 
 def test_simulated_stands_in_every_heading_and_table_of_numbers(page: str) -> None:
     titles = re.findall(r"<h[12][^>]*>([^<]+)</h[12]>", page)
-    plain = {"By db", "By storage", "What to know besides", "Every run", "How it was measured"}
+    plain = {"What to know besides", "Every run", "How it was measured"}
     assert len(titles) > 6 and all("SIMULATED" in each for each in titles if each not in plain)
     assert all("SIMULATED" in each for each in re.findall(r'class="strips"><caption><span>([^<]+)', page))
 
 
 def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) -> None:
     top = page[page.index("<main>") : page.index("<section")]
-    assert top.index("By db") < top.index("By storage")
-    assert "sd is above ssd-usb2 in all 3 comparisons" in top
+    first, second = re.findall(r"<li>([^<]+)", top)
+    assert first.startswith("LevelDB used the least energy above idle per operation on every medium: RocksDB used 2.0")
+    assert second.startswith("The SSD on USB 3 used the least energy above idle per operation on every database: ")
+    assert top.index("<h1") < top.index(first) < top.index("db: leveldb"), "the answer comes first"
     assert "db: leveldb, rocksdb, sqlite; storage: sd, ssd-usb2, ssd-usb3; 2 block(s), 18 of 18 cells" in top
     assert "failed (block 1, sqlite ssd-usb3): no result: the meter stopped" in page
     assert "sqlite ssd-usb3, block 1: measured 2 times" in page
@@ -237,8 +239,10 @@ def test_an_axis_that_is_not_comparable_is_told_and_costs_the_others_nothing(
             record.update(found={"commit": "another"})
             record.finish("complete")
     page = write_campaign_page(runs).read_text()
-    assert "by storage: these runs are not comparable, they differ in opjoule: commit" in page
+    assert "by storage: these runs are not comparable. They differ in opjoule: commit" in page
     assert "ratios by db" in page and "ratios by storage" not in page
+    assert "bars with interval" not in page and "Energy against time" not in page, "refused in words, and not drawn"
+    assert "Means of every cell" in page
 
 
 def test_long_tables_are_folded(folder: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,8 +272,8 @@ def test_compare_writes_its_page_with_links_from_where_it_lies(
     printed = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
     page = target.read_text().replace("\N{NO-BREAK SPACE}", " ")
     assert 'href="../runs/leveldb-sd-1/report.html"' in page and page.count("href=") == 2 * 12
-    assert "compared although db leveldb / rocksdb / sqlite" in page
-    said = next(line for line in printed.splitlines() if "cannot be told apart" in line or " times " in line)
+    assert "compared although they differ: db leveldb / rocksdb / sqlite" in page
+    said = next(line for line in printed.splitlines() if " times (" in line or "No difference" in line)
     assert said in page
     browser.complaints.clear()
     browser.open(target)

@@ -102,7 +102,7 @@ def test_quicker_systems_without_joules_are_named_beside_the_best_of_the_others(
     assert (of_energy.system, of_energy.too_short) == ("two", (("four", 0.001), ("three", 0.002)))
     assert of_time.value == 0.001 and not of_time.too_short
     energy, _ = best_tables(made)
-    assert list(energy.columns[1].cells) == ["(two 2.000\N{NO-BREAK SPACE}J)"]
+    assert list(energy.columns[1].cells) == ["(two 2.000\N{NO-BREAK SPACE}J [1 run])"]
     (line,) = too_short(made)
     assert "READ was too short to measure joules on four 1.0 ms, three 2.0 ms." in line.replace(
         "\N{NO-BREAK SPACE}", " "
@@ -134,4 +134,4 @@ def test_the_best_system_is_told_in_the_measures_unit():
     table = replace(study(*rows), best={"per_row_us": "least"})
     assert [(each.phase, each.system) for each in best_systems(table)] == [("LOAD", "one")]
     (shown,) = best_tables(table)
-    assert list(shown.columns[1].cells) == ["one 40.00\N{NO-BREAK SPACE}µs"]
+    assert list(shown.columns[1].cells) == ["one 40.00\N{NO-BREAK SPACE}µs [1 run]"]

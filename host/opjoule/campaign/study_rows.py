@@ -192,7 +192,9 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
     apart = [facet for facet, values in facets.items() if len(values) > 1]
     rows: list[PhaseRow] = []
     lacking: list[str] = []
+    cells: dict[str, list[Answer]] = {}
     for each in last:
+        cells.setdefault(each.cell, []).append(each.answer)
         try:
             own = _rows(each, {facet: each.facets[facet] for facet in apart})
         except OpJouleError as error:
@@ -217,16 +219,8 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         str(newest.study.get("per", "")),
         dict(newest.study.get("cold", {})),
         dict(newest.study.get("bars", {})),
-        _by_cell(last),
+        tuple(tuple(own) for own in cells.values()),
     )
-
-
-def _by_cell(records: Sequence[_Measured]) -> tuple[tuple[Answer, ...], ...]:
-    """The answers of records that measured the same, together."""
-    found: dict[str, list[Answer]] = {}
-    for each in records:
-        found.setdefault(each.cell, []).append(each.answer)
-    return tuple(tuple(own) for own in found.values())
 
 
 def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:

@@ -65,8 +65,10 @@ def measure_words(key: str) -> str:
         "duration_s": "time",
     }
     name, _, unit = key.rpartition("_")
-    plain = name if unit in ("j", "s", "us", "w", "bytes") and name else key
-    return known.get(key, plain.replace("_", " ").replace(".", ", "))
+    is_rate = name.endswith("_per")
+    plain = name if unit in ("j", "s", "us", "w") and name and not is_rate else key
+    words = known.get(key, plain.replace("_", " ").replace(".", ", "))
+    return f"time {words}" if words.startswith("per ") and unit in ("s", "us") else words
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -211,7 +211,7 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
         where = _places(own, len(ranked), compared)
         if names:
             said = f"{_superlative(own[0])} {what}" if not parts else "did so"
-            parts.append(f"{listed(names)} {said} {where} ({_spans(own, compared)})")
+            parts.append(f"{listed(names)} {said} {where}: {_spans(own, compared)}")
         else:
             parts.append(f"no difference{'' if parts else f' in {what}'} was found {where}")
     return sentence_case(f"{'; '.join(parts)}.")
@@ -233,20 +233,31 @@ def _spans(own: Sequence[Ranking], compared: Compared) -> str:
     for ranking in own:
         for each in ranking.worse:
             found.setdefault(_words(each.b if rate else each.a, ranking, compared), []).append(each)
-    words = []
+    verb = "used" if own[0].quantity.unit.startswith("J") else "had"
+    words: list[str] = []
     for name, contrasts in found.items():
         ratios = [each.ratio.value for each in contrasts if each.ratio]
         if not ratios:
-            words.append(f"{name} more")
+            words.append(f"{name} {verb} more")
             continue
-        factors = " to ".join(dict.fromkeys(f"{each(ratios):.2g}" for each in (min, max)))
+        factors = " to ".join(dict.fromkeys(_two_digits(each(ratios)) for each in (min, max)))
         low, high = min(each.limits[0] for each in contrasts), max(each.limits[1] for each in contrasts)
-        interval = f"{low:.2g} {'or more' if math.isinf(high) else f'to {high:.2g}'}"
-        words.append(
-            f"{f'{factors} times that of {name}' if rate else f'{name} {factors} times'}, 95 %: {interval}"
-        )
+        interval = f"{_two_digits(low)} {'or more' if math.isinf(high) else f'to {_two_digits(high)}'}"
+        about = f"(95 % intervals: {interval})" if len(contrasts) > 1 else f"(95 %: {interval})"
+        if rate:
+            words.append(f"{factors} times that of {name} {about}")
+        else:
+            start = f"{name} {factors} times" if words else f"{name} {verb} {factors} times as much"
+            words.append(f"{start} {about}")
     chance = chance_words(max(each.adjusted or 0.0 for one in found.values() for each in one))
-    return f"{'; '.join(words)}; {'each ' if len(found) > 1 or len(own) > 1 else ''}{chance}"
+    each_one = "each " if sum(map(len, found.values())) > 1 else ""
+    return f"{listed(words)}, {each_one}{chance}"
+
+
+def _two_digits(number: float) -> str:
+    """A factor with two significant digits."""
+    places = max(1 - math.floor(math.log10(number)), 0) if number > 0 else 0
+    return f"{number:.{places}f}"
 
 
 def deciding_lines(answers: Sequence[Compared]) -> list[str]:

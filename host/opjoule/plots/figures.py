@@ -69,7 +69,9 @@ def write_figures(places: Sequence[str], folder: Path, although: Iterable[str] =
     """
     found = plotted(*gather(places))
     yield from map(str, warnings_of(cell.runs for cell in found.cells))
-    yield from check_drawable(found, although)
+    allowed = frozenset(although)
+    for shown in (found, *figures_of_studies(found.runs).values()):
+        yield from check_drawable(shown, allowed)
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)

@@ -29,6 +29,8 @@ REACH: Final = 2.5
 """Greatest value times this: an axis goes no further for the sake of an interval."""
 WARNING_LETTERS: Final = 95
 """Of a line of warnings."""
+WARNING_LINE_IN: Final = 0.14
+"""Height of such a line, which a figure is higher by."""
 LETTERS_A_LINE: Final = 85
 """That fit side by side into the width."""
 COLUMNS: Final = 6
@@ -87,7 +89,9 @@ def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings:
         warnings: those of the runs, in one line.
     """
     lines = [SIMULATED] if simulated else []
-    title = "\n".join([*lines, *wrap(warnings, WARNING_LETTERS)])
+    warned = wrap(warnings, WARNING_LETTERS)
+    title = "\n".join([*lines, *warned])
+    figure.set_figheight(figure.get_figheight() + WARNING_LINE_IN * len(warned))
     for rows in range(math.ceil(len(handles) / COLUMNS), len(handles) + 1):
         made = figure.legend(
             handles=handles,
