@@ -7,7 +7,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opjoule.report.quantities import quantity_text
 from opjoule.report.rounding import MINUS, PREFIXES, percent, rounded, with_limits
+from opjoule.units import Measured
 
 NBSP = "\N{NO-BREAK SPACE}"
 
@@ -81,3 +83,10 @@ def test_value_and_uncertainty_share_their_last_place(value: float, u: float) ->
 )
 def test_a_ratio_stands_with_the_ends_of_its_interval(value, limits, expected):
     assert with_limits(value, limits) == expected
+
+
+def test_the_interval_of_a_positive_quantity_stays_positive():
+    plain = {of: quantity_text(of).replace("\N{NO-BREAK SPACE}", " ") for of in (
+        Measured(0.0005, 0.0018, "J"), Measured(2.0, 3.0, "1/s"), Measured(0.5, 0.4, "J"), Measured(-0.5, 0.8, "J"),
+    )}  # fmt: skip
+    assert list(plain.values()) == ["0.5 (0 to 2.3) mJ", "2.0 (0 to 5.0) /s", "0.50 ± 0.40 J", f"{MINUS}0.50 ± 0.80 J"]

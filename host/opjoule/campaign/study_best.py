@@ -71,7 +71,7 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
     )
     system = ordered[0][1]
     best, apart = _side(measure, by_system[system]), None
-    stated = best.repeated or all(measure in row.u for row in by_system[system])
+    value, u = mean_with_u([(row.measures[measure], row.u.get(measure)) for row in by_system[system]])
     too_short = (
         _too_short([row for row in rows if row.system not in by_system]) if _is_energy(measure) else ()
     )
@@ -82,8 +82,8 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
         rows[0].phase,
         rows[0].place,
         system,
-        best.value,
-        best.expanded_u if stated else None,
+        value,
+        u,
         apart,
         len(ordered) > 1 and apart is None,
         too_short,
@@ -95,6 +95,18 @@ def _side(measure: str, rows: Sequence[PhaseRow]) -> Side:
     return Side.mean(
         [Side(row.measures[measure], row.u.get(measure, 0.0) / COVERAGE_FACTOR, "") for row in rows]
     )
+
+
+def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, float | None]:
+    """Mean over the records of one cell with its expanded uncertainty, as a comparison has them.
+
+    Args:
+        records: (value, u or None) of each. A value without an uncertainty counts as exact in its own record.
+    Returns: the mean and u; u is None where a single record states none.
+    """
+    side = Side.mean([Side(value, (u or 0.0) / COVERAGE_FACTOR, "") for value, u in records])
+    stated = side.repeated or all(u is not None for _, u in records)
+    return side.value, side.expanded_u if stated else None
 
 
 def _is_energy(measure: str) -> bool:

@@ -189,8 +189,8 @@ def _factors(found: Ranking, compared: Compared) -> str:
         if rate:
             parts.append(f"{value} times that of {name} ({interval}; {chance})")
         else:
-            start = f"{name} {verb} {value} times" if not parts else f"{name} {value} times"
-            parts.append(f"{start} ({interval}; {chance})" + (" as much" if not parts else ""))
+            start = f"{name} {value} times" if parts else f"{name} {verb} {value} times as much"
+            parts.append(f"{start} ({interval}; {chance})")
     return listed(parts)
 
 
@@ -213,7 +213,8 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
             said = f"{_superlative(own[0])} {what}" if not parts else "did so"
             parts.append(f"{listed(names)} {said} {where}: {_spans(own, compared)}")
         else:
-            parts.append(f"no difference{'' if parts else f' in {what}'} was found {where}")
+            nowhere = where.replace("on every ", "on any ").replace("in all ", "in any of ")
+            parts.append(f"no difference{'' if parts else f' in {what}'} was found {nowhere}")
     return sentence_case(f"{'; '.join(parts)}.")
 
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from opjoule.campaign.study_best import mean_with_u
 from opjoule.campaign.study_rows import PhaseRow, StudyTable
 from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, legend, name_places
 from opjoule.report.quantities import NONE
@@ -102,10 +103,13 @@ def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
 
 
 def joules_u(rows: Sequence[PhaseRow], name: str) -> float | None:
-    """Their expanded uncertainty (k = 2) [J]: the widest of the records'; None where one states none."""
-    us = [_of_one_run(row.u, row, name) for row in rows if joules([row], name) is not None]
-    known = [u for u in us if u is not None]
-    return max(known) if known and len(known) == len(us) else None
+    """Expanded uncertainty of the same mean (k = 2) [J]; None where it is not known."""
+    found = [
+        (value, _of_one_run(row.u, row, name))
+        for row in rows
+        if (value := _of_one_run(row.measures, row, name)) is not None
+    ]
+    return mean_with_u(found)[1] if found else None
 
 
 def _of_one_run(numbers: Mapping[str, float], row: PhaseRow, name: str) -> float | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import partial
-from statistics import fmean
 from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from opjoule.campaign.study_best import mean_with_u
 from opjoule.campaign.study_rows import PhaseRow, StudyTable
 from opjoule.campaign.value_words import measure_words
 from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
@@ -48,7 +48,7 @@ def size_axis(study: StudyTable) -> str:
 
 
 def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Figure:
-    """Panels with logarithmic axes; a point is the mean over records, its bar the widest of their intervals (k = 2)."""
+    """Panels with logarithmic axes; a point is the mean over records with its interval (k = 2)."""
     rows = [row for row in study.rows if _beside(row, axis) == place and measure in row.measures]
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
     systems = study.systems
@@ -80,9 +80,10 @@ def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: in
     for row in rows:
         points.setdefault(int(row.cell[axis]), []).append(row)
     sizes = sorted(points)
-    values = [fmean(row.measures[measure] for row in points[size]) for size in sizes]
-    us = [max(row.u.get(measure, 0.0) for row in points[size]) for size in sizes]
-    shown = [(size, value, u) for size, value, u in zip(sizes, values, us, strict=True) if value > 0]
+    means = [
+        mean_with_u([(row.measures[measure], row.u.get(measure)) for row in points[size]]) for size in sizes
+    ]
+    shown = [(size, value, u or 0.0) for size, (value, u) in zip(sizes, means, strict=True) if value > 0]
     if shown:
         xs, ys, bars = zip(*shown, strict=True)
         low = [min(u, 0.99 * value) for value, u in zip(ys, bars, strict=True)]

@@ -61,6 +61,8 @@ def counter(of: Repeat, name: str, unit: str) -> Figure | Missing:
         value = samples.grown("cpu_busy_s", settle=False) / (samples.span_s * samples.cores)
     elif name == "memory":
         value = samples.peak("rss_bytes")
+        if value == 0:
+            return Missing("no sample saw the memory of the work's processes", unit)
     else:
         value = samples.grown(f"device_{name}_bytes", settle=True)
     return Figure(value, unit, None, "counter of the board")
