@@ -6,7 +6,9 @@ import io
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
+import pyarrow as pa
 import pytest
 import quantities_page
 from opjoule.clocks.clock_map import ClockMap
@@ -19,8 +21,8 @@ from opjoule.record.figures import Figure, by_repeat
 from opjoule.record.first_version import of_version
 from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS, latency
 from opjoule.record.phases import Phase
-from opjoule.record.quantities import COMMON, above_idle
-from opjoule.record.repeat import Repeat
+from opjoule.record.quantities import COMMON, above_idle, counter
+from opjoule.record.repeat import Repeat, SystemSamples
 from opjoule.record.result import result_json
 from opjoule.record.withheld import withhold
 from opjoule.report.html import write_report
@@ -260,3 +262,12 @@ def test_a_study_without_a_quantity_of_version_1_has_none_of_its_words():
     table = of_version(1, PLAIN_LANGUAGE)
     assert table.get("energy_per_operation_j") is None
     assert "schema version 1" in table.get("energy_j").meaning
+
+
+def test_a_memory_that_no_sample_saw_is_missing_and_not_0_bytes():
+    """A process that is over before its first sample has left nothing to read."""
+    columns = {"board_ns": pa.array([0, 10**9]), "rss_bytes": pa.array([0, 0])}
+    samples = SystemSamples.of_run(pa.table(columns), 0, 10**9, 4)
+    repeat = SimpleNamespace(samples=samples)
+    found = counter(repeat, "memory", "B")
+    assert isinstance(found, Missing) and "no sample saw" in found.reason

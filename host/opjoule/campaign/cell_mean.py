@@ -23,8 +23,8 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
         value or u is null.
     """
     sides = _sides(results, of)
-    if sides and (of.topic not in COUNTED or Side.mean(sides).repeated):
-        side = Side.mean(sides)
+    side = Side.mean(sides) if sides else None
+    if side and (of.topic not in COUNTED or side.expanded_u > 0):
         return {"value": side.value, "u": side.expanded_u, "unit": side.unit, "runs": len(sides)}
     found = [quantity(each, of.key) for each in results]
     known = [each for each in found if each.value is not None]

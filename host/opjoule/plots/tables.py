@@ -13,6 +13,7 @@ from opjoule.campaign.methods import SIMULATED
 from opjoule.campaign.methods import methods as methods_of
 from opjoule.campaign.plotted import Plotted, PlottedCell
 from opjoule.campaign.run_warnings import marks_of
+from opjoule.campaign.value_words import noun
 from opjoule.report.quantities import rounded_quantity
 from opjoule.report.rounding import MINUS
 from opjoule.units import Quantity
@@ -69,7 +70,7 @@ def latex_table(plotted: Plotted) -> str:
         r"\begin{tabular}{" + "l" * len(axes) + "r" * len(SHOWN) + "l" * warned + "}",
         *(rf"\multicolumn{{{columns}}}{{l}}{{{each}}} \\" for each in (*simulated, *warning)),
         r"\hline",
-        " & ".join([*map(_escaped, axes), *SHOWN.values(), *(["warnings"] * warned)]) + r" \\",
+        " & ".join([*(_escaped(noun([each])) for each in axes), *SHOWN.values(), *(["warnings"] * warned)]) + r" \\",
         r"\hline",
         *(
             " & ".join([*_row(cell, axes), *([mark] * warned)]) + r" \\"
