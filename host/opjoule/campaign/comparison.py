@@ -17,6 +17,7 @@ from opjoule.campaign.index import (
     names_of,
     read_index,
 )
+from opjoule.campaign.methods import SIMULATED
 from opjoule.report.quantities import quantity_text
 from opjoule.units import from_json
 
@@ -63,6 +64,8 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
     runs, simulated = read_index(directory)
     console = console or Console(highlight=False, markup=False)
     answers = answers_of(directory)
+    if simulated:
+        console.print(f"SIMULATED: {SIMULATED}", soft_wrap=True)
     for warning in answers.warnings:
         console.print(f"WARNING  {warning}", soft_wrap=True)
     for line in answers.conclusions:
@@ -70,7 +73,7 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
     if len(names_of(runs)) > SIDE_BY_SIDE_MAX:
         _print_many(runs, console, simulated=simulated)
     else:
-        shown = Table(f"mean of blocks{_marked(simulated)}, k = 2", *names_of(runs), box=None)
+        shown = _table(names_of(runs), simulated=simulated)
         for title, values in cells(runs):
             shown.add_row(title, *values)
         console.print(shown)
@@ -82,11 +85,18 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
     console.print(f"compare    host/compare.py {directory} --by AXIS, of {axes}", soft_wrap=True)
 
 
+def _table(columns: Sequence[str], *, simulated: bool) -> Table:
+    """An empty table with its title."""
+    shown = Table("", *columns, box=None, title=f"means of the blocks{_marked(simulated)}, k = 2")
+    shown.title_justify = "left"
+    return shown
+
+
 def _print_many(runs: Sequence[ConditionRun], console: Console, *, simulated: bool) -> None:
     """A line for each condition, with its headline alone."""
     compared = compared_by(runs)
     heading = compared[0].label if compared else ""
-    shown = Table(f"mean of blocks{_marked(simulated)}, k = 2", "with a result", heading, box=None)
+    shown = _table(("with a result", heading), simulated=simulated)
     for name in names_of(runs):
         values = [_cell(means_of(runs, name)[compared[0].key])] if compared else []
         shown.add_row(name, _count(runs, name), *values)

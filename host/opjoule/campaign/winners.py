@@ -214,7 +214,10 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
             parts.append(f"{listed(names)} {said} {where}: {_spans(own, compared)}")
         else:
             nowhere = where.replace("on every ", "on any ").replace("in all ", "in any of ")
-            parts.append(f"no difference{'' if parts else f' in {what}'} was found {nowhere}")
+            between = listed(sorted(_words(name, own[0], compared) for name in (own[0].best, *own[0].alike)))
+            about = "" if parts else f" in {what}"
+            among = "" if parts else f" between {between}"
+            parts.append(f"no difference{about} was found{among} {nowhere}")
     return sentence_case(f"{'; '.join(parts)}.")
 
 
