@@ -86,7 +86,7 @@ def test_work_that_is_over_before_ten_samples_are_is_not_told():
     lasting = {"flush": 60, "checkpoint": 400, "sync": 5}
     activities = {name: Intervals.of(starts, starts + ms * 1_000_000) for name, ms in lasting.items()}
     assert list(too_short(activities, 10_000_000)) == ["flush", "sync"]
-    assert too_short(activities, 1_064_000)["sync"].startswith("too short for this meter: sync takes 0.005 s")
+    assert too_short(activities, 1_064_000)["sync"].startswith("too short for this meter: sync lasts 0.005 s")
     assert not too_short(activities, 200_000)
 
 
@@ -94,7 +94,7 @@ def test_syncs_that_the_counters_cannot_follow_go_together_with_what_is_written(
     starts = np.arange(1, 30) * SECOND
     lasting = {each_ms: {"sync": Intervals.of(starts, starts + each_ms * 1_000_000)} for each_ms in (20, 200)}
     said = too_short(lasting[20], 1_064_000, 0.1)["sync"]
-    assert said.startswith("too short for the board's counters: sync takes 0.02 s")
+    assert said.startswith("too short for the board's counters: sync lasts 0.02 s")
     assert not too_short(lasting[200], 1_064_000, 0.1) and not too_short(lasting[20], 1_064_000)
 
 
