@@ -184,7 +184,7 @@ def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_anothe
             ("--reference=DMM", "--current=1%"),
             "says no name by which its sensor's calibration could be found again",
         ),
-        (("--reference=DMM",), "Give one of --current and --over"),
+        (("--reference=DMM",), "give one of --current and --over"),
     ],
 )
 def test_what_is_missing_is_said_before_any_question(tmp_path, arguments, words):
@@ -207,9 +207,9 @@ def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
         status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, last_one_wrong, answers)
     said = [line.strip() for line in told.splitlines() if "gives up" in line]
     assert len(said) == 3 and all("'drop N' takes point N out" in line for line in said)
-    assert "2 point(s): gain and offset of the current cannot be trusted, nor any energy by them" in said[0]
-    assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither of them can be trusted" in said[1]
-    assert "the current cannot be trusted, nor any energy by it: point 7 lies +2" in said[2]
+    assert "2 point(s): gain and offset of the current cannot be trusted, and no energy either" in said[0]
+    assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither can be trusted" in said[1]
+    assert "the current cannot be trusted, nor any energy: point 7 lies +2" in said[2]
     assert "A from a line through the others" in said[2] and "DMM is noisier than that" in said[2]
     assert "there is no point 9: 7 are taken" in told
     assert status == 0, told
