@@ -1,7 +1,7 @@
 "use strict";
-// The time chart: power and operations per second of one or two runs on a canvas.
+// The time chart: power and operations per second of some runs on a canvas.
 
-const EDGES = { left: 66, right: 14, top: 46, gap: 34, bottom: 40 };
+const EDGES = { left: 66, right: 14, gap: 34, bottom: 40 };
 const SPARE = 0.06;
 const LEAST_S = 2e-6;
 
@@ -46,6 +46,9 @@ class Chart {
     this.#listen();
   }
 
+  /** Height of the strips of phases above the chart, one a run. */
+  get top() { return 6 + 20 * Math.max(this.curves.length, 1); }
+
   get width() { return Math.max(this.place.clientWidth - EDGES.left - EDGES.right, 10); }
 
   /** Shows a stretch of the time axis, at most the whole of it. */
@@ -85,8 +88,8 @@ class Chart {
     ctx.clearRect(0, 0, width, height);
     ctx.font = "12px system-ui, sans-serif";
     const rated = this.curves.some(({ data }) => data?.operations);
-    const room = height - EDGES.top - EDGES.bottom;
-    const power = { top: EDGES.top, height: rated ? (room - EDGES.gap) * 0.7 : room };
+    const room = height - this.top - EDGES.bottom;
+    const power = { top: this.top, height: rated ? (room - EDGES.gap) * 0.7 : room };
     const rate = { top: power.top + power.height + EDGES.gap, height: (room - EDGES.gap) * 0.3 };
     this.#phases(rated ? rate.top + rate.height : power.top + power.height);
     this.#power(power);
@@ -105,7 +108,7 @@ class Chart {
         const top = 2 + 20 * row;
         this.ctx.fillStyle = colour(`--phase-${phase.kind}`) || colour("--phase-other");
         this.ctx.fillRect(left, top, right - left, 18);
-        if (row === 0) this.ctx.fillRect(left, EDGES.top, right - left, bottom - EDGES.top);
+        if (row === 0) this.ctx.fillRect(left, this.top, right - left, bottom - this.top);
         this.ctx.fillStyle = colour(own);
         this.ctx.fillRect(left, top, Math.min(2, right - left), 18);
         this.ctx.fillStyle = colour("--text");
@@ -238,10 +241,10 @@ class Chart {
     const [from, to] = this.chosen.map((time_s) => Math.min(Math.max(this.toX(time_s), EDGES.left), right));
     ctx.globalAlpha = 0.1;
     ctx.fillStyle = colour("--text");
-    ctx.fillRect(from, EDGES.top, to - from, bottom - EDGES.top);
+    ctx.fillRect(from, this.top, to - from, bottom - this.top);
     ctx.globalAlpha = 1;
     for (const [time_s, x] of [[this.chosen[0], from], [this.chosen[1], to]]) {
-      if (time_s >= this.start && time_s <= this.end) ctx.fillRect(x - 0.75, EDGES.top, 1.5, bottom - EDGES.top);
+      if (time_s >= this.start && time_s <= this.end) ctx.fillRect(x - 0.75, this.top, 1.5, bottom - this.top);
     }
   }
 
