@@ -7,7 +7,6 @@ of this program is made anew. Without leave to write there is none.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -97,7 +96,9 @@ class RunIndex:
             kept = msgspec.json.decode((self.folder / INDEX).read_bytes(), type=_Kept)
             if kept.version != VERSION:
                 return {}
-            return {name: (each.mark, _run(each.run, self.folder / name)) for name, each in kept.entries.items()}
+            return {
+                name: (each.mark, _run(each.run, self.folder / name)) for name, each in kept.entries.items()
+            }
         except (OSError, msgspec.MsgspecError, TypeError, KeyError, ValueError, AttributeError):
             return {}
 
@@ -114,7 +115,7 @@ def _mark(path: Path) -> Mark:
     found = []
     for name in WATCHED:
         try:
-            told = os.stat(path / name)
+            told = (path / name).stat()
             found.append((told.st_ino, told.st_size, told.st_mtime_ns))
         except OSError:
             found.append((0, 0, 0))
@@ -123,7 +124,9 @@ def _mark(path: Path) -> Mark:
 
 def _plain(run: ListedRun) -> dict[str, Any]:
     """All fields but the path, which is the entry's name, as JSON values."""
-    entry: dict[str, Any] = {each.name: getattr(run, each.name) for each in fields(run) if each.name != "path"}
+    entry: dict[str, Any] = {
+        each.name: getattr(run, each.name) for each in fields(run) if each.name != "path"
+    }
     headline = run.headline
     entry["headline"] = {
         "value": headline.value,

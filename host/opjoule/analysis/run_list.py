@@ -1,4 +1,4 @@
-"""Which records there are, each in one line: what was measured, when, how it ended, its headline and what to know first."""
+"""Which records there are, each in one line: what was measured, when, how it ended, headline, what to know first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 
 from opjoule.errors import RecordFault
 from opjoule.record.directory import is_held
-from opjoule.record.notes import Notes, read_notes
+from opjoule.record.notes import NO_NOTES, Notes, read_notes
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.quantities import quantity_text
@@ -58,7 +58,7 @@ class ListedRun:
     title: str = ""
     """What was measured on which board and medium, with SIMULATED where it was."""
     cautions: tuple[Caution, ...] = ()
-    notes: Notes = Notes()
+    notes: Notes = NO_NOTES
     """What the user wrote about it."""
 
     @property
@@ -113,7 +113,18 @@ def listed(directory: Path) -> ListedRun:
     except (RecordFault, OSError) as fault:
         nothing = Missing(str(fault))
         found = ListedRun(
-            directory, UNREADABLE, False, "", "", "", "", "", nothing, "", why=str(fault), title=directory.name
+            directory,
+            UNREADABLE,
+            False,
+            "",
+            "",
+            "",
+            "",
+            "",
+            nothing,
+            "",
+            why=str(fault),
+            title=directory.name,
         )
     try:
         return replace(found, notes=read_notes(directory))
@@ -153,7 +164,8 @@ def _cautions(answer: Answer) -> Iterator[Caution]:
             yield Caution("going on", "the measurement goes on")
         else:
             yield Caution(
-                "unfinished", f"its program was killed: 'host/measure.py report {record.directory}' analyses it"
+                "unfinished",
+                f"its program was killed: 'host/measure.py report {record.directory}' analyses it",
             )
     elif record.status == "partial":
         yield Caution("unfinished", "the run did not come to its end")

@@ -87,7 +87,12 @@ def _plain(run: ListedRun) -> dict[str, Any]:
         headline["reason"] = run.headline.reason
     own: dict[str, Any] = {"cautions": [each.line for each in run.cautions]}
     own |= {"note": run.notes.text, "tags": list(run.notes.tags)}
-    return {"record": str(run.path), **{name: getattr(run, name) for name in names}, "headline": headline, **own}
+    return {
+        "record": str(run.path),
+        **{name: getattr(run, name) for name in names},
+        "headline": headline,
+        **own,
+    }
 
 
 def _noted(run: ListedRun) -> str:

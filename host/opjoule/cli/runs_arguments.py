@@ -42,7 +42,11 @@ def _list() -> Parser:
         parser.add_argument(f"--{name}", metavar="NAME", help=f"only of this {name}")
     _add_status(parser, "only those that ended so; may be given several times")
     parser.add_argument(
-        "--tag", action="append", default=[], metavar="TAG", help="only with this tag; may be given several times"
+        "--tag",
+        action="append",
+        default=[],
+        metavar="TAG",
+        help="only with this tag; may be given several times",
     )
     parser.add_argument("--real", action="store_true", help="leave out what was simulated")
     parser.add_argument(
@@ -56,8 +60,8 @@ def _note() -> Parser:
     parser = Parser(
         "note",
         program="runs.py",
-        description="Writes a note and tags beside one record, for 'list' and the table of view.py. Without TEXT, --tag "
-        "and --untag it prints what is there. The measured files stay as they are.",
+        description="Writes a note and tags beside one record, for 'list' and the table of view.py. Without TEXT, "
+        "--tag and --untag it prints what is there. The measured files stay as they are.",
         epilog="examples:\n"
         "  host/runs.py note runs/example 'fan was off'\n"
         "  host/runs.py note runs/example --tag paper --untag draft\n"
@@ -160,10 +164,10 @@ def view_parser() -> Parser:
     """Of view.py."""
     parser = Parser(
         program="view.py",
-        description="Serves a page with a table of past runs, to be sorted and filtered. Those that are chosen lie on one "
-        "time axis, from the whole run to single samples; a selected stretch shows its joules, joules above idle, "
-        "joules per operation and mean power, and how the joules add up over it. Prints the page's address; whoever has "
-        "it sees the runs.",
+        description="Serves a page with a table of past runs, to be sorted and filtered. Chosen runs lie on one time "
+        "axis, from the whole run to single samples; a selected stretch shows its joules, joules above idle, joules "
+        "per operation and mean power, and how the joules add up. Prints the page's address; whoever has it sees the "
+        "runs.",
         epilog="examples:\n  host/view.py\n  host/view.py runs/example",
     )
     parser.add_argument(

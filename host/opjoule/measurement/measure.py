@@ -17,6 +17,7 @@ from opjoule.devices.board import Board
 from opjoule.devices.state_gate import StateWatch
 from opjoule.errors import OpJouleError
 from opjoule.measurement.collection import collect, interim_result
+from opjoule.measurement.course import expected_phases
 from opjoule.measurement.evidence import Evidence
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
@@ -108,6 +109,7 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
     """Executes the plan under capture; what there is when it ends, in whatever way, is collected."""
     recording = Recording(record, meter, board.probe.clock_exchange)
     progress.watch(recording.capture.history)
+    progress.expect(expected_phases(plan))
     execution = Execution(plan, board, recording.capture, record, progress)
     state = board.watch_state()
     if state:

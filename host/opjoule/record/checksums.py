@@ -19,8 +19,8 @@ NOT_COVERED: Final = (
     "simulator-course.csv",
     "simulator-imperfections.json",
 )
-"""Files without a checksum: run.json has its own, notes.json is the user's, report.html and view.cache can be made anew,
-the rest belongs to the simulator."""
+"""Files without a checksum: run.json has its own, notes.json is the user's, report.html and view.cache can be made
+anew, the rest belongs to the simulator."""
 AT_ONCE: Final = 2
 """Files that are read at the same time."""
 

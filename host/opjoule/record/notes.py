@@ -52,6 +52,9 @@ class Notes(Struct, frozen=True):
         return Notes(line, self.tags)
 
 
+NO_NOTES: Final = Notes()
+
+
 def read_notes(directory: Path) -> Notes:
     """The notes of a record; empty ones where there is no file.
 
@@ -61,7 +64,7 @@ def read_notes(directory: Path) -> Notes:
     try:
         return as_value(read_json(path, NOTES_SCHEMA), Notes, path)
     except FileNotFoundError:
-        return Notes()
+        return NO_NOTES
 
 
 def write_notes(directory: Path, notes: Notes) -> None:
@@ -71,7 +74,7 @@ def write_notes(directory: Path, notes: Notes) -> None:
     """
     if not (directory / "run.json").is_file():
         raise RecordFault(f"{directory} is not a run record: it has no run.json")
-    if notes == Notes():
+    if notes == NO_NOTES:
         (directory / NOTES).unlink(missing_ok=True)
         return
     write_json(directory / NOTES, {"schema": plain(NOTES_SCHEMA), **plain(notes)})

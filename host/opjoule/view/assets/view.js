@@ -130,7 +130,7 @@ class Viewer {
       const swatch = made("span", "", { class: "swatch" });
       swatch.style.setProperty("--own", `var(--run-${run.place})`);
       line.append(swatch, made("strong", run.name), `: ${run.title}, ${run.status}, ${run.duration_s.toFixed(1)} s, ${run.operations.toLocaleString("en")} operations`, report, away);
-      const lines = row ? row.cautions.map(([kind, words]) => `${kind}: ${words}`) : run.faults;
+      const lines = row ? row.cautions.map(([kind, words]) => (words.includes(kind) ? words : `${kind}: ${words}`)) : run.faults;
       const note = row && (row.note || row.tags.length) ? [`note: ${[...row.tags.map((tag) => `[${tag}]`), row.note].join(" ")}`] : [];
       const list = made("ul");
       list.append(...[...lines, ...note].map((words) => made("li", words)));
@@ -226,7 +226,7 @@ class Viewer {
     this.tell([this.numbers(runs, own, answers)]);
     const added = await asked("running", { columns: RUNNING_MOMENTS });
     if (!added || turn !== this.selecting) return;
-    this.added = runs.map((run, i) => ({ run, found: added[i] }));
+    this.added = runs.map((run, i) => ({ run, found: added[i], stated: answers[i].quantities }));
     this.drawRunning();
   }
 
@@ -240,8 +240,8 @@ class Viewer {
     byId("adding").hidden = !lines.length;
     this.running.show(lines.map(({ run, found }) => ({ name: run.name, colour: `--run-${run.place}`, time_s: found.time_s, energy_j: found[key] })));
     const lacking = known.filter(({ found }) => !found[key]).map(({ run }) => run.name);
-    const ends = lines.map(({ run, found }) => `${run.name}: ${found[key].at(-1).toPrecision(4)} J`).join("; ");
-    byId("running-said").textContent = `Each line ends with the energy in the table, which has its interval: ${ends}.`
+    const ends = lines.map(({ run, stated }) => `${run.name}: ${stated.find((each) => each.key === key).text}`).join("; ");
+    byId("running-said").textContent = `At the end (k = 2): ${ends}.`
       + (lacking.length ? ` Idle power of ${lacking.join(", ")} is not known.` : "");
   }
 
@@ -255,7 +255,7 @@ class Viewer {
       body.append(line);
     };
     if (answers.some((answer) => answer.error)) row("", answers.map(({ error }) => made("td", error ?? "")));
-    row(this.phase ? `${this.phase.name} ${this.phase.repeat} of its own` : "stretch on its own axis",
+    row(this.phase ? `${this.phase.name} ${this.phase.repeat}, each run's own` : "stretch, each run's own time",
       own.map((ends) => made("td", ends ? `${ends[0].toFixed(3)} to ${ends[1].toFixed(3)} s` : "")));
     known?.quantities.forEach(({ key, label }, i) => row(label, answers.map(({ quantities }) => {
       const cell = made("td", quantities?.[i].text ?? "", quantities ? { "data-key": key, "data-value": quantities[i].value } : {});
