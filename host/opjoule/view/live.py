@@ -11,14 +11,14 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from opjoule.drawing.pyramid import POWER
+from opjoule.drawing.stretches import phase_kind
+from opjoule.drawing.tracks import Track, joined
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.measurement.progress_notes import PROGRESS
 from opjoule.record.run_record import reading
 from opjoule.report.answer import open_answer
-from opjoule.report.timeline import phase_kind
-from opjoule.report.tracks import Track, joined
 from opjoule.trace.power_trace import Float64Array, Int64Array
-from opjoule.view.pyramid import POWER
 from opjoule.view.replies import asked_columns, asked_stretch, power_values, rounded
 
 BLOCK_NS: Final = 20_000_000

@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.drawing.pyramid import POWER
+from opjoule.drawing.stretches import phase_kind
+from opjoule.drawing.tracks import Track
 from opjoule.errors import BadInput
-from opjoule.report.timeline import phase_kind
-from opjoule.report.tracks import Track
-from opjoule.view.pyramid import POWER
 from opjoule.view.shelf import Shelf, ShownRun
 
 MOST_COLUMNS: Final = 4000

@@ -14,12 +14,12 @@ import numpy as np
 
 from opjoule.analysis.opened_run import OpenedRun, open_run
 from opjoule.analysis.run_list import UNREADABLE, run_folders
+from opjoule.drawing.pyramid import WHOLE, Pyramid
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.record.run_record import reading
 from opjoule.report.answer import open_answer
 from opjoule.trace.power_trace import Float64Array
 from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
-from opjoule.view.pyramid import WHOLE, Pyramid
 
 OPEN_AT_ONCE: Final = 2
 """Runs that are kept open: the two that the page shows."""

@@ -2,7 +2,6 @@
 // The page of runs: asks the server, draws with chart.js, and says the numbers of the selected stretch.
 
 const byId = (id) => document.getElementById(id);
-const COLOURS = [{ colour: "--power", band: "--power-band" }, { colour: "--operations", band: "--operations-band" }];
 const LIVE_S = 60; // of a measurement that goes on, so much is in view
 const PREFIXES = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"], [1e-12, "p"]];
 
@@ -39,12 +38,10 @@ class Viewer {
     this.chart = new Chart(byId("chart"), {
       changed: () => this.refresh(),
       selected: (stretch) => this.select(stretch),
-      pointed: (time_s) => this.point(time_s),
     });
     ["first", "second"].forEach((id, place) => byId(id).addEventListener("change", () => this.open(place)));
     byId("align").addEventListener("change", () => { this.layOut(); this.refresh(); this.select(this.chart.chosen); });
     for (const id of ["from", "to"]) byId(id).addEventListener("change", () => this.typed());
-    document.querySelector(".tools").addEventListener("click", ({ target }) => this.press(target.closest("button")));
   }
 
   async start() {
@@ -143,12 +140,11 @@ class Viewer {
     const first = Math.min(0, ...this.runs.map((run) => -run.shift_s));
     const last = Math.max(...this.runs.map((run) => run.duration_s - run.shift_s), first + 1e-3);
     this.chart.whole = [first, last];
-    this.chart.curves = this.shown.flatMap((run, place) => (run ? [this.curve(run, place)] : []));
+    this.chart.curves = this.runs.map((run) => this.curve(run));
     const phases = this.shown[0]?.phases ?? [], names = JSON.stringify(phases.map(({ name, repeat }) => [name, repeat]));
     if (byId("phases").dataset.names !== names) { // a button that has the focus keeps it while a run grows
       byId("phases").dataset.names = names;
-      byId("phases").replaceChildren(...phases.map((phase, index) => made(
-        "button", this.label(this.shown[0], phase), { type: "button", class: `phase ${phase.kind}`, "data-phase": index })));
+      byId("phases").replaceChildren(...drawing.phaseButtons(phases));
     }
     byId("faults").replaceChildren(...this.runs.flatMap((run) => run.faults.map((line) => made("li", line))));
     if (speak && this.runs.length) {
@@ -158,9 +154,9 @@ class Viewer {
     this.chart.draw();
   }
 
-  curve(run, place) {
-    const phases = run.phases.map((phase) => ({ ...phase, label: this.label(run, phase) }));
-    return { data: run.data, shift_s: run.shift_s, phases, ...COLOURS[place] };
+  curve(run) {
+    const { name, data, shift_s } = run;
+    return { name, data, shift_s, phases: run.phases.map((phase) => ({ ...phase, label: this.label(run, phase) })) };
   }
 
   label(run, phase) {
@@ -188,20 +184,9 @@ class Viewer {
       run: run.name, start: start + run.shift_s, end: end + run.shift_s, columns: Math.min(width, 1500),
     })));
     runs.forEach((run, i) => { run.data = answers[i]; });
-    this.chart.curves = this.shown.flatMap((run, place) => (run ? [this.curve(run, place)] : []));
+    this.chart.curves = this.runs.map((run) => this.curve(run));
     this.chart.draw();
     await new Promise(requestAnimationFrame);
-  }
-
-  press(button) {
-    if (!button) return;
-    const { chart } = this, phase = this.shown[0]?.phases[button.dataset.phase];
-    if (phase) chart.select(phase.start_s, phase.end_s);
-    const moves = {
-      in: () => chart.zoom(1 / 1.5), out: () => chart.zoom(1.5), left: () => chart.move(-0.2), right: () => chart.move(0.2),
-      whole: () => chart.show(...chart.whole), "to-selected": () => chart.chosen && chart.show(...chart.chosen),
-    };
-    moves[button.dataset.do]?.();
   }
 
   typed() {
@@ -248,19 +233,6 @@ class Viewer {
     table.append(made("thead"), body);
     table.tHead.append(head);
     return table;
-  }
-
-  /** What stands under the pointer. */
-  point(time_s) {
-    const parts = this.runs.flatMap(({ data, shift_s }) => {
-      if (!data) return [];
-      const at = time_s + shift_s, i = data.bounds_s.findIndex((bound, n) => bound <= at && at < data.bounds_s[n + 1]);
-      if (i < 0) return [];
-      if (data.mean_w[i] === null) return ["samples lost"];
-      const range = data.single ? "" : ` (${data.least_w[i].toFixed(3)} to ${data.greatest_w[i].toFixed(3)})`;
-      return [`${data.mean_w[i].toFixed(4)} W${range}`];
-    });
-    byId("readout").textContent = parts.length ? `${time_s.toFixed(6)} s: ${parts.join("; ")}` : "";
   }
 }
 
