@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from opjoule.report.tracks import Track
+from opjoule.drawing.pyramid import POWER
+from opjoule.drawing.tracks import Track
 from opjoule.trace.power_trace import Float64Array, Int64Array
-from opjoule.view.pyramid import POWER
 
 BLOCK_NS: Final = 20_000_000
 """Samples are kept as least, greatest and mean of each such stretch of the meter's clock."""

@@ -16,10 +16,10 @@ from typing import Final
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, read_exchanges
 from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.drawing.stretches import phase_kind
 from opjoule.errors import OpJouleError
 from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
-from opjoule.report.timeline import phase_kind
 from opjoule.view.growing import GrowingNotes
 
 _TITLE: Final = re.compile(r"(?P<name>[^(]*?) *(?:\((?P<repeat>\d+) of \d+\))?")

@@ -12,15 +12,16 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.analysis.run_list import ListedRun
+from opjoule.drawing.pyramid import POWER
+from opjoule.drawing.stretches import phase_kind
+from opjoule.drawing.tracks import Track
 from opjoule.errors import BadInput
 from opjoule.record.run_record import reading
 from opjoule.report.answer import open_answer
 from opjoule.report.html import render
 from opjoule.report.quantities import quantity_text
-from opjoule.report.timeline import phase_kind, read_timeline
-from opjoule.report.tracks import Track
+from opjoule.report.timeline import read_timeline
 from opjoule.units import Missing, Quantity
-from opjoule.view.pyramid import POWER
 from opjoule.view.running import running_energy
 from opjoule.view.shelf import Shelf, ShownRun
 

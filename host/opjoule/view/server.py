@@ -13,31 +13,39 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from string import Template
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from opjoule import report
+from opjoule.drawing.chart import chart_frame
+from opjoule.drawing.library import library_script, library_style
+from opjoule.drawing.markup import text_of
 from opjoule.errors import BadInput, OpJouleError
+from opjoule.report.page import asset
 from opjoule.system_errors import of_system
 
 LOOPBACK: Final = "127.0.0.1"
 ASSETS: Final = Path(__file__).parent / "assets"
-VENDOR: Final = Path(report.__file__).parent / "vendor"
-FILES: Final = {
-    "": (ASSETS / "view.html", "text/html"),
-    "view.css": (ASSETS / "view.css", "text/css"),
-    "report.css": (Path(report.__file__).parent / "assets" / "report.css", "text/css"),
-    "uPlot.css": (VENDOR / "uPlot.min.css", "text/css"),
-    "uPlot.js": (VENDOR / "uPlot.iife.min.js", "text/javascript"),
-    "chart.js": (ASSETS / "chart.js", "text/javascript"),
-    "running.js": (ASSETS / "running.js", "text/javascript"),
-    "table.js": (ASSETS / "table.js", "text/javascript"),
-    "live.js": (ASSETS / "live.js", "text/javascript"),
-    "view.js": (ASSETS / "view.js", "text/javascript"),
+
+
+def _own(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+FILES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
+    "": ("text/html", lambda: Template(_own("view.html")).substitute(chart=text_of(*chart_frame()))),
+    "style.css": ("text/css", lambda: library_style() + asset("report.css") + _own("view.css")),
+    "drawing.js": ("text/javascript", library_script),
+    **{
+        f"{name}.js": ("text/javascript", partial(_own, f"{name}.js"))
+        for name in ("chart", "running", "table", "live", "view")
+    },
 }
+"""What the page is made of: its type, and what gives it. The chart and its look are those of a report."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
@@ -155,8 +163,8 @@ class _Handler(BaseHTTPRequestHandler):
         asked = urlsplit(self.path)
         _, _, what = asked.path.removeprefix("/").partition("/")
         if what in FILES:
-            path, kind = FILES[what]
-            self._answer(HTTPStatus.OK, f"{kind}; charset=utf-8", path.read_bytes())
+            kind, made = FILES[what]
+            self._answer(HTTPStatus.OK, f"{kind}; charset=utf-8", made().encode())
         elif what in self.server.replies:
             self._reply(self.server.replies[what], dict(parse_qsl(asked.query)))
         elif what in self.server.pages:

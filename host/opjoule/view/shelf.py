@@ -15,10 +15,10 @@ import numpy as np
 from opjoule.analysis.opened_run import OpenedRun, open_run
 from opjoule.analysis.run_index import RunIndex
 from opjoule.analysis.run_list import ListedRun
+from opjoule.drawing.pyramid import WHOLE, Pyramid
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.trace.power_trace import Float64Array
 from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
-from opjoule.view.pyramid import WHOLE, Pyramid
 
 OPEN_AT_ONCE: Final = 6
 """Runs that are kept open: as many as the page shows at once."""

@@ -20,10 +20,9 @@ class RunningChart {
     this.plot?.destroy();
     this.plot = null;
     if (!lines.length) return;
-    const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
     const axis = (label, size) => ({
       label, size, labelSize: 18, labelFont: "12px system-ui, sans-serif", font: "12px system-ui, sans-serif",
-      stroke: colour("--text-muted"), grid: { stroke: colour("--grid"), width: 1 }, ticks: { stroke: colour("--grid") },
+      stroke: drawing.colour("--text-muted"), grid: { stroke: drawing.colour("--grid"), width: 1 }, ticks: { stroke: drawing.colour("--grid") },
     });
     const options = {
       width: this.width,
@@ -32,7 +31,7 @@ class RunningChart {
       legend: { show: false },
       cursor: { drag: { x: false, y: false }, y: false },
       axes: [axis("time since the stretch began, s", 34), axis("energy, J", 58)],
-      series: [{}, ...lines.map((line) => ({ label: line.name, stroke: colour(line.colour), width: 2, points: { show: false } }))],
+      series: [{}, ...lines.map((line) => ({ label: line.name, stroke: drawing.colour(line.colour), width: 2, points: { show: false } }))],
     };
     const columns = lines.map((line) => [line.time_s, line.energy_j]);
     this.plot = new uPlot(options, uPlot.join(columns), this.place);

@@ -1,13 +1,7 @@
 "use strict";
 // The page of runs: what the user chooses is asked of the server, drawn and said.
-//
-// Of the chart it uses: show(start, end), select(start, end) or select(null), zoom(factor, about), move(share), draw(); start,
-// end, width, whole = [first, last], chosen = [start, end] or null, and curves, each {data, shift_s, phases, colour, band}:
-// data as the server's "power" answers, shift_s what the run's times are less on the axis, phases with a label each, colour
-// and band the names of CSS variables. The chart calls changed(), selected(chosen) and pointed(time_s).
 
 const byId = (id) => document.getElementById(id);
-const COLOURS = Array.from({ length: MOST_CHOSEN }, (_, place) => ({ colour: `--run-${place}`, band: `--run-${place}-band` }));
 const RUNNING_MOMENTS = 400;
 const ASK_AGAIN_MS = 1000; // while records are still being read
 
@@ -28,14 +22,13 @@ class Viewer {
     this.chart = new Chart(byId("chart"), {
       changed: () => this.refresh(),
       selected: (stretch) => this.select(stretch),
-      pointed: (time_s) => this.point(time_s),
     });
     this.table = new RunTable(byId("table"), (name, isChosen) => this.choose(name, isChosen));
     this.running = new RunningChart(byId("running"));
     byId("align").addEventListener("change", () => { this.layOut(); this.refresh(); this.select(this.chart.chosen, this.phase); });
     byId("of-energy").addEventListener("change", () => this.drawRunning());
     for (const id of ["from", "to"]) byId(id).addEventListener("change", () => this.typed());
-    document.querySelector("[role=toolbar]").addEventListener("click", ({ target }) => this.press(target.closest("button")));
+    byId("phases").addEventListener("click", ({ target }) => { this.pressed = this.runs[0]?.phases[[...byId("phases").children].indexOf(target)]; });
     document.addEventListener("visibilitychange", () => { if (!document.hidden && !this.live) this.during(() => this.list()); });
   }
 
@@ -76,7 +69,7 @@ class Viewer {
       if (!told) { this.table.chosen.delete(name); this.table.draw(); return; }
       if (!this.table.chosen.has(name) || this.runs.some((run) => run.name === name)) return; // no more, by now
       const taken = new Set(this.runs.map((run) => run.place));
-      const place = COLOURS.findIndex((_, each) => !taken.has(each));
+      const place = COLOURS_OF_RUNS.findIndex((_, each) => !taken.has(each));
       this.runs.push({ name, place, ...told, data: null });
       this.say("");
     }
@@ -111,11 +104,10 @@ class Viewer {
     this.chart.whole = [first, last];
     this.chart.curves = this.runs.map((run) => this.curve(run));
     const phases = this.runs[0]?.phases ?? [], names = JSON.stringify(phases.map(({ name, repeat }) => [name, repeat]));
-    if (byId("phases").dataset.names !== names) { // a button that has the focus keeps it while a run grows
-      byId("phases").dataset.names = names;
-      byId("phases").replaceChildren(...phases.map((phase, index) => made(
-        "button", this.label(this.runs[0], phase), { type: "button", class: `phase ${phase.kind}`, "data-phase": index })));
-    }
+    const buttons = drawing.phaseButtons(phases), had = byId("phases");
+    if (had.dataset.names !== names) had.replaceChildren(...buttons);
+    else buttons.forEach((button, i) => Object.assign(had.children[i].dataset, button.dataset)); // the focus stays while a run grows
+    had.dataset.names = names;
     byId("simulated").hidden = !this.runs.some((run) => run.simulated);
     this.chart.draw();
   }
@@ -128,7 +120,7 @@ class Viewer {
       away.addEventListener("click", () => this.table.choose(run.name, false));
       const report = made("a", "report", { href: `report?${new URLSearchParams({ run: run.name })}`, target: "_blank", "aria-label": `report of ${run.name}` });
       const swatch = made("span", "", { class: "swatch" });
-      swatch.style.setProperty("--own", `var(--run-${run.place})`);
+      swatch.style.setProperty("--own", `var(${COLOURS_OF_RUNS[run.place]})`);
       line.append(swatch, made("strong", run.name), `: ${run.title}, ${run.status}, ${run.duration_s.toFixed(1)} s, ${run.operations.toLocaleString("en")} operations`, report, away);
       const lines = row ? row.cautions.map(([kind, words]) => (words.includes(kind) ? words : `${kind}: ${words}`)) : run.faults;
       const note = row && (row.note || row.tags.length) ? [`note: ${[...row.tags.map((tag) => `[${tag}]`), row.note].join(" ")}`] : [];
@@ -140,8 +132,8 @@ class Viewer {
   }
 
   curve(run) {
-    const phases = run.phases.map((phase) => ({ ...phase, label: this.label(run, phase) }));
-    return { data: run.data, shift_s: run.shift_s, phases, ...COLOURS[run.place] };
+    const { name, place, data, shift_s } = run;
+    return { name, place, data, shift_s, phases: run.phases.map((phase) => ({ ...phase, label: this.label(run, phase) })) };
   }
 
   label(run, phase) {
@@ -172,20 +164,6 @@ class Viewer {
     this.chart.curves = this.runs.map((run) => this.curve(run));
     this.chart.draw();
     await new Promise(requestAnimationFrame);
-  }
-
-  press(button) {
-    if (!button) return;
-    const { chart } = this, phase = this.runs[0]?.phases[button.dataset.phase];
-    if (phase) {
-      this.pressed = phase;
-      chart.select(phase.start_s, phase.end_s);
-    }
-    const moves = {
-      in: () => chart.zoom(1 / 1.5), out: () => chart.zoom(1.5), left: () => chart.move(-0.2), right: () => chart.move(0.2),
-      whole: () => chart.show(...chart.whole), "to-selected": () => chart.chosen && chart.show(...chart.chosen),
-    };
-    moves[button.dataset.do]?.();
   }
 
   typed() {
@@ -238,7 +216,7 @@ class Viewer {
     const key = hasIdle ? byId("of-energy").value : "energy_j";
     const lines = known.filter(({ found }) => found[key]);
     byId("adding").hidden = !lines.length;
-    this.running.show(lines.map(({ run, found }) => ({ name: run.name, colour: `--run-${run.place}`, time_s: found.time_s, energy_j: found[key] })));
+    this.running.show(lines.map(({ run, found }) => ({ name: run.name, colour: COLOURS_OF_RUNS[run.place], time_s: found.time_s, energy_j: found[key] })));
     const lacking = known.filter(({ found }) => !found[key]).map(({ run }) => run.name);
     const ends = lines.map(({ run, stated }) => `${run.name}: ${stated.find((each) => each.key === key).text}`).join("; ");
     byId("running-said").textContent = `At the end (k = 2): ${ends}.`
@@ -266,20 +244,6 @@ class Viewer {
     table.append(made("thead"), body);
     table.tHead.append(head);
     return table;
-  }
-
-  /** What stands under the pointer. */
-  point(time_s) {
-    const parts = this.runs.flatMap(({ data, shift_s, name }) => {
-      if (!data) return [];
-      const at = time_s + shift_s, i = data.bounds_s.findIndex((bound, n) => bound <= at && at < data.bounds_s[n + 1]);
-      if (i < 0) return [];
-      const of = this.runs.length > 1 ? `${name}: ` : "";
-      if (data.mean_w[i] === null) return [`${of}samples lost`];
-      const range = data.single ? "" : ` (${data.least_w[i].toFixed(3)} to ${data.greatest_w[i].toFixed(3)})`;
-      return [`${of}${data.mean_w[i].toFixed(4)} W${range}`];
-    });
-    byId("readout").textContent = parts.length ? `${time_s.toFixed(6)} s: ${parts.join("; ")}` : "";
   }
 }
 
