@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from opjoule.campaign.index import NOT_MEASURED, ConditionRun, look, read_index
 from opjoule.errors import FAULTY_EXIT, BadInput, OpJouleError
-from opjoule.measurement.course import in_words
+from opjoule.measurement.pace import in_words
 from opjoule.measurement.plan import Plan
 from opjoule.record.directory import free_directory
 from opjoule.record.run_record import RunRecord

@@ -21,7 +21,7 @@ from opjoule.devices.disturbance import find_disturbance
 from opjoule.devices.rig_board import described_medium
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
-from opjoule.measurement.course import in_words
+from opjoule.measurement.pace import in_words
 from opjoule.measurement.plan import Plan
 from opjoule.scripts import script_name
 from opjoule.studies.command.suite import SuiteStudy

@@ -27,8 +27,8 @@ from opjoule.fleet.blocks import Blocks, Names
 from opjoule.fleet.gathering import Gathering, Range
 from opjoule.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
 from opjoule.fleet.link import Link, RigGone, SchedulerGone
-from opjoule.measurement.course import in_words
 from opjoule.measurement.measure import program_commit
+from opjoule.measurement.pace import in_words
 from opjoule.record.run_record import RunRecord
 
 LOOK_S: Final = 0.5

@@ -17,10 +17,10 @@ from opjoule.devices.board import Board
 from opjoule.devices.state_gate import StateWatch
 from opjoule.errors import OpJouleError
 from opjoule.measurement.collection import collect, interim_result
-from opjoule.measurement.course import expected_phases
 from opjoule.measurement.evidence import Evidence
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
+from opjoule.measurement.pace import expected_phases
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.progress_notes import PROGRESS, ProgressNotes

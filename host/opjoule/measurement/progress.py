@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from opjoule.measurement.course import Course, Expected, in_words
+from opjoule.measurement.pace import Expected, Pace, in_words
 from opjoule.measurement.progress_notes import ProgressNotes
 from opjoule.trace.power_history import PowerHistory
 
@@ -37,17 +37,17 @@ class PowerColumn(ProgressColumn):
         return Text(f"{blocks_w.mean():.2f} W" if blocks_w.size else "")
 
 
-class CourseColumn(ProgressColumn):
+class PaceColumn(ProgressColumn):
     """Time since the measurement began, and an estimate of what is left."""
 
-    def __init__(self, course: Course) -> None:
+    def __init__(self, pace: Pace) -> None:
         super().__init__()
-        self._course = course
+        self._pace = pace
 
     def render(self, task: Task) -> Text:
         """For example "0:01:12, about 3 min left"."""
-        passed = str(timedelta(seconds=int(self._course.elapsed_s)))
-        left = self._course.left
+        passed = str(timedelta(seconds=int(self._pace.elapsed_s)))
+        left = self._pace.left
         return Text(f"{passed}, {left.words}" if left else passed, style="progress.remaining")
 
 
@@ -60,14 +60,14 @@ class PhaseProgress:
         self._console = Console(stderr=True, quiet=quiet, highlight=False, markup=False)
         self._plain = not self._console.is_terminal
         self._power = PowerColumn()
-        self._course = Course()
+        self._pace = Pace()
         self._title = ""
         self._line_s = self._noted_s = 0.0
         self._progress = Progress(
             TextColumn("{task.description:<22}", markup=False),
             BarColumn(bar_width=12),
             TaskProgressColumn(),
-            CourseColumn(self._course),
+            PaceColumn(self._pace),
             self._power,
             console=self._console,
             disable=self._plain or quiet,
@@ -111,12 +111,12 @@ class PhaseProgress:
 
     def expect(self, phases: Sequence[Expected]) -> None:
         """These phases are to come: what is left is told from now on."""
-        self._course.expect(phases)
+        self._pace.expect(phases)
 
     def phase(self, description: str, total: float | None) -> None:
         """A new phase begins; `total` in whatever unit advance_to() is given, None where it is not known."""
         self._title = description
-        self._course.begin(description, total)
+        self._pace.begin(description, total)
         self._note(phase=description)
         self._note_time()
         if self._task is None:
@@ -131,14 +131,14 @@ class PhaseProgress:
 
     def advance_to(self, done: float) -> None:
         """The phase stands at `done`."""
-        self._course.stand(done)
+        self._pace.stand(done)
         self._look()
         if self._task is not None:
             self._progress.update(self._task, completed=done)
 
     def wait_on(self, waited_s: float, remaining_s: float | None) -> None:
         """A wait whose end is told by what is waited for: the seconds that remain, None where nothing tells them."""
-        self._course.wait(remaining_s)
+        self._pace.wait(remaining_s)
         self._look()
         if self._task is not None:
             total_s = None if remaining_s is None else waited_s + remaining_s
@@ -150,18 +150,18 @@ class PhaseProgress:
         if now_s - self._noted_s >= NOTED_S:
             self._note_time()
         if self._task is None and now_s - self._line_s >= LINE_S:
-            share = self._course.share
+            share = self._pace.share
             self._print_line("" if share is None else f" {share:.0%},")
 
     def _note_time(self) -> None:
         self._noted_s = time.monotonic()
-        left = self._course.left
+        left = self._pace.left
         told = {} if left is None else {"remaining_s": round(left.remaining_s, 1), "is_least": left.is_least}
-        self._note(host_ns=time.monotonic_ns(), elapsed_s=round(self._course.elapsed_s, 1), **told)
+        self._note(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **told)
 
     def _print_line(self, share: str) -> None:
         self._line_s = time.monotonic()
-        passed, left = in_words(self._course.elapsed_s), self._course.left
+        passed, left = in_words(self._pace.elapsed_s), self._pace.left
         times = f"{passed} elapsed{f', {left.words}' if left else ''}"
         self._console.print(f"  {self._title.strip()}:{share} {times}", soft_wrap=True)
 

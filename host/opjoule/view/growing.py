@@ -140,8 +140,8 @@ class GrowingNotes:
         """(meter_ns, what it is called) of each phase's beginning."""
         self.counts: list[tuple[int, float]] = []
         """(meter_ns, operations of its phase so far); a phase begins with 0."""
-        self.reached_board_ns: list[int] = []
-        """Beginning and, once it is known, end of the newest phase on the board's clock."""
+        self.reached: list[tuple[int, int]] = []
+        """(meter_ns of the note, board_ns) of the newest phase's beginning and, once it is known, its end."""
         self.time: TimeNoted | None = None
         self.temperature_c: float | None = None
 
@@ -159,9 +159,9 @@ class GrowingNotes:
             if "phase" in entry:
                 self.phases.append((at_ns, str(entry["phase"])))
                 self.counts.append((at_ns, 0.0))
-                self.reached_board_ns = []
+                self.reached = []
             if "board_ns" in entry:
-                self.reached_board_ns.append(int(entry["board_ns"]))
+                self.reached.append((at_ns, int(entry["board_ns"])))
             if "elapsed_s" in entry:
                 left = entry.get("remaining_s"), bool(entry.get("is_least"))
                 self.time = TimeNoted(int(entry["host_ns"]), float(entry["elapsed_s"]), *left)

@@ -22,8 +22,9 @@ from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 from opjoule.view.growing import GrowingNotes
 
-_TITLE: Final = re.compile(r"(?P<name>[^(]*?) *(?:\((?P<repeat>\d+) of \d+\))?")
-"""Of a phase on the terminal: "run (1 of 3)"."""
+SETTLE: Final = "settle"
+_REPEAT: Final = re.compile(r"\((\d+) of \d+\)")
+"""In a phase's title on the terminal: "run (1 of 3)"."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +53,13 @@ class GrowingPhases:
         self._phases: tuple[Phase, ...] = ()
         self._placed: tuple[tuple[object, ...], list[PlacedPhase]] = ((), [])
         self.simulated = False
+        self.late_ns = 0
+        """So much before the meter's clock notes of the progress are: the newest sample then was older than they."""
 
     def known(self, notes: GrowingNotes) -> list[PlacedPhase]:
         """The phases that have ended, and the one that goes on once its beginning is known; none without a board."""
         self._look()
-        reached = tuple(notes.reached_board_ns)
+        reached = tuple(notes.reached)
         title = notes.phases[-1][1] if notes.phases else ""
         about = (self._mark, title, reached)
         if about != self._placed[0] or not self._placed[1]:
@@ -72,17 +75,23 @@ class GrowingPhases:
         except (OpJouleError, OSError):
             return  # not begun yet
 
-    def _place(self, title: str, reached: tuple[int, ...]) -> Iterator[PlacedPhase]:
+    def _place(self, title: str, reached: tuple[tuple[int, int], ...]) -> Iterator[PlacedPhase]:
         if not (self._phases or reached) or (to_meter := self._map()) is None:
             return
         for each in self._phases:
             ends_ns = to_meter.to_target(each.start_board_ns), to_meter.to_target(each.end_board_ns)
             yield PlacedPhase(each.name, each.repeat, *ends_ns)
-        if reached and not any(each.start_board_ns == reached[0] for each in self._phases):
-            end_ns = to_meter.to_target(reached[1]) if len(reached) > 1 else None
-            found = _TITLE.fullmatch(title.strip())
-            name, repeat = (found["name"], int(found["repeat"] or 1)) if found else (title.strip(), 1)
-            yield PlacedPhase(name, repeat, to_meter.to_target(reached[0]), end_ns)
+        if not reached:
+            return
+        name, (noted_ns, began_board_ns) = title.split(" (", maxsplit=1)[0].strip(), reached[0]
+        start_ns = to_meter.to_target(began_board_ns)
+        if name != SETTLE:  # which begins with the end of what is before it, noted later
+            self.late_ns = start_ns - noted_ns
+        if not any(each.start_board_ns == began_board_ns for each in self._phases):
+            end_ns = to_meter.to_target(reached[1][1]) if len(reached) > 1 else None
+            numbered = _REPEAT.search(title)
+            last = self._phases[-1].repeat if self._phases else 1
+            yield PlacedPhase(name, int(numbered[1]) if numbered else last, start_ns, end_ns)
 
     def _map(self) -> ClockMap | None:
         """From the board's clock to the meter's; None before there are enough round trips."""

@@ -125,6 +125,7 @@ class LiveReplies:
             if track is None:
                 raise BadInput("no sample has come yet")
             at_ns, per_s = self._notes.rates()
+            at_ns = at_ns + self._phases.late_ns
             operations = None
             if per_s.any():
                 operations = {"bounds_s": rounded(self._seconds(at_ns), 3), "per_s": rounded(per_s, 1)}

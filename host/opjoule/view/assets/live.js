@@ -47,6 +47,7 @@ async function follow(viewer) {
 function after(viewer, { ended, runs }) {
   byId("phase-now").textContent = "";
   viewer.say(ended.words);
+  byId("now").querySelector("[data-now=remaining_s]").textContent = "–";
   byId("after").hidden = !ended.record;
   byId("after").replaceChildren();
   if (ended.report) byId("after").append(made("a", "Open the report", { href: `report?${new URLSearchParams({ run: runs[0] })}` }));

@@ -36,7 +36,7 @@ class Expected:
 
 
 @dataclass(frozen=True)
-class Left:
+class TimeLeft:
     """Time until the end of the last phase."""
 
     remaining_s: float
@@ -72,7 +72,7 @@ def _expected(plan: Plan, step: Step, *, in_blocks: bool = False) -> Expected:
     return Expected(step.name, step.name)
 
 
-class Course:
+class Pace:
     """Follows the phases of one measurement, or one phase of a known length."""
 
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
@@ -121,13 +121,13 @@ class Course:
         return min(self._done / self._total, 1.0) if self._total else None
 
     @property
-    def left(self) -> Left | None:
+    def left(self) -> TimeLeft | None:
         """Time left; None where nothing tells it."""
         lengths = [self._of_current(), *map(self._length_s, self._to_come)]
         known = [each for each in lengths if each is not None]
         if not known:
             return None
-        return Left(sum(known), len(known) < len(lengths))
+        return TimeLeft(sum(known), len(known) < len(lengths))
 
     def _of_current(self) -> float | None:
         in_it_s = self._clock_s() - self._phase_s
