@@ -18,10 +18,11 @@ from opjoule.campaign.index import read_index
 from opjoule.campaign.page import write_campaign_page
 from opjoule.campaign.plotted import plotted
 from opjoule.cli.commands import main
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.strips import ratio_strip
 from opjoule.energy.comparison import Side, holm, ratio
 from opjoule.energy.repeats import T_95, student_probability, student_t_of
 from opjoule.record.run_record import RunRecord
-from opjoule.report.strips import StripScale, ratio_strip
 from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_campaign
 from report_browser import Browser
 
@@ -178,7 +179,7 @@ def places(strip: str, name: str) -> list[tuple[float, float]]:
 
 
 def test_a_strip_stands_where_its_numbers_say() -> None:
-    axis = StripScale(0.5, 8.0, logarithmic=True)
+    axis = Scale(0.5, 8.0, logarithmic=True)
     made = ratio_strip(axis, 2.0, (1.0, 3.0), (0.1, 3.9), told=True, single=False)
     strip = ElementTree.tostring(made, encoding="unicode")
     assert places(strip, "reference") == [(25.0, 0)] and places(strip, "mark") == [(50.0, 0)]

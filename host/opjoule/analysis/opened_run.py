@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from opjoule.analysis.stretch import StretchEnergy, stretch_energy
 from opjoule.clocks.clock_map import ClockMap
+from opjoule.drawing.stretches import LostStretch
 from opjoule.energy.baseline import IdlePower, idle_power
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -31,7 +32,7 @@ from opjoule.operations.tables import read_parquet
 from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.answer import Answer, open_answer
-from opjoule.report.timeline import LostStretch, TimeAxis, board_to_meter, corrected_trace, system_samples
+from opjoule.report.timeline import TimeAxis, board_to_meter, corrected_trace, system_samples
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Quantity
 

@@ -17,11 +17,11 @@ from opjoule.campaign.methods import methods
 from opjoule.campaign.page_drawings import bars, course, forest, plane, stacks
 from opjoule.campaign.page_tables import all_cells, all_runs
 from opjoule.campaign.plotted import Plotted, PlottedCell, plotted
+from opjoule.drawing.markup import Element, element
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.files import write_whole
 from opjoule.record.definition import Definition
 from opjoule.report.answer import SIMULATED
-from opjoule.report.markup import Element, element
 from opjoule.report.page import banner, framed, section
 
 ROWS_MAX: Final = 60

@@ -10,8 +10,8 @@ from urllib.parse import quote
 from opjoule.campaign.compared_run import ComparedRun
 from opjoule.campaign.index import ConditionRun
 from opjoule.campaign.plotted import Plotted, PlottedCell
+from opjoule.drawing.markup import Child, Element, element, row, table
 from opjoule.record.definition import Definition
-from opjoule.report.markup import Child, Element, element, row, table
 from opjoule.report.quantities import NONE, Row, quantity
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from opjoule.campaign.campaign import Campaign, identity, in_words
+from opjoule.campaign.campaign import Campaign, identity
 from opjoule.campaign.conditions import in_condition, run_conditions
 from opjoule.campaign.study_table import conclude_studies
 from opjoule.cli.campaign_file import CampaignFile
@@ -21,6 +21,7 @@ from opjoule.devices.disturbance import find_disturbance
 from opjoule.devices.rig_board import described_medium
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
+from opjoule.measurement.pace import in_words
 from opjoule.measurement.plan import Plan
 from opjoule.scripts import script_name
 from opjoule.studies.command.suite import SuiteStudy

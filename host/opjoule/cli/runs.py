@@ -7,9 +7,10 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatch
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from opjoule.cli.verify import print_verified
 from opjoule.errors import BadInput, RecordFault
 from opjoule.files import write_whole
 from opjoule.record.directory import held
+from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
 from opjoule.units import Missing
@@ -43,9 +45,8 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([_plain(each) for each in found], indent=2))
         return 0
-    rows = [_cells(each) for each in found]
-    print_columns([_HEAD, *rows] if rows else [])
-    if not rows:
+    print_columns([_HEAD, *map(_cells, found)] if found else [], below=["", *map(_noted, found)])
+    if not found:
         print("no such record", file=sys.stderr)
     return 0
 
@@ -53,7 +54,8 @@ def _list(options: argparse.Namespace) -> int:
 def _asked_for(run: ListedRun, options: argparse.Namespace) -> bool:
     named = all(getattr(options, name) in (None, getattr(run, name)) for name in ("db", "device", "storage"))
     ended = not options.status or run.status in options.status
-    return named and ended and not (options.real and run.simulated)
+    tagged = set(options.tag) <= set(run.notes.tags)
+    return named and ended and tagged and not (options.real and run.simulated)
 
 
 _KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
@@ -73,7 +75,7 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
         run.device,
         run.storage,
         run.status,
-        SIMULATED if run.simulated else "",
+        ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(each.kind for each in run.cautions))),
         run.why or run.headline_text,
     )
 
@@ -83,15 +85,47 @@ def _plain(run: ListedRun) -> dict[str, Any]:
     headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
     if isinstance(run.headline, Missing):
         headline["reason"] = run.headline.reason
-    return {"record": str(run.path), **{name: getattr(run, name) for name in names}, "headline": headline}
+    own: dict[str, Any] = {"cautions": [each.line for each in run.cautions]}
+    own |= {"note": run.notes.text, "tags": list(run.notes.tags)}
+    return {
+        "record": str(run.path),
+        **{name: getattr(run, name) for name in names},
+        "headline": headline,
+        **own,
+    }
 
 
-def print_columns(rows: list[tuple[str, ...]]) -> None:
-    """Rows of texts as columns, two blanks apart; control characters as escapes."""
+def _noted(run: ListedRun) -> str:
+    """Tags and note of a record; empty where it has none."""
+    return " ".join([*(f"[{tag}]" for tag in run.notes.tags), run.notes.text]).strip()
+
+
+def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> None:
+    """Rows of texts as columns, two blanks apart; control characters as escapes.
+
+    Args:
+        below: a line under each row, indented; none where it is empty.
+    """
     texts = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in texts) for at in range(len(texts[0]))] if texts else []
-    for row in texts:
+    for row, line in zip_longest(texts, below[: len(texts)], fillvalue=""):
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        if line:
+            print(f"    {one_line(line)}")
+
+
+def _note(options: argparse.Namespace) -> int:
+    notes = read_notes(options.record)
+    if options.text is not None:
+        notes = notes.saying(options.text)
+    notes = notes.tagged(options.tag, options.untag)
+    if options.text is not None or options.tag or options.untag:
+        write_notes(options.record, notes)
+    elif not (options.record / "run.json").is_file():
+        raise RecordFault(f"{options.record} is not a run record: it has no run.json")
+    tags = f"tags: {', '.join(notes.tags)}" if notes.tags else "no tags"
+    _tell([f"{options.record}: {notes.text or 'no note'} ({tags})"])
+    return 0
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -198,6 +232,7 @@ def _delete(path: Path) -> str:
 
 _ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "list": _list,
+    "note": _note,
     "show": _show,
     "verify": _verify,
     "export": _export,

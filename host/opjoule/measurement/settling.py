@@ -105,7 +105,7 @@ class Settling:
         asked_s, since_ns = time.monotonic(), self._history.end_ns
         while not ((now := calm(self._history, rest, since_ns)) and now.quiet):
             now_s = time.monotonic()
-            self._look(limit_s - now_s)
+            self._look(None)
             if now_s > limit_s:
                 return _not_at_rest(now, rest, self._limit_s)
             if now_s - asked_s > ask_again_s:

@@ -11,11 +11,12 @@ from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from opjoule.campaign.contrasts import Compared, Contrast
 from opjoule.campaign.page_drawings import ratio_scale
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.strips import TICKS
 from opjoule.plots.style import COLOURS, INK, canvas, legend
 from opjoule.record.definition import Definition
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import with_limits
-from opjoule.report.strips import StripScale
 
 ROW_IN: Final = 0.2
 AROUND_IN: Final = 0.75
@@ -45,7 +46,7 @@ def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
     axes.set_xscale("log")
     axes.set_xlim(scale.low, scale.high)
     axes.set_ylim(len(contrasts) - 0.4, -0.6)
-    axes.xaxis.set_major_locator(FixedLocator(scale.ticks))
+    axes.xaxis.set_major_locator(FixedLocator(scale.ticks(TICKS)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -76,7 +77,7 @@ def _numbers(contrast: Contrast) -> str:
     return f"{number}, p " + ("< 0.0001" if contrast.adjusted < 1e-4 else f"= {contrast.adjusted:.2g}")
 
 
-def _ratio(axes: Axes, at: int, contrast: Contrast, scale: StripScale) -> None:
+def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     """An arrow stands where an interval goes on beyond the axes."""
     found = contrast.ratio
     if found is None:

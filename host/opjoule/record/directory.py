@@ -136,3 +136,12 @@ def held(directory: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def is_held(directory: Path) -> bool:
+    """Whether a process writes the record in a directory just now."""
+    try:
+        with held(directory):
+            return False
+    except BadInput:
+        return True
