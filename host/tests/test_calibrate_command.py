@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -287,3 +288,17 @@ def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, told, 
     line = capsys.readouterr().err
     assert ended.value.code == 2 and line.startswith("calibrate.py: ") and told in line
     assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize("given", [(), ("--seed", "7", "--room-temperature", "21.5")])
+def test_the_command_that_a_simulated_calibration_recommends_works(tmp_path, given):
+    """It is run as it stands; the folder's name has a blank in it."""
+    own = ("--seconds", "0.5", "--folder", str(tmp_path / "a folder"), "--keep", str(tmp_path / "keep"))
+    calibrate = [sys.executable, ROOT / "host/calibrate.py", "--simulate", *given, *own]
+    made = subprocess.run(calibrate, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    command = shlex.split(made.split("Next: ")[1].split(";")[0])
+    assert command[:3] == ["host/calibrate.py", "check", "--simulate"]
+    further = ["--seconds", "0.5", "--keep", tmp_path / "check"]
+    checked = subprocess.run([*command, *further], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "It holds." in checked.stdout

@@ -181,7 +181,7 @@ def test_a_read_only_disk_is_refused_before_anything_is_run(small):
     running = start(small / "record")
     _, said = running.communicate(timeout=LIMIT_S)
     assert running.returncode == 2
-    assert "is not writable for you: choose another --out" in said
+    assert "Read-only file system: choose another --out" in said
 
 
 @pytest.fixture
