@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from opjoule.campaign.campaign import in_words
+from opjoule.measurement.pace import in_words
 from opjoule.measurement.plan import Plan
 from opjoule.record.phases import Role
 from opjoule.studies.ycsb.study import HARNESS_S, YcsbStudy
