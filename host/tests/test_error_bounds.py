@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from opjoule.drawing.markup import text_of
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import RecordFault
 from opjoule.measurement.collection import collect
@@ -20,7 +21,6 @@ from opjoule.meters.rapl import RaplSource
 from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord
 from opjoule.report.head import head_lines
-from opjoule.report.markup import text_of
 from opjoule.report.provenance import essentials
 from raw_record import run_json, running_record
 

@@ -6,9 +6,10 @@ import re
 
 import numpy as np
 import pytest
+from opjoule.drawing.markup import text_of
+from opjoule.drawing.svg import WIDTH
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
-from opjoule.report.latency_histogram import LEFT, RIGHT, WIDTH, counted_latency, latency_histogram
-from opjoule.report.markup import text_of
+from opjoule.report.latency_histogram import LEFT, RIGHT, counted_latency, latency_histogram
 
 
 def operations(**duration_ns: list[int]) -> OperationTable:

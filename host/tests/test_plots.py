@@ -173,6 +173,17 @@ def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(found):
             assert stack[NOT_TOLD] == pytest.approx(0.05 * sum(stack.values()))
 
 
+def test_a_part_that_one_run_refuses_is_not_drawn(tmp_path):
+    """Told in one block, refused in the other: a mean of one would stand in a bar of two."""
+    make_runs(tmp_path, blocks=2)
+    refused = result("leveldb", "sd", 2)
+    refused["by_activity"]["flush"] = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
+    put_result(tmp_path / "leveldb-sd-2", refused)
+    cell = drawn_of(tmp_path).cell("LevelDB", "sd")
+    assert "flush" not in cell.parts and "compaction" in cell.parts
+    assert sum(cell.parts.values()) == pytest.approx(cell.number("marginal_energy_j").value)
+
+
 def test_runs_of_the_same_settings_are_one_bar_with_their_mean_and_spread(tmp_path):
     found = drawn_of(make_runs(tmp_path, blocks=2))
     cell = found.cell("LevelDB", "sd")

@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import opjoule.report.html as report
 import pytest
+from opjoule import drawing
 from opjoule.errors import RecordFault
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
@@ -18,7 +18,7 @@ from opjoule.report.quantities import rows
 from opjoule.studies.ycsb.results import QUANTITIES as YCSB
 from report_record import RESULT, make_record, make_trace, put_result
 
-VENDOR = Path(report.__file__).parent / "vendor"
+VENDOR = Path(drawing.__file__).parent / "vendor"
 
 
 class Words(HTMLParser):

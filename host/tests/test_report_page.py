@@ -93,7 +93,7 @@ def pixels_of(browser: Browser, name: str, time_s: float) -> int:
         browser.run(f"""(() => {{
             const {{ ctx, bbox, valToPos }} = timeChart.panels[0].plot, x = Math.round(valToPos({time_s}, "x", true));
             const pixels = ctx.getImageData(x, bbox.top, 1, bbox.height).data;
-            const wanted = colour("{name}").match(/[0-9a-f]{{2}}/g).map((part) => parseInt(part, 16));
+            const wanted = drawing.colour("{name}").match(/[0-9a-f]{{2}}/g).map((part) => parseInt(part, 16));
             const near = (i) => wanted.every((value, k) => Math.abs(pixels[4 * i + k] - value) < 30);
             return [...Array(pixels.length / 4).keys()].filter(near).length;
         }})()""")
@@ -128,10 +128,10 @@ def test_no_level_spreads_a_value_over_a_long_hole(browser: Browser) -> None:
     found = browser.run("""(() => {
         const bounds = Float64Array.from({ length: 4002 }, (_, i) => (i <= 2002 ? i * 0.01 : (i - 1) * 0.01 + 60));
         const ones = Float64Array.from({ length: 4001 }, (_, i) => (i === 2002 ? NaN : 1));
-        const pyramid = new Pyramid({ bounds, mean: { ones }, lowest: {}, highest: {}, samplesPerCell: 1 });
+        const pyramid = new drawing.Pyramid({ bounds, mean: { ones }, lowest: {}, highest: {}, samplesPerCell: 1 });
         return pyramid.levels.map((level) => {
-            const { index, start, end } = pyramid.at(50, level);
-            return [level.columns.ones.mean[index], end - start];
+            const index = drawing.indexAt(level.bounds, 50);
+            return [level.columns.ones.mean[index], level.bounds[index + 1] - level.bounds[index]];
         });
     })()""")
     assert len(found) >= 3
@@ -177,12 +177,36 @@ def test_wheel_zooms_about_the_pointer_once_the_chart_has_the_focus(browser: Bro
     assert place(browser, 10.0)[0] == pytest.approx(x, abs=1.5)
 
 
-def test_drag_moves_and_shift_drag_zooms(browser: Browser) -> None:
-    start, end = place(browser, 12.0), place(browser, 14.0)
-    browser.drag(start, end, shift=True)
+def test_drag_selects_z_shows_the_selection_and_shift_drag_moves(browser: Browser) -> None:
+    whole = view(browser)
+    browser.drag(place(browser, 12.0), place(browser, 14.0))
+    assert browser.run("timeChart.chosen") == pytest.approx([12.0, 14.0], abs=0.05)
+    assert view(browser) == whole
+    said = browser.run("document.querySelector('.in-view').textContent")
+    energy = browser.run("timeChart.tracks.power.integral('power_w', ...timeChart.chosen).sum")
+    assert said.startswith("Selected, 1") and f"{energy:.4g}" in said
+    browser.key("z")
     assert view(browser) == pytest.approx((12.0, 14.0), abs=0.05)
-    browser.drag(place(browser, 13.0), place(browser, 13.5))
+    browser.drag(place(browser, 13.0), place(browser, 13.5), shift=True)
     assert view(browser) == pytest.approx((11.5, 13.5), abs=0.05)
+    browser.key("Escape")
+    assert browser.run("timeChart.chosen") is None
+
+
+def test_a_selection_is_made_by_keys_alone_and_the_read_out_stays_in_sight(browser: Browser) -> None:
+    browser.run("scrollTo(0, 0); document.querySelector('.panels').focus()")
+    browser.key("ArrowRight", shift=True)
+    browser.key("[")
+    start = browser.run("timeChart.cursorTime()")
+    for _ in range(5):
+        browser.key("ArrowRight", shift=True)
+    browser.key("]")
+    assert browser.run("timeChart.chosen") == pytest.approx([start, browser.run("timeChart.cursorTime()")])
+    browser.resize(1280, 500)
+    browser.run("document.querySelector('.panels').lastElementChild.scrollIntoView({ block: 'end' })")
+    top = browser.run("document.querySelector('.readout').getBoundingClientRect().top")
+    browser.send("Emulation.clearDeviceMetricsOverride")
+    assert 0 <= top < 400
 
 
 def test_every_panel_shows_the_same_time(browser: Browser) -> None:
@@ -206,7 +230,7 @@ def test_read_out_names_watts_amperes_volts_and_operations(browser: Browser) -> 
     said = browser.run("document.querySelector('.readout').textContent")
     for part in ("phaserun", "W", "A", "V", "operations", "/s"):
         assert part in said
-    cell = browser.run("timeChart.tracks.power.at(14.05).index")
+    cell = browser.run("drawing.indexAt(timeChart.tracks.power.levels[0].bounds, 14.05)")
     watts = browser.run(f"timeChart.tracks.power.levels[0].columns.power_w.mean[{cell}]")
     shown = float(said.split("power")[1].split("\N{NO-BREAK SPACE}W")[0])
     assert shown == pytest.approx(watts, abs=0.06)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from opjoule.drawing.packing import STEPS, UNKNOWN, pack_times, pack_values
+from opjoule.drawing.tracks import SampleParts, Track, joined, sampled_track
 from opjoule.report.board_tracks import merged
-from opjoule.report.packing import STEPS, UNKNOWN, pack_times, pack_values
-from opjoule.report.tracks import SampleParts, Track, joined, sampled_track
 
 
 def unpacked(packed: dict[str, Any], width: int) -> np.ndarray[Any, Any]:

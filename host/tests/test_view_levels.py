@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import opjoule
 import pytest
+from opjoule.drawing.pyramid import FINEST, POWER, WHOLE
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.run_record import RunRecord
@@ -15,7 +16,6 @@ from opjoule.trace.power_trace import Gap
 from opjoule.trace.stretch_reader import StretchReader
 from opjoule.view import levels
 from opjoule.view.levels import CACHE, kept_levels, make_levels
-from opjoule.view.pyramid import FINEST, POWER, WHOLE
 from opjoule.view.shelf import Shelf
 
 PERIOD_NS = 200_000

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from opjoule.cli.live import LiveView
+from opjoule.drawing.pyramid import POWER
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.progress_notes import ProgressNotes
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import Gap
 from opjoule.view.live import GrowingPower, LiveReplies
-from opjoule.view.pyramid import POWER
 from opjoule.view.server import ViewServer
 from report_browser import Browser
 from view_client import ask, get

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from opjoule.report.tracks import SampleParts, Track
-from opjoule.view.pyramid import FINEST, POWER, WHOLE, Pyramid
+from opjoule.drawing.pyramid import FINEST, POWER, WHOLE, Pyramid
+from opjoule.drawing.tracks import SampleParts, Track
 
 
 def track(power_w, width_s=None):

@@ -114,7 +114,9 @@ def test_where_nothing_differs_in_any_stratum_one_line_says_so(tmp_path: Path) -
                 runs.append(ConditionRun(at, {"db": db, "storage": medium}, name))
     write_index(tmp_path, runs, simulated=False)
     [line] = winner_lines(compare(gather([str(tmp_path)])[0], Question(("db",))))
-    assert line == "No difference in energy above idle per operation was found between leveldb and sqlite on any medium."
+    assert line == (
+        "No difference in energy above idle per operation was found between LevelDB and SQLite on any medium."
+    )
 
 
 @pytest.mark.parametrize("count", [2, 3, 4])

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.analysis.opened_run import OpenedRun
+from opjoule.drawing.tracks import SampleParts, sampled_track
 from opjoule.errors import RecordFault
 from opjoule.files import rewriting
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.report.board_tracks import system_track
-from opjoule.report.tracks import SampleParts, sampled_track
 
 MOST: Final = 200_000
 """Power samples and operations that are written unless all are asked for."""

@@ -20,9 +20,9 @@ from opjoule.campaign.page_tables import all_cells, all_runs
 from opjoule.campaign.plotted import Plotted, PlottedCell
 from opjoule.campaign.run_warnings import RunWarning
 from opjoule.campaign.sentences import sentence
+from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
 from opjoule.report.answer import SIMULATED
-from opjoule.report.markup import Element, element
 from opjoule.report.page import banner, framed, section
 
 ROWS_MAX: Final = 60

@@ -9,21 +9,28 @@ from opjoule.campaign.contrasts import Compared, Contrast
 from opjoule.campaign.drift import Drift, drift_of
 from opjoule.campaign.plotted import ENERGY, NOT_TOLD, TOTAL, Plotted
 from opjoule.campaign.sentences import chance_words, follows_words
+from opjoule.drawing.markup import Child, Element, element, row, table
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.scatter import Point, scatter, shape_mark
+from opjoule.drawing.strips import (
+    axis_head,
+    bar_axis,
+    bar_strip,
+    legend,
+    ratio_axis,
+    ratio_strip,
+    stack_strip,
+)
 from opjoule.record.definition import Definition
-from opjoule.report.markup import Child, Element, element, row, table
 from opjoule.report.quantities import NONE, quantity_text
 from opjoule.report.rounding import percent, rounded, scaled, with_limits
-from opjoule.report.scatter import Point, Scale, scatter, shape_mark
-from opjoule.report.strips import StripScale, axis_head, bar_strip, legend, ratio_strip, stack_strip
 from opjoule.units import Measured, Quantity
 
 
-def ratio_scale(contrasts: Sequence[Contrast]) -> StripScale:
+def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
     """That of all their ratios with both intervals, as far as these do not reach far beyond them."""
     known = [(each.ratio.value, each) for each in contrasts if each.ratio]
-    return StripScale.of_ratios(
-        (value, each.limits, each.limits_together or each.limits) for value, each in known
-    )
+    return ratio_axis((value, each.limits, each.limits_together or each.limits) for value, each in known)
 
 
 def forest(answer: Compared, of: Definition) -> Element:
@@ -36,7 +43,7 @@ def forest(answer: Compared, of: Definition) -> Element:
     return table(head, [_ratio_row(each, axis) for each in own], caption, class_="strips")
 
 
-def _ratio_row(contrast: Contrast, axis: StripScale) -> Element:
+def _ratio_row(contrast: Contrast, axis: Scale) -> Element:
     where = ", ".join(contrast.stratum.values())
     name = f"{where + ': ' if where else ''}{contrast.a} / {contrast.b}"
     found = contrast.ratio
@@ -69,7 +76,7 @@ def bars(cells: Plotted, of: Definition) -> Element:
     """A row a cell: a bar with its interval (k = 2) and a point for each run."""
     numbers = [cell.number(of.key) for cell in cells.cells]
     known = [(each.value, _u(each)) for each in numbers if each.value is not None]
-    axis = StripScale.of_values(known)
+    axis = bar_axis(known)
     unit_scale, unit = scaled([value for value, _ in known], numbers[0].unit)
     body = []
     for cell, number in zip(cells.cells, numbers, strict=True):
@@ -147,7 +154,7 @@ def stacks(cells: Plotted) -> list[Element]:
     totals = [cell.number(TOTAL) for cell in cells.cells]
     sums = [sum(part for part in cell.parts.values() if part > 0) for cell in cells.cells]
     below = [sum(part for part in cell.parts.values() if part < 0) for cell in cells.cells]
-    axis = StripScale.of_values([(each, 0.0) for each in (*sums, *below)])
+    axis = bar_axis([(each, 0.0) for each in (*sums, *below)])
     scale, unit = scaled(sums, "J")
     body = []
     for cell, total in zip(cells.cells, totals, strict=True):

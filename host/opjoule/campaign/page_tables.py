@@ -12,8 +12,8 @@ from opjoule.campaign.index import ConditionRun
 from opjoule.campaign.plotted import Plotted, PlottedCell
 from opjoule.campaign.run_warnings import marks_of
 from opjoule.campaign.value_words import quantity_words
+from opjoule.drawing.markup import Child, Element, element, row, table
 from opjoule.record.definition import Definition
-from opjoule.report.markup import Child, Element, element, row, table
 from opjoule.report.quantities import NONE, Row, quantity
 
 

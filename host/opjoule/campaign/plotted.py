@@ -67,20 +67,25 @@ class PlottedCell:
             return {}
         found = self._foreground()
         for name in ACTIVITIES:
-            value = self.number(f"by_activity.{name}").value
+            value = self._told(f"by_activity.{name}")
             if value is not None:
                 found[name.replace("_", "-")] = value
         found[NOT_TOLD] = total - sum(found.values())
         return {name: value for name, value in found.items() if abs(value) > 1e-3 * abs(total)}
 
+    def _told(self, path: str) -> float | None:
+        """Mean of a part that every run tells; a part that one of them refuses is not drawn."""
+        told = [of.value for of in self.numbers(path)]
+        return None if None in told else self.number(path).value
+
     def _foreground(self) -> dict[str, float]:
         """By kind where every kind is known, else as one, else nothing."""
         kinds = {}
         for kind in self.kinds:
-            each = self.number(f"by_operation.{kind}.energy_per_operation_j").value
-            count = self.number(f"by_operation.{kind}.count").value
+            each = self._told(f"by_operation.{kind}.energy_per_operation_j")
+            count = self._told(f"by_operation.{kind}.count")
             if each is None or count is None:
-                whole = self.number("by_activity.foreground").value
+                whole = self._told("by_activity.foreground")
                 return {} if whole is None else {"foreground": whole}
             kinds[kind] = each * count
         return kinds

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
-from opjoule.record.result import TOO_SHORT
+from opjoule.record.result import says_too_short
 from opjoule.report.answer import Banner
 
 SHORT_TITLE: Final = "TOO SHORT"
@@ -103,7 +103,7 @@ def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
 
 
 def _title(banner: Banner) -> str:
-    return SHORT_TITLE if TOO_SHORT in banner.text else banner.title
+    return SHORT_TITLE if says_too_short(banner.text) else banner.title
 
 
 def _by_title(warnings: Iterable[RunWarning]) -> dict[str, RunWarning]:

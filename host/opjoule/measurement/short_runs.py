@@ -29,6 +29,6 @@ def short_run_warnings(
         return []
     times = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
     return [
-        f"the run took {shortest_s:.3g} s with {samples:.0f} samples: {TOO_SHORT}; at "
-        f"least {SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {longer(times, shortest_s)}"
+        f"the run is {TOO_SHORT}: it took {shortest_s:.3g} s, {samples:.0f} samples. At least "
+        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {longer(times, shortest_s)}"
     ]

@@ -14,11 +14,12 @@ from opjoule.campaign.page_drawings import ratio_scale
 from opjoule.campaign.run_warnings import summary_of
 from opjoule.campaign.sentences import NO_DIFFERENCE, chance_words, follows_words
 from opjoule.campaign.value_words import quantity_words
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.strips import TICKS
 from opjoule.plots.style import COLOURS, INK, canvas, legend
 from opjoule.record.definition import Definition
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import with_limits
-from opjoule.report.strips import StripScale
 
 ROW_IN: Final = 0.2
 AROUND_IN: Final = 0.75
@@ -53,7 +54,7 @@ def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
     axes.set_xscale("log")
     axes.set_xlim(scale.low, scale.high)
     axes.set_ylim(len(contrasts) - 0.4, -0.6)
-    axes.xaxis.set_major_locator(FixedLocator(scale.ticks))
+    axes.xaxis.set_major_locator(FixedLocator(scale.ticks(TICKS)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -82,7 +83,7 @@ def _numbers(contrast: Contrast) -> str:
     return f"{number}, {follows_words(contrast) if contrast.adjusted is None else chance_words(contrast.adjusted)}"
 
 
-def _ratio(axes: Axes, at: int, contrast: Contrast, scale: StripScale) -> None:
+def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     """An arrow stands where an interval goes on beyond the axes."""
     found = contrast.ratio
     if found is None:

@@ -19,8 +19,10 @@ from opjoule.record.figures import RepeatValues
 from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
 
 RESULT_SCHEMA: Final = Schema("result", 2)
-TOO_SHORT: Final = "too short to stand for more than itself"
+TOO_SHORT: Final = "too short to be representative"
 """In the warning of a run from which nothing can be concluded."""
+_TOO_SHORT_ONCE: Final = "too short to stand for more than itself"
+"""The same in older records."""
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
 
@@ -64,7 +66,12 @@ class Conclusion(Struct, frozen=True):
     @property
     def too_short(self) -> bool:
         """True if its own warnings say that nothing can be concluded from so short a run."""
-        return any(TOO_SHORT in line for line in self.warnings)
+        return any(map(says_too_short, self.warnings))
+
+
+def says_too_short(line: str) -> bool:
+    """True for the warning of a run from which nothing can be concluded."""
+    return TOO_SHORT in line or _TOO_SHORT_ONCE in line
 
 
 def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:
@@ -121,7 +128,7 @@ def read_result(directory: Path) -> Conclusion:
             f"{directory}: no result.json: the run did not end, see status in run.json"
         ) from None
     if not _is_sound(contents):
-        raise RecordFault(f"{path} is corrupt: a number of it is none")
+        raise RecordFault(f"{path} is corrupt: one of its numbers is not a number")
     return as_value(contents | {"numbers": contents}, Conclusion, path)
 
 

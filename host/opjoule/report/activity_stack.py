@@ -7,20 +7,19 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.drawing.markup import Element, element
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.strips import legend
+from opjoule.drawing.svg import KINDS, WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.errors import RecordFault
 from opjoule.operations.schemas import ATTRIBUTION_VERSION
 from opjoule.operations.tables import read_parquet
 from opjoule.record.run_record import RunRecord
-from opjoule.report.markup import Element, element
 from opjoule.report.rounding import percent
 from opjoule.trace.power_trace import Float64Array
 
 MEASURED: Final = "measured"
-WIDTH, HEIGHT, BAR, LEFT = 900, 220, 26, 44
-COLOURS: Final = (
-    "#4477aa", "#66ccee", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#997700", "#bbbbbb", "#004488", "#ee99aa",
-)  # fmt: skip
-"""Told apart by people with any colour vision. Source: Paul Tol, Colour Schemes, SRON/EPS/TN/09-002."""
+BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
 def activity_stack(record: RunRecord) -> list[Element]:
@@ -57,26 +56,19 @@ def _figure(
     """One repeat: a bar of the whole, and power over time with what was measured as a line."""
     word = "SIMULATED, " if simulated else ""
     caption = f"Power above idle by kind and activity, run and settle ({word}repeat {repeat})"
-    drawing = element(
-        "svg",
-        *_bar(courses),
-        *_areas(edges_s, courses, measured_j),
-        viewBox=f"0 0 {WIDTH} {BAR + HEIGHT + 40}",
-        role="img",
-        aria_label=caption,
-    )
-    return element("figure", element("figcaption", caption), drawing, _legend(courses), class_="stack")
+    drawn = drawing(*_bar(courses), *_areas(edges_s, courses, measured_j), height=HEIGHT, label=caption)
+    key = legend([name.replace("_", " ") for name in courses], element("li", "line: measured"))
+    return element("figure", element("figcaption", caption), key, drawn)
 
 
 def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:
     totals = {name: max(float(each.sum()), 0.0) for name, each in courses.items()}
     whole, x, made = sum(totals.values()) or 1.0, float(LEFT), []
-    for name, colour in zip(courses, _colours(courses), strict=True):
-        width = totals[name] / whole * (WIDTH - LEFT)
-        title = element("title", f"{name}: {percent(totals[name] / whole)}")
-        made.append(
-            element("rect", title, x=f"{x:.1f}", y=0, width=f"{width:.1f}", height=BAR - 8, fill=colour)
-        )
+    for number, (name, total) in enumerate(totals.items()):
+        width = total / whole * (WIDTH - RIGHT - LEFT)
+        title = element("title", f"{name}: {percent(total / whole)}")
+        place = {"x": f"{x:.1f}", "y": 0, "width": f"{width:.1f}", "height": BAR}
+        made.append(element("rect", title, **place, class_=f"part kind-{number % KINDS}"))
         x += width
     return made
 
@@ -88,47 +80,17 @@ def _areas(
     measured_w = measured_j / lengths_s
     stacked_w = np.cumsum([np.maximum(each, 0.0) / lengths_s for each in courses.values()], axis=0)
     top_w = float(max(measured_w.max(), stacked_w.max(initial=0.0), 1e-9))
-    x = LEFT + edges_s / edges_s[-1] * (WIDTH - LEFT)
-
-    def y(power_w: Float64Array) -> Float64Array:
-        return np.asarray(BAR + HEIGHT * (1 - np.clip(power_w, 0.0, None) / top_w))
-
-    made, below = [], y(np.zeros(measured_w.size))
-    for power_w, colour in zip(stacked_w, _colours(courses), strict=True):
-        above = y(power_w)
-        made.append(
-            element("path", d=f"{_steps(x, above, 'M')} {_steps(x[::-1], below[::-1], 'L')} Z", fill=colour)
-        )
+    time = Scale(0.0, float(edges_s[-1]), LEFT, WIDTH - RIGHT)
+    watts = Scale(0.0, top_w, HEIGHT - BOTTOM, TOP)
+    x = [time(each) for each in edges_s]
+    below, made = [watts(0.0)] * measured_w.size, []
+    for number, power_w in enumerate(stacked_w):
+        above = [watts(each) for each in power_w]
+        made.append(element("path", d=area(x, below, above), class_=f"part kind-{number % KINDS}"))
         below = above
-    line = element(
-        "path", d=_steps(x, y(measured_w), "M"), fill="none", stroke="currentColor", stroke_width="0.8"
-    )
-    labels = [(2, BAR + 10, f"{top_w:.3g} W"), (2, BAR + HEIGHT, "0"), (LEFT, BAR + HEIGHT + 16, "0 s")]
-    labels.append((WIDTH - 50, BAR + HEIGHT + 16, f"{edges_s[-1]:.3g} s"))
     return [
+        *x_axis(time, numbered(time, 8), TOP, HEIGHT - BOTTOM, "time since the run began, s"),
+        *y_axis(watts, numbered(watts, 4), LEFT, WIDTH - RIGHT, "above idle, W", TOP),
         *made,
-        line,
-        *(
-            element("text", text, x=at, y=down, font_size=12, fill="currentColor")
-            for at, down, text in labels
-        ),
+        element("path", d=steps(x, [watts(each) for each in measured_w]), class_="measured"),
     ]
-
-
-def _steps(x: Float64Array, y: Float64Array, first: str) -> str:
-    """A path of steps: each value holds between two edges."""
-    corners = np.stack([np.stack([x[:-1], y], axis=1), np.stack([x[1:], y], axis=1)], axis=1).reshape(-1, 2)
-    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in corners.tolist())
-    return f"{first} {points}"
-
-
-def _legend(courses: Mapping[str, Float64Array]) -> Element:
-    items = []
-    for name, colour in zip(courses, _colours(courses), strict=True):
-        mark = element("span", class_="swatch", style=f"background:{colour}", aria_hidden="true")
-        items.append(element("li", mark, f" {name.replace('_', ' ')}"))
-    return element("ul", *items, element("li", "line: measured"), class_="legend")
-
-
-def _colours(courses: Mapping[str, Float64Array]) -> list[str]:
-    return [COLOURS[at % len(COLOURS)] for at in range(len(courses))]

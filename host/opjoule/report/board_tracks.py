@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from opjoule.drawing.packing import Floats
+from opjoule.drawing.stretches import Lane
+from opjoule.drawing.tracks import Track
 from opjoule.operations.operation_table import ACTIVITIES, OperationTable
 from opjoule.record.phases import Phase, Role
-from opjoule.report.packing import Floats
-from opjoule.report.tracks import Track
 
 RATE_BINS = 20_000  # at most this many bins of the operation rate over the whole record
 RATE_COUNT = 20  # operations a bin on average, so that a rate does not drown in counting noise
 RATE_WIDTHS_S = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
 
 ToSeconds = Callable[[npt.NDArray[np.int64]], Floats]
-
-
-@dataclass(frozen=True)
-class Lane:
-    """Background work of one kind: stretches [s] that do not overlap, shape (n,)."""
-
-    name: str
-    start_s: Floats
-    end_s: Floats
 
 
 def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_s: float) -> Track | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,15 +11,15 @@ from typing import Final
 import numpy as np
 
 from opjoule.calibrating.calibration_file import CalibrationFile, FilePoint
+from opjoule.drawing.markup import Element, element, text_of
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.svg import WIDTH, line, numbered, standalone, text, x_axis, y_axis
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.files import write_whole
-from opjoule.report.figure import GRID, INK, MUTED, POWER, RATE, ticks
-from opjoule.report.markup import Element, element, text_of
 from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
-WIDTH: Final = 1000
-LEFT, RIGHT, TOP, HEIGHT, GAP = 78, 12, 64, 170, 76
+LEFT, RIGHT, TOP, HEIGHT, GAP = 34, 8, 48, 80, 50
 STEPS: Final = 60
 
 
@@ -55,19 +55,7 @@ def residuals_figure(file: CalibrationFile) -> Element:
         for each in _drawn(panel, file.calibration, TOP + number * (HEIGHT + GAP))
     ]
     words = "points: reference less corrected reading; band: of a corrected value, reference in it (k = 2)"
-    return element(
-        "svg",
-        element("title", title),
-        element("rect", width=WIDTH, height=height, fill="#ffffff"),
-        _text(LEFT, 20, title, fill=INK, font_weight="600", font_size="14"),
-        _text(LEFT, 40, words),
-        *parts,
-        xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {WIDTH} {height}",
-        role="img",
-        font_family="system-ui, sans-serif",
-        font_size="12",
-    )
+    return standalone(title, text(8, 26, words), *parts, height=height)
 
 
 def _drawn(panel: _Panel, calibration: SensorCalibration, top: int) -> list[Element]:
@@ -77,13 +65,15 @@ def _drawn(panel: _Panel, calibration: SensorCalibration, top: int) -> list[Elem
     own = [1e3 * COVERAGE_FACTOR * math.hypot(p.reading_u, p.reference_u) for p in panel.points]
     away = [1e3 * p.residual for p in panel.points]
     most = 1.1 * max([float(band.max()), *(abs(a) + u for a, u in zip(away, own, strict=True))])
-    x = _scale(float(at[0]), float(at[-1]), LEFT + 20, WIDTH - RIGHT - 20)
-    y = _scale(-most, most, top + HEIGHT, top)
+    x = Scale(float(at[0]), float(at[-1]), LEFT + 8, WIDTH - RIGHT - 8)
+    y = Scale(-most, most, top + HEIGHT, top)
     corners = [*zip(at, band, strict=True), *zip(at[::-1], -band[::-1], strict=True)]
     outline = " ".join(f"{x(value):.1f},{y(limit):.1f}" for value, limit in corners)
     return [
-        element("polygon", points=outline, fill=RATE, fill_opacity="0.14"),
-        *_axes(panel, x, y, (float(at[0]), float(at[-1])), most, top),
+        element("polygon", points=outline, class_="band"),
+        *x_axis(x, numbered(x, 10), top, top + HEIGHT, f"{panel.words}, {panel.unit}"),
+        *y_axis(y, numbered(y, 5), LEFT, WIDTH - RIGHT, f"residual, m{panel.unit}", top),
+        line(LEFT, y(0.0), WIDTH - RIGHT, y(0.0), "zero"),
         *(
             each
             for p, a, u in zip(panel.points, away, own, strict=True)
@@ -102,39 +92,6 @@ def _band(panel: _Panel, calibration: SensorCalibration, readings: Float64Array)
     return np.array(found)
 
 
-def _axes(
-    panel: _Panel,
-    x: Callable[[float], float],
-    y: Callable[[float], float],
-    span: tuple[float, float],
-    most: float,
-    top: int,
-) -> list[Element]:
-    parts = []
-    for tick in ticks(-most, most, 5):
-        at = f"{y(tick):.1f}"
-        parts.append(
-            element("line", x1=LEFT, x2=WIDTH - RIGHT, y1=at, y2=at, stroke=MUTED if tick == 0 else GRID)
-        )
-        parts.append(_text(LEFT - 6, y(tick) + 4, f"{tick:g}", text_anchor="end"))
-    parts += [
-        _text(x(tick), top + HEIGHT + 16, f"{tick:g}", text_anchor="middle") for tick in ticks(*span, 10)
-    ]
-    label = f"{panel.words}, {panel.unit}"
-    parts.append(_text((LEFT + WIDTH) / 2, top + HEIGHT + 34, label, text_anchor="middle"))
-    turned = f"translate(14 {top + HEIGHT / 2:.0f}) rotate(-90)"
-    parts.append(_text(0, 0, f"residual, m{panel.unit}", text_anchor="middle", transform=turned))
-    return parts
-
-
 def _point(x: float, y: float, low: float, high: float) -> list[Element]:
-    bar = element("line", x1=f"{x:.1f}", x2=f"{x:.1f}", y1=f"{low:.1f}", y2=f"{high:.1f}", stroke=POWER)
-    return [bar, element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r="4", fill=POWER)]
-
-
-def _scale(low: float, high: float, at_low: float, at_high: float) -> Callable[[float], float]:
-    return lambda value: at_low + (value - low) / ((high - low) or 1.0) * (at_high - at_low)
-
-
-def _text(x: float, y: float, words: str, **style: str) -> Element:
-    return element("text", words, x=f"{x:.1f}", y=f"{y:.1f}", **{"fill": MUTED, **style})
+    dot = element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r="2", class_="dot")
+    return [line(x, low, x, high, "whisker"), dot]

@@ -5,16 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
 from opjoule.record.run_record import RunRecord
 from opjoule.report import sections
 from opjoule.report.activity_stack import activity_stack
 from opjoule.report.answer import Answer, open_answer
-from opjoule.report.chart import chart_content, chart_frame, chart_scripts
 from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
-from opjoule.report.markup import Element, element
-from opjoule.report.page import framed, section, vendored
+from opjoule.report.page import framed, section
 from opjoule.report.panels import panels
 from opjoule.report.phase_energies import phases_table
 from opjoule.report.provenance import losses, provenance
@@ -48,9 +48,7 @@ def render(answer: Answer, timeline: Timeline) -> str:
         section("provenance", "Where these numbers come from", *provenance(answer)),
     ]
     banners = sections.banners(answer)
-    return framed(
-        answer.title, banners, main, chart_scripts(content(answer, timeline)), vendored("uPlot.min.css")
-    )
+    return framed(answer.title, banners, main, chart_scripts(content(answer, timeline)))
 
 
 def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
@@ -78,7 +76,7 @@ def _chart(answer: Answer, timeline: Timeline) -> list[Element]:
     """The chart's frame with the still picture for print and for readers without scripts."""
     if "power" not in timeline.tracks:
         return [element("p", note, class_="reason") for note in timeline.notes]
-    return chart_frame(timeline.phases, timeline.notes, trace_figure(answer, timeline))
+    return chart_frame(timeline.notes, trace_figure(answer, timeline))
 
 
 def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:

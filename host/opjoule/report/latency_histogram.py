@@ -13,15 +13,16 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.drawing.markup import Element, element
+from opjoule.drawing.packing import Floats
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.strips import legend
+from opjoule.drawing.svg import KINDS, WIDTH, drawing, line, text, x_axis, y_axis
 from opjoule.operations.operation_table import OperationTable
-from opjoule.report.markup import Element, element
-from opjoule.report.packing import Floats
 
 BINS_PER_DECADE = 20
-WIDTH, HEIGHT = 400, 190
-LEFT, RIGHT, TOP, BOTTOM = 46, 22, 18, 34
-COLOURS = 6
-"""kind-0 to kind-5 in report.css, in the order in which the chart's panels use them"""
+HEIGHT = 210
+LEFT, RIGHT, TOP, BOTTOM = 30, 14, 40, 34
 CAPTION = "How long the run's operations took"
 UNITS = {-9: "ns", -6: "\N{MICRO SIGN}s", -3: "ms", 0: "s"}
 MOST_TICKS = 7
@@ -66,103 +67,61 @@ def _bins(duration_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.asarray(np.floor(exponent * BINS_PER_DECADE), np.int64)
 
 
-@dataclass(frozen=True)
-class _Axes:
-    """Logarithms of latency [s] and count at the four sides of the drawing."""
-
-    low: float
-    high: float
-    top: float
-    floor: float = math.log10(0.5)
-    """below one operation, so that a bin of one stands clear of an empty one"""
-
-    def x(self, exponent: float) -> float:
-        return LEFT + (exponent - self.low) / (self.high - self.low) * (WIDTH - LEFT - RIGHT)
-
-    def y(self, count: float) -> float:
-        share = (math.log10(max(count, 0.5)) - self.floor) / (self.top - self.floor)
-        return HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM)
-
-
 def latency_histogram(found: LatencyCounts | None) -> list[Element]:
     """The drawing, or nothing where no operation was logged."""
     if found is None:
         return []
     most = max(int(counts.max()) for counts in found.counts.values())
-    bounds = np.log10(found.bounds_s)
-    axes = _Axes(float(bounds[0]), float(bounds[-1]), max(math.log10(most * 1.3), 1.0))
+    x = Scale(float(found.bounds_s[0]), float(found.bounds_s[-1]), LEFT, WIDTH - RIGHT, logarithmic=True)
+    # The axis begins below one operation, so that a bin of one stands clear of an empty one.
+    y = Scale(0.5, max(most * 1.3, 10.0), HEIGHT - BOTTOM, TOP, logarithmic=True)
     outlines = [
-        element("path", d=_outline(axes, bounds, counts), class_=f"kind kind-{number % COLOURS}")
+        element("path", d=_outline(x, y, found.bounds_s, counts), class_=f"line kind-{number % KINDS}")
         for number, counts in enumerate(found.counts.values())
     ]
     kinds = ", ".join(f"{int(counts.sum()):,} {name}" for name, counts in found.counts.items())
-    drawn = [*_count_axis(axes), *_time_axis(axes), *_marks(axes, found.marks_s), *outlines, *_key(found)]
-    return [
-        element("h3", CAPTION),
-        element(
-            "svg",
-            *drawn,
-            viewBox=f"0 0 {WIDTH} {HEIGHT}",
-            role="img",
-            aria_label=f"{CAPTION}: {kinds}; logarithmic axes. The table above has the percentiles.",
-            class_="histogram",
-        ),
-    ]
+    drawn = drawing(
+        *y_axis(y, _counts(y), LEFT, WIDTH - RIGHT, "operations in a bin", TOP - 14),
+        *x_axis(x, _times(x), TOP, HEIGHT - BOTTOM, "latency, on the board's clock"),
+        *_marks(x, found.marks_s),
+        *outlines,
+        height=HEIGHT,
+        label=f"{CAPTION}: {kinds}; logarithmic axes. The table above has the percentiles.",
+    )
+    return [element("h3", CAPTION), legend(found.counts), drawn]
 
 
-def _outline(axes: _Axes, bounds: Floats, counts: npt.NDArray[np.int64]) -> str:
+def _outline(x: Scale, y: Scale, bounds_s: Floats, counts: npt.NDArray[np.int64]) -> str:
     """Steps from the first bin that holds an operation to the last."""
     held = np.flatnonzero(counts)
-    parts = [f"M{axes.x(bounds[held[0]]):.1f} {axes.y(0):.1f}"]
+    parts = [f"M{x(bounds_s[held[0]]):.1f} {y(0):.1f}"]
     for i in range(held[0], held[-1] + 1):
-        parts.append(f"V{axes.y(float(counts[i])):.1f}H{axes.x(bounds[i + 1]):.1f}")
-    return "".join([*parts, f"V{axes.y(0):.1f}"])
+        parts.append(f"V{y(float(counts[i])):.1f}H{x(bounds_s[i + 1]):.1f}")
+    return "".join([*parts, f"V{y(0):.1f}"])
 
 
-def _count_axis(axes: _Axes) -> list[Element]:
-    middle = (TOP + HEIGHT - BOTTOM) / 2
-    parts = [_text(0, 0, "operations a bin", "middle", transform=f"translate(10 {middle:.0f}) rotate(-90)")]
-    for power in range(0, math.floor(axes.top) + 1):
-        y = axes.y(10.0**power)
-        parts.append(_line(LEFT, y, WIDTH - RIGHT, y, "grid"))
-        name = f"{10**power}" if power < 3 else f"{10 ** (power % 3)}{'kMG'[power // 3 - 1]}"
-        parts.append(_text(LEFT - 4, y + 3, name, "end"))
-    return parts
+def _counts(y: Scale) -> list[tuple[float, str]]:
+    powers = range(math.floor(math.log10(y.high)) + 1)
+    names = [
+        f"{10**power}" if power < 3 else f"{10 ** (power % 3)}{'kMG'[power // 3 - 1]}" for power in powers
+    ]
+    return [(10.0**power, name) for power, name in zip(powers, names, strict=True)]
 
 
-def _time_axis(axes: _Axes) -> list[Element]:
-    powers = range(math.ceil(axes.low), math.floor(axes.high) + 1)
-    parts = [_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 5, "latency, on the board's clock", "middle")]
+def _times(x: Scale) -> list[tuple[float, str]]:
+    powers = range(math.ceil(math.log10(x.low) - 1e-9), math.floor(math.log10(x.high) + 1e-9) + 1)
+    found = []
     for power in powers[:: -(-len(powers) // MOST_TICKS) or 1]:
         unit = min(max(power // 3 * 3, -9), 0)
-        parts.append(_line(axes.x(power), TOP, axes.x(power), HEIGHT - BOTTOM, "grid"))
-        parts.append(
-            _text(axes.x(power), HEIGHT - BOTTOM + 12, f"{10 ** (power - unit)} {UNITS[unit]}", "middle")
-        )
-    return parts
+        found.append((10.0**power, f"{10 ** (power - unit)} {UNITS[unit]}"))
+    return found
 
 
-def _marks(axes: _Axes, marks_s: Mapping[str, float]) -> list[Element]:
+def _marks(x: Scale, marks_s: Mapping[str, float]) -> list[Element]:
     """Percentiles as dashed lines, their names turned away from each other."""
     parts = []
     for (name, second), anchor in zip(marks_s.items(), ("end", "start"), strict=False):
-        x = axes.x(max(math.log10(max(second, 1e-9)), axes.low))
-        parts += [_line(x, TOP - 10, x, HEIGHT - BOTTOM, "mark")]
-        parts += [_text(x + (3 if anchor == "start" else -3), TOP - 4, name, anchor)]
+        place = x(second)
+        parts += [line(place, TOP - 10, place, HEIGHT - BOTTOM, "mark")]
+        parts += [text(place + (3 if anchor == "start" else -3), TOP - 4, name, anchor)]
     return parts
-
-
-def _key(found: LatencyCounts) -> list[Element]:
-    return [
-        _text(WIDTH - RIGHT - 3, TOP + 12 + 13 * number, name, "end", class_=f"kind kind-{number % COLOURS}")
-        for number, name in enumerate(found.counts)
-    ]
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
-    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
-    return element("line", **{name: f"{value:.1f}" for name, value in ends.items()}, class_=class_)
-
-
-def _text(x: float, y: float, words: str, anchor: str, **more: str) -> Element:
-    return element("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, **more)

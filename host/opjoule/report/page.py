@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from string import Template
 
-from opjoule.report.markup import Child, Element, element, text_of
+from opjoule.drawing.library import library_style
+from opjoule.drawing.markup import Child, Element, element, text_of
 
 _HERE = Path(__file__).parent
 
 
-def framed(
-    title: str, banners: Element, main: Iterable[Element], scripts: str = "", vendored_style: str = ""
-) -> str:
+def framed(title: str, banners: Element, main: Iterable[Element], scripts: str = "") -> str:
     """A page's source.
 
     Args:
@@ -22,7 +21,7 @@ def framed(
     frame = Template(asset("page.html"))
     return frame.substitute(
         title=text_of(element("title", f"{title}: OpJoule")),
-        style=vendored_style + asset("report.css"),
+        style=library_style() + asset("report.css"),
         banners=text_of(banners),
         main=text_of(*main),
         scripts=scripts,
@@ -43,8 +42,3 @@ def banner(kind: str, title: str, text: str) -> Element:
 def asset(name: str) -> str:
     """A file of assets/."""
     return (_HERE / "assets" / name).read_text(encoding="utf-8")
-
-
-def vendored(name: str) -> str:
-    """A file of vendor/."""
-    return (_HERE / "vendor" / name).read_text(encoding="utf-8")

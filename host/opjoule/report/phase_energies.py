@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from opjoule.report.markup import Element, element, row, table
+from opjoule.drawing.markup import Element, element, row, table
 from opjoule.report.quantities import NONE, rounded_quantity
 from opjoule.report.rounding import rounded
 from opjoule.units import Missing, from_json

@@ -11,14 +11,14 @@ from msgspec.structs import astuple
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.cross_check import Check
+from opjoule.drawing.markup import Element, element, row, table
+from opjoule.drawing.stretches import LostStretch
 from opjoule.energy.error_bounds import CURRENT, POWER, VOLTAGE, ErrorBounds
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run import Found, LoaderSummary, Run
 from opjoule.report.answer import Answer
-from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import percent, rounded
-from opjoule.report.timeline import LostStretch
 
 SHOWN_ON_THEIR_OWN = ("schema", "status", "simulated", "faults", "phases", "clock_maps", "checksums")
 

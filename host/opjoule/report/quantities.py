@@ -14,6 +14,7 @@ from opjoule.record.definition import Quantities
 from opjoule.report.rounding import Rounded, from_zero, rounded
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
 
+ABSENT = "not in result.json"
 NONE = "\N{EM DASH}"
 POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
 """Units of quantities that have no negative values."""
@@ -76,7 +77,7 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
         return exact(found, "1")
     if isinstance(found, float):
         return Unstated(float(found), "s" if path.endswith("_s") else "1", "")
-    return Missing("not in result.json")
+    return Missing(ABSENT)
 
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:

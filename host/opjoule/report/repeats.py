@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
+from opjoule.drawing.markup import Element, element, row, table
 from opjoule.record.definition import Quantities
 from opjoule.record.figures import RepeatValues
-from opjoule.report.markup import Element, element, row, table
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import rounded
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from opjoule.drawing.markup import Child, Element, element, row, table
 from opjoule.operations.latency import Latency
 from opjoule.record.definition import Definition, Topic
 from opjoule.report.advice import shares
 from opjoule.report.answer import TRACE_ONLY, Answer, in_words
 from opjoule.report.head import head_lines
-from opjoule.report.markup import Child, Element, element, row, table
 from opjoule.report.page import banner
 from opjoule.report.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
 from opjoule.report.rounding import percent, rounded

@@ -11,6 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.clocks.clock_map import ClockMap
+from opjoule.drawing.packing import Floats
+from opjoule.drawing.stretches import Lane, LostStretch, PhaseSpan
+from opjoule.drawing.tracks import SampleParts, Track, sampled_track
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import RecordFault
 from opjoule.operations.board_files import of_loader_alone
@@ -22,7 +25,6 @@ from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.report.board_tracks import (
-    Lane,
     ToSeconds,
     event_lanes,
     operation_track,
@@ -30,32 +32,10 @@ from opjoule.report.board_tracks import (
     system_track,
 )
 from opjoule.report.latency_histogram import LatencyCounts, counted_latency
-from opjoule.report.packing import Floats
-from opjoule.report.tracks import SampleParts, Track, sampled_track
 from opjoule.trace.journal import read_trace
 from opjoule.trace.power_trace import PowerTrace
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class PhaseSpan:
-    """A phase on the report's axis [s]."""
-
-    name: str
-    repeat: int
-    start_s: float
-    end_s: float
-
-
-@dataclass(frozen=True)
-class LostStretch:
-    """A stretch without samples [s]; lost_samples is 0 where the meter could not tell."""
-
-    start_s: float
-    end_s: float
-    lost_samples: int
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -116,11 +96,6 @@ def read_timeline(
         counted_latency(of_runs) if of_runs else None,
         notes,
     )
-
-
-def phase_kind(name: str) -> str:
-    """What a phase's colour stands for: "idle-before" is idle, "blocks" is run, others are their own kind."""
-    return "run" if name == "blocks" else next((kind for kind in ("idle", "settle") if kind in name), name)
 
 
 class TimeAxis:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
+from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.drawing.markup import Element, element, row, table
+from opjoule.drawing.stretches import PhaseSpan
+from opjoule.drawing.tracks import Track
 from opjoule.files import write_whole
 from opjoule.report.answer import SIMULATED
-from opjoule.report.chart import chart_content, chart_frame, chart_scripts
-from opjoule.report.markup import Element, element, row, table
-from opjoule.report.page import banner, framed, section, vendored
+from opjoule.report.page import banner, framed, section
 from opjoule.report.panels import chart_series, chart_value
-from opjoule.report.timeline import PhaseSpan
-from opjoule.report.tracks import Track
 from opjoule.trace.power_trace import Float64Array
 from opjoule.twin.fitting.estimate import Estimate
 from opjoule.twin.fitting.fit import FittedTwin
@@ -50,7 +50,7 @@ def page_text(fitted: FittedTwin, profile: str) -> str:
             ),
             element("p", fitted.verdict()),
         ),
-        section("trace", "Measured power and the twin's", *chart_frame(phases)),
+        section("trace", "Measured power and the twin's", *chart_frame()),
         section("energies", "Energy by phase", energies_table(fitted)),
         section("parameters", "Parameters", parameters_table(fitted), *_untold(fitted)),
     ]
@@ -60,7 +60,6 @@ def page_text(fitted: FittedTwin, profile: str) -> str:
         element("div", *banners, class_="banners"),
         main,
         chart_scripts(content),
-        vendored("uPlot.min.css"),
     )
 
 

@@ -1,6 +1,4 @@
 // What is drawn with the series: phases, lost stretches, levels, background work, names.
-"use strict";
-
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
@@ -13,25 +11,50 @@ function spanInView({ bbox, valToPos }, start, end) {
 }
 
 function drawPhases(u, phases) {
-  for (const { kind, start_s, end_s } of phases) {
-    const span = spanInView(u, start_s, end_s);
+  for (const { kind, row, start_s, end_s } of phases) {
+    const span = row ? null : spanInView(u, start_s, end_s);
     if (!span) continue;
-    u.ctx.fillStyle = colour(`--phase-${kind}`) || colour("--phase-other");
+    u.ctx.fillStyle = phaseColour(kind);
     u.ctx.fillRect(span.left, u.bbox.top, span.right - span.left, u.bbox.height);
   }
 }
 
+function phaseColour(kind) {
+  return colour(`--phase-${kind}`) || colour("--phase-other");
+}
+
+// Names along the top; the phases of a further run as strips below these.
 function drawPhaseNames(u, phases) {
-  const { ctx, bbox } = u;
+  const { ctx, bbox } = u, ratio = devicePixelRatio;
   ctx.save();
   setText(ctx, 12, "left", "top");
-  ctx.fillStyle = colour("--text-muted");
-  for (const { name, start_s, end_s } of phases) {
-    const span = spanInView(u, start_s, end_s);
-    if (!span || span.right - span.left < ctx.measureText(name).width + 10 * devicePixelRatio) continue;
-    ctx.fillText(name, span.left + 5 * devicePixelRatio, bbox.top + 7 * devicePixelRatio);
+  for (const { name, kind, row, colour: own, start_s, end_s } of phases) {
+    const span = spanInView(u, start_s, end_s), top = bbox.top + (3 + 20 * (row ?? 0)) * ratio;
+    if (!span) continue;
+    if (row) {
+      ctx.fillStyle = phaseColour(kind);
+      ctx.fillRect(span.left, top, span.right - span.left, 18 * ratio);
+      ctx.fillStyle = colour(own);
+      ctx.fillRect(span.left, top, Math.min(2 * ratio, span.right - span.left), 18 * ratio);
+    }
+    if (span.right - span.left < ctx.measureText(name).width + 10 * ratio) continue;
+    ctx.fillStyle = colour("--text");
+    ctx.fillText(name, span.left + 5 * ratio, top + 3 * ratio);
   }
   ctx.restore();
+}
+
+// The selected stretch.
+function drawChosen(u, chosen) {
+  const span = chosen && spanInView(u, ...chosen);
+  if (!span) return;
+  u.ctx.fillStyle = colour("--chosen");
+  u.ctx.fillRect(span.left, u.bbox.top, span.right - span.left, u.bbox.height);
+  u.ctx.fillStyle = colour("--text");
+  for (const time of chosen) {
+    const x = u.valToPos(time, "x", true);
+    if (x >= span.left && x <= span.right) u.ctx.fillRect(x - 0.5, u.bbox.top, devicePixelRatio, u.bbox.height);
+  }
 }
 
 function setText(ctx, pixels, align, baseline) {
@@ -85,30 +108,22 @@ function hatching(ctx) {
   return ctx.createPattern(tile, "repeat");
 }
 
-// A dashed level with its name, such as the idle power.
+// Dashed levels, such as the idle power; the panel's head names them.
 function drawLevels(u, levels) {
   const { ctx, bbox } = u;
-  for (const { label, value } of levels) {
+  ctx.save();
+  ctx.strokeStyle = colour("--text-muted");
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
+  for (const { value } of levels) {
     const y = u.valToPos(value, "y", true);
     if (!(y >= bbox.top && y <= bbox.top + bbox.height)) continue;
-    ctx.save();
-    ctx.strokeStyle = ctx.fillStyle = colour("--text-muted");
-    ctx.lineWidth = devicePixelRatio;
-    ctx.setLineDash([6 * devicePixelRatio, 4 * devicePixelRatio]);
     ctx.beginPath();
     ctx.moveTo(bbox.left, y);
     ctx.lineTo(bbox.left + bbox.width, y);
     ctx.stroke();
-    setText(ctx, 11, "right", "bottom");
-    const place = [label, bbox.left + bbox.width - 4 * devicePixelRatio, y - 2 * devicePixelRatio];
-    // A halo keeps the label readable on top of the trace.
-    ctx.setLineDash([]);
-    ctx.lineWidth = 4 * devicePixelRatio;
-    ctx.strokeStyle = colour("--sheet");
-    ctx.strokeText(...place);
-    ctx.fillText(...place);
-    ctx.restore();
   }
+  ctx.restore();
 }
 
 // Background work of the engine: one lane a kind, a bar from start to end, at least one pixel wide.
@@ -128,22 +143,5 @@ function drawLanes(u, lanes) {
       ctx.fillRect(left, bbox.top + row * height + height * 0.2, width, height * 0.6);
     }
   });
-  ctx.restore();
-}
-
-// Names of a panel's series in their colours, at its upper right.
-function drawKey(u, series) {
-  const { ctx, bbox } = u;
-  ctx.save();
-  setText(ctx, 12, "right", "top");
-  const right = bbox.left + bbox.width - 6 * devicePixelRatio;
-  let x = right, y = bbox.top + 4 * devicePixelRatio;
-  for (const { label, colour: name } of [...series].reverse()) {
-    const { width } = ctx.measureText(label);
-    if (x < right && x - width < bbox.left) [x, y] = [right, y + 15 * devicePixelRatio];
-    ctx.fillStyle = colour(name);
-    ctx.fillText(label, x, y);
-    x -= width + 14 * devicePixelRatio;
-  }
   ctx.restore();
 }

@@ -1,7 +1,5 @@
 // A track at several resolutions. Each level joins four cells of the one below and keeps their lowest value, highest value
 // and time-weighted mean, so that a spike of one sample is still there when the whole run is in view.
-"use strict";
-
 const JOIN = 4;
 
 class Pyramid {
@@ -23,13 +21,6 @@ class Pyramid {
   level(start, end, pixels) {
     const fits = (level) => indexAt(level.bounds, end) - indexAt(level.bounds, start) <= 2 * pixels;
     return this.levels.find(fits) ?? this.levels.at(-1);
-  }
-
-  // The values of the cell at a time [s], or null outside the track.
-  at(time, level = this.levels[0]) {
-    const i = indexAt(level.bounds, time);
-    if (i < 0 || i >= level.bounds.length - 1) return null;
-    return { index: i, start: level.bounds[i], end: level.bounds[i + 1], level };
   }
 
   // Integral of a column over time between two times, with the time in which it is known and its extremes.
@@ -111,4 +102,10 @@ function joinedColumn({ mean, lowest, highest }, bounds, starts) {
 function typicalWidth(bounds) {
   const widths = Float64Array.from({ length: bounds.length - 1 }, (_, i) => bounds[i + 1] - bounds[i]).sort();
   return widths[widths.length >> 1];
+}
+
+function shortestCell(bounds) {
+  let shortest = Infinity;
+  for (let i = 1; i < bounds.length; i++) shortest = Math.min(shortest, bounds[i] - bounds[i - 1] || Infinity);
+  return shortest;
 }

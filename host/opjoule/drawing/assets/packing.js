@@ -1,6 +1,4 @@
 // Unpacks the columns that packing.py packed (its docstring gives the form).
-"use strict";
-
 const UNKNOWN = 65535;
 
 async function inflated(text) {

@@ -1,20 +1,17 @@
 // The chart under fingers: one reads values, two pinch and move; up and down scrolls the page (touch-action in report.css).
-"use strict";
-
 function listenToTouch(chart, stack) {
   let fingers = null;
-  const { plot } = chart.panels[0];
-  const place = (touch) => touch.clientX - plot.over.getBoundingClientRect().left;
-  const begin = (event) => {
+  const place = (touch) => touch.clientX - chart.plot.over.getBoundingClientRect().left;
+  const begin = ({ touches }) => {
     fingers = null;
-    if (event.touches.length === 1) chart.placeCursor(place(event.touches[0]));
-    if (event.touches.length === 2) fingers = Array.from(event.touches, (touch) => plot.posToVal(place(touch), "x"));
+    if (touches.length === 1) chart.placeCursor(place(touches[0]));
+    if (touches.length === 2) fingers = Array.from(touches, (touch) => chart.timeAt(touch.clientX));
   };
   const move = (event) => {
     if (event.touches.length === 1 && !fingers) chart.placeCursor(place(event.touches[0]));
     if (event.touches.length !== 2 || !fingers) return;
     event.preventDefault();
-    chart.show(...viewBetween(fingers, Array.from(event.touches, place), plot.over.clientWidth));
+    chart.show(...viewBetween(fingers, Array.from(event.touches, place), chart.width));
   };
   stack.addEventListener("touchstart", begin, { passive: true });
   stack.addEventListener("touchmove", move, { passive: false });

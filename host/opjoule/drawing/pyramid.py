@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from opjoule.report.tracks import SampleParts, Track, grouped, joined, sampled_track
+from opjoule.drawing.tracks import SampleParts, Track, grouped, joined, sampled_track
 
 POWER: Final = "power_w"
 FACTOR: Final = 4

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.report.packing import Floats, pack_times, pack_values
+from opjoule.drawing.packing import Floats, pack_times, pack_values
 
 MAX_CELLS = 500_000
 """3 to 5 MB of page for a noisy trace; longer ones are embedded as lowest, mean and highest."""

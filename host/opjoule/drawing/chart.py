@@ -7,34 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from opjoule.report.board_tracks import Lane
-from opjoule.report.markup import Element, element, embedded_json
-from opjoule.report.packing import pack_times
-from opjoule.report.page import asset, vendored
-from opjoule.report.timeline import LostStretch, PhaseSpan, phase_kind
-from opjoule.report.tracks import Track
-
-_SCRIPTS = (
-    "packing.js",
-    "pyramid.js",
-    "series.js",
-    "marks.js",
-    "panels.js",
-    "readout.js",
-    "touch.js",
-    "chart.js",
-    "page.js",
-)
+from opjoule.drawing.library import page_script
+from opjoule.drawing.markup import Element, element, embedded_json
+from opjoule.drawing.packing import pack_times
+from opjoule.drawing.stretches import Lane, LostStretch, PhaseSpan, phase_kind
+from opjoule.drawing.tracks import Track
 
 
 def chart_scripts(content: Mapping[str, Any]) -> str:
     """Script elements that draw the chart, as they stand behind a page's content."""
-    return "\n".join(
-        (
-            f'<script type="application/json" id="content">{embedded_json(content)}</script>',
-            f"<script>\n{vendored('uPlot.iife.min.js')}\n</script>",
-            "<script>\n" + "\n".join(asset(name) for name in _SCRIPTS) + "\n</script>",
-        )
+    return (
+        f'<script type="application/json" id="content">{embedded_json(content)}</script>\n'
+        f"<script>\n{page_script()}\n</script>"
     )
 
 
@@ -61,6 +45,7 @@ def chart_content(
             {
                 "name": phase.name,
                 "kind": phase_kind(phase.name),
+                "repeat": phase.repeat,
                 "start_s": phase.start_s,
                 "end_s": phase.end_s,
             }
@@ -80,52 +65,24 @@ def chart_content(
     }
 
 
-def chart_frame(
-    phases: Sequence[PhaseSpan], notes: Sequence[str] = (), still: Element | None = None
-) -> list[Element]:
-    """Buttons, read-out and panels.
+def chart_frame(notes: Sequence[str] = (), still: Element | None = None) -> list[Element]:
+    """Buttons, read-out and panels, empty: assets/chart.js fills them.
 
     Args:
         notes: what the chart lacks, a line each.
         still: a picture for print and for readers without scripts.
     """
-    shown = [element("p", note, class_="reason") for note in notes]
-    repeats = len({phase.repeat for phase in phases}) > 1
-    buttons = [
-        element(
-            "button",
-            f"{phase.name} {phase.repeat}" if repeats else phase.name,
-            type="button",
-            data_start=phase.start_s,
-            data_end=phase.end_s,
-            class_=f"phase {phase_kind(phase.name)}",
-        )
-        for phase in phases
-    ]
     moves = [
         element("button", sign, type="button", data_do=action, aria_label=words, title=f"{words} ({key})")
         for sign, action, words, key in _MOVES
     ]
     zero = element("label", element("input", type="checkbox", id="from-zero"), " power from 0 W")
-    tools = element(
-        "div",
-        *moves,
-        *([element("div", *buttons, class_="phases")] if buttons else []),
-        zero,
-        class_="tools",
-        role="toolbar",
-        aria_label="time chart",
-    )
+    phases = element("div", class_="phases", id="phases")
+    tools = element("div", *moves, phases, zero, class_="tools", role="toolbar", aria_label="time chart")
     stack = element("div", class_="panels", tabindex="0", role="application", aria_label=_CHART_LABEL)
     view = element("p", class_="in-view", role="status", aria_live="polite")
-    chart = element(
-        "div",
-        tools,
-        element("dl", class_="readout"),
-        stack,
-        view,
-        id="chart",
-    )
+    shown = [element("p", note, class_="reason") for note in notes]
+    chart = element("div", tools, element("dl", class_="readout"), stack, view, id="chart")
     stills = [element("div", still, class_="still")] if still is not None else []
     return [*shown, chart, *stills, element("p", _CHART_NOTE, class_="chart-note")]
 
@@ -136,16 +93,18 @@ _MOVES = (
     ("\N{LEFTWARDS ARROW}", "left", "move left", "left arrow"),
     ("\N{RIGHTWARDS ARROW}", "right", "move right", "right arrow"),
     ("whole run", "whole", "show the whole run", "0"),
+    ("selection", "chosen", "show the selected stretch", "z"),
 )
 _CHART_LABEL = (
-    "Power, operation rate and system load over time. Keys: plus and minus zoom, arrows move, Shift with arrows moves "
-    "the read-out, 0 shows the whole run, Home and End go to its ends."
+    "Power, operation rate and system load over time. Keys: plus and minus zoom, arrows move, 0 shows the whole "
+    "run, Home and End go to its ends. Shift with arrows moves the read-out. Enter selects what is in view, opening "
+    "and closing bracket set the ends of the selection at the read-out, z shows it, Escape removes it."
 )
 _CHART_NOTE = (
-    "Drag to move, Shift and drag to zoom into a stretch, double click for the whole run; the wheel zooms once the "
-    "chart is clicked. Keys: + - arrows, Shift with arrows for the read-out, 0, Home, End. Touch: one finger reads "
-    "values, two zoom and move. The light band reaches from "
-    "the lowest to the highest sample, the line is the mean; zoomed in, each sample is drawn over the time for which "
-    "it counts. "
-    "Hatched: samples were lost, nothing is drawn across."
+    "Drag to select, Shift and drag to move, double click for the whole run; the wheel zooms once the chart is "
+    "clicked. Keys: + - arrows, 0, Home, End; Shift with arrows moves the read-out; Enter selects what is in view, "
+    "[ and ] set the selection's ends at the read-out, z shows it, Escape removes it. Touch: one finger reads "
+    "values, two zoom and move. The light band reaches from the lowest to the highest sample, the line is the mean. "
+    "Zoomed in, each sample is drawn over the time for which it counts. Hatched, and marked above: samples were "
+    "lost, and nothing is drawn across."
 )

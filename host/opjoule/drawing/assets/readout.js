@@ -1,6 +1,4 @@
 // What the chart says in words and numbers.
-"use strict";
-
 const NOTHING = "-";
 const BLANK = "\u00a0";
 const PREFIX_BY_POWER = { "-12": "p", "-9": "n", "-6": "µ", "-3": "m", 0: "", 3: "k", 6: "M", 9: "G" };
@@ -45,8 +43,8 @@ function readout(chart, time) {
     ["phase", pointed ? phaseAt(chart.phases, time) : "point at the chart"],
   ];
   for (const panel of chart.panels) {
-    for (const { column, label, unit, digits, range } of panel.readout ?? []) {
-      const cell = pointed ? cellText(chart.tracks[panel.track], panel.view.level, column, time, unit, digits) : [NOTHING];
+    for (const { column, label, unit, digits, range, track = panel.track } of panel.readout ?? []) {
+      const cell = pointed ? cellText(panel.shown[track], column, time, unit, digits) : [NOTHING];
       entries.push([label, cell[0], range ? (cell[1] ?? BLANK) : undefined]);
     }
   }
@@ -66,24 +64,22 @@ function readoutNodes(entries) {
 }
 
 // The mean of a cell and, where the cell joins samples that differ, their range.
-function cellText(pyramid, level, name, time, unit, digits) {
-  const cell = pyramid.at(time, level);
-  const { mean, lowest, highest } = level.columns[name];
-  if (!cell || Number.isNaN(mean[cell.index])) return ["no data"];
-  const i = cell.index;
+function cellText(level, name, time, unit, digits) {
+  const { mean, lowest, highest } = level.columns[name], i = indexAt(level.bounds, time);
+  if (Number.isNaN(mean[i] ?? NaN)) return ["no data"];
   const text = `${mean[i].toFixed(digits)}\u00a0${unit}`;
   const single = highest[i] - lowest[i] < 0.5 * 10 ** -digits;
   return single ? [text] : [text, `${lowest[i].toFixed(digits)} to ${highest[i].toFixed(digits)}`];
 }
 
 function phaseAt(phases, time) {
-  return phases.find(({ start_s, end_s }) => start_s <= time && time < end_s)?.name ?? "between phases";
+  return phases.find(({ row, start_s, end_s }) => !row && start_s <= time && time < end_s)?.name ?? "between phases";
 }
 
 function gapAt(gaps, time) {
   const i = firstEndingAfter(gaps, time);
   if (i >= gaps.start.length || gaps.start[i] > time) return null;
-  const samples = gaps.lost[i] > 0 ? `${count(gaps.lost[i])} samples, ` : "";
+  const samples = gaps.lost?.[i] > 0 ? `${count(gaps.lost[i])} samples, ` : "";
   return samples + withPrefix(gaps.end[i] - gaps.start[i], "s", 3);
 }
 
@@ -94,10 +90,15 @@ function aboveIdle({ sum, known }, idle) {
   return `, ${withPrefix(sum - idle.value_w * known, "J")} of it above idle (${idle.value_w.toFixed(3)}\u00a0W${spread})`;
 }
 
-// Energy, power and operations of the stretch in view; lost time is named, never filled in.
-function viewSentence({ start, end, tracks, whole, idle }) {
+// Energy, power and operations of the selected stretch, else of the one in view; lost time is named, never filled in.
+// Nothing where the tracks hold no samples.
+function viewSentence({ start, end, chosen, tracks, whole, idle }) {
+  if (!tracks.power?.integral) return "";
+  [start, end] = chosen ?? [start, end];
   const power = tracks.power.integral("power_w", start, end);
-  const where = start <= whole[0] && end >= whole[1] ? "Whole record" : `From ${seconds(start, end - start)} to ${seconds(end, end - start)}`;
+  const all = !chosen && start <= whole[0] && end >= whole[1];
+  const stretch = `${seconds(start, end - start)} to ${seconds(end, end - start)}`;
+  const where = all ? "Whole record" : `${chosen ? "Selected" : "In view"}, ${stretch}`;
   if (power.known === 0) return `${where}: no samples.`;
   const parts = [
     `${withPrefix(power.sum, "J")} drawn in ${withPrefix(power.known, "s")}${aboveIdle(power, idle)}`,

@@ -1,0 +1,108 @@
+"""Scales from values to places, their round ticks, and how far an axis goes for the sake of an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+REACH: Final = 2.5
+"""An axis from zero, or of ratios, goes no further beyond the values than this factor for the sake of an interval."""
+REACH_TOGETHER: Final = 1.5
+"""The same for the sake of a wider interval that holds for all ratios at once."""
+REACH_ABOUT: Final = 2.0
+"""The same on an axis about points: a factor if it is logarithmic, else spans of the values."""
+DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(0.1 * n for n in range(10, 100)))
+
+Limits = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Takes values to places: straight or logarithmic; a value beyond an end is at that end."""
+
+    low: float
+    high: float
+    at_low: float = 0.0
+    at_high: float = 100.0
+    logarithmic: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Place of a value between `at_low` and `at_high`."""
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = math.log(low), math.log(high), math.log(max(value, self.low))
+        share = min(max((value - low) / ((high - low) or 1.0), 0.0), 1.0)
+        return self.at_low + share * (self.at_high - self.at_low)
+
+    def ticks(self, most: int) -> list[float]:
+        """About `most` round values from end to end."""
+        return (log_ticks if self.logarithmic else ticks)(self.low, self.high, most)
+
+
+def ticks(low: float, high: float, most: int) -> list[float]:
+    """At most `most` + 1 round numbers (1, 2 or 5 times a power of ten apart) between two values."""
+    span = (high - low) or 1.0
+    steps = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
+    step = next((step for step in steps if span / step <= most), span)
+    return [round(number * step, 9) for number in range(math.ceil(low / step), math.floor(high / step) + 1)]
+
+
+def log_ticks(low: float, high: float, most: int) -> list[float]:
+    """About `most` round numbers between two values above 0: powers of ten, and more digits where these are too few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    inside: list[float] = []
+    for digits in DIGITS:
+        found = [digit * 10.0**power for power in powers for digit in digits]
+        inside = [float(f"{each:.9g}") for each in found if low <= each <= high]
+        if len(inside) >= most - 1:
+            break
+    return inside[:: -(-len(inside) // (most + 1))] if len(inside) > most + 1 else inside
+
+
+def limits_from_zero(found: Iterable[tuple[float, float]]) -> Limits:
+    """From 0 or below, holds every value, and its interval as far as that does not reach far beyond all values.
+
+    Args:
+        found: (value, half of its interval) of each.
+    """
+    known = list(found)
+    reach = REACH * max((abs(value) for value, _ in known), default=0.0) or 1.0
+    high = min(max((value + u for value, u in known), default=1.0), reach)
+    low = max(min((value - u for value, u in known if value < 0), default=0.0), -reach)
+    return low, max(high, 0.0)
+
+
+def limits_about(found: Iterable[tuple[float, float]], *, logarithmic: bool) -> Limits:
+    """Holds all values with some room, and their intervals as far as these do not reach far beyond the values.
+
+    Args:
+        found: (value, half of its interval) of each; at least one, all values above 0 if logarithmic.
+    """
+    known = list(found)
+    least, most = min(value for value, _ in known), max(value for value, _ in known)
+    if logarithmic:
+        low = min(max(value - u, least / REACH_ABOUT) for value, u in known)
+        return low / 1.15, max(min(value + u, most * REACH_ABOUT) for value, u in known) * 1.15
+    span = (most - least) or abs(most) or 1.0
+    low = min(max(value - u, least - span) for value, u in known)
+    high = max(min(value + u, most + span) for value, u in known)
+    room = 0.06 * (high - low or span)
+    return low - room, high + room
+
+
+def limits_of_ratios(found: Iterable[tuple[float, Limits, Limits]]) -> Limits:
+    """Holds 1 and every ratio, and its intervals as far as these do not reach far beyond the ratios.
+
+    Args:
+        found: (ratio above 0, the ends of its interval, those of a wider one) of each.
+    """
+    known = list(found)
+    ratios = [1.0, *(ratio for ratio, *_ in known)]
+    low, high = 0.9, 1.1
+    for _, *intervals in known:
+        for (least, most), reach in zip(intervals, (REACH, REACH_TOGETHER), strict=True):
+            low = min(low, max(least, min(ratios) / reach))
+            high = max(high, min(most, max(ratios) * reach))
+    return low, high

@@ -1,0 +1,135 @@
+"""Pictures of one row: a value with its intervals, a bar with the runs' points, a stack of parts.
+
+They stand in cells of tables beside the numbers that they show, so that they are hidden from screen readers, keep their
+size on any screen and cut no label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from opjoule.drawing.markup import Element, element
+from opjoule.drawing.scales import Limits, Scale, limits_from_zero, limits_of_ratios
+from opjoule.drawing.svg import KINDS
+
+MARGIN: Final = 1.04
+HATCHES: Final = 3
+"""hatch-0 to hatch-2: what has the same colour differs in these."""
+TICKS: Final = 4
+
+
+def ratio_axis(found: Iterable[tuple[float, Limits, Limits]]) -> Scale:
+    """Logarithmic, in per cent of a strip's width.
+
+    Args:
+        found: (ratio above 0, the ends of its interval, those of a wider one) of each.
+    """
+    low, high = limits_of_ratios(found)
+    return Scale(low / MARGIN, high * MARGIN, logarithmic=True)
+
+
+def bar_axis(found: Iterable[tuple[float, float]]) -> Scale:
+    """From 0 or below, in per cent of a strip's width.
+
+    Args:
+        found: (value, half of its interval) of each.
+    """
+    low, high = limits_from_zero(found)
+    return Scale(low, high * MARGIN or 1.0)
+
+
+def axis_head(axis: Scale, words: str, scale: float = 1.0) -> Element:
+    """The heading of a column of strips: what is drawn, over the axis's ticks, times `scale`."""
+    marks = [
+        element("span", f"{tick * scale:.6g}", class_="tick", style=f"left:{axis(tick):.2f}%")
+        for tick in axis.ticks(TICKS)
+    ]
+    return element("span", words, element("span", *marks, class_="axis", aria_hidden="true"))
+
+
+def ratio_strip(
+    axis: Scale,
+    ratio: float,
+    limits: tuple[float, float],
+    together: tuple[float, float] | None,
+    *,
+    told: bool,
+    single: bool,
+) -> Element:
+    """A ratio: full where the two are found different, hollow where not; thick is its own interval, thin that of all
+    together; an arrow where an interval goes on beyond the axis."""
+    parts = [_at(axis(1.0), "reference")]
+    if together is not None:
+        parts.append(_span(axis, *together, "interval together"))
+    parts.append(_span(axis, *limits, "interval"))
+    parts += _arrows(axis, *(together or limits))
+    parts.append(_at(axis(ratio), "mark" + ("" if told else " hollow") + (" single" if single else "")))
+    return _strip(axis, parts)
+
+
+def bar_strip(
+    axis: Scale, value: float | None, u: float | None, points: Sequence[float], series: int
+) -> Element:
+    """A bar from 0 with its interval above and a point for each run below it; empty where there is no value."""
+    if value is None:
+        return element("span", class_="strip")
+    parts = [_span(axis, min(value, 0.0), max(value, 0.0), f"filled {look(series)}")]
+    if u is not None:
+        parts.append(_span(axis, value - u, value + u, "interval"))
+        parts += _arrows(axis, value - u, value + u)
+    parts += [_at(axis(each), "point") for each in points]
+    return _strip(axis, parts)
+
+
+def stack_strip(axis: Scale, parts: Iterable[tuple[float, int | None]]) -> Element:
+    """Parts one after the other from 0, those below 0 to the left of it.
+
+    Args:
+        parts: (value, number of its colour; None for what is not told apart) of each.
+    """
+    made, above, below = [], 0.0, 0.0
+    for value, number in parts:
+        start = above if value > 0 else below
+        kind = "filled untold" if number is None else f"filled {look(number)}"
+        made.append(_span(axis, min(start, start + value), max(start, start + value), kind))
+        above, below = above + max(value, 0.0), below + min(value, 0.0)
+    return _strip(axis, made)
+
+
+def look(number: int) -> str:
+    """The classes of the n-th colour and hatching."""
+    return f"kind-{number % KINDS} hatch-{number // KINDS % HATCHES}"
+
+
+def legend(names: Iterable[str], *more: Element) -> Element:
+    """Colours and their names."""
+    items = [
+        element("li", element("span", class_=f"swatch {look(at)}", aria_hidden="true"), f" {name}")
+        for at, name in enumerate(names)
+    ]
+    return element("ul", *items, *more, class_="legend")
+
+
+def _strip(axis: Scale, parts: Iterable[Element]) -> Element:
+    lines = [_at(axis(tick), "grid") for tick in axis.ticks(TICKS)]
+    return element("span", *lines, *parts, class_="strip", aria_hidden="true")
+
+
+def _at(place: float, class_: str) -> Element:
+    return element("span", class_=class_, style=f"left:{place:.2f}%")
+
+
+def _span(axis: Scale, low: float, high: float, class_: str) -> Element:
+    left, right = axis(low), axis(high)
+    return element("span", class_=class_, style=f"left:{left:.2f}%;width:{right - left:.2f}%")
+
+
+def _arrows(axis: Scale, low: float, high: float) -> list[Element]:
+    """At the ends beyond which an interval goes on."""
+    found = []
+    if low < axis.low * (1 - 1e-9):
+        found.append(element("span", "\N{LEFTWARDS ARROW}", class_="beyond left"))
+    if high > axis.high * (1 + 1e-9):
+        found.append(element("span", "\N{RIGHTWARDS ARROW}", class_="beyond right"))
+    return found

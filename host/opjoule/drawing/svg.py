@@ -1,0 +1,121 @@
+"""SVG pieces that every drawing is made of: lines, texts, step paths, axes with ticks, and the frame about them.
+
+Classes (`grid`, `mark`, `kind-0`) take their colours from assets/drawing.css: a drawing follows the page's theme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from opjoule.drawing.markup import Child, Element, element
+from opjoule.drawing.packing import Floats
+from opjoule.drawing.scales import Scale
+
+WIDTH: Final = 400
+"""Of a drawing in its own units: its letters, set in drawing.css, are legible at any width of a screen."""
+KINDS: Final = 10
+"""kind-0 to kind-9 of drawing.css: colours of series, kinds of operation and activities."""
+
+Place = Callable[[float], float]
+
+
+def drawing(
+    *parts: Child, height: float, label: str, width: float = WIDTH, class_: str = "drawing"
+) -> Element:
+    """The frame of a drawing in a page; `label` says to a screen reader what it shows."""
+    box = f"0 0 {width:g} {height:g}"
+    return element("svg", *parts, viewBox=box, role="img", aria_label=label, class_=class_)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
+    """A straight line."""
+    ends = {"x1": x1, "y1": y1, "x2": x2, "y2": y2}
+    return element("line", **{name: f"{value:.1f}" for name, value in ends.items()}, class_=class_)
+
+
+def text(x: float, y: float, words: str, anchor: str = "start", **more: str) -> Element:
+    """Words that begin, end or have their middle at a place."""
+    return element("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, **more)
+
+
+def x_axis(
+    scale: Place, ticks: Iterable[tuple[float, str]], top: float, bottom: float, words: str, **more: str
+) -> list[Element]:
+    """Upright grid lines with their numbers below, and what the axis shows below these."""
+    parts = []
+    for value, number in ticks:
+        parts.append(line(scale(value), top, scale(value), bottom, "grid"))
+        parts.append(text(scale(value), bottom + 12, number, "middle", **more))
+    return [*parts, text(WIDTH - 14, bottom + 27, words, "end", **more)]
+
+
+def y_axis(
+    scale: Place, ticks: Iterable[tuple[float, str]], left: float, right: float, words: str, top: float
+) -> list[Element]:
+    """Level grid lines with their numbers at the left, and what the axis shows above them, where it has room."""
+    parts = []
+    for value, number in ticks:
+        parts.append(line(left, scale(value), right, scale(value), "grid"))
+        parts.append(text(left - 4, scale(value) + 3, number, "end"))
+    return [*parts, text(2, top - 8, words)]
+
+
+def numbered(scale: Scale, most: int) -> list[tuple[float, str]]:
+    """Ticks of a scale with their numbers."""
+    return [(tick, f"{tick:.6g}") for tick in scale.ticks(most)]
+
+
+def steps(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> str:
+    """Path of steps: each value holds between two edges; broken where a value is not known.
+
+    Args:
+        x: places of the edges, shape (n + 1,).
+        y: places of the values, shape (n,), NaN where not known.
+    """
+    parts, drawing_on = [], False
+    for i, place in enumerate(y):
+        if not np.isfinite(place):
+            drawing_on = False
+            continue
+        start = f"V{place:.1f}" if drawing_on else f"M{x[i]:.1f} {place:.1f}"
+        parts.append(f"{start}H{x[i + 1]:.1f}")
+        drawing_on = True
+    return "".join(parts)
+
+
+def area(x: Sequence[float] | Floats, low: Sequence[float] | Floats, high: Sequence[float] | Floats) -> str:
+    """Path of upright rectangles between two values a cell; a cell without a value leaves its place empty.
+
+    Args:
+        x: places of the edges, shape (n + 1,).
+        low, high: places of the values, shape (n,), NaN where not known.
+    """
+    known = np.flatnonzero(np.isfinite(np.asarray(low, np.float64))).tolist()
+    return "".join(f"M{x[i]:.1f} {low[i]:.1f}V{high[i]:.1f}H{x[i + 1]:.1f}V{low[i]:.1f}Z" for i in known)
+
+
+STYLE: Final = (
+    "text{font:8px system-ui,sans-serif;fill:#4d5862}.title{font-weight:600;fill:#1d2329}"
+    ".grid{stroke:#d5dade;stroke-width:.6}"
+    ".zero{stroke:#4d5862;stroke-width:.6}.band{fill:#23629f;fill-opacity:.14}.dot{fill:#a83f06}"
+    ".whisker{stroke:#a83f06;stroke-width:.8}"
+)
+"""Of a drawing that is a file of its own, on white."""
+
+
+def standalone(title: str, *parts: Child, height: float) -> Element:
+    """The frame of a drawing that is a file of its own."""
+    made = drawing(
+        element("title", title),
+        element("style", STYLE),
+        element("rect", width=WIDTH, height=f"{height:g}", fill="#ffffff"),
+        text(8, 14, title, class_="title"),
+        *parts,
+        height=height,
+        label=title,
+    )
+    made.set("xmlns", "http://www.w3.org/2000/svg")
+    return made
