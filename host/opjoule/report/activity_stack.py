@@ -14,16 +14,21 @@ from opjoule.drawing.svg import KINDS, WIDTH, area, drawing, numbered, steps, x_
 from opjoule.errors import RecordFault
 from opjoule.operations.schemas import ATTRIBUTION_VERSION
 from opjoule.operations.tables import read_parquet
-from opjoule.record.run_record import RunRecord
+from opjoule.report.answer import Answer
 from opjoule.report.rounding import percent
 from opjoule.trace.power_trace import Float64Array
 
 MEASURED: Final = "measured"
+NOT_TOLD: Final = "not told apart"
 BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
-def activity_stack(record: RunRecord) -> list[Element]:
-    """The stacked view of each repeat; nothing where the record has no attribution."""
+def activity_stack(answer: Answer) -> list[Element]:
+    """The stacked view of each repeat; nothing where the record has no attribution.
+
+    Parts that the tables refuse to state are drawn together, as what is not told apart.
+    """
+    record = answer.record
     if not record.path("attribution.parquet").exists():
         return []
     try:
@@ -41,8 +46,24 @@ def activity_stack(record: RunRecord) -> list[Element]:
         edges_s = np.append(start_s, end_s[-1:]) - start_s[0]
         courses = {str(name): energy_j[part == name] for name in dict.fromkeys(part.tolist())}
         measured_j = courses.pop(MEASURED)
-        found.append(_figure(repeat, edges_s, courses, measured_j, simulated=record.simulated))
+        found.append(_figure(repeat, edges_s, _stated(courses, answer), measured_j, simulated=record.simulated))
     return found
+
+
+def _stated(courses: Mapping[str, Float64Array], answer: Answer) -> dict[str, Float64Array]:
+    """The courses of parts whose energy is stated, and the sum of all others."""
+    paths = ("by_activity.{}", "by_operation.{}.energy_per_operation_j")
+    stated = {
+        name: each
+        for name, each in courses.items()
+        if any(answer.quantity(path.format(name)).value is not None for path in paths)
+    }
+    refused = [each for name, each in courses.items() if name not in stated]
+    return {**stated, NOT_TOLD: np.sum(refused, axis=0)} if refused else stated
+
+
+def _class(number: int, name: str) -> str:
+    return "untold" if name == NOT_TOLD else f"kind-{number % KINDS}"
 
 
 def _figure(
@@ -57,7 +78,10 @@ def _figure(
     word = "SIMULATED, " if simulated else ""
     caption = f"Power above idle by kind and activity, run and settle ({word}repeat {repeat})"
     drawn = drawing(*_bar(courses), *_areas(edges_s, courses, measured_j), height=HEIGHT, label=caption)
-    key = legend([name.replace("_", " ") for name in courses], element("li", "line: measured"))
+    swatch = element("span", class_="swatch untold", aria_hidden="true")
+    refused = [element("li", swatch, f" {NOT_TOLD}")] if NOT_TOLD in courses else []
+    names = [name.replace("_", " ") for name in courses if name != NOT_TOLD]
+    key = legend(names, *refused, element("li", "line: measured"))
     return element("figure", element("figcaption", caption), key, drawn)
 
 
@@ -68,7 +92,7 @@ def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:
         width = total / whole * (WIDTH - RIGHT - LEFT)
         title = element("title", f"{name}: {percent(total / whole)}")
         place = {"x": f"{x:.1f}", "y": 0, "width": f"{width:.1f}", "height": BAR}
-        made.append(element("rect", title, **place, class_=f"part kind-{number % KINDS}"))
+        made.append(element("rect", title, **place, class_=f"part {_class(number, name)}"))
         x += width
     return made
 
@@ -84,9 +108,9 @@ def _areas(
     watts = Scale(0.0, top_w, HEIGHT - BOTTOM, TOP)
     x = [time(each) for each in edges_s]
     below, made = [watts(0.0)] * measured_w.size, []
-    for number, power_w in enumerate(stacked_w):
+    for number, (name, power_w) in enumerate(zip(courses, stacked_w, strict=True)):
         above = [watts(each) for each in power_w]
-        made.append(element("path", d=area(x, below, above), class_=f"part kind-{number % KINDS}"))
+        made.append(element("path", d=area(x, below, above), class_=f"part {_class(number, name)}"))
         below = above
     return [
         *x_axis(time, numbered(time, 8), TOP, HEIGHT - BOTTOM, "time since the run began, s"),
