@@ -125,8 +125,12 @@ def test_simulated_stands_in_every_heading_and_table_of_numbers(page: str) -> No
 def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) -> None:
     top = page[page.index("<main>") : page.index("<section")]
     first, second = re.findall(r"<li>([^<]+)", top)
-    assert first.startswith("LevelDB used the least energy above idle per operation on every medium: RocksDB used 2.0")
-    assert second.startswith("The SSD on USB 3 used the least energy above idle per operation on every database: ")
+    assert first.startswith(
+        "LevelDB used the least energy above idle per operation on every medium: RocksDB used 2.0"
+    )
+    assert second.startswith(
+        "The SSD on USB 3 used the least energy above idle per operation on every database: "
+    )
     assert top.index("<h1") < top.index(first) < top.index("db: leveldb"), "the answer comes first"
     assert "db: leveldb, rocksdb, sqlite; storage: sd, ssd-usb2, ssd-usb3; 2 block(s), 18 of 18 cells" in top
     assert "failed (block 1, sqlite ssd-usb3): no result: the meter stopped" in page
@@ -242,7 +246,9 @@ def test_an_axis_that_is_not_comparable_is_told_and_costs_the_others_nothing(
     page = write_campaign_page(runs).read_text()
     assert "by storage: these runs are not comparable. They differ in opjoule: commit" in page
     assert "ratios by db" in page and "ratios by storage" not in page
-    assert "bars with interval" not in page and "Energy against time" not in page, "refused in words, and not drawn"
+    assert "bars with interval" not in page and "Energy against time" not in page, (
+        "refused in words, and not drawn"
+    )
     assert "Means of every cell" in page
 
 

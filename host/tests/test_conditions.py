@@ -279,7 +279,9 @@ def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
     assert found["power_w"]["differ"] is True
     assert found["throughput_per_s"]["differ"] is False, "nothing says that it shares its uncertainty"
     said = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
-    assert "No difference in energy above idle per operation was found between the SD card and the eMMC" in said
+    assert (
+        "No difference in energy above idle per operation was found between the SD card and the eMMC" in said
+    )
     assert "the two differ" in (tmp_path / "out" / "report.html").read_text()
 
 

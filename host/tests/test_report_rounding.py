@@ -89,4 +89,9 @@ def test_the_interval_of_a_positive_quantity_stays_positive():
     plain = {of: quantity_text(of).replace("\N{NO-BREAK SPACE}", " ") for of in (
         Measured(0.0005, 0.0018, "J"), Measured(2.0, 3.0, "1/s"), Measured(0.5, 0.4, "J"), Measured(-0.5, 0.8, "J"),
     )}  # fmt: skip
-    assert list(plain.values()) == ["0.5 (0 to 2.3) mJ", "2.0 (0 to 5.0) /s", "0.50 ± 0.40 J", f"{MINUS}0.50 ± 0.80 J"]
+    assert list(plain.values()) == [
+        "0.5 (0 to 2.3) mJ",
+        "2.0 (0 to 5.0) /s",
+        "0.50 ± 0.40 J",
+        f"{MINUS}0.50 ± 0.80 J",
+    ]

@@ -70,7 +70,8 @@ def latex_table(plotted: Plotted) -> str:
         r"\begin{tabular}{" + "l" * len(axes) + "r" * len(SHOWN) + "l" * warned + "}",
         *(rf"\multicolumn{{{columns}}}{{l}}{{{each}}} \\" for each in (*simulated, *warning)),
         r"\hline",
-        " & ".join([*(_escaped(noun([each])) for each in axes), *SHOWN.values(), *(["warnings"] * warned)]) + r" \\",
+        " & ".join([*(_escaped(noun([each])) for each in axes), *SHOWN.values(), *(["warnings"] * warned)])
+        + r" \\",
         r"\hline",
         *(
             " & ".join([*_row(cell, axes), *([mark] * warned)]) + r" \\"

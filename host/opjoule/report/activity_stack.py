@@ -46,7 +46,9 @@ def activity_stack(answer: Answer) -> list[Element]:
         edges_s = np.append(start_s, end_s[-1:]) - start_s[0]
         courses = {str(name): energy_j[part == name] for name in dict.fromkeys(part.tolist())}
         measured_j = courses.pop(MEASURED)
-        found.append(_figure(repeat, edges_s, _stated(courses, answer), measured_j, simulated=record.simulated))
+        found.append(
+            _figure(repeat, edges_s, _stated(courses, answer), measured_j, simulated=record.simulated)
+        )
     return found
 
 

@@ -43,7 +43,11 @@ class Row:
     @property
     def text(self) -> str:
         """The value rounded to its uncertainty, with unit; a dash if there is none."""
-        return str(self.shown) if self.shown and self.path.endswith("_fraction") else quantity_text(self.quantity)
+        return (
+            str(self.shown)
+            if self.shown and self.path.endswith("_fraction")
+            else quantity_text(self.quantity)
+        )
 
     @property
     def brief(self) -> str:
