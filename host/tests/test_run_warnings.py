@@ -51,7 +51,7 @@ def test_a_comparison_of_runs_that_are_too_short_warns_first_and_concludes_nothi
     text = said(
         capsys, "compare", f"{folder}/leveldb-sd-*", f"{folder}/leveldb-ssd-usb3-*", "--by", "storage"
     )
-    assert text.index("TOO SHORT: leveldb-sd-1 and 1 more runs: The run is too short") < text.index("6.")
+    assert text.index("TOO SHORT: leveldb-sd-1 and 1 more run: The run is too short") < text.index("6.")
     assert "No medium is named best: the runs are too short for a conclusion." in text
     assert "p <" not in text.split("Intervals")[0] and "p =" not in text and "used the least" not in text
 

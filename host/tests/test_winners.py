@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 from opjoule.campaign.answers import answers_of
 from opjoule.campaign.compared_run import gather
 from opjoule.campaign.contrasts import Question, compare
+from opjoule.campaign.deciding import deciding_lines
 from opjoule.campaign.index import ConditionRun, write_index
-from opjoule.campaign.winners import deciding_lines, winner_lines
+from opjoule.campaign.winners import winner_lines
+from report_record import put_result
 from test_compare import made
 
 VALUES = {
@@ -62,7 +66,7 @@ def test_sd_emmc_or_ssd_for_leveldb_and_sqlite_is_answered_in_three_lines(tmp_pa
         "SQLite used the least energy above idle per operation on the SD card: LevelDB used 2.8 times as much (95 %: "
     )
     assert "LevelDB did so on the SSD: SQLite used 1.6 times as much" in third
-    assert third.endswith("no difference was found on the eMMC.")
+    assert third.endswith("no difference was found between LevelDB and SQLite on the eMMC.")
 
 
 def test_what_is_left_out_of_energy_above_idle_is_told(tmp_path: Path) -> None:
@@ -88,6 +92,36 @@ def test_single_runs_crown_nobody(tmp_path: Path) -> None:
     assert "used the least" not in " ".join(lines)
     assert lines[0].startswith("No medium is named best: these are single runs")
     assert [each.title for each in found.warnings] == ["ONE RUN"]
+
+
+def test_what_is_too_short_or_single_is_left_aside_and_not_said_to_be_the_same(tmp_path: Path) -> None:
+    short = "the run is too short to be representative: it took 0.01 s, 10 samples"
+    campaign(tmp_path)
+    for block in range(1, 5):
+        for medium in ("sd", "emmc"):
+            place = tmp_path / f"{block}-leveldb-{medium}"
+            result = json.loads((place / "result.json").read_text())
+            put_result(place, {**result, "warnings": [short]})
+    lines = answers_of(tmp_path).conclusions
+    assert lines[0] == (
+        "On LevelDB, nothing can be concluded on energy above idle per operation: "
+        "single runs, or runs that are too short."
+    )
+    assert lines[2].startswith(
+        "LevelDB used the least energy above idle per operation on the SSD: SQLite used 1.6 times"
+    )
+    assert lines[2].endswith(
+        "nothing can be concluded on the eMMC and on the SD card (single runs, or runs that are too short)."
+    )
+
+
+def test_a_group_of_one_run_is_left_aside(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    for block in (2, 3, 4):
+        shutil.rmtree(tmp_path / f"{block}-leveldb-emmc")
+    first = answers_of(tmp_path).conclusions[0]
+    assert first.startswith("On LevelDB, the SD card used the least energy above idle per operation, 2.8")
+    assert first.endswith("Nothing can be concluded on the eMMC: single runs, or runs that are too short.")
 
 
 def test_of_a_rate_the_highest_is_best(tmp_path: Path) -> None:

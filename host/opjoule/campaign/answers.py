@@ -9,9 +9,10 @@ from pathlib import Path
 
 from opjoule.campaign.compared_run import ComparedRun, gather
 from opjoule.campaign.contrasts import Compared, Question, compare, judged_together
+from opjoule.campaign.deciding import deciding_lines
 from opjoule.campaign.plotted import Plotted, check_drawable, plotted
 from opjoule.campaign.run_warnings import RunWarning, warnings_of
-from opjoule.campaign.winners import deciding_lines, winner_lines
+from opjoule.campaign.winners import winner_lines
 from opjoule.errors import BadInput, OpJouleError
 
 

@@ -12,11 +12,12 @@ from rich.table import Table
 
 from opjoule.campaign.comparable import SHORT, SIDE
 from opjoule.campaign.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
+from opjoule.campaign.deciding import deciding_lines
 from opjoule.campaign.methods import SIMULATED
 from opjoule.campaign.run_warnings import marks_of
 from opjoule.campaign.sentences import RATES, chance_words, follows_words, ratio_words, sentence
 from opjoule.campaign.value_words import quantity_words
-from opjoule.campaign.winners import deciding_lines, winner_lines
+from opjoule.campaign.winners import winner_lines
 from opjoule.errors import WORSE_EXIT, DataFault
 from opjoule.record.definition import Definition
 from opjoule.record.json_file import Schema, plain

@@ -62,7 +62,12 @@ def _ratio_row(contrast: Contrast, axis: Scale) -> Element:
 
 
 def _probability(contrast: Contrast) -> str:
-    return chance_words(contrast.adjusted).removeprefix("p ").removeprefix("= ")
+    return (
+        chance_words(contrast.adjusted)
+        .removeprefix("p ")
+        .removeprefix("= ")
+        .replace(" ", "\N{NO-BREAK SPACE}")
+    )
 
 
 def _follows(contrast: Contrast) -> Element:

@@ -56,7 +56,7 @@ class RunWarning:
         """The text with the runs that it is about."""
         if not self.runs:
             return self.text
-        more = f" and {len(self.runs) - 1} more runs" if len(self.runs) > 1 else ""
+        more = {1: "", 2: " and 1 more run"}.get(len(self.runs), f" and {len(self.runs) - 1} more runs")
         return f"{self.runs[0]}{more}: {self.text}"
 
 

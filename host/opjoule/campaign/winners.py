@@ -1,4 +1,4 @@
-"""Which medium, which database costs least: the conclusion of a comparison in a line or two, and what decides it."""
+"""Which medium, which database costs least: the conclusion of a comparison in a line or two."""
 
 from __future__ import annotations
 
@@ -19,24 +19,18 @@ from opjoule.campaign.sentences import (
     side_words,
 )
 from opjoule.campaign.value_words import NAMED, listed, noun, quantity_words, sentence_case
-from opjoule.energy.comparison import Side, differ, difference
-from opjoule.record.definition import ABOVE_IDLE, Definition
-from opjoule.record.side import side_of
+from opjoule.energy.comparison import Side
+from opjoule.record.definition import Definition
 from opjoule.report.quantities import quantity_text
-from opjoule.report.rounding import rounded
-from opjoule.units import Measured, from_json
+from opjoule.units import from_json
 
 OWN_LINES_MAX: Final = 2
 """With more strata than this one line says what holds in all of them."""
-TAIL_SHARE: Final = 0.5
-"""From this share on what is drawn after the last operation is said to decide."""
 CELLS_MAX: Final = 3
 """Cells that a line names."""
 RANKED: Final = ("J", "J/operation", "s")
 """Units of quantities of which less is better; of `RATES` more is."""
-IDLE_POWER: Final = "idle_power_w"
-ABOVE: Final = "marginal_energy_j"
-AFTERWARDS: Final = "write_back_energy_j"
+_ASIDE: Final = "single runs, or runs that are too short"
 
 
 @dataclass(frozen=True)
@@ -46,11 +40,13 @@ class Ranking:
     quantity: Definition
     stratum: Mapping[str, str]
     best: str
+    """Empty where nothing can be concluded."""
     alike: tuple[str, ...]
     """In which no difference from the best was found."""
     worse: tuple[Contrast, ...]
     """With the best as `b` (of a rate: as `a`)."""
     unjudged: tuple[str, ...]
+    """Single runs, or too short ones: no contrast with them is judged."""
 
     @property
     def has_winner(self) -> bool:
@@ -103,21 +99,33 @@ def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
         if len(found) < 2:
             continue
         ordered = sorted(found, key=lambda each: each[0].value, reverse=quantity.unit in RATES)
-        best, *others = [group.name for _, group in ordered]
-        contrasts = {name: own.get((stratum, frozenset((best, name)))) for name in others}
-        judged = {name: each for name, each in contrasts.items() if each and each.adjusted is not None}
-        yield Ranking(
-            quantity,
-            dict(stratum),
-            best,
-            tuple(name for name, each in judged.items() if not each.differs),
-            tuple(
-                _with_best(each, best, rate=quantity.unit in RATES)
-                for each in judged.values()
-                if each.differs
-            ),
-            tuple(name for name in others if name not in judged),
-        )
+        yield _ranking(quantity, dict(stratum), [group.name for _, group in ordered], own)
+
+
+def _ranking(
+    quantity: Definition,
+    stratum: Mapping[str, str],
+    ordered: Sequence[str],
+    contrasts: Mapping[tuple[tuple[tuple[str, str], ...], frozenset[str]], Contrast],
+) -> Ranking:
+    """One stratum; groups of which no contrast is judged are left aside.
+
+    Args:
+        ordered: names of its groups, the best mean first.
+        contrasts: by stratum and pair of names.
+    """
+    where = tuple(stratum.items())
+    judged = {pair: each for (place, pair), each in contrasts.items() if place == where and not each.cannot}
+    known = [name for name in ordered if any(name in pair for pair in judged)]
+    aside = tuple(name for name in ordered if name not in known)
+    if not known:
+        return Ranking(quantity, stratum, "", (), (), aside)
+    best, *others = known
+    held = {name: judged[pair] for name in others if (pair := frozenset((best, name))) in judged}
+    rate = quantity.unit in RATES
+    alike = tuple(name for name, each in held.items() if not each.differs)
+    worse = tuple(_with_best(each, best, rate=rate) for each in held.values() if each.differs)
+    return Ranking(quantity, stratum, best, alike, worse, aside)
 
 
 def _with_best(contrast: Contrast, best: str, *, rate: bool) -> Contrast:
@@ -129,12 +137,11 @@ def _own_line(found: Ranking, compared: Compared) -> str:
     """One stratum, in a sentence."""
     place = place_words(found.stratum, compared)
     what = quantity_words(found.quantity)
+    aside = listed([_words(each, found, compared) for each in found.unjudged])
+    if not found.best:
+        return sentence_case(f"{place}nothing can be concluded on {what}: {_ASIDE}.")
+    single = f" Nothing can be concluded on {aside}: {_ASIDE}." if aside else ""
     names = [_words(each, found, compared) for each in (found.best, *found.alike)]
-    single = (
-        f" Single runs of {listed([_words(each, found, compared) for each in found.unjudged])} allow no conclusion."
-        if found.unjudged
-        else ""
-    )
     if not found.has_winner:
         text = f"no difference in {what} was found between {listed(names)}{_size(found, compared)}."
         return sentence_case(f"{place}{text}{single}")
@@ -201,23 +208,24 @@ def _words(name: str, found: Ranking, compared: Compared) -> str:
 def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
     """All strata of one quantity in one sentence, those with the same best together."""
     what = quantity_words(ranked[0].quantity)
-    by_best: dict[tuple[str, ...], list[Ranking]] = {}
+    alike: dict[tuple[tuple[str, ...], ...], list[Ranking]] = {}
     for each in ranked:
-        key = tuple(_words(name, each, compared) for name in (each.best, *each.alike)) if each.worse else ()
-        by_best.setdefault(key, []).append(each)
-    ordered = sorted(by_best.items(), key=lambda each: (not each[0], -len(each[1])))
+        best = tuple(_words(name, each, compared) for name in (each.best, *each.alike) if name)
+        aside = tuple(sorted(_words(name, each, compared) for name in each.unjudged))
+        alike.setdefault((best if each.worse else (), () if each.worse else best, aside), []).append(each)
     parts: list[str] = []
-    for names, own in ordered:
+    for (best, same, aside), own in sorted(alike.items(), key=lambda each: (not each[0][0], -len(each[1]))):
         where = _places(own, len(ranked), compared)
-        if names:
+        nowhere = where.replace("on every ", "on any ").replace("in all ", "in any of ")
+        about = "" if parts else f" in {what}"
+        left = f", {listed(aside)} left aside ({_ASIDE})" if aside else ""
+        if best:
             said = f"{_superlative(own[0])} {what}" if not parts else "did so"
-            parts.append(f"{listed(names)} {said} {where}: {_spans(own, compared)}")
+            parts.append(f"{listed(best)} {said} {where}{left}: {_spans(own, compared)}")
+        elif same:
+            parts.append(f"no difference{about} was found between {listed(sorted(same))} {nowhere}{left}")
         else:
-            nowhere = where.replace("on every ", "on any ").replace("in all ", "in any of ")
-            between = listed(sorted(_words(name, own[0], compared) for name in (own[0].best, *own[0].alike)))
-            about = "" if parts else f" in {what}"
-            among = "" if parts else f" between {between}"
-            parts.append(f"no difference{about} was found{among} {nowhere}")
+            parts.append(f"nothing can be concluded{about.replace(' in ', ' on ')} {nowhere} ({_ASIDE})")
     return sentence_case(f"{'; '.join(parts)}.")
 
 
@@ -262,85 +270,3 @@ def _two_digits(number: float) -> str:
     """A factor with two significant digits."""
     places = max(1 - math.floor(math.log10(number)), 0) if number > 0 else 0
     return f"{number:.{places}f}"
-
-
-def deciding_lines(answers: Sequence[Compared]) -> list[str]:
-    """What rankings of the same runs depend on, each once.
-
-    That is idle power, which energy above idle leaves out, and what is drawn after the last operation.
-    """
-    about = [
-        each
-        for each in answers
-        if each.question.by != (SIDE,)
-        and any(ABOVE_IDLE in of.rests_on and "marginal" in of.key for of in each.quantities)
-    ]
-    found = (next(filter(None, map(line, about)), "") for line in (_idle_line, _tail_line))
-    return [line for line in found if line]
-
-
-def _idle_line(compared: Compared) -> str:
-    """The greatest difference in idle power that was found between two groups of one stratum."""
-    found: list[tuple[Measured, Group, Group]] = []
-    known = [(group, side) for group in compared.groups if (side := _mean(group, IDLE_POWER))]
-    for a, side_a in known:
-        for b, side_b in known:
-            if a.stratum == b.stratum and side_a.value > side_b.value and differ(side_a, side_b):
-                found.append((difference(side_a, side_b), a, b))
-    if not found:
-        return ""
-    power, a, b = max(found, key=lambda each: each[0].value)
-    more, less = (side_words(each.name, each.stratum, compared) for each in (a, b))
-    place = place_words(a.stratum, compared)
-    length, count = (_number(a, key) for key in ("duration_s", "operations"))
-    each = (
-        f", which is {rounded(power.value * length / count, None, 'J', 2)} per operation at its pace"
-        if length and count
-        else ""
-    )
-    size = rounded(power.value, power.u, power.unit)
-    return sentence_case(
-        f"energy above idle leaves out idle power: {place}the board drew {size} more at idle with {more} than with "
-        f"{less}{each}."
-    )
-
-
-def _tail_line(compared: Compared) -> str:
-    """The cells in which most of the energy above idle was drawn after the last operation."""
-    shares: list[tuple[float, Group]] = []
-    for group in compared.groups:
-        after, whole = _number(group, AFTERWARDS), _number(group, ABOVE)
-        if after is not None and whole and whole > 0 and after / whole >= TAIL_SHARE:
-            shares.append((min(after / whole, 1.0), group))
-    if not shares:
-        return ""
-    shares.sort(key=lambda each: -each[0])
-    named = [f"{_cell_words(group, compared)} ({100 * share:.0f} %)" for share, group in shares[:CELLS_MAX]]
-    more = [f"{len(shares) - CELLS_MAX} more"] if len(shares) > CELLS_MAX else []
-    return (
-        f"Most of the energy above idle was drawn after the last operation with {listed([*named, *more])}. Such a tail "
-        "weighs less in a longer run, so more operations can change the ranking."
-    )
-
-
-def _cell_words(group: Group, compared: Compared) -> str:
-    place = place_words(group.stratum, compared).removesuffix(", ")
-    side = side_words(group.name, group.stratum, compared)
-    return f"{side} {place}" if place else side
-
-
-def _mean(group: Group, key: str) -> Side | None:
-    """Mean of a quantity over the runs of a group that have it."""
-    of = group.runs[0].quantities.get(key)
-    sides = []
-    for run in group.runs if of else ():
-        try:
-            sides.append(side_of(run.numbers, of))  # type: ignore[arg-type]
-        except ValueError:
-            continue
-    return Side.mean(sides) if sides else None
-
-
-def _number(group: Group, key: str) -> float | None:
-    found = _mean(group, key)
-    return None if found is None else found.value

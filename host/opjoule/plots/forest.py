@@ -42,7 +42,7 @@ def forest(compared: Compared) -> Figure:
     several = max((each.judged for each in compared.contrasts), default=1) > 1
     legend(
         figure,
-        _handles(several),
+        _handles(compared, several=several),
         simulated=compared.simulated,
         warnings=summary_of(each.runs for each in compared.groups),
     )
@@ -113,8 +113,9 @@ def _mark(contrast: Contrast) -> dict[str, Any]:
     }
 
 
-def _handles(several: bool) -> list[Line2D]:
+def _handles(compared: Compared, *, several: bool) -> list[Line2D]:
     mark: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgecolor": INK, "markersize": 5.5}
+    unjudged = any(each.adjusted is None for each in compared.contrasts)
     lines = [Line2D([], [], color=INK, linewidth=2.6, label="interval, 95.45 %")]
     if several:
         lines.append(Line2D([], [], color=INK, linewidth=0.7, label="all together"))
@@ -122,4 +123,9 @@ def _handles(several: bool) -> list[Line2D]:
         *lines,
         Line2D([], [], color=COLOURS[0], label="different", **mark),
         Line2D([], [], color="white", label=NO_DIFFERENCE, **mark),
+        *(
+            [Line2D([], [], color="white", label="no conclusion", **{**mark, "marker": "s"})]
+            if unjudged
+            else []
+        ),
     ]
