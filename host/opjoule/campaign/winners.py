@@ -212,7 +212,8 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
     for each in ranked:
         best = tuple(_words(name, each, compared) for name in (each.best, *each.alike) if name)
         aside = tuple(sorted(_words(name, each, compared) for name in each.unjudged))
-        alike.setdefault((best if each.worse else (), () if each.worse else best, aside), []).append(each)
+        same = () if each.worse else tuple(sorted(best))
+        alike.setdefault((best if each.worse else (), same, aside), []).append(each)
     parts: list[str] = []
     for (best, same, aside), own in sorted(alike.items(), key=lambda each: (not each[0][0], -len(each[1]))):
         where = _places(own, len(ranked), compared)
@@ -223,7 +224,7 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
             said = f"{_superlative(own[0])} {what}" if not parts else "did so"
             parts.append(f"{listed(best)} {said} {where}{left}: {_spans(own, compared)}")
         elif same:
-            parts.append(f"no difference{about} was found between {listed(sorted(same))} {nowhere}{left}")
+            parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}")
         else:
             parts.append(f"nothing can be concluded{about.replace(' in ', ' on ')} {nowhere} ({_ASIDE})")
     return sentence_case(f"{'; '.join(parts)}.")
