@@ -132,7 +132,9 @@ class Feed:
         except OSError as error:
             self.broken = f"the rig simulator is gone ({error.strerror})"
             self._carry_on()
-        except Exception as error:  # the simulator ends with its input, and a thread that dies tells nobody why
+        except (
+            Exception
+        ) as error:  # the simulator ends with its input, and a thread that dies tells nobody why
             self.broken = f"{type(error).__name__}: {error}"
             raise
 
