@@ -1,15 +1,20 @@
-"""Which panels the time chart has, from top to bottom, and what each shows; assets/panels.js draws them."""
+"""Which panels the time chart has, from top to bottom, and what each shows; drawing/assets/panels.js draws them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
+from opjoule.drawing.svg import KINDS
+from opjoule.drawing.tracks import Track
 from opjoule.report.answer import Answer
 from opjoule.report.timeline import Timeline
 from opjoule.units import Measured, Unstated
 
 LANE_HEIGHT = 24
-KIND_COLOURS = ("--kind-0", "--kind-1", "--kind-2", "--kind-3", "--kind-4", "--kind-5")
+KIND_COLOURS = tuple(f"--kind-{number}" for number in range(KINDS))
 
 
 def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
@@ -29,7 +34,7 @@ def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
             }
         )
     if "system" in timeline.tracks:
-        made += _system()
+        made += [each for each in _system() if _is_known(timeline.tracks["system"], each)]
     return made
 
 
@@ -74,6 +79,10 @@ def _operations(columns: list[str]) -> dict[str, Any]:
     }
 
 
+def _is_known(track: Track, panel: Mapping[str, Any]) -> bool:
+    return any(np.isfinite(track.mean[each["column"]]).any() for each in panel["series"])
+
+
 def _system() -> list[dict[str, Any]]:
     """Processor, medium and dirty pages, of the board and of the workload on it."""
     cpu = {
@@ -109,7 +118,7 @@ def _system() -> list[dict[str, Any]]:
 
 
 def chart_series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
-    """A line of a panel: a track's column, its name, and its colour in report.css."""
+    """A line of a panel: a track's column, its name, and its colour in drawing.css."""
     return {"column": column, "label": label, "colour": colour, "envelope": envelope}
 
 
