@@ -19,7 +19,7 @@ from opjoule.files import write_whole
 from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
-LEFT, RIGHT, TOP, HEIGHT, GAP = 34, 8, 48, 80, 50
+LEFT, RIGHT, TOP, HEIGHT, GAP = 34, 8, 48, 130, 50
 STEPS: Final = 60
 
 
