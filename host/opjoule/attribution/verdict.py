@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import Intervals
-from opjoule.attribution.columns import WRITE_BACK
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.windows import PERIODS_MIN
 from opjoule.energy.step_integral import NS
@@ -22,7 +21,8 @@ OWN_PART: Final = 0.5
 OF_WHOLE: Final = 0.05
 """... or, as all kinds together, than this part of the whole."""
 INDEPENDENT_MIN: Final = 2.0
-"""Stretches in which a part was at work differently from the others, at least."""
+"""Stretches in which a part was at work differently from the others, at least, but for one that is known to be small:
+its interval is widened by Student's t for so few."""
 IN_STEP: Final = (
     "in step with the meter's samples, which see the current part of the time only: "
     "use a meter or mode that sees all of it, or another sampling rate"
@@ -37,8 +37,6 @@ ROUNDING: Final = 1e-9
 FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
 """Reasons that more of the same run does away with, and so the mean of several."""
-SYNC: Final = "sync"
-"""The medium is busy while an engine waits for it, so that one of the two may take up what the other draws."""
 BESIDE: Final = 0.2
 """Of the part that explains most of another's course: those that explain so much are named with it."""
 
@@ -65,14 +63,15 @@ def verdicts(
     reasons = []
     for at, name in enumerate(names):
         own_j = float(found.energy_j[at])
-        limit_j = told_from_j(own_j, whole_j, kind=at < kinds)
+        limit_j, u_j = told_from_j(own_j, whole_j, kind=at < kinds), float(found.standard_u_j[at])
+        small = at >= kinds and COVERAGE_FACTOR * u_j <= OF_WHOLE * whole_j
         if own_j <= ROUNDING * whole_j:
-            most_j = own_j + COVERAGE_FACTOR * float(found.standard_u_j[at])
+            most_j = own_j + COVERAGE_FACTOR * u_j
             reasons.append(f"not found: {name} drew less than {most_j:.2g} J, if anything")
-        elif found.independent[at] < INDEPENDENT_MIN:
+        elif found.independent[at] < INDEPENDENT_MIN and not small:
             count = max(int(found.independent[at]) + 1, 1)
             reasons.append(f"{FEW_WINDOWS}: {name} differs from the other parts in {count} stretch(es) only")
-        elif COVERAGE_FACTOR * float(found.standard_u_j[at]) <= limit_j:
+        elif COVERAGE_FACTOR * u_j <= limit_j:
             reasons.append("")
         else:
             if found.model_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2:
@@ -82,39 +81,22 @@ def verdicts(
             own = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
             together = _together(name, own, names[:-1], drawn[:, :-1], alike=alike)
             reasons.append(together or _too_wide(name, at, kinds, found, limit_j, lasted_s))
-    known = dict(zip(names, reasons, strict=True))
-    if known.get(SYNC) == "" and known.get(WRITE_BACK):
-        reasons[names.index(SYNC)] = (
-            f"collinear: {SYNC} always goes together with {WRITE_BACK}, which is not told"
-        )
     return reasons
 
 
-def too_short(activities: Mapping[str, Intervals], period_ns: int, sampled_s: float = 0.0) -> dict[str, str]:
+def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
     """The engine's work that is over before a window is, and why it is not told.
-
-    The medium is busy while an engine waits for a sync. Syncs that are shorter than the distance of two readings of the
-    counters go together with it.
 
     Args:
         period_ns: distance of two samples.
-        sampled_s: distance of two readings of the board's counters; 0: they say that nothing was written.
     """
     window_s = PERIODS_MIN * period_ns * NS
     lasts_s = {name: float(np.mean(of.end_ns - of.start_ns)) * NS for name, of in activities.items()}
-    found = {
+    return {
         name: f"too short for this meter: {name} takes {each_s:.2g} s on the mean, ten samples {window_s:.2g} s"
         for name, each_s in lasts_s.items()
         if each_s < window_s
     }
-    if lasts_s.get("sync", np.inf) < sampled_s:
-        of_counters = (
-            f"sync takes {lasts_s['sync']:.2g} s on the mean, counters are read each {sampled_s:.2g} s"
-        )
-        found.setdefault(
-            "sync", f"too short for the board's counters: {of_counters}, and the medium is busy meanwhile"
-        )
-    return found
 
 
 def _together(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from opjoule.attribution.attribute import Share
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
+from opjoule.attribution.shares import Share
 from opjoule.energy.comparison import Side, difference
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
@@ -18,7 +18,7 @@ from opjoule.units import Missing
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 _MEDIUM: Final = {
-    WRITE_BACK: "no byte went to the medium by the board's counters, or they are not known",
+    WRITE_BACK: "syncs waited for all bytes that went to the medium, or its counters are not known",
     TAIL: "the power shows none after the last write",
 }
 
@@ -97,8 +97,8 @@ BY_ACTIVITY: Final = (
     _activity("flush", "memtables written out, without their syncs", activity("flush")),
     _activity("compaction", "files merged, without their syncs", activity("compaction")),
     _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
-    _activity("sync", "waiting until written data are safe", activity("sync")),
-    _activity(WRITE_BACK, "the medium while it writes", activity(WRITE_BACK)),
+    _activity("sync", "waiting until written data are safe, the medium's work in it", activity("sync")),
+    _activity(WRITE_BACK, "the medium while it writes what nobody waits for", activity(WRITE_BACK)),
     _activity(TAIL, "the medium after each write, until it rests or writes again", activity(TAIL)),
     _activity("unseparated", "parts that cannot be told apart, as one; 0 where all can", unseparated),
 )
@@ -119,7 +119,7 @@ def storage(of: Repeat) -> Figure | Missing:
         return Missing(of.attribution.reason, "J")
     parts = ("sync", WRITE_BACK, TAIL)
     shares = [share for name, share in of.attribution.activities.items() if name in parts]
-    if WRITE_BACK not in of.attribution.activities:
+    if not shares:
         return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
     if untold := next((each.unidentified for each in shares if each.unidentified), ""):
         return Missing(untold, "J")
