@@ -12,6 +12,7 @@ from opjoule.drawing.scales import (
     limits_from_zero,
     limits_of_ratios,
     log_ticks,
+    stacked,
     ticks,
 )
 
@@ -47,6 +48,15 @@ def test_logarithmic_ticks_are_inside_and_not_too_many(low, ratio, most):
 
 def test_a_narrow_logarithmic_axis_has_ticks_too():
     assert log_ticks(0.9, 1.3, 4) == [0.9, 1.0, 1.1, 1.2, 1.3]
+
+
+@given(st.lists(st.floats(-1e6, 1e6), max_size=12))
+def test_parts_of_a_stack_follow_each_other_on_their_side_of_zero(values):
+    places = stacked(values)
+    assert [end - start for start, end in places] == pytest.approx(values, abs=1e-6)
+    for sign in (1, -1):
+        own = [place for place, value in zip(places, values, strict=True) if sign * value > 0]
+        assert [start for start, _ in own] == pytest.approx([0.0, *(end for _, end in own)][: len(own)])
 
 
 @given(VALUES)

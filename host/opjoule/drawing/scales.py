@@ -63,6 +63,16 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     return inside[:: -(-len(inside) // (most + 1))] if len(inside) > most + 1 else inside
 
 
+def stacked(values: Iterable[float]) -> list[Limits]:
+    """Start and end of each part of a stacked bar: those above 0 upwards from 0, those below it downwards."""
+    placed, above, below = [], 0.0, 0.0
+    for value in values:
+        start = above if value > 0 else below
+        placed.append((start, start + value))
+        above, below = above + max(value, 0.0), below + min(value, 0.0)
+    return placed
+
+
 def limits_from_zero(found: Iterable[tuple[float, float]]) -> Limits:
     """From 0 or below, holds every value, and its interval as far as that does not reach far beyond all values.
 
