@@ -191,9 +191,9 @@ def found_nothing(parts):
 def test_a_part_without_a_column_is_not_found_and_never_nothing():
     repeat = SimpleNamespace(attribution=SimpleNamespace(activities={}))
     for name, why in {
-        "tail": "the power shows none",
+        "tail": "the power shows no tail",
         "write_back": "syncs waited for all bytes",
-        "flush": "the engine told of no",
+        "flush": "the engine reported no",
     }.items():
         found = activity(name)(repeat)
         assert isinstance(found, Missing) and found.reason.startswith(f"not found: {why}")

@@ -1,24 +1,36 @@
-"""Which records there are, each in one line: what was measured, when, how it ended, and its headline."""
+"""Which records there are, each in one line: what was measured, when, how it ended, headline, what to know first."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from opjoule.errors import RecordFault
-from opjoule.files import file_sha256
-from opjoule.record.result import Conclusion, read_result
+from opjoule.record.directory import is_held
+from opjoule.record.notes import NO_NOTES, Notes, read_notes
 from opjoule.record.run_record import RunRecord, reading
-from opjoule.report.quantities import quantity, quantity_text
-from opjoule.studies.results import wording_of
+from opjoule.report.answer import Answer, open_answer
+from opjoule.report.quantities import quantity_text
 from opjoule.units import Missing, Quantity
 
 UNREADABLE: Final = "unreadable"
 """In the place of a status: no readable run.json."""
+ONE_RUN: Final = "one run: the interval does not hold the spread between runs"
+TOO_SHORT: Final = "too short"
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something to know before the headline is believed."""
+
+    kind: str
+    """going on, unfinished, fault, altered, one run, too short, or warning."""
+    line: str
+    """In full."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,11 @@ class ListedRun:
     """A measurement, or one that was killed and never analysed: its run.json has no checksums."""
     why: str = ""
     """Why it is unreadable."""
+    title: str = ""
+    """What was measured on which board and medium, with SIMULATED where it was."""
+    cautions: tuple[Caution, ...] = ()
+    notes: Notes = NO_NOTES
+    """What the user wrote about it."""
 
     @property
     def started(self) -> datetime | None:
@@ -89,47 +106,76 @@ def run_folders(place: Path) -> Iterator[Path]:
 
 
 def listed(directory: Path) -> ListedRun:
-    """One record; only run.json and result.json of it are read."""
+    """One record; only run.json, result.json and notes.json of it are read."""
     try:
         with reading(directory):
-            record = RunRecord.open(directory)
-            return _of(record, directory)
-    except RecordFault as fault:
-        return ListedRun(
-            directory, UNREADABLE, False, "", "", "", "", "", Missing(str(fault)), "", False, str(fault)
+            found = _of(open_answer(RunRecord.open(directory)), directory)
+    except (RecordFault, OSError) as fault:
+        nothing = Missing(str(fault))
+        found = ListedRun(
+            directory,
+            UNREADABLE,
+            False,
+            "",
+            "",
+            "",
+            "",
+            "",
+            nothing,
+            "",
+            why=str(fault),
+            title=directory.name,
         )
+    try:
+        return replace(found, notes=read_notes(directory))
+    except (RecordFault, OSError) as fault:
+        return replace(found, cautions=(*found.cautions, Caution("warning", str(fault))))
 
 
-def _of(record: RunRecord, directory: Path) -> ListedRun:
-    run = record.run
-    wording = wording_of(run)
-    concluded = _concluded(record)
-    table = wording.quantities_of(concluded.numbers) if concluded.numbers else wording.quantities
-    shown = table.shown("headline") or table.shown("traced")
-    headline: Quantity = Missing("no result")
-    if concluded.numbers:
-        headline = quantity(concluded.numbers, shown[0].key)
+def _of(answer: Answer, directory: Path) -> ListedRun:
+    run, record = answer.run, answer.record
+    table = answer.quantities
+    shown = (table.shown("headline") or table.shown("traced"))[0]
+    headline: Quantity = Missing(answer.problem or "no result")
+    if answer.result:
+        headline = answer.quantity(shown.key)
     return ListedRun(
         directory,
         record.status,
         record.simulated,
         run.found.started_utc or "",
-        wording.subject(run),
+        answer.wording.subject(run),
         run.asked.db or "",
         run.asked.device or "",
         run.found.storage or run.asked.storage or "",
         headline,
-        shown[0].headline or shown[0].traced,
+        shown.headline or shown.traced,
         not record.is_finished,
+        title=answer.title,
+        cautions=tuple(_cautions(answer)),
     )
 
 
-def _concluded(record: RunRecord) -> Conclusion:
-    """result.json as the run left it; an empty one where there is none."""
-    path = record.path("result.json")
-    known = (record.run.checksums or {}).get("result.json")
-    if not path.exists():
-        return Conclusion()
-    if known is not None and file_sha256(path) != known:
-        raise RecordFault(f"{path}: changed since the run ended")
-    return read_result(record.directory)
+def _cautions(answer: Answer) -> Iterator[Caution]:
+    """The most serious first."""
+    record = answer.record
+    if not record.is_finished:
+        if is_held(record.directory):
+            yield Caution("going on", "the measurement goes on")
+        else:
+            yield Caution(
+                "unfinished",
+                f"its program was killed: 'host/measure.py report {record.directory}' analyses it",
+            )
+    elif record.status == "partial":
+        yield Caution("unfinished", "the run did not come to its end")
+    elif record.status == "failed" and not record.faults:
+        yield Caution("fault", "the run failed; its record does not say why")
+    if answer.problem and record.path("result.json").exists():
+        yield Caution("altered", answer.problem)
+    for line in record.faults:
+        yield Caution("fault", line)
+    for line in (*answer.run.found.warnings, *answer.concluded.warnings):
+        yield Caution(TOO_SHORT if TOO_SHORT in line else "warning", line)
+    if answer.concluded.repeats == 1:
+        yield Caution("one run", ONE_RUN)

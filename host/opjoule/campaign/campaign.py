@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from opjoule.campaign.index import NOT_MEASURED, ConditionRun, look, read_index
 from opjoule.errors import FAULTY_EXIT, BadInput, OpJouleError
+from opjoule.measurement.pace import in_words
 from opjoule.measurement.plan import Plan
 from opjoule.record.directory import free_directory
 from opjoule.record.run_record import RunRecord
@@ -235,14 +236,6 @@ class Campaign:
     def _took(self, cell: Cell, length_s: float | None) -> None:
         if length_s is not None:
             self.took_s.setdefault(" ".join(cell.plan.condition.values()), []).append(length_s)
-
-
-def in_words(length_s: float) -> str:
-    """A length of time, roughly: "40 s", "3 min", "2 h 10 min"."""
-    if length_s < 90:
-        return f"{length_s:.0f} s"
-    minutes = round(length_s / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def program_words(version: str | None, commit: str | None) -> str:

@@ -1,15 +1,21 @@
-"""`--live`: the page of a measurement that goes on, served by a process of its own, which reads what was flushed."""
+"""`--live`: the page of a measurement that goes on, served by a process of its own, which reads what was flushed.
+
+After the measurement's end, however it came about, the process stays for as long as a page asks: so the page learns how
+it ended, and its link to the report works.
+"""
 
 from __future__ import annotations
 
 import argparse
 import os
+import select
 import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
@@ -18,13 +24,18 @@ from opjoule.cli.signals import ENDING
 from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer
 
-END_S: Final = 10.0
+UNWATCHED_S: Final = 1.0
+"""So long a measurement waits at its end for a process whose page nobody has opened."""
+LAST_ASKED_S: Final = 150.0
+"""So long after its last question a page counts as closed: browsers let a hidden one ask once a minute."""
+LONGEST_S: Final = 86400.0
+LOOK_S: Final = 1.0
 NICE: Final = 10
 """The page yields to the measurement."""
 
 
 class LiveView:
-    """The page's process, from the beginning of a `with` block to its end; it ends with this program, too."""
+    """The page's process; begun by a `with` block, it sees by itself when the block or this program ends."""
 
     def __init__(self, out: IO[str] | int | None = None) -> None:
         """Args: out: where it prints the page's address (default: stderr)."""
@@ -53,13 +64,17 @@ class LiveView:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._process is None:
+        if self._process is None or self._process.stdin is None:
             return
+        with suppress(OSError):  # it has ended already
+            self._process.stdin.close()
         try:
-            self._process.communicate(timeout=END_S)
-        except (subprocess.TimeoutExpired, OSError, ValueError):
-            self._process.kill()
-            self._process.wait()
+            self._process.wait(UNWATCHED_S)
+        except subprocess.TimeoutExpired:
+            print(
+                "live view: its page now links to the report; it ends when the page is closed",
+                file=sys.stderr,
+            )
 
 
 @contextmanager
@@ -73,20 +88,48 @@ def live_view(options: argparse.Namespace) -> Iterator[Callable[[Path], None]]:
 
 
 def serve() -> int:
-    """Serves the page about the records that are named on stdin, a line each, until stdin ends."""
+    """Serves the page about the records that are named on stdin, a line each, until stdin ends and no page asks."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICE)
     replies = LiveReplies()
-    with ViewServer(replies.known) as server:
+    with ViewServer(replies.known, replies.pages) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         print(f"live view: {server.address}", flush=True)
-        for line in sys.stdin.buffer:
-            replies.watch(Path(os.fsdecode(line.rstrip(b"\n"))))
+        _let_go(1, 2)
+        for name in _lines():
+            replies.watch(Path(os.fsdecode(name)))
+        replies.end()
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        ended_s = time.monotonic()
+        while server.asked_s and time.monotonic() < min(server.asked_s + LAST_ASKED_S, ended_s + LONGEST_S):
+            time.sleep(LOOK_S)
         server.shutdown()
         thread.join()
     return 0
+
+
+def _let_go(*descriptors: int) -> None:
+    """Whoever reads this program's output may wait for its end: this process may outlive the measurement."""
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for each in descriptors:
+        os.dup2(nothing, each)
+    os.close(nothing)
+
+
+def _lines() -> Iterator[bytes]:
+    """Lines of stdin until it ends, or the program that started this one does."""
+    starter, waiting = os.getppid(), b""
+    while os.getppid() == starter:
+        if not select.select([0], [], [], LOOK_S)[0]:
+            continue
+        read = os.read(0, 1 << 16)
+        if not read:
+            return
+        *whole, waiting = (waiting + read).split(b"\n")
+        yield from whole
 
 
 if __name__ == "__main__":

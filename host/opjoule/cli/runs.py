@@ -7,9 +7,10 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatch
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,18 +19,21 @@ from opjoule.analysis.opened_run import open_run
 from opjoule.analysis.openmetrics import openmetrics
 from opjoule.analysis.perfetto import MOST, write_perfetto
 from opjoule.analysis.run_list import ListedRun, find_runs
-from opjoule.campaign.index import is_one_of_several
+from opjoule.campaign.index import forget_run, is_one_of_several
 from opjoule.cli.failures import one_line
 from opjoule.cli.planning import ROOT
 from opjoule.cli.verify import print_verified
 from opjoule.errors import BadInput, RecordFault
 from opjoule.files import write_whole
 from opjoule.record.directory import held
+from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
 from opjoule.units import Missing
 
 SIMULATED: Final = "SIMULATED"
+CUT_OFF: Final = "partial"
+"""Status of a run that was killed or interrupted: its campaign has measured it again, or will."""
 
 
 def run_runs(options: argparse.Namespace) -> int:
@@ -43,9 +47,8 @@ def _list(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps([_plain(each) for each in found], indent=2))
         return 0
-    rows = [_cells(each) for each in found]
-    print_columns([_HEAD, *rows] if rows else [])
-    if not rows:
+    print_columns([_HEAD, *map(_cells, found)] if found else [], below=["", *map(_noted, found)])
+    if not found:
         print("no such record", file=sys.stderr)
     return 0
 
@@ -53,7 +56,8 @@ def _list(options: argparse.Namespace) -> int:
 def _asked_for(run: ListedRun, options: argparse.Namespace) -> bool:
     named = all(getattr(options, name) in (None, getattr(run, name)) for name in ("db", "device", "storage"))
     ended = not options.status or run.status in options.status
-    return named and ended and not (options.real and run.simulated)
+    tagged = set(options.tag) <= set(run.notes.tags)
+    return named and ended and tagged and not (options.real and run.simulated)
 
 
 _KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
@@ -73,7 +77,7 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
         run.device,
         run.storage,
         run.status,
-        SIMULATED if run.simulated else "",
+        ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(each.kind for each in run.cautions))),
         run.why or run.headline_text,
     )
 
@@ -83,15 +87,47 @@ def _plain(run: ListedRun) -> dict[str, Any]:
     headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
     if isinstance(run.headline, Missing):
         headline["reason"] = run.headline.reason
-    return {"record": str(run.path), **{name: getattr(run, name) for name in names}, "headline": headline}
+    own: dict[str, Any] = {"cautions": [each.line for each in run.cautions]}
+    own |= {"note": run.notes.text, "tags": list(run.notes.tags)}
+    return {
+        "record": str(run.path),
+        **{name: getattr(run, name) for name in names},
+        "headline": headline,
+        **own,
+    }
 
 
-def print_columns(rows: list[tuple[str, ...]]) -> None:
-    """Rows of texts as columns, two blanks apart; control characters as escapes."""
+def _noted(run: ListedRun) -> str:
+    """Tags and note of a record; empty where it has none."""
+    return " ".join([*(f"[{tag}]" for tag in run.notes.tags), run.notes.text]).strip()
+
+
+def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> None:
+    """Rows of texts as columns, two blanks apart; control characters as escapes.
+
+    Args:
+        below: a line under each row, indented; none where it is empty.
+    """
     texts = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in texts) for at in range(len(texts[0]))] if texts else []
-    for row in texts:
+    for row, line in zip_longest(texts, below[: len(texts)], fillvalue=""):
         print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        if line:
+            print(f"    {one_line(line)}")
+
+
+def _note(options: argparse.Namespace) -> int:
+    notes = read_notes(options.record)
+    if options.text is not None:
+        notes = notes.saying(options.text)
+    notes = notes.tagged(options.tag, options.untag)
+    if options.text is not None or options.tag or options.untag:
+        write_notes(options.record, notes)
+    elif not (options.record / "run.json").is_file():
+        raise RecordFault(f"{options.record} is not a run record: it has no run.json")
+    tags = f"tags: {', '.join(notes.tags)}" if notes.tags else "no tags"
+    _tell([f"{options.record}: {notes.text or 'no note'} ({tags})"])
+    return 0
 
 
 def _show(options: argparse.Namespace) -> int:
@@ -147,7 +183,7 @@ def _prune(options: argparse.Namespace) -> int:
     picked = [run for run in find_runs(options.places) if _picked(run, options, before)]
     freed_bytes = 0
     for run in picked:
-        if why := _kept(run.path):
+        if why := _kept(run.path, run.status):
             _tell([f"kept: {run.path}: {why}"])
             continue
         size_bytes = run.size_bytes
@@ -171,15 +207,15 @@ def _picked(run: ListedRun, options: argparse.Namespace, before: datetime | None
     return old and ended and (run.simulated or not options.simulated) and not kept
 
 
-def _kept(path: Path) -> str:
+def _kept(path: Path, status: str) -> str:
     """Why a record is kept in any case; empty if it is not."""
     place = path.resolve()
     if place == ROOT / "runs" / "example":
         return "the example belongs to the repository"
-    if is_one_of_several(place):
+    if is_one_of_several(place) and status != CUT_OFF:
         return f"it is one of the runs of {place.parent}, which would lack it"
     try:
-        with held(path):
+        with held(path), held(path.parent):
             return ""
     except BadInput:
         return "its measurement still runs"
@@ -188,9 +224,10 @@ def _kept(path: Path) -> str:
 def _delete(path: Path) -> str:
     """Deletes a record; run.json goes first, so that what is left of an interruption is no record. Gives why not."""
     try:
-        with held(path):
+        with held(path), held(path.parent):
             (path / "run.json").unlink()
             shutil.rmtree(path)
+            forget_run(path)
     except BadInput:
         return "its measurement still runs"
     return ""
@@ -198,6 +235,7 @@ def _delete(path: Path) -> str:
 
 _ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "list": _list,
+    "note": _note,
     "show": _show,
     "verify": _verify,
     "export": _export,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from opjoule.cli.argument_types import Parser, directory, port, positive
+from opjoule.cli.argument_types import Parser, days, directory, port, positive
 
 STATUSES: Final = ("complete", "partial", "failed", "unreadable")
 _FOLDERS: Final = "a record, or a folder of records at any depth (default: runs)"
@@ -19,9 +19,10 @@ def runs_parser(action: str) -> Parser:
         return made()
     parser = Parser(
         program="runs.py",
-        description="Lists, shows, checks, exports and deletes run records. 'runs.py ACTION --help' says more.",
+        description="Lists, notes, shows, checks, exports and deletes run records. 'runs.py ACTION --help' says more.",
         epilog="examples:\n"
         "  host/runs.py list --db leveldb --sort headline\n"
+        "  host/runs.py note runs/example 'the one of the paper' --tag paper\n"
         "  host/runs.py export runs/example --perfetto example.perfetto-trace\n"
         "  host/runs.py prune --status failed --older-than 30",
     )
@@ -34,17 +35,44 @@ def _list() -> Parser:
         "list",
         program="runs.py",
         description="One line a record: when, what, on which board and medium, how it ended, and its headline with its "
-        "interval (k = 2). SIMULATED stands where it was.",
+        "interval (k = 2). SIMULATED stands where it was; below a record stand its tags and note.",
     )
     _add_places(parser)
     for name in ("db", "device", "storage"):
         parser.add_argument(f"--{name}", metavar="NAME", help=f"only of this {name}")
     _add_status(parser, "only those that ended so; may be given several times")
+    parser.add_argument(
+        "--tag",
+        action="append",
+        default=[],
+        metavar="TAG",
+        help="only with this tag; may be given several times",
+    )
     parser.add_argument("--real", action="store_true", help="leave out what was simulated")
     parser.add_argument(
         "--sort", choices=("date", "name", "headline"), default="date", help="least first (default: date)"
     )
     _add_json(parser)
+    return parser
+
+
+def _note() -> Parser:
+    parser = Parser(
+        "note",
+        program="runs.py",
+        description="Writes a note and tags beside one record, for 'list' and the table of view.py. Without TEXT, "
+        "--tag and --untag it prints what is there. The measured files stay as they are.",
+        epilog="examples:\n"
+        "  host/runs.py note runs/example 'fan was off'\n"
+        "  host/runs.py note runs/example --tag paper --untag draft\n"
+        "  host/runs.py note runs/example ''        # removes the note, keeps the tags",
+    )
+    parser.add_argument("record", type=directory, metavar="RECORD", help="for example runs/example")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the note, in place of the one before")
+    for name, words in (("--tag", "adds a tag"), ("--untag", "removes a tag")):
+        parser.add_argument(
+            name, action="append", default=[], metavar="TAG", help=f"{words}; may be given several times"
+        )
     return parser
 
 
@@ -123,7 +151,7 @@ def _prune() -> Parser:
     )
     _add_places(parser)
     _add_status(parser, "those that ended so; may be given several times")
-    parser.add_argument("--older-than", type=positive, metavar="DAYS", help="those that began before that")
+    parser.add_argument("--older-than", type=days, metavar="DAYS", help="those that began before that")
     parser.add_argument("--simulated", action="store_true", help="those that were simulated")
     parser.add_argument(
         "--keep", action="append", default=[], metavar="PATTERN", help="but not these, as in --keep '*paper*'"
@@ -136,9 +164,10 @@ def view_parser() -> Parser:
     """Of view.py."""
     parser = Parser(
         program="view.py",
-        description="Shows past runs in a browser: one alone or two on one time axis, from the whole run to single "
-        "samples; a stretch that is selected shows its joules, joules above idle, joules per operation and mean power. "
-        "Prints the page's address; whoever has it sees the runs.",
+        description="Serves a page with a table of past runs, to be sorted and filtered. Chosen runs lie on one time "
+        "axis, from the whole run to single samples; a selected stretch shows its joules, joules above idle, joules "
+        "per operation and mean power, and how the joules add up. Prints the page's address; whoever has it sees the "
+        "runs.",
         epilog="examples:\n  host/view.py\n  host/view.py runs/example",
     )
     parser.add_argument(
@@ -175,6 +204,7 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
 
 ACTIONS: Final = {
     "list": _list,
+    "note": _note,
     "show": _show,
     "verify": _verify,
     "export": _export,

@@ -17,10 +17,10 @@ def run_view(options: argparse.Namespace) -> int:
 
     Raises: BadInput: no such folder, or an address that cannot be had.
     """
-    shelf = Shelf(options.runs or ROOT / "runs")
+    replies = Replies(Shelf(options.runs or ROOT / "runs"))
     with (
         suppress(KeyboardInterrupt),
-        ViewServer(Replies(shelf).known, listen=options.listen, port=options.port) as server,
+        ViewServer(replies.known, replies.pages, listen=options.listen, port=options.port) as server,
     ):
         print("open this address in a browser; Ctrl-C ends it:", file=sys.stderr)
         print(server.address, flush=True)

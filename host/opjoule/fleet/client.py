@@ -19,7 +19,7 @@ from typing import Any, Final
 from distributed import Security
 
 from opjoule import __version__
-from opjoule.campaign.campaign import Campaign, Cell, in_words, program_words
+from opjoule.campaign.campaign import Campaign, Cell, program_words
 from opjoule.campaign.conditions import save_index, warn_of_programs
 from opjoule.errors import Interrupted, OpJouleError, RigFault
 from opjoule.fleet import rig_service
@@ -28,6 +28,7 @@ from opjoule.fleet.gathering import Gathering, Range
 from opjoule.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
 from opjoule.fleet.link import Link, RigGone, SchedulerGone
 from opjoule.measurement.measure import program_commit
+from opjoule.measurement.pace import in_words
 from opjoule.record.run_record import RunRecord
 
 LOOK_S: Final = 0.5

@@ -28,7 +28,9 @@ from opjoule.units import Measured, Missing, Quantity, exact
 SHORTEST_S: Final = 0.2
 """A run holds at least so much, and so many samples, that windows can be compared."""
 SAMPLES_MIN: Final = 160
-BY_BYTES: Final = "shared out among kinds that write by their bytes: a rule, no measurement"
+BY_BYTES: Final = (
+    "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
+)
 
 
 @dataclass(frozen=True)
@@ -66,12 +68,13 @@ def _work(placed: Placed, run: WorkedRun, events: pa.Table, database: str) -> Wo
     if idle is None:
         return Missing(NO_IDLE, "J")
     if not len(run.operations):
-        return Missing("no operation of the run is known", "J")
+        return Missing("the run has no recorded operation", "J")
     end = cycle.drain or cycle.work
     period_s = placed.cells.period_ns * 1e-9
     if cycle.work.duration_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
         return Missing(
-            f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, samples come each {period_s:.2g} s",
+            f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, and the meter samples every "
+            f"{period_s:.2g} s",
             "J",
         )
     start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns

@@ -202,6 +202,8 @@ class Execution:
             for line in run.lines():
                 self._check()
                 printed.add(line)
+                if workload.marks and line.get("phase") in workload.marks:
+                    self._progress.reached(int(line["board_ns"]))
                 if "progress" in line:
                     said = line["progress"]
                     self._progress.operations(float(said["operations"]))
@@ -242,15 +244,13 @@ class Execution:
         if self._plan.idle_s <= 0:
             return None
         self._progress.phase("rest", self._plan.idle_s)
-        started_s = time.monotonic()
-        since_ns = self._capture.history.end_ns
+        started_s, history = time.monotonic(), self._capture.history
+        since_ns = history.end_ns
         while (waited_s := time.monotonic() - started_s) < self._plan.idle_s:
             self._check()
             self._progress.advance_to(waited_s)
             time.sleep(_POLL_S)
-        history = self._capture.history
-        lead_in_ns = round(self._plan.lead_in_s * 1e9)
-        return Rest.of(history, since_ns + lead_in_ns, history.end_ns)
+        return Rest.of(history, since_ns + round(self._plan.lead_in_s * 1e9), history.end_ns)
 
     def _baseline(self, step: Step, repeat: int) -> None:
         """Idle power; after the work it begins with the end of the drain."""
@@ -261,6 +261,7 @@ class Execution:
             return
         self._progress.phase(f"idle {self._of_repeats(repeat)}", self._plan.idle_s)
         start_ns = self.phases[-1].end_board_ns if worked else self._board_ns()
+        self._progress.reached(start_ns)
         end_ns = start_ns + round(self._plan.idle_s * 1e9)
         self._await_board(end_ns, shown_from_ns=start_ns)
         phase = self._add(
@@ -273,7 +274,8 @@ class Execution:
     def _drain(self, step: Step, repeat: int) -> None:
         """Waits until everything that a workload began is over, or the limit has passed."""
         after = self.phases[-1]
-        self._progress.phase(f"settle {self._of_repeats(repeat)}", self._plan.settle_limit_s)
+        self._progress.phase(f"settle {self._of_repeats(repeat)}", None)
+        self._progress.reached(after.end_board_ns)
         self._await_board(after.end_board_ns)
         unsettled = self._settling.wait(self._left, self._rest)
         if unsettled:

@@ -20,6 +20,7 @@ from opjoule.measurement.collection import collect, interim_result
 from opjoule.measurement.evidence import Evidence
 from opjoule.measurement.execution import Execution
 from opjoule.measurement.known_sensors import Calibrations, KnownSensors
+from opjoule.measurement.pace import expected_phases
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.progress_notes import PROGRESS, ProgressNotes
@@ -108,6 +109,7 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
     """Executes the plan under capture; what there is when it ends, in whatever way, is collected."""
     recording = Recording(record, meter, board.probe.clock_exchange)
     progress.watch(recording.capture.history)
+    progress.expect(expected_phases(plan))
     execution = Execution(plan, board, recording.capture, record, progress)
     state = board.watch_state()
     if state:
@@ -185,7 +187,7 @@ def _later(record: RunRecord) -> str:
     """How what was recorded is analysed afterwards, where it is still there."""
     if not record.path("run.json").exists():
         return ""
-    return f"; then host/measure.py report {record.directory} analyses what was recorded"
+    return f"; 'host/measure.py report {record.directory}' analyses afterwards what was recorded"
 
 
 def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:

@@ -19,7 +19,7 @@ from opjoule.units import Missing
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 _MEDIUM: Final = {
     WRITE_BACK: "syncs waited for all bytes that went to the medium, or its counters are not known",
-    TAIL: "the power shows none after the last write",
+    TAIL: "the power shows no tail after the last write",
 }
 
 
@@ -62,7 +62,7 @@ def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
             return Missing(of.attribution.reason, "J")
         share = of.attribution.activities.get(name)
         if share is None:
-            why = _MEDIUM.get(name, f"the engine told of no {name}")
+            why = _MEDIUM.get(name, f"the engine reported no {name}")
             return Missing(f"not found: {why}", "J")
         return told(share)
 
@@ -88,7 +88,9 @@ def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Miss
 
 BY_ACTIVITY: Final = (
     _activity("idle", "idle power times the run's duration", idle),
-    _activity("harness", "what the loader itself draws for as many operations", lambda of: of.harness),
+    _activity(
+        "harness", "what the loader alone draws for the same number of operations", lambda of: of.harness
+    ),
     _activity(
         FOREGROUND,
         "while operations are carried out, without the harness; by kind in `by_operation`",
@@ -106,7 +108,8 @@ BY_ACTIVITY: Final = (
 
 
 MODEL: Final = (
-    "a model's: write-back, sync and tail are taken for the medium's; a sensor in its supply would tell"
+    "from a model that assigns write-back, sync and tail to the medium; a sensor in its supply would "
+    "measure it"
 )
 
 

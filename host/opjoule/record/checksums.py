@@ -12,13 +12,15 @@ from opjoule.files import file_sha256
 
 NOT_COVERED: Final = (
     "run.json",
+    "notes.json",
     "report.html",
     "view.cache",
     "simulator-truth.json",
     "simulator-course.csv",
     "simulator-imperfections.json",
 )
-"""Files without a checksum: the first has its own, the next two can be made anew, the rest belongs to the simulator."""
+"""Files without a checksum: run.json has its own, notes.json is the user's, report.html and view.cache can be made
+anew, the rest belongs to the simulator."""
 AT_ONCE: Final = 2
 """Files that are read at the same time."""
 

@@ -1,170 +1,48 @@
-"""A record while it grows: what a measurement has written so far, read from its raw files as they are flushed."""
+"""The answers of the live page: what a measurement has written so far."""
 
 from __future__ import annotations
 
-import json
 import threading
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
-from opjoule.drawing.pyramid import POWER
-from opjoule.drawing.stretches import phase_kind
-from opjoule.drawing.tracks import Track, joined
+from opjoule.drawing.tracks import joined
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.measurement.progress_notes import PROGRESS
-from opjoule.record.run_record import reading
+from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.answer import open_answer
 from opjoule.trace.power_trace import Float64Array, Int64Array
-from opjoule.view.replies import asked_columns, asked_stretch, power_values, rounded
+from opjoule.units import Missing, Unstated
+from opjoule.view.growing import GrowingNotes, GrowingPower
+from opjoule.view.growing_phases import GrowingPhases
+from opjoule.view.replies import asked_columns, asked_stretch, power_values, report_of, rounded, stated_row
 
-BLOCK_NS: Final = 20_000_000
-"""Samples are kept as least, greatest and mean of each such stretch of the meter's clock."""
-HOLE_BLOCKS: Final = 3
-"""So many times the usual distance of two blocks without a sample are a hole."""
-NEWEST_S: Final = 1.0
-"""The power shown as a number is the mean of so much."""
-
-
-class GrowingPower:
-    """Blocks of a raw power stream, kept up with the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read_bytes = 0
-        self._schema: pa.Schema | None = None
-        self._waiting: tuple[Int64Array, Float64Array] = np.zeros(0, np.int64), np.zeros(0)
-        self._block = np.zeros(0, np.int64)
-        self._values_w = np.zeros((3, 0))
-        self.samples = 0
-        """Read so far, lost ones included."""
-        self.track: Track | None = None
-        """All whole blocks so far, in seconds since the first began; a hole between two is a cell of its own."""
-
-    def catch_up(self) -> None:
-        """Takes in what was flushed since; a batch that is not whole yet waits for the next time."""
-        if not self._path.is_file():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._read_bytes)
-            grown = pa.BufferReader(file.read())
-        begun_bytes, parts = self._read_bytes, [self._waiting]
-        while True:
-            try:
-                message = pa.ipc.read_message(grown)
-            except (EOFError, OSError, pa.ArrowException):
-                break
-            self._read_bytes = begun_bytes + grown.tell()
-            if message.type == "schema":
-                self._schema = pa.ipc.read_schema(message)
-            elif self._schema is not None:
-                parts.append(_power(pa.ipc.read_record_batch(message, self._schema)))
-        self.samples += sum(len(part[0]) for part in parts[1:])
-        self._take(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
-
-    def _take(self, meter_ns: Int64Array, power_w: Float64Array) -> None:
-        """Whole blocks of these samples; those of the last one, which may get more, wait."""
-        block = meter_ns // BLOCK_NS
-        whole = int(np.searchsorted(block, block[-1])) if block.size else 0
-        self._waiting = meter_ns[whole:], power_w[whole:]
-        if not whole:
-            return
-        starts = np.flatnonzero(np.diff(block[:whole], prepend=block[0] - 1))
-        known = np.isfinite(power_w[:whole])
-        with np.errstate(invalid="ignore"):
-            sum_w = np.add.reduceat(np.where(known, power_w[:whole], 0.0), starts)
-            mean_w = sum_w / np.add.reduceat(known.astype(float), starts)
-        made = [mean_w, np.fmin.reduceat(power_w[:whole], starts), np.fmax.reduceat(power_w[:whole], starts)]
-        self._block = np.concatenate((self._block, block[starts]))
-        self._values_w = np.concatenate((self._values_w, np.array(made)), axis=1)
-        self.track = self._cells()
-
-    def _cells(self) -> Track:
-        distance = np.diff(self._block)
-        usual = float(np.median(distance)) if distance.size else 1.0
-        holes = np.flatnonzero(distance > HOLE_BLOCKS * usual)
-        bounds = np.insert(self._block, holes + 1, self._block[holes] + 1)
-        end = self._block[-1:] + max(round(usual), 1)
-        values_w = np.insert(self._values_w, holes + 1, np.nan, axis=1)
-        bounds_s = np.asarray((np.concatenate((bounds, end)) * BLOCK_NS - self.origin_ns) * 1e-9, np.float64)
-        mean, lowest, highest = ({POWER: values} for values in values_w)
-        return Track(bounds_s, mean, lowest, highest)
-
-    @property
-    def origin_ns(self) -> int:
-        """Beginning of the first block [meter_ns]."""
-        return int(self._block[0]) * BLOCK_NS
-
-    def newest_w(self) -> float | None:
-        """Mean of the last second; None before the first sample."""
-        recent = self._values_w[0, self._block > self._block[-1:] - round(NEWEST_S * 1e9 / BLOCK_NS)]
-        known = recent[np.isfinite(recent)]
-        return float(known.mean()) if known.size else None
-
-
-def _power(batch: pa.RecordBatch) -> tuple[Int64Array, Float64Array]:
-    meter_ns, current_a, voltage_v = (
-        batch.column(name).to_numpy(zero_copy_only=False) for name in ("meter_ns", "current_a", "voltage_v")
-    )
-    return meter_ns, current_a * voltage_v
-
-
-class GrowingNotes:
-    """The lines of raw/progress.jsonl, kept up with the file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read_bytes = 0
-        self.phases: list[tuple[int, str]] = []
-        """(meter_ns, what it is called) of each phase's beginning."""
-        self.counts: list[tuple[int, float]] = []
-        """(meter_ns, operations of its phase so far); a phase begins with 0."""
-        self.temperature_c: float | None = None
-
-    def catch_up(self) -> None:
-        """Takes in the lines that are whole."""
-        if not self._path.is_file():
-            return
-        with self._path.open("rb") as file:
-            file.seek(self._read_bytes)
-            lines, _, _ = file.read().rpartition(b"\n")
-        self._read_bytes += len(lines) + 1 if lines else 0
-        for line in lines.splitlines():
-            entry = json.loads(line)
-            at_ns = int(entry["meter_ns"])
-            if "phase" in entry:
-                self.phases.append((at_ns, str(entry["phase"])))
-                self.counts.append((at_ns, 0.0))
-            if "operations" in entry:
-                self.counts.append((at_ns, float(entry["operations"])))
-            self.temperature_c = entry.get("temperature_c", self.temperature_c)
-
-    def rates(self) -> tuple[Int64Array, Float64Array]:
-        """Bounds [meter_ns], shape (n + 1,), and operations per second between them, shape (n,)."""
-        if len(self.counts) < 2:
-            return np.zeros(0, np.int64), np.zeros(0)
-        at_ns, done = (np.array(column) for column in zip(*self.counts, strict=True))
-        keep = np.concatenate((np.diff(at_ns) > 0, [True]))  # of one moment the last
-        at_ns, done = at_ns[keep].astype(np.int64), done[keep]
-        return at_ns, np.maximum(np.diff(done), 0.0) / (np.diff(at_ns) * 1e-9)
+BEING_MEASURED: Final = "being measured"
+UNCORRECTED: Final = "as the meter sends it, before calibration; the interval is told once the run has ended"
 
 
 class LiveReplies:
-    """The answers to the page's questions while a measurement goes on. Safe from several threads."""
+    """The answers to the page's questions while a measurement goes on, and after its end. Safe from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._directory: Path | None = None
         self._power, self._notes = GrowingPower(Path()), GrowingNotes(Path())
+        self._phases = GrowingPhases(Path())
+        self._title = ""
+        self._has_ended = False
         self.known = {
             "runs": self._runs,
             "run": self._run,
             "power": self._read_power,
             "stretch": self._stretch,
+            "running": self._running,
         }
+        self.pages = {"report": self._report}
 
     def watch(self, directory: Path) -> None:
         """From now on the answers are about this record, which need not be there yet."""
@@ -172,13 +50,20 @@ class LiveReplies:
             self._directory = directory
             self._power = GrowingPower(directory / "raw" / "power.arrows")
             self._notes = GrowingNotes(directory / "raw" / PROGRESS)
+            self._phases = GrowingPhases(directory)
+            self._title = ""
+
+    def end(self) -> None:
+        """The program that measures has ended, in whatever way."""
+        with self._lock:
+            self._has_ended = True
 
     def _runs(self, asked: Mapping[str, str]) -> Any:
         with self._lock:
             found = self._directory
-        name = found.name if found else ""
-        run = {"name": name, "title": name, "status": "being measured", "started_utc": "", "problem": ""}
-        return {"folder": str(found.parent) if found else "", "runs": [run] if found else [], "live": True}
+            ended = _ending(found) if self._has_ended else None
+        names = [found.name] if found else []
+        return {"folder": str(found.parent) if found else "", "runs": names, "live": True, "ended": ended}
 
     def _run(self, asked: Mapping[str, str]) -> Any:
         """What is known so far; reads on."""
@@ -188,20 +73,49 @@ class LiveReplies:
             notes.catch_up()
             end_s = float(power.track.bounds_s[-1]) if power.track else 0.0
             rates = notes.rates()[1]
+            is_timed = rates.size and notes.counts[-1][1]
+            self._title = self._title or _title(self._directory)
             return {
-                "title": _title(self._directory),
-                "status": "being measured",
+                "title": self._title or (self._directory.name if self._directory else ""),
+                "simulated": self._phases.simulated,
+                "status": BEING_MEASURED,
                 "faults": [],
                 "duration_s": end_s,
                 "samples": power.samples,
-                "phases": self._phases(end_s),
+                "operations": int(notes.counts[-1][1]) if notes.counts else 0,
+                "phases": self._bands(end_s),
                 "now": {
                     "power_w": power.newest_w(),
-                    "operations_per_s": float(rates[-1]) if rates.size and notes.counts[-1][1] else None,
+                    "energy_j": power.energy_j(0.0, end_s)[0] if end_s else None,
+                    "operations_per_s": float(rates[-1]) if is_timed else None,
                     "temperature_c": notes.temperature_c,
-                    "phase": notes.phases[-1][1] if notes.phases else None,
+                    "phase": notes.phases[-1][1].strip() if notes.phases else None,
+                    **self._times(),
                 },
             }
+
+    def _times(self) -> dict[str, Any]:
+        """Time passed and left, brought from the moment of their note to now [s]."""
+        noted = self._notes.time
+        if noted is None:
+            return {"elapsed_s": None, "remaining_s": None, "is_least": False}
+        since_s = max((time.monotonic_ns() - noted.host_ns) * 1e-9, 0.0) if not self._has_ended else 0.0
+        left_s = None if noted.remaining_s is None else max(noted.remaining_s - since_s, 0.0)
+        return {"elapsed_s": noted.elapsed_s + since_s, "remaining_s": left_s, "is_least": noted.is_least}
+
+    def _bands(self, end_s: float) -> list[dict[str, Any]]:
+        """The phases whose place on the meter's clock is known, on the page's axis."""
+        if not end_s:
+            return []
+        found = []
+        for each in self._phases.known(self._notes):
+            start_s = float(self._seconds(np.array([each.start_ns]))[0])
+            stop_s = end_s if each.end_ns is None else float(self._seconds(np.array([each.end_ns]))[0])
+            start_s, stop_s = max(start_s, 0.0), min(stop_s, end_s)
+            if stop_s > start_s:
+                named = {"name": each.name, "repeat": each.repeat, "kind": each.kind}
+                found.append({**named, "start_s": start_s, "end_s": stop_s})
+        return found
 
     def _read_power(self, asked: Mapping[str, str]) -> Any:
         start_s, end_s = asked_stretch(asked)
@@ -211,6 +125,7 @@ class LiveReplies:
             if track is None:
                 raise BadInput("no sample has come yet")
             at_ns, per_s = self._notes.rates()
+            at_ns = at_ns + self._phases.late_ns
             operations = None
             if per_s.any():
                 operations = {"bounds_s": rounded(self._seconds(at_ns), 3), "per_s": rounded(per_s, 1)}
@@ -222,40 +137,68 @@ class LiveReplies:
             }
 
     def _stretch(self, asked: Mapping[str, str]) -> Any:
-        raise BadInput("joules are told once the measurement has ended: host/view.py shows it then")
+        """What a stretch has drawn, from blocks of the trace as it is sent."""
+        start_s, end_s = asked_stretch(asked)
+        with self._lock:
+            energy_j, known_s = self._power.energy_j(start_s, end_s)
+        if not known_s:
+            raise BadInput("there is no sample in this stretch")
+        rows = [
+            stated_row("energy_j", "energy", Unstated(energy_j, "J", UNCORRECTED)),
+            stated_row("power_w", "mean power", Unstated(energy_j / known_s, "W", UNCORRECTED)),
+            stated_row("marginal_energy_j", "energy above idle", Missing("told once the run has ended", "J")),
+        ]
+        return {"operations": None, "quantities": rows}
+
+    def _running(self, asked: Mapping[str, str]) -> Any:
+        """How the joules of a stretch add up, likewise; a stretch without samples adds none."""
+        start_s, end_s = asked_stretch(asked)
+        moments_s = np.linspace(start_s, end_s, asked_columns(asked))
+        with self._lock:
+            energy_j = np.array([self._power.energy_j(start_s, each)[0] for each in moments_s.tolist()])
+        return {
+            "time_s": rounded(moments_s - start_s, 6),
+            "energy_j": rounded(energy_j, 6),
+            "marginal_energy_j": None,
+        }
+
+    def _report(self, asked: Mapping[str, str]) -> bytes:
+        with self._lock:
+            found = self._directory
+        if found is None or found.name != asked.get("run"):
+            raise BadInput(f"this page has no run '{asked.get('run', '')[:80]}'")
+        return report_of(found)
 
     def _seconds(self, meter_ns: Int64Array) -> Float64Array:
         """On the axis that begins with the first block."""
         return np.asarray((meter_ns - self._power.origin_ns) * 1e-9, np.float64)
 
-    def _phases(self, end_s: float) -> list[dict[str, Any]]:
-        if not end_s or not self._notes.phases:
-            return []
-        starts_s = self._seconds(np.array([each[0] for each in self._notes.phases], np.int64)).clip(
-            0.0, end_s
-        )
-        names = [name.strip() for _, name in self._notes.phases]
-        return [
-            {
-                "name": name,
-                "repeat": 1,
-                "kind": phase_kind(name.split(" (")[0]),
-                "start_s": start_s,
-                "end_s": stop_s,
-            }
-            for name, start_s, stop_s in zip(
-                names, starts_s.tolist(), [*starts_s[1:].tolist(), end_s], strict=True
-            )
-            if stop_s > start_s
-        ]
+
+def _ending(directory: Path | None) -> dict[str, Any]:
+    """What became of a measurement whose program has ended."""
+    if directory is None or not (directory / "run.json").exists():
+        return {"words": "The measurement ended before its record was begun. The terminal says why."}
+    told: dict[str, Any] = {"record": str(directory), "report": False}
+    try:
+        record = RunRecord.open(directory)
+    except OpJouleError as fault:
+        return {**told, "words": f"The measurement has ended. {fault}"}
+    if not record.is_finished:
+        analyse = f"'host/measure.py report {directory}' analyses what was recorded."
+        return {**told, "words": f"The measurement was killed before it came to its end. {analyse}"}
+    return {
+        **told,
+        "words": f"The measurement has ended: {record.status}.",
+        "report": (directory / "report.html").exists(),
+    }
 
 
 def _title(directory: Path | None) -> str:
-    """What is measured, with the word SIMULATED where it is."""
+    """What is measured, with the word SIMULATED where it is; empty before the record is begun."""
     if directory is None:
         return ""
     try:
         with reading(directory):
             return open_answer(directory).title
     except (OpJouleError, OSError):
-        return directory.name  # not begun yet
+        return ""

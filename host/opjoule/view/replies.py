@@ -5,15 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.analysis.run_list import ListedRun
 from opjoule.drawing.pyramid import POWER
 from opjoule.drawing.stretches import phase_kind
 from opjoule.drawing.tracks import Track
 from opjoule.errors import BadInput
+from opjoule.record.run_record import reading
+from opjoule.report.answer import open_answer
+from opjoule.report.html import render
+from opjoule.report.quantities import quantity_text
+from opjoule.report.timeline import read_timeline
+from opjoule.units import Missing, Quantity
+from opjoule.view.running import running_energy
 from opjoule.view.shelf import Shelf, ShownRun
 
 MOST_COLUMNS: Final = 4000
@@ -34,10 +43,27 @@ class Replies:
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
-        self.known = {"runs": self._runs, "run": self._run, "power": self._power, "stretch": self._stretch}
+        self.known = {
+            "runs": self._runs,
+            "run": self._run,
+            "power": self._power,
+            "stretch": self._stretch,
+            "running": self._running,
+        }
+        self.pages = {"report": self._report}
 
     def _runs(self, asked: Mapping[str, str]) -> Any:
-        return {"folder": str(self._shelf.folder), "runs": [asdict(each) for each in self._shelf.listing()]}
+        """Every record for the table; `total` is more than their number while some are still being read."""
+        listing = self._shelf.listing()
+        return {
+            "folder": str(self._shelf.folder),
+            "total": listing.total,
+            "whole": listing.is_whole,
+            "runs": [_row(name, run) for name, run in listing.runs.items()],
+        }
+
+    def _report(self, asked: Mapping[str, str]) -> bytes:
+        return report_of(self._shelf.place(_name(asked)))
 
     def _run(self, asked: Mapping[str, str]) -> Any:
         """Title, length, phases; what takes seconds on a long trace is begun here, so that little waits later."""
@@ -77,21 +103,69 @@ class Replies:
         start_s, end_s = asked_stretch(asked)
         with shown.energies:
             found = shown.run.energy(start_s, end_s)
-        rows = []
-        for key, label in SHOWN:
-            quantity = getattr(found, key)
-            reason = getattr(quantity, "reason", "")
-            rows.append(
-                {
-                    "key": key,
-                    "label": label,
-                    "value": quantity.value,
-                    "u": quantity.u,
-                    "unit": quantity.unit,
-                    "reason": reason,
-                }
-            )
+        rows = [stated_row(key, label, getattr(found, key)) for key, label in SHOWN]
         return {"operations": found.operations, "quantities": rows}
+
+    def _running(self, asked: Mapping[str, str]) -> Any:
+        """How a stretch's joules add up."""
+        shown = self._shelf.open(_name(asked))
+        start_s, end_s = asked_stretch(asked)
+        columns = asked_columns(asked)
+        with shown.energies:
+            found = running_energy(shown.run, start_s, end_s, columns)
+        above_j = found.marginal_energy_j
+        return {
+            "time_s": rounded(found.time_s, 9),
+            "energy_j": rounded(found.energy_j, 9),
+            "marginal_energy_j": None if above_j is None else rounded(above_j, 9),
+        }
+
+
+def report_of(directory: Path) -> bytes:
+    """The report of a record: the page beside it, or one that is made now and not kept.
+
+    Raises: RecordFault: there is neither, and no readable run.json.
+    """
+    page = directory / "report.html"
+    if page.exists():
+        return page.read_bytes()
+    with reading(directory):
+        answer = open_answer(directory)
+        return render(answer, read_timeline(answer.record)).encode()
+
+
+def _row(name: str, run: ListedRun) -> dict[str, Any]:
+    """One record in the table."""
+    return {
+        "name": name,
+        "title": run.title,
+        "subject": run.subject,
+        "device": run.device,
+        "storage": run.storage,
+        "status": run.status,
+        "simulated": run.simulated,
+        "started_utc": run.started_utc,
+        "headline": "" if isinstance(run.headline, Missing) else quantity_text(run.headline),
+        "headline_value": run.headline.value,
+        "label": run.label,
+        "why": run.why,
+        "cautions": [[each.kind, each.line] for each in run.cautions],
+        "note": run.notes.text,
+        "tags": run.notes.tags,
+    }
+
+
+def stated_row(key: str, label: str, of: Quantity) -> dict[str, Any]:
+    """A quantity with its words: rounded to two digits of its uncertainty, and why either is missing."""
+    return {
+        "key": key,
+        "label": label,
+        "value": of.value,
+        "u": of.u,
+        "unit": of.unit,
+        "text": quantity_text(of),
+        "reason": getattr(of, "reason", ""),
+    }
 
 
 def _lost_s(shown: ShownRun, start_s: float, end_s: float, columns: int) -> npt.NDArray[np.floating[Any]]:

@@ -11,7 +11,9 @@ import json
 import secrets
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,26 +30,46 @@ from opjoule.system_errors import of_system
 
 LOOPBACK: Final = "127.0.0.1"
 ASSETS: Final = Path(__file__).parent / "assets"
+
+
+def _own(name: str) -> str:
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
 FILES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
     "": ("text/html", lambda: Template(_own("view.html")).substitute(chart=text_of(*chart_frame()))),
     "style.css": ("text/css", lambda: library_style() + asset("report.css") + _own("view.css")),
     "drawing.js": ("text/javascript", library_script),
-    "chart.js": ("text/javascript", lambda: _own("chart.js")),
-    "view.js": ("text/javascript", lambda: _own("view.js")),
+    **{
+        f"{name}.js": ("text/javascript", partial(_own, f"{name}.js"))
+        for name in ("chart", "running", "table", "live", "view")
+    },
 }
 """What the page is made of: its type, and what gives it. The chart and its look are those of a report."""
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page may do: nothing is loaded from elsewhere, and nothing may frame it."""
+REPORT_POLICY: Final = (
+    "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What the page of a record may do: it comes with the record, so that it reaches neither the server nor other runs."""
 HEADERS: Final = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""Of every answer: the page loads nothing from elsewhere, and no other page may read or frame it."""
+"""Beside the policy, in every answer: no other page may read it."""
 SILENCE_LIMIT_S: Final = 60.0
+PLAIN: Final = "text/plain; charset=utf-8"
 
 Reply = Callable[[Mapping[str, str]], Any]
+"""A JSON value for the parameters of a question."""
+Page = Callable[[Mapping[str, str]], bytes]
+"""A page of a record's own."""
 
 
 class ViewServer(ThreadingHTTPServer):
@@ -55,11 +77,19 @@ class ViewServer(ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, replies: Mapping[str, Reply], *, listen: str = LOOPBACK, port: int = 0) -> None:
+    def __init__(
+        self,
+        replies: Mapping[str, Reply],
+        pages: Mapping[str, Page] | None = None,
+        *,
+        listen: str = LOOPBACK,
+        port: int = 0,
+    ) -> None:
         """Listens; nothing is answered before `serve_forever`.
 
         Args:
             replies: question in the address -> what answers it with a JSON value.
+            pages: likewise, with a page that is shown on its own.
             listen: address of this computer on which connections are taken.
             port: 0: any that is free.
         Raises: BadInput: the address or the port cannot be had.
@@ -71,7 +101,9 @@ class ViewServer(ThreadingHTTPServer):
                 f"--listen {listen} is no address: give one such as 127.0.0.1 or 0.0.0.0"
             ) from None
         self.address_family = socket.AF_INET6 if self.listen.version == 6 else socket.AF_INET
-        self.replies = replies
+        self.replies, self.pages = replies, pages or {}
+        self.asked_s = 0.0
+        """When something was last answered, on the clock of time.monotonic(); 0: nothing yet."""
         self.token = secrets.token_urlsafe(24)
         try:
             super().__init__((listen, port), _Handler)
@@ -125,17 +157,20 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:  # the name that http.server calls
         refused = self._refused()
         if refused:
-            self._answer(HTTPStatus.FORBIDDEN, "text/plain; charset=utf-8", f"{refused}\n".encode())
+            self._answer(HTTPStatus.FORBIDDEN, PLAIN, f"{refused}\n".encode())
             return
+        self.server.asked_s = time.monotonic()
         asked = urlsplit(self.path)
         _, _, what = asked.path.removeprefix("/").partition("/")
         if what in FILES:
-            kind, given = FILES[what]
-            self._answer(HTTPStatus.OK, f"{kind}; charset=utf-8", given().encode())
+            kind, made = FILES[what]
+            self._answer(HTTPStatus.OK, f"{kind}; charset=utf-8", made().encode())
         elif what in self.server.replies:
             self._reply(self.server.replies[what], dict(parse_qsl(asked.query)))
+        elif what in self.server.pages:
+            self._show(self.server.pages[what], dict(parse_qsl(asked.query)))
         else:
-            self._answer(HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8", b"there is no such page\n")
+            self._answer(HTTPStatus.NOT_FOUND, PLAIN, b"there is no such page\n")
 
     def _refused(self) -> str:
         """Why this request gets nothing; empty where it may be answered."""
@@ -159,8 +194,17 @@ class _Handler(BaseHTTPRequestHandler):
             status, value = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": _told(error)}
         self._answer(status, "application/json", json.dumps(value, allow_nan=False).encode())
 
-    def _answer(self, status: HTTPStatus, kind: str, body: bytes) -> None:
+    def _show(self, page: Page, asked: Mapping[str, str]) -> None:
+        try:
+            body = page(asked)
+        except (OpJouleError, OSError, MemoryError) as error:
+            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, PLAIN, f"{_told(error)}\n".encode())
+            return
+        self._answer(HTTPStatus.OK, "text/html; charset=utf-8", body, REPORT_POLICY)
+
+    def _answer(self, status: HTTPStatus, kind: str, body: bytes, policy: str = POLICY) -> None:
         self.send_response(status)
+        self.send_header("Content-Security-Policy", policy)
         for name, value in HEADERS.items():
             self.send_header(name, value)
         self.send_header("Content-Type", kind)
@@ -170,10 +214,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # the name that http.server gives it
         """Nothing: the terminal is the user's."""
-
-
-def _own(name: str) -> str:
-    return (ASSETS / name).read_text(encoding="utf-8")
 
 
 def _told(error: Exception) -> str:

@@ -13,29 +13,29 @@ from typing import Final
 import numpy as np
 
 from opjoule.analysis.opened_run import OpenedRun, open_run
-from opjoule.analysis.run_list import UNREADABLE, run_folders
+from opjoule.analysis.run_index import RunIndex
+from opjoule.analysis.run_list import ListedRun
 from opjoule.drawing.pyramid import WHOLE, Pyramid
 from opjoule.errors import BadInput, OpJouleError
-from opjoule.record.run_record import reading
-from opjoule.report.answer import open_answer
 from opjoule.trace.power_trace import Float64Array
 from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
 
-OPEN_AT_ONCE: Final = 2
-"""Runs that are kept open: the two that the page shows."""
+OPEN_AT_ONCE: Final = 6
+"""Runs that are kept open: as many as the page shows at once."""
+READ_S: Final = 0.5
+"""So long a list waits for what is still being read."""
 
 
 @dataclass(frozen=True)
-class Listed:
-    """One record as the list of runs shows it."""
+class Listing:
+    """The records as far as they are known."""
 
-    name: str
-    """Its path under the folder."""
-    title: str
-    status: str
-    started_utc: str
-    problem: str = ""
-    """Why it cannot be read; empty where it can."""
+    runs: dict[str, ListedRun]
+    """By name, the newest name first."""
+    total: int
+    """Records that there are; more than are known while they are still being read."""
+    is_whole: bool
+    """All of them were looked at since they were asked for."""
 
 
 class ShownRun:
@@ -105,20 +105,37 @@ class Shelf:
         self.folder = folder
         self._open: OrderedDict[str, ShownRun] = OrderedDict()
         self._lock = threading.Lock()
-        self._listed: dict[Path, tuple[tuple[int, int], Listed]] = {}
-        self.places()
+        self._index = RunIndex(folder)
+        self._runs: dict[str, ListedRun] = {}
+        self._reading: threading.Thread | None = None
+        self._index.places()
 
-    def places(self) -> dict[str, Path]:
-        """Every record by its name, the newest first."""
-        found = {self._name(path): path for path in run_folders(self.folder)}
-        return dict(sorted(found.items(), reverse=True))
+    def listing(self) -> Listing:
+        """Every record; what did not change since the last time is not read again, and the rest in a thread."""
+        with self._lock:
+            if self._reading is None or not self._reading.is_alive():
+                self._reading = threading.Thread(target=self._read, name="reading-the-list", daemon=True)
+                self._reading.start()
+            reading = self._reading
+        reading.join(READ_S)
+        is_whole = not reading.is_alive()
+        runs = dict(sorted(self._runs.copy().items(), reverse=True))
+        return Listing(runs, max(self._index.total, len(runs)), is_whole)
 
-    def _name(self, path: Path) -> str:
-        return path.resolve().name if path == self.folder else path.relative_to(self.folder).as_posix()
+    def _read(self) -> None:
+        found = {}
+        with suppress(OpJouleError, OSError):  # the folder has gone: the list ends here
+            for name, run in self._index.runs():
+                found[name] = self._runs[name] = run
+        self._runs = found
 
-    def listing(self) -> list[Listed]:
-        """Every record, with its title; what did not change since the last call is not read again."""
-        return [self._one(name, path) for name, path in self.places().items()]
+    def place(self, name: str) -> Path:
+        """Folder of the run of that name. Raises: BadInput: there is none."""
+        known = self._runs.get(name)
+        path = known.path if known and (known.path / "run.json").exists() else self._index.places().get(name)
+        if path is None:
+            raise BadInput(f"there is no run '{name}' in {self.folder}")
+        return path
 
     def open(self, name: str) -> ShownRun:
         """The run of that name.
@@ -128,31 +145,8 @@ class Shelf:
         with self._lock:
             shown = self._open.get(name)
             if shown is None:
-                path = self.places().get(name)
-                if path is None:
-                    raise BadInput(f"there is no run '{name}' in {self.folder}")
-                shown = self._open[name] = ShownRun(open_run(path))
+                shown = self._open[name] = ShownRun(open_run(self.place(name)))
             self._open.move_to_end(name)
             while len(self._open) > OPEN_AT_ONCE:
                 self._open.popitem(last=False)
         return shown
-
-    def _one(self, name: str, path: Path) -> Listed:
-        try:
-            info = (path / "run.json").stat()
-        except OSError as error:
-            return Listed(name, name, UNREADABLE, "", error.strerror or "")
-        mark = info.st_mtime_ns, info.st_size
-        known = self._listed.get(path)
-        if known is None or known[0] != mark:
-            known = self._listed[path] = mark, _listed(name, path)
-        return known[1]
-
-
-def _listed(name: str, path: Path) -> Listed:
-    try:
-        with reading(path):
-            answer = open_answer(path)
-            return Listed(name, answer.title, answer.record.status, answer.run.found.started_utc or "")
-    except (OpJouleError, OSError) as fault:
-        return Listed(name, name, UNREADABLE, "", str(fault))

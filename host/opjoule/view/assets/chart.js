@@ -3,7 +3,7 @@
 // answered. view.js calls:
 //
 //   const chart = new Chart(frame, { changed(), selected(stretch or null) });   changed: the view moved, ask the server again
-//   chart.curves = [{ name, phases, shift_s, data }, ...];    a run each, the first one's time axis is the chart's; data: the
+//   chart.curves = [{ name, place, phases, shift_s, data }, ...];    a run each, its colour COLOURS_OF_RUNS[place]; the first one's time axis is the chart's; data: the
 //       server's "power" answer or null; phases: the server's, with a label; shift_s: its time less the chart's [s]
 //   chart.whole = [first, last];  chart.draw();               after either was set; draws once a frame
 //   chart.show(start, end), zoom(factor), move(share), select(start, end), select(null)
@@ -35,8 +35,8 @@ class Chart extends drawing.TimeChart {
 
   scene() {
     const { curves } = this, several = curves.length > 1, tracks = {}, gaps = [], power = [], rates = [];
-    curves.forEach(({ name, data, shift_s }, i) => {
-      const own = { colour: COLOURS_OF_RUNS[i % COLOURS_OF_RUNS.length], label: `${i + 1}: ${name}` }, rated = data?.operations;
+    curves.forEach(({ name, place, data, shift_s }, i) => {
+      const own = { colour: COLOURS_OF_RUNS[place], label: `${i + 1}: ${name}` }, rated = data?.operations;
       const said = (what) => (several ? `${what}, ${i + 1}` : what);
       const { bounds_s, mean_w, least_w, greatest_w, lost_s } = data ?? { bounds_s: this.whole, mean_w: [null], lost_s: [] };
       tracks[`power ${i}`] = new ServedTrack(bounds_s, { power_w: [mean_w, least_w, greatest_w] }, shift_s);
@@ -59,9 +59,9 @@ function readings(series) {
 }
 
 /** A run's phases on the chart's axis; those of the first are its ground. */
-function phasesOf({ phases, shift_s }, row) {
+function phasesOf({ phases, place, shift_s }, row) {
   return phases.map(({ label, name, kind, start_s, end_s }) => ({
-    name: label ?? name, kind, row, colour: COLOURS_OF_RUNS[row % COLOURS_OF_RUNS.length], start_s: start_s - shift_s, end_s: end_s - shift_s,
+    name: label ?? name, kind, row, colour: COLOURS_OF_RUNS[place], start_s: start_s - shift_s, end_s: end_s - shift_s,
   }));
 }
 

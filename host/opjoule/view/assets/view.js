@@ -1,9 +1,9 @@
 "use strict";
-// The page of runs: asks the server, draws with chart.js, and says the numbers of the selected stretch.
+// The page of runs: what the user chooses is asked of the server, drawn and said.
 
 const byId = (id) => document.getElementById(id);
-const LIVE_S = 60; // of a measurement that goes on, so much is in view
-const PREFIXES = [[1, ""], [1e-3, "m"], [1e-6, "µ"], [1e-9, "n"], [1e-12, "p"]];
+const RUNNING_MOMENTS = 400;
+const ASK_AGAIN_MS = 1000; // while records are still being read
 
 /** One question to the server; an error that it tells is thrown with its words. */
 async function ask(what, parameters = {}) {
@@ -13,89 +13,43 @@ async function ask(what, parameters = {}) {
   return value;
 }
 
-function made(name, words = "", attributes = {}) {
-  const element = document.createElement(name);
-  element.textContent = words;
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  return element;
-}
-
-/** Value with 6 digits, u with 2, and unit; small ones with a prefix. */
-function inWords({ value, u, unit, reason }) {
-  if (value === null) return "not known";
-  const least = Math.abs(value);
-  const [scale, prefix] = (unit === "J" || unit === "W") && least > 0
-    ? PREFIXES.find(([one]) => least >= one) ?? PREFIXES.at(-1) : PREFIXES[0];
-  const spread = u ? ` ± ${Number((u / scale).toPrecision(2))}` : "";
-  return `${(value / scale).toPrecision(6)}${spread} ${prefix}${unit}`;
-}
-
 class Viewer {
   constructor() {
-    this.shown = [null, null];
+    this.runs = [];
     this.asking = 0;
     this.stepMs = 0;
+    this.phase = null;
     this.chart = new Chart(byId("chart"), {
       changed: () => this.refresh(),
       selected: (stretch) => this.select(stretch),
     });
-    ["first", "second"].forEach((id, place) => byId(id).addEventListener("change", () => this.open(place)));
-    byId("align").addEventListener("change", () => { this.layOut(); this.refresh(); this.select(this.chart.chosen); });
+    this.table = new RunTable(byId("table"), (name, isChosen) => this.choose(name, isChosen));
+    this.running = new RunningChart(byId("running"));
+    byId("align").addEventListener("change", () => { this.layOut(); this.refresh(); this.select(this.chart.chosen, this.phase); });
+    byId("of-energy").addEventListener("change", () => this.drawRunning());
     for (const id of ["from", "to"]) byId(id).addEventListener("change", () => this.typed());
+    byId("phases").addEventListener("click", ({ target }) => { this.pressed = this.runs[0]?.phases[[...byId("phases").children].indexOf(target)]; });
+    document.addEventListener("visibilitychange", () => { if (!document.hidden && !this.live) this.during(() => this.list()); });
   }
 
   async start() {
-    const { runs, folder, live } = await ask("runs");
-    if (live) {
-      this.follow();
+    const told = await ask("runs");
+    this.live = Boolean(told.live);
+    if (this.live) {
+      follow(this);
       return;
     }
-    byId("second").append(made("option", "none", { value: "" }));
-    for (const run of runs) {
-      const state = run.status === "complete" ? "" : `, ${run.status}`;
-      const words = run.title === run.name ? `${run.name}${state}` : `${run.name}: ${run.title}${state}`;
-      for (const id of ["first", "second"]) byId(id).append(made("option", words, { value: run.name }));
-    }
-    if (runs.length) await this.open(0);
-    else this.say(`There is no run in ${folder} yet: host/measure.py makes one.`);
+    await this.list(told);
+    if (told.whole && told.runs.length === 1 && told.runs[0].status !== "unreadable") this.table.choose(told.runs[0].name, true);
   }
 
-  /** A measurement that goes on: asks once a second how it stands, until its server is gone. */
-  async follow() {
-    document.body.classList.add("live");
-    byId("now").hidden = false;
-    for (;;) {
-      try {
-        const [run] = (await ask("runs")).runs;
-        if (run) this.grown(run.name, await ask("run", { run: run.name }));
-        else this.say("The measurement is being prepared.");
-      } catch (error) {
-        if (!(error instanceof TypeError)) { this.say(error.message); continue; }
-        this.say("The measurement has ended: host/view.py shows its record.");
-        return;
-      } finally { await new Promise((resolve) => setTimeout(resolve, 1000)); }
-    }
-  }
-
-  /** The run has grown: a view of its end moves along. */
-  grown(name, told) {
-    const { chart } = this, same = this.shown[0]?.name === name, known = same && this.shown[0].duration_s > 0;
-    if (!same) byId("first").replaceChildren(made("option", name, { value: name }));
-    const [first, last] = chart.whole, length = chart.end - chart.start, atEnd = !known || chart.end >= last - 1e-6;
-    const whole = !known || length >= last - first - 1e-6;
-    this.shown[0] = { name, operations: 0, ...told, data: same ? this.shown[0].data : null };
-    if (!same) this.aligned();
-    this.layOut();
-    const words = `${told.title}: ${told.now.phase ?? "being measured"}`;
-    if (byId("said").textContent !== words) this.say(words);
-    const units = { power_w: [3, " W"], operations_per_s: [0, ""], temperature_c: [1, " °C"] };
-    for (const cell of byId("now").querySelectorAll("dd")) {
-      const value = told.now[cell.dataset.now], [digits, unit] = units[cell.dataset.now] ?? [];
-      cell.textContent = value === null ? "–" : unit === undefined ? value : `${value.toFixed(digits)}${unit}`;
-    }
-    if (!told.duration_s || !atEnd) return;
-    const end = chart.whole[1];
-    chart.show(end - (whole ? Math.min(end, LIVE_S) : length), end);
+  /** The table, again and again until all records are read. */
+  async list(known = null) {
+    const told = known ?? await ask("runs");
+    byId("title").textContent = `Runs in ${told.folder}`;
+    this.table.show(told.runs, told.total, told.whole);
+    if (!told.whole) setTimeout(() => this.during(() => this.list()), ASK_AGAIN_MS);
+    else if (!told.runs.length) this.say(`There is no run in ${told.folder} yet: host/measure.py makes one.`);
   }
 
   say(words) { byId("said").textContent = words; }
@@ -106,57 +60,80 @@ class Viewer {
     try { return await work(); } catch (error) { this.say(error.message); return null; } finally { this.asking -= 1; }
   }
 
-  async open(place) {
-    const name = byId(["first", "second"][place]).value;
-    const turn = (this.turns ??= [0, 0])[place] += 1;
-    if (name) this.say(`reading ${name} ...`);
-    const told = name && await this.during(() => ask("run", { run: name }));
-    if (turn !== this.turns[place]) return;
-    if (name && !told) { this.shown[place] = null; this.layOut(true); return; }
-    this.shown[place] = told ? { name, ...told, data: null } : null;
+  /** Shows a run beside those that are shown, or takes it away. */
+  async choose(name, isChosen) {
+    if (!isChosen) this.runs = this.runs.filter((run) => run.name !== name);
+    else {
+      this.say(`Reading ${name} ...`);
+      const told = await this.during(() => ask("run", { run: name }));
+      if (!told) { this.table.chosen.delete(name); this.table.draw(); return; }
+      if (!this.table.chosen.has(name) || this.runs.some((run) => run.name === name)) return; // no more, by now
+      const taken = new Set(this.runs.map((run) => run.place));
+      const place = COLOURS_OF_RUNS.findIndex((_, each) => !taken.has(each));
+      this.runs.push({ name, place, ...told, data: null });
+      this.say("");
+    }
+    byId("shown").hidden = !this.runs.length;
     this.aligned();
-    this.layOut(true);
-    this.chart.show(...(place === 0 ? this.chart.whole : [this.chart.start, this.chart.end]));
-    this.select(place === 0 ? null : this.chart.chosen);
+    this.layOut();
+    this.legend();
+    if (!this.runs.length) return;
+    if (this.runs.length === 1) this.chart.show(...this.chart.whole);
+    else this.chart.show(this.chart.start, this.chart.end);
+    this.select(this.runs.length === 1 ? null : this.chart.chosen, this.phase);
   }
 
-  /** Moments that both runs have, to be laid on each other. */
+  /** Moments that all runs have, to be laid on each other. */
   aligned() {
-    const names = this.shown.map((run) => new Set(run?.phases.map((phase) => `${phase.name} ${phase.repeat}`)));
-    const before = byId("align").value, common = [...names[0]].filter((name) => names[1].has(name));
+    const [first, ...others] = this.runs.map((run) => new Set(run.phases.map((phase) => `${phase.name} ${phase.repeat}`)));
+    const before = byId("align").value;
+    const common = [...(first ?? [])].filter((name) => others.every((names) => names.has(name)));
     byId("align").replaceChildren(...["the trace", ...common].map((name) => made("option", name, { value: name })));
-    if (common.includes(before)) byId("align").value = before;
-    else if (common.includes("run 1") && this.shown[1]) byId("align").value = "run 1";
-    byId("align").disabled = !this.shown[1];
+    if (common.includes(before) && this.runs.length > 2) byId("align").value = before;
+    else if (common.includes("run 1") && this.runs.length > 1) byId("align").value = "run 1";
+    document.querySelector(".begin").hidden = this.runs.length < 2;
   }
-
-  get runs() { return this.shown.filter(Boolean); }
 
   /** Puts the runs on the chart's axis, which is the first one's. */
-  layOut(speak = false) {
+  layOut() {
     const moment = (run) => run.phases.find((phase) => `${phase.name} ${phase.repeat}` === byId("align").value)?.start_s ?? 0;
-    const origin = this.shown[0] ? moment(this.shown[0]) : 0;
-    for (const run of this.runs) run.shift_s = this.shown[0] && run !== this.shown[0] ? moment(run) - origin : 0;
+    const origin = this.runs[0] ? moment(this.runs[0]) : 0;
+    for (const run of this.runs) run.shift_s = run === this.runs[0] ? 0 : moment(run) - origin;
     const first = Math.min(0, ...this.runs.map((run) => -run.shift_s));
     const last = Math.max(...this.runs.map((run) => run.duration_s - run.shift_s), first + 1e-3);
     this.chart.whole = [first, last];
     this.chart.curves = this.runs.map((run) => this.curve(run));
-    const phases = this.shown[0]?.phases ?? [], names = JSON.stringify(phases.map(({ name, repeat }) => [name, repeat]));
-    if (byId("phases").dataset.names !== names) { // a button that has the focus keeps it while a run grows
-      byId("phases").dataset.names = names;
-      byId("phases").replaceChildren(...drawing.phaseButtons(phases));
-    }
-    byId("faults").replaceChildren(...this.runs.flatMap((run) => run.faults.map((line) => made("li", line))));
-    if (speak && this.runs.length) {
-      this.say(this.runs.map((run) => `${run.name}: ${run.title}, ${run.status}, ${run.samples.toLocaleString("en")} samples in ` +
-        `${run.duration_s.toFixed(1)} s, ${run.operations.toLocaleString("en")} operations`).join("; "));
-    }
+    const phases = this.runs[0]?.phases ?? [], names = JSON.stringify(phases.map(({ name, repeat }) => [name, repeat]));
+    const buttons = drawing.phaseButtons(phases), had = byId("phases");
+    if (had.dataset.names !== names) had.replaceChildren(...buttons);
+    else buttons.forEach((button, i) => Object.assign(had.children[i].dataset, button.dataset)); // the focus stays while a run grows
+    had.dataset.names = names;
+    byId("simulated").hidden = !this.runs.some((run) => run.simulated);
     this.chart.draw();
   }
 
+  /** The runs that are shown, each with its colour, its report, and what to know first. */
+  legend() {
+    byId("legend").replaceChildren(...this.runs.map((run) => {
+      const line = made("li"), row = this.table.rows.find((each) => each.name === run.name);
+      const away = made("button", "remove", { type: "button", "aria-label": `remove ${run.name}` });
+      away.addEventListener("click", () => this.table.choose(run.name, false));
+      const report = made("a", "report", { href: `report?${new URLSearchParams({ run: run.name })}`, target: "_blank", "aria-label": `report of ${run.name}` });
+      const swatch = made("span", "", { class: "swatch" });
+      swatch.style.setProperty("--own", `var(${COLOURS_OF_RUNS[run.place]})`);
+      line.append(swatch, made("strong", run.name), `: ${run.title}, ${run.status}, ${run.duration_s.toFixed(1)} s, ${run.operations.toLocaleString("en")} operations`, report, away);
+      const lines = row ? row.cautions.map(([kind, words]) => (words.includes(kind) ? words : `${kind}: ${words}`)) : run.faults;
+      const note = row && (row.note || row.tags.length) ? [`note: ${[...row.tags.map((tag) => `[${tag}]`), row.note].join(" ")}`] : [];
+      const list = made("ul");
+      list.append(...[...lines, ...note].map((words) => made("li", words)));
+      if (list.children.length) line.append(list);
+      return line;
+    }));
+  }
+
   curve(run) {
-    const { name, data, shift_s } = run;
-    return { name, data, shift_s, phases: run.phases.map((phase) => ({ ...phase, label: this.label(run, phase) })) };
+    const { name, place, data, shift_s } = run;
+    return { name, place, data, shift_s, phases: run.phases.map((phase) => ({ ...phase, label: this.label(run, phase) })) };
   }
 
   label(run, phase) {
@@ -197,24 +174,56 @@ class Viewer {
 
   tell(elements) { byId("stretch").replaceChildren(...elements); }
 
-  /** Fields and table of a stretch; the numbers are the library's. */
-  async select(stretch) {
+  /** A stretch on a run's own axis: of a phase that was chosen by its button the run's own, else the one on the chart. */
+  stretchOf(run, stretch) {
+    if (this.phase) {
+      const own = run.phases.find(({ name, repeat }) => name === this.phase.name && repeat === this.phase.repeat);
+      return own ? [own.start_s, own.end_s] : null;
+    }
+    return stretch.map((time_s) => Number((time_s + run.shift_s).toFixed(9)));
+  }
+
+  /** Fields, table and running joules of a stretch; the numbers are the library's. */
+  async select(stretch, phase = null) {
     const turn = (this.selecting = (this.selecting ?? 0) + 1);
+    this.phase = this.pressed ?? phase;
+    this.pressed = null;
+    byId("adding").hidden = true;
     if (!stretch || !this.runs.length) {
       byId("from").value = byId("to").value = "";
-      this.tell([made("p", "Nothing is selected.", { class: "reason" })]);
+      this.tell([made("p", "Select a stretch of the chart, a phase by its button, or type its times.", { class: "reason" })]);
       return;
     }
     ["from", "to"].forEach((id, i) => { byId(id).value = stretch[i].toFixed(9).replace(/\.?0+$/, ""); });
-    const [start, end] = stretch.map((time_s) => Number(time_s.toFixed(9)));
-    const runs = this.runs;
-    const answers = await this.during(() => Promise.all(runs.map((run) => ask("stretch", {
-      run: run.name, start: start + run.shift_s, end: end + run.shift_s,
-    }).catch((error) => ({ error: error.message })))));
-    if (answers && turn === this.selecting) this.tell([this.table(runs, answers)]);
+    const runs = this.runs, own = runs.map((run) => this.stretchOf(run, stretch));
+    const asked = (what, more = {}) => this.during(() => Promise.all(runs.map((run, i) => (own[i]
+      ? ask(what, { run: run.name, start: own[i][0], end: own[i][1], ...more }).catch((error) => ({ error: error.message }))
+      : { error: `It has no phase ${this.phase.name} ${this.phase.repeat}.` }))));
+    const answers = await asked("stretch");
+    if (!answers || turn !== this.selecting) return;
+    this.tell([this.numbers(runs, own, answers)]);
+    const added = await asked("running", { columns: RUNNING_MOMENTS });
+    if (!added || turn !== this.selecting) return;
+    this.added = runs.map((run, i) => ({ run, found: added[i], stated: answers[i].quantities }));
+    this.drawRunning();
   }
 
-  table(runs, answers) {
+  /** Running joules of every run that has them. */
+  drawRunning() {
+    const known = (this.added ?? []).filter(({ found }) => !found.error);
+    const hasIdle = known.some(({ found }) => found.marginal_energy_j);
+    byId("of-energy").disabled = !hasIdle;
+    const key = hasIdle ? byId("of-energy").value : "energy_j";
+    const lines = known.filter(({ found }) => found[key]);
+    byId("adding").hidden = !lines.length;
+    this.running.show(lines.map(({ run, found }) => ({ name: run.name, colour: COLOURS_OF_RUNS[run.place], time_s: found.time_s, energy_j: found[key] })));
+    const lacking = known.filter(({ found }) => !found[key]).map(({ run }) => run.name);
+    const ends = lines.map(({ run, stated }) => `${run.name}: ${stated.find((each) => each.key === key).text}`).join("; ");
+    byId("running-said").textContent = `At the end (k = 2): ${ends}.`
+      + (lacking.length ? ` Idle power of ${lacking.join(", ")} is not known.` : "");
+  }
+
+  numbers(runs, own, answers) {
     const table = made("table"), head = made("tr"), body = made("tbody");
     head.append(made("th", "", { scope: "col" }), ...runs.map((run) => made("th", `${run.name}: ${run.title}`, { scope: "col" })));
     const known = answers.find((answer) => !answer.error);
@@ -224,8 +233,10 @@ class Viewer {
       body.append(line);
     };
     if (answers.some((answer) => answer.error)) row("", answers.map(({ error }) => made("td", error ?? "")));
+    row(this.phase ? `${this.phase.name} ${this.phase.repeat}, each run's own` : "stretch, each run's own time",
+      own.map((ends) => made("td", ends ? `${ends[0].toFixed(3)} to ${ends[1].toFixed(3)} s` : "")));
     known?.quantities.forEach(({ key, label }, i) => row(label, answers.map(({ quantities }) => {
-      const cell = made("td", quantities ? inWords(quantities[i]) : "", quantities ? { "data-key": key, "data-value": quantities[i].value } : {});
+      const cell = made("td", quantities?.[i].text ?? "", quantities ? { "data-key": key, "data-value": quantities[i].value } : {});
       if (quantities?.[i].reason) cell.append(made("span", quantities[i].reason, { class: "reason" }));
       return cell;
     })));

@@ -1,0 +1,179 @@
+"""Raw files of a record while they grow, read as they are flushed: power in blocks, and the notes of its progress."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from opjoule.drawing.pyramid import POWER
+from opjoule.drawing.tracks import Track
+from opjoule.trace.power_trace import Float64Array, Int64Array
+
+BLOCK_NS: Final = 20_000_000
+"""Samples are kept as least, greatest and mean of each such stretch of the meter's clock."""
+HOLE_BLOCKS: Final = 3
+"""So many times the usual distance of two blocks without a sample are a hole."""
+NEWEST_S: Final = 1.0
+"""The power shown as a number is the mean of so much."""
+
+
+class GrowingPower:
+    """Blocks of a raw power stream, kept up with the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_bytes = 0
+        self._schema: pa.Schema | None = None
+        self._waiting: tuple[Int64Array, Float64Array] = np.zeros(0, np.int64), np.zeros(0)
+        self._block = np.zeros(0, np.int64)
+        self._values_w = np.zeros((3, 0))
+        self.samples = 0
+        """Read so far, lost ones included."""
+        self.track: Track | None = None
+        """All whole blocks so far, in seconds since the first began; a hole between two is a cell of its own."""
+
+    def catch_up(self) -> None:
+        """Takes in what was flushed since; a batch that is not whole yet waits for the next time."""
+        if not self._path.is_file():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read_bytes)
+            grown = pa.BufferReader(file.read())
+        begun_bytes, parts = self._read_bytes, [self._waiting]
+        while True:
+            try:
+                message = pa.ipc.read_message(grown)
+            except (EOFError, OSError, pa.ArrowException):
+                break
+            self._read_bytes = begun_bytes + grown.tell()
+            if message.type == "schema":
+                self._schema = pa.ipc.read_schema(message)
+            elif self._schema is not None:
+                parts.append(_power(pa.ipc.read_record_batch(message, self._schema)))
+        self.samples += sum(len(part[0]) for part in parts[1:])
+        self._take(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+
+    def _take(self, meter_ns: Int64Array, power_w: Float64Array) -> None:
+        """Whole blocks of these samples; those of the last one, which may get more, wait."""
+        block = meter_ns // BLOCK_NS
+        whole = int(np.searchsorted(block, block[-1])) if block.size else 0
+        self._waiting = meter_ns[whole:], power_w[whole:]
+        if not whole:
+            return
+        starts = np.flatnonzero(np.diff(block[:whole], prepend=block[0] - 1))
+        known = np.isfinite(power_w[:whole])
+        with np.errstate(invalid="ignore"):
+            sum_w = np.add.reduceat(np.where(known, power_w[:whole], 0.0), starts)
+            mean_w = sum_w / np.add.reduceat(known.astype(float), starts)
+        made = [mean_w, np.fmin.reduceat(power_w[:whole], starts), np.fmax.reduceat(power_w[:whole], starts)]
+        self._block = np.concatenate((self._block, block[starts]))
+        self._values_w = np.concatenate((self._values_w, np.array(made)), axis=1)
+        self.track = self._cells()
+
+    def _cells(self) -> Track:
+        distance = np.diff(self._block)
+        usual = float(np.median(distance)) if distance.size else 1.0
+        holes = np.flatnonzero(distance > HOLE_BLOCKS * usual)
+        bounds = np.insert(self._block, holes + 1, self._block[holes] + 1)
+        end = self._block[-1:] + max(round(usual), 1)
+        values_w = np.insert(self._values_w, holes + 1, np.nan, axis=1)
+        bounds_s = np.asarray((np.concatenate((bounds, end)) * BLOCK_NS - self.origin_ns) * 1e-9, np.float64)
+        mean, lowest, highest = ({POWER: values} for values in values_w)
+        return Track(bounds_s, mean, lowest, highest)
+
+    @property
+    def origin_ns(self) -> int:
+        """Beginning of the first block [meter_ns]."""
+        return int(self._block[0]) * BLOCK_NS
+
+    def energy_j(self, start_s: float, end_s: float) -> tuple[float, float]:
+        """Energy of the blocks in a stretch [J], and how much of its time has samples [s]."""
+        if self.track is None:
+            return 0.0, 0.0
+        bounds_s = self.track.bounds_s.clip(start_s, end_s)
+        length_s = np.where(np.isfinite(self._cells_w), np.diff(bounds_s), 0.0)
+        return float(np.nansum(self._cells_w * length_s)), float(length_s.sum())
+
+    @property
+    def _cells_w(self) -> Float64Array:
+        assert self.track is not None
+        return np.asarray(self.track.mean[POWER], np.float64)
+
+    def newest_w(self) -> float | None:
+        """Mean of the last second; None before the first sample."""
+        recent = self._values_w[0, self._block > self._block[-1:] - round(NEWEST_S * 1e9 / BLOCK_NS)]
+        known = recent[np.isfinite(recent)]
+        return float(known.mean()) if known.size else None
+
+
+def _power(batch: pa.RecordBatch) -> tuple[Int64Array, Float64Array]:
+    meter_ns, current_a, voltage_v = (
+        batch.column(name).to_numpy(zero_copy_only=False) for name in ("meter_ns", "current_a", "voltage_v")
+    )
+    return meter_ns, current_a * voltage_v
+
+
+@dataclass(frozen=True)
+class TimeNoted:
+    """How far the measurement had come at one moment."""
+
+    host_ns: int
+    """That moment, on the clock of time.monotonic_ns()."""
+    elapsed_s: float
+    remaining_s: float | None
+    """None where nothing told it."""
+    is_least: bool
+
+
+class GrowingNotes:
+    """The lines of raw/progress.jsonl, kept up with the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read_bytes = 0
+        self.phases: list[tuple[int, str]] = []
+        """(meter_ns, what it is called) of each phase's beginning."""
+        self.counts: list[tuple[int, float]] = []
+        """(meter_ns, operations of its phase so far); a phase begins with 0."""
+        self.reached: list[tuple[int, int]] = []
+        """(meter_ns of the note, board_ns) of the newest phase's beginning and, once it is known, its end."""
+        self.time: TimeNoted | None = None
+        self.temperature_c: float | None = None
+
+    def catch_up(self) -> None:
+        """Takes in the lines that are whole."""
+        if not self._path.is_file():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read_bytes)
+            lines, _, _ = file.read().rpartition(b"\n")
+        self._read_bytes += len(lines) + 1 if lines else 0
+        for line in lines.splitlines():
+            entry = json.loads(line)
+            at_ns = int(entry["meter_ns"])
+            if "phase" in entry:
+                self.phases.append((at_ns, str(entry["phase"])))
+                self.counts.append((at_ns, 0.0))
+                self.reached = []
+            if "board_ns" in entry:
+                self.reached.append((at_ns, int(entry["board_ns"])))
+            if "elapsed_s" in entry:
+                left = entry.get("remaining_s"), bool(entry.get("is_least"))
+                self.time = TimeNoted(int(entry["host_ns"]), float(entry["elapsed_s"]), *left)
+            if "operations" in entry:
+                self.counts.append((at_ns, float(entry["operations"])))
+            self.temperature_c = entry.get("temperature_c", self.temperature_c)
+
+    def rates(self) -> tuple[Int64Array, Float64Array]:
+        """Bounds [meter_ns], shape (n + 1,), and operations per second between them, shape (n,)."""
+        if len(self.counts) < 2:
+            return np.zeros(0, np.int64), np.zeros(0)
+        at_ns, done = (np.array(column) for column in zip(*self.counts, strict=True))
+        keep = np.concatenate((np.diff(at_ns) > 0, [True]))  # of one moment the last
+        at_ns, done = at_ns[keep].astype(np.int64), done[keep]
+        return at_ns, np.maximum(np.diff(done), 0.0) / (np.diff(at_ns) * 1e-9)
