@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
+from opjoule.cli.planning import ROOT
 from opjoule.cli.signals import ENDING
 from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer
@@ -54,6 +55,7 @@ class LiveView:
             [sys.executable, "-m", "opjoule.cli.live", str(self._last_asked_s)],
             stdin=subprocess.PIPE,
             stdout=self._out,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
             start_new_session=True,  # a Ctrl-C is the measurement's
         )
         return self
