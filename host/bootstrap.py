@@ -20,12 +20,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from logged_commands import SetupError, end_running, logged
+from logged_commands import SetupError, end_running, logged, say
 from plain_folder import ROOT, plain
+from system_packages import install_packages, packages
 
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
+PATH_FILE = "opjoule.pth"
 OLDEST_PYTHON = (3, 11)
 YCSB_PINS = ROOT / "host" / "requirements" / "ycsb"
 YCSB_JARS = BUILD / "ycsb"
@@ -45,72 +47,19 @@ class Step:
     """Steps of one lane run one after the other; once the packages are there, lanes run side by side."""
 
 
-def packages(section: str) -> list[tuple[str, str]]:
-    """(name, reason) of every Debian package in one section of host/packages.txt."""
-    found: list[tuple[str, str]] = []
-    current = ""
-    for line in (ROOT / "host" / "packages.txt").read_text().splitlines():
-        if line.startswith("["):
-            current = line.strip("[] ")
-        elif current == section and line.strip() and not line.startswith("#"):
-            name, _, reason = line.partition("#")
-            found.append((name.strip(), reason.strip()))
-    return found
-
-
-def _is_installed(names: Iterable[str]) -> list[str]:
-    """The packages of `names` that dpkg does not know as installed."""
-    names = list(names)
-    query = subprocess.run(
-        ["dpkg-query", "-W", "-f=${binary:Package} ${db:Status-Status}\n", *names],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    present = {
-        line.split()[0].split(":")[0] for line in query.stdout.splitlines() if line.endswith(" installed")
-    }
-    return [name for name in names if name not in present]
-
-
-def _package_list_error(section: str, why: str) -> SetupError:
-    rows = "\n".join(f"    {name:<20} {reason}" for name, reason in packages(section))
-    return SetupError(
-        f"{why}\nOpJoule needs these programs and libraries (Debian's package names):\n{rows}\n"
-        "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
-    )
-
-
-def install_packages(section: str, log: Path) -> None:
-    """Installs the missing Debian packages of one section with apt-get, through sudo where needed.
-
-    Raises: SetupError: no apt-get, no root rights and no sudo, or apt-get failed.
-    """
-    if os.environ.get("OPJOULE_SKIP_PACKAGES") == "1":
-        return
-    if not (shutil.which("apt-get") and shutil.which("dpkg-query")):
-        raise _package_list_error(section, "This system has no apt-get.")
-    missing = _is_installed(name for name, _ in packages(section))
-    if not missing:
-        return
-    say(f"    {len(missing)} to install: {' '.join(missing)}")
-    prefix: list[str] = []
-    if os.geteuid() != 0:
-        if not shutil.which("sudo"):
-            command = "apt-get install --no-install-recommends " + " ".join(missing)
-            raise SetupError(f"System packages are missing and there is no sudo. As root run:\n  {command}")
-        prefix = ["sudo"]
-    prefix += ["env", "DEBIAN_FRONTEND=noninteractive"]
-    logged([*prefix, "apt-get", "update", "-q"], log)
-    logged([*prefix, "apt-get", "install", "-q", "-y", "--no-install-recommends", *missing], log)
-
-
 def make_environment(lock: Path, log: Path) -> None:
     """Makes .venv if it is not there and installs the versions that `lock` pins, by hash."""
     if not VENV_PYTHON.exists():
         logged([sys.executable, "-m", "venv", str(ROOT / ".venv")], log)
     pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check"]
     logged([*pip, "install", "--require-hashes", "-r", str(lock)], log)
+
+
+def find_package(log: Path) -> None:
+    """Has the environment's Python find opjoule, wherever it is started, as after `pip install`."""
+    asked = [str(VENV_PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    place = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    (place / PATH_FILE).write_text(f"{ROOT / 'host'}\n")
 
 
 def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
@@ -204,6 +153,7 @@ def _steps(needs: Needs) -> list[Step]:
             lane="python",
         )
     )
+    steps.append(Step("package-path", "path of opjoule", (), find_package, VENV_PYTHON, lane="python"))
     if needs.loader:
         programs = ("loader", "probe", "medium-sim")
         steps.append(_cmake_step("loader", "loader and probe", ROOT / "loader-cpp", *programs))
@@ -325,12 +275,6 @@ def _files(path: Path) -> Iterable[str]:
     for folder, _, names in os.walk(path):
         if "__pycache__" not in folder:
             yield from (os.path.join(folder, name) for name in names)
-
-
-def say(line: str) -> None:
-    """One line of progress; stdout stays free for results."""
-    sys.stderr.write(line + "\n")  # in one piece: lanes speak side by side
-    sys.stderr.flush()
 
 
 def main(arguments: list[str]) -> int:

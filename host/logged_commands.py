@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 from plain_folder import ROOT
@@ -12,6 +13,12 @@ _RUNNING: set[subprocess.Popen[bytes]] = set()
 
 class SetupError(Exception):
     """Set-up cannot go on; the text says what to do."""
+
+
+def say(line: str) -> None:
+    """One line of progress; stdout stays free for results."""
+    sys.stderr.write(line + "\n")  # in one piece: lanes speak side by side
+    sys.stderr.flush()
 
 
 def logged(command: list[str], log: Path) -> None:

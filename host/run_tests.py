@@ -12,9 +12,11 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,29 +29,34 @@ VENV = ROOT / ".venv" / "bin"
 BOARD_BUILDS = str(ROOT / "loader-cpp/board-builds")
 VIRTUAL_BOARD = (f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "build")
 LAST_LINES, LAST_LETTERS = 40, 20_000
+AT_ONCE = 2
+"""Parts that run side by side: one of them always waits for a download, a linker or its only test process."""
+NEEDS_NOTHING_LONG = "not rig and not end_to_end and not board_builds"
+"""The host tests of --quick."""
 SILENCE_LIMIT_S = 1500.0
 """A command that says nothing for so long hangs, and is ended: no test and no compiler run takes half of it."""
+_RUNNING: set[subprocess.Popen[bytes]] = set()
 
 
 @dataclass(frozen=True)
 class Part:
     """One part of the test suite: its commands run in order, the first failure ends the part.
 
-    `again`: what runs when the last command failed, with nothing beside it. Only measurements of real engines in real
-    time may fail where others take the processors; one that passes alone is told as unsteady.
-    `beside`: what is built meanwhile, at the lowest priority, for tests that come late in it and wait for it.
+    `again`: what runs when the last command failed. Only measurements of real engines in real time may fail where
+    others take the processors; one that passes by itself is reported as unsteady.
+    `alone`: it measures in real time, so it begins when all other parts have ended.
     """
 
     name: str
     about: str
     commands: tuple[tuple[str, ...], ...]
     again: tuple[str, ...] = ()
-    beside: tuple[str, ...] = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one part. `failure`: the last lines of what failed, also where it passed the second time."""
+    """How one part ended. `failure`: the last lines of what failed, also where it passed the second time."""
 
     passed: bool
     failure: list[str]
@@ -120,11 +127,13 @@ def parts() -> list[Part]:
         ),
         Part(
             "loader",
-            "the loader under sanitizers, and its builds for boards",
-            (
-                *sanitized_build("loader-cpp", "loader", "loader-tests"),
-                (BOARD_BUILDS, "aarch64", "amd64"),
-            ),
+            "the loader under sanitizers",
+            sanitized_build("loader-cpp", "loader", "loader-tests"),
+        ),
+        Part(
+            "boards",
+            "the virtual board, and the loader's builds for boards",
+            (VIRTUAL_BOARD, (BOARD_BUILDS,)),
         ),
         Part(
             "rig-sim",
@@ -143,34 +152,56 @@ def parts() -> list[Part]:
         Part(
             "host",
             "the host package, end to end through the simulated rig, and on a virtual board",
-            # Four at a time on two cores: much of it waits for simulated hardware.
-            (
-                (
-                    f"{VENV}/pytest",
-                    "-n",
-                    "4",
-                    "--dist",
-                    "loadfile",
-                    "--no-loadscope-reorder",
-                    "--durations=15",
-                ),
+            (host_tests("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"),),
+            alone=True,
+            again=host_tests(
+                *("-n", "0", "--last-failed", "--last-failed-no-failures", "none", "-x", "--again"),
             ),
-            (
-                f"{VENV}/pytest",
-                "-n",
-                "0",
-                "--last-failed",
-                "--last-failed-no-failures",
-                "none",
-                "-x",
-                "--again",
-            ),
-            beside=(BOARD_BUILDS, "armhf"),
         ),
     ]
 
 
-def shown_while_running(command: tuple[str, ...], environment: dict[str, str]) -> tuple[int, list[str]]:
+def host_tests(*options: str) -> tuple[str, ...]:
+    """A run of the host's tests. Four at a time on two cores: much of it waits for simulated hardware."""
+    return (f"{VENV}/pytest", *options)
+
+
+def quick_parts() -> list[Part]:
+    """The parts of --quick: what needs no simulated rig, no real time and no build but those of set-up."""
+    style, *_ = parts()
+    host = Part(
+        "host",
+        "the host package, without rigs and boards",
+        (host_tests("-n", "2", "--durations=10", "-m", NEEDS_NOTHING_LONG),),
+    )
+    return [style, host]
+
+
+class Lines:
+    """Shows output of parts that run side by side: whole lines, each with the name of its part."""
+
+    _turn = threading.Lock()
+
+    def __init__(self, name: str) -> None:
+        self._name, self._rest = name, ""
+
+    def show(self, text: str) -> None:
+        """Takes the next piece of the output; an empty one is its end."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        if not text and self._rest:
+            lines, self._rest = [self._rest], ""
+        with self._turn:
+            print(*(f"{self._name:>8} | {line}\n" for line in lines), sep="", end="", flush=True)
+
+
+def show_at_once(text: str) -> None:
+    """Shows output of a part that runs by itself."""
+    print(text, end="", flush=True)
+
+
+def shown_while_running(
+    command: tuple[str, ...], environment: dict[str, str], show: Callable[[str], None]
+) -> tuple[int, list[str]]:
     """Exit status of a command whose output is shown as it comes, and the last lines of that output.
 
     What a command has left behind is not waited for, though it may hold that output open.
@@ -187,13 +218,14 @@ def shown_while_running(command: tuple[str, ...], environment: dict[str, str]) -
         start_new_session=True,
     ) as running:
         assert running.stdout
+        _RUNNING.add(running)
         try:
             while True:
                 ended = running.poll() is not None
                 if select.select([running.stdout], [], [], 0 if ended else 0.5)[0]:
                     piece = os.read(running.stdout.fileno(), 1 << 16)
                     text, heard_s = decoder.decode(piece), time.monotonic()
-                    print(text, end="", flush=True)
+                    show(text)
                     said = (said + text)[-LAST_LETTERS:]
                     if not piece:
                         break
@@ -207,16 +239,18 @@ def shown_while_running(command: tuple[str, ...], environment: dict[str, str]) -
             os.killpg(running.pid, signal.SIGINT)
             running.wait(60)
             raise
+        finally:
+            _RUNNING.discard(running)
+            show("")
     return running.returncode, said.splitlines(keepends=True)[-LAST_LINES:]
 
 
-def run_part(part: Part) -> Outcome:
+def run_part(part: Part, show: Callable[[str], None] = show_at_once) -> Outcome:
     """Runs one part's commands up to the first that fails."""
     started_s = time.monotonic()
     print(f"== {part.name}: {part.about}", flush=True)
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host"), "PATH": f"{VENV}:{os.environ['PATH']}"}
-    with building_beside(*(("nice", "-n", "19", *part.beside) if part.beside else ())):
-        outcome = run_commands(part, environment)
+    outcome = run_commands(part, environment, show)
     took = f"{time.monotonic() - started_s:.0f} s"
     if not outcome.passed:
         shown = f"FAILED after {took}: {' '.join(outcome.failed)[:300]}"
@@ -226,41 +260,44 @@ def run_part(part: Part) -> Outcome:
     return outcome
 
 
-def run_commands(part: Part, environment: dict[str, str]) -> Outcome:
+def run_commands(part: Part, environment: dict[str, str], show: Callable[[str], None]) -> Outcome:
     """Runs one part's commands up to the first that fails."""
     outcome = Outcome(True, [])
     for command in part.commands:
-        status, last = shown_while_running(command, environment)
+        status, last = shown_while_running(command, environment, show)
         if status != 0:
             failed = command
             if part.again and command == part.commands[-1]:
                 print(f"-- {part.name}: what failed runs once more, alone", flush=True)
                 failed = part.again
-                status, _ = shown_while_running(part.again, environment)
+                status, _ = shown_while_running(part.again, environment, show)
             outcome = Outcome(status == 0, last, failed)
         if not outcome.passed:
             return outcome
     return outcome
 
 
-@contextmanager
-def building_beside(*command: str) -> Iterator[None]:
-    """Builds what tests need later, beside others; those tests wait for it, and say what went wrong with it."""
-    if not command:
-        yield
-        return
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "host")}
-    quiet = subprocess.DEVNULL
-    with subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdin=quiet, stdout=quiet, stderr=quiet
-    ) as building:
+def run_parts(chosen: list[Part]) -> dict[str, Outcome]:
+    """Runs what measures nothing side by side, then each of the others by itself; outcomes in the order of `chosen`."""
+    together = [part for part in chosen if not part.alone]
+    shows = [Lines(part.name).show if len(together) > 1 else show_at_once for part in together]
+    with ThreadPoolExecutor(AT_ONCE) as pool:
         try:
-            yield
-        finally:
-            building.terminate()
-            with suppress(subprocess.TimeoutExpired):
-                building.wait(60)
-            building.kill()
+            outcomes = list(pool.map(run_part, together, shows))
+        except KeyboardInterrupt:
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_running()
+            raise
+    found = {part.name: outcome for part, outcome in zip(together, outcomes, strict=True)}
+    found |= {part.name: run_part(part) for part in chosen if part.alone}
+    return {part.name: found[part.name] for part in chosen}
+
+
+def end_running() -> None:
+    """Interrupts the commands of parts that run side by side."""
+    for running in list(_RUNNING):
+        with suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGINT)
 
 
 def main() -> int:
@@ -273,8 +310,15 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("part", nargs="*", help="run these parts only")
-    chosen = parser.parse_args().part
-    if unknown := set(chosen) - {part.name for part in known}:
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="style, and of the host's tests those that need no rig, no real time and no build for boards",
+    )
+    asked = parser.parse_args()
+    if asked.quick and asked.part:
+        parser.error("--quick has its own parts: leave out " + " ".join(asked.part))
+    if unknown := set(asked.part) - {part.name for part in known}:
         parser.error(
             f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}"
         )
@@ -283,9 +327,8 @@ def main() -> int:
     except bootstrap.SetupError as error:
         print(f"./test: {error}", file=sys.stderr)
         return 1
-    names = chosen or [part.name for part in known]
-    with building_beside(*(VIRTUAL_BOARD if "host" in names else ())):
-        outcomes = {part.name: run_part(part) for part in known if part.name in names}
+    chosen = [part for part in known if part.name in (asked.part or [each.name for each in known])]
+    outcomes = run_parts(quick_parts() if asked.quick else chosen)
     failed = [name for name, outcome in outcomes.items() if not outcome.passed]
     unsteady = [name for name, outcome in outcomes.items() if outcome.passed and outcome.failure]
     for name in (*unsteady, *failed):

@@ -1,6 +1,9 @@
 """What holds for every test."""
 
+import os
+import shutil
 import signal
+import tempfile
 import threading
 
 import pytest
@@ -15,6 +18,18 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 settings.register_profile("same", derandomize=True)
 settings.register_profile("explore", derandomize=False, print_blob=True)
 settings.load_profile("same")
+
+
+def pytest_configure(config):
+    """Measurements of a test process have their lock and their temporary files in a folder of their own: one that
+    runs elsewhere on this computer is no concern of theirs. Folders of tests stay where pytest has them."""
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+    config.own_temporary = tempfile.mkdtemp(prefix="opjoule-tests-", dir=os.environ["PYTEST_DEBUG_TEMPROOT"])
+    tempfile.tempdir = os.environ["TMPDIR"] = config.own_temporary
+
+
+def pytest_unconfigure(config):
+    shutil.rmtree(config.own_temporary, ignore_errors=True)
 
 
 def pytest_addoption(parser):

@@ -17,6 +17,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = Path(__file__).resolve().parent / "mongo_java_server"
 JARS = ROOT / "build" / "mongo-java-server"
+MONGOD_LOCK = Path("/tmp/opjoule-tests-mongod.lock")
+"""Not in a test process's own temporary folder: the port is the whole computer's."""
 START_LIMIT_S = 300
 STAND_IN = """#!/bin/sh
 printf '%s\\n' "$@" > "{seen}"
@@ -88,7 +90,7 @@ def stand_in_mongod(folder):
 @contextlib.contextmanager
 def stand_in_alone(folder):
     """The same, held by one test of this computer at a time: the rig starts it on a port that is always the same."""
-    with (Path(tempfile.gettempdir()) / "opjoule-tests-mongod.lock").open("w") as lock:
+    with MONGOD_LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield stand_in_mongod(folder)
 

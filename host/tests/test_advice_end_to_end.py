@@ -38,7 +38,7 @@ def summary(out: Path, *options: str) -> str:
     [
         (
             (*SHORT, "--no-harness", "--operations", "2000"),
-            "too short to stand for more than itself",
+            "too short to be representative",
             r"--seconds \d+",
         ),
         (

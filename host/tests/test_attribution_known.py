@@ -4,6 +4,7 @@ Many more, of every kind: host/validate.py.
 """
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "validation"))
 from attribution_trials import SCENARIOS, trial  # path set above
 from known_meter import experiment
 from known_work import Choice
-from opjoule.attribution.attribute import attribute
+from opjoule.attribution.attribute import attribute, attribute_runs
 
 SEEDS = range(5)
 
@@ -88,8 +89,8 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     made = experiment(0, Choice(seconds=20.0))
     found = attribute(made.work)
     name = next(name for name, share in found.activities.items() if not share.unidentified)
-    hidden = found.judged({name: "repeat 2: too few windows"})
-    assert hidden.activities[name].unidentified == "repeat 2: too few windows"
+    untold = replace(found.activities[name], unidentified="too few windows")
+    hidden = replace(found, activities={**found.activities, name: untold})
     moved_j = found.activities[name].energy_j
     assert not found.activities[name].unidentified
     told_j = sum(
@@ -99,6 +100,17 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     assert hidden.unseparated.energy_j - found.unseparated.energy_j == pytest.approx(
         moved_j, rel=0.05, abs=0.05
     )
+
+
+def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_them():
+    works = [experiment(seed, Choice(seconds=10.0)).work for seed in (4, 4)]
+    (alone, _), (one, other) = map(attribute, works), attribute_runs(works)
+    assert one.foreground.unidentified == other.foreground.unidentified
+    both_j = sum(
+        share.energy_j for each in (one, other) for share in (each.foreground, *each.activities.values())
+    )
+    assert both_j == pytest.approx(one.whole.energy_j + other.whole.energy_j, rel=1e-3)
+    assert one.operations["read"].standard_u_j < alone.operations["read"].standard_u_j
 
 
 def test_a_short_run_tells_nothing():

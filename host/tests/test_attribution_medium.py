@@ -15,7 +15,7 @@ from known_work import Known
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.medium import medium_models
+from opjoule.attribution.medium import MediumRun, medium_models
 from opjoule.attribution.tail import Writing
 from opjoule.record.attribution_quantities import activity
 from opjoule.twin.known_power import Gridded, Steady
@@ -69,7 +69,7 @@ def test_a_tail_is_as_sharp_as_the_counters_under_long_windows():
     sharp = np.diff(counters.at(stamps))
     tail = Writing.of(sharp, stamps * 1e-9, 1e7, 0.1).tail_s(2.3, 1.0).reshape(-1, 10).sum(axis=1)
     energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
-    found = medium_models(counters, edges, unlikely_of(energy_j, 1e-9, 1)).best
+    found = medium_models([MediumRun.of(counters, edges)], unlikely_of(energy_j, 1e-9, 1)).best
     assert found.tail_length_s == pytest.approx(2.3, rel=0.02)
     assert found.tail_s == pytest.approx(tail, abs=0.05)
 
@@ -88,7 +88,7 @@ def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_t
     ends = {"evenly": counters.at(edges), "work": counters.beside(edges, work)}
     placed = {name: np.diff(each) for name, each in {**ends, "middle": sum(ends.values()) / 2}.items()}
     energy_j = 1e-6 * placed[place] + np.random.default_rng(3).normal(0, noise_j, edges.size - 1)
-    models = medium_models(counters, edges, unlikely_of(energy_j), {"work": work})
+    models = medium_models([MediumRun.of(counters, edges, {"work": work})], unlikely_of(energy_j))
     assert models.best.written_bytes == pytest.approx(placed[place])
     assert len(models.placed) == 2, "wherever they went, the others count"
 
@@ -100,13 +100,26 @@ def test_a_tail_is_found_in_what_settle_shows():
     written = np.diff(counters.at(edges))
     tail_s = Writing.of(written, edges * 1e-9, 1e6, 0.1).tail_s(3.0, 0.5)
     noise_j = np.random.default_rng(2).normal(0, 2e-5, written.size)
-    models = medium_models(counters, edges, unlikely_of(1e-6 * written + 0.2 * tail_s + noise_j))
+    models = medium_models(
+        [MediumRun.of(counters, edges)], unlikely_of(1e-6 * written + 0.2 * tail_s + noise_j)
+    )
     assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
+
+
+def test_bytes_that_a_sync_waits_for_are_the_sync_s():
+    edges = np.arange(0, 5) * SECOND // 10
+    counters = Counters(edges, np.array([0, 10, 20, 30, 40.0]) * 1e6)
+    syncs = Intervals.of(np.array([100, 250]) * 1_000_000, np.array([200, 300]) * 1_000_000)
+    run = MediumRun.of(counters, edges, {"sync": syncs})
+    assert run.written("evenly") == pytest.approx([10e6, 0.0, 5e6, 10e6])
+    assert run.written("sync") == pytest.approx([10e6, 0.0, 0.0, 10e6])
 
 
 def test_nothing_is_known_of_a_medium_to_which_nothing_went():
     counters = Counters(np.arange(0, 30) * SECOND // 10, np.zeros(30))
-    models = medium_models(counters, np.arange(0, 300) * SECOND // 100, unlikely_of(np.zeros(299)))
+    models = medium_models(
+        [MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], unlikely_of(np.zeros(299))
+    )
     assert not models.rivals and not models.best.written_bytes.any() and models.best.tail_length_s is None
 
 
@@ -178,9 +191,9 @@ def found_nothing(parts):
 def test_a_part_without_a_column_is_not_found_and_never_nothing():
     repeat = SimpleNamespace(attribution=SimpleNamespace(activities={}))
     for name, why in {
-        "tail": "the power shows none",
-        "write_back": "no byte",
-        "flush": "the engine told of no",
+        "tail": "the power shows no tail",
+        "write_back": "syncs waited for all bytes",
+        "flush": "the engine reported no",
     }.items():
         found = activity(name)(repeat)
         assert isinstance(found, Missing) and found.reason.startswith(f"not found: {why}")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.busy_time import beyond_count
-from opjoule.attribution.near_and_far import groups, stretch_edges_ns
+from opjoule.attribution.near_and_far import Groups, groups, stretch_edges_ns
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
@@ -86,16 +86,23 @@ def test_work_that_is_over_before_ten_samples_are_is_not_told():
     lasting = {"flush": 60, "checkpoint": 400, "sync": 5}
     activities = {name: Intervals.of(starts, starts + ms * 1_000_000) for name, ms in lasting.items()}
     assert list(too_short(activities, 10_000_000)) == ["flush", "sync"]
-    assert too_short(activities, 1_064_000)["sync"].startswith("too short for this meter: sync takes 0.005 s")
+    assert too_short(activities, 1_064_000)["sync"].startswith("too short for this meter: sync lasts 0.005 s")
     assert not too_short(activities, 200_000)
 
 
-def test_syncs_that_the_counters_cannot_follow_go_together_with_what_is_written():
-    starts = np.arange(1, 30) * SECOND
-    lasting = {each_ms: {"sync": Intervals.of(starts, starts + each_ms * 1_000_000)} for each_ms in (20, 200)}
-    said = too_short(lasting[20], 1_064_000, 0.1)["sync"]
-    assert said.startswith("too short for the board's counters: sync takes 0.02 s")
-    assert not too_short(lasting[200], 1_064_000, 0.1) and not too_short(lasting[20], 1_064_000)
+def test_two_syncs_at_once_are_waited_for_once():
+    syncs = Intervals.of(np.array([300, 100, 150]) * 1_000_000, np.array([400, 250, 200]) * 1_000_000)
+    edges = np.array([0, 1000], np.int64) * 1_000_000
+    assert background_s(edges, {"sync": syncs}, one_thread=False)["sync"][0] == pytest.approx(0.25)
+    assert syncs.merged.start_ns.tolist() == [100_000_000, 300_000_000]
+
+
+def test_groups_of_two_runs_have_nothing_in_common():
+    one = groups({}, np.full(64, 0.01), np.arange(64) >= 60, np.arange(64) // 32)
+    both = Groups.joined([one, one])
+    for labels in (both.near, both.of_window, both.block):
+        assert not set(labels[:64].tolist()) & set(labels[64:].tolist())
+    assert both.settling.size == both.lasted_s.size == 2 * one.settling.size
 
 
 def test_groups_are_neighbours_with_the_same_background_work():

@@ -13,6 +13,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EMULATORS = {"aarch64": "qemu-aarch64-static", "armhf": "qemu-arm-static", "amd64": "qemu-x86_64-static"}
 NATIVE = {"x86_64": "amd64", "aarch64": "aarch64"}.get(platform.machine())
 ENGINES = [*READERS, "mongodb", "null"]
+pytestmark = pytest.mark.board_builds
 
 
 def command(board, name="loader"):

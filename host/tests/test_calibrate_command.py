@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -184,7 +185,7 @@ def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_anothe
             ("--reference=DMM", "--current=1%"),
             "says no name by which its sensor's calibration could be found again",
         ),
-        (("--reference=DMM",), "Give one of --current and --over"),
+        (("--reference=DMM",), "give one of --current and --over"),
     ],
 )
 def test_what_is_missing_is_said_before_any_question(tmp_path, arguments, words):
@@ -207,9 +208,9 @@ def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
         status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, last_one_wrong, answers)
     said = [line.strip() for line in told.splitlines() if "gives up" in line]
     assert len(said) == 3 and all("'drop N' takes point N out" in line for line in said)
-    assert "2 point(s): gain and offset of the current cannot be trusted, nor any energy by them" in said[0]
-    assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither of them can be trusted" in said[1]
-    assert "the current cannot be trusted, nor any energy by it: point 7 lies +2" in said[2]
+    assert "2 point(s): gain and offset of the current cannot be trusted, and no energy either" in said[0]
+    assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither can be trusted" in said[1]
+    assert "the current cannot be trusted, nor any energy: point 7 lies +2" in said[2]
     assert "A from a line through the others" in said[2] and "DMM is noisier than that" in said[2]
     assert "there is no point 9: 7 are taken" in told
     assert status == 0, told
@@ -287,3 +288,17 @@ def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, told, 
     line = capsys.readouterr().err
     assert ended.value.code == 2 and line.startswith("calibrate.py: ") and told in line
     assert line.count("\n") == 1
+
+
+@pytest.mark.parametrize("given", [(), ("--seed", "7", "--room-temperature", "21.5")])
+def test_the_command_that_a_simulated_calibration_recommends_works(tmp_path, given):
+    """It is run as it stands; the folder's name has a blank in it."""
+    own = ("--seconds", "0.5", "--folder", str(tmp_path / "a folder"), "--keep", str(tmp_path / "keep"))
+    calibrate = [sys.executable, ROOT / "host/calibrate.py", "--simulate", *given, *own]
+    made = subprocess.run(calibrate, capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    command = shlex.split(made.split("Next: ")[1].split(";")[0])
+    assert command[:3] == ["host/calibrate.py", "check", "--simulate"]
+    further = ["--seconds", "0.5", "--keep", tmp_path / "check"]
+    checked = subprocess.run([*command, *further], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "It holds." in checked.stdout

@@ -67,14 +67,18 @@ def test_a_sensor_without_a_name_or_a_file_has_none(tmp_path):
 @pytest.mark.parametrize(
     ("bounds", "simulated", "words"),
     [
-        (replace(BOUNDS, model="INA226"), False, "is of INA219, the chip with this name is INA226"),
-        (replace(BOUNDS, shunt=Shunt(0.02)), False, "was made with shunt=0.1, the meter is set to 0.02"),
+        (
+            replace(BOUNDS, model="INA226"),
+            False,
+            "is for a chip INA219, and the chip with this name is INA226",
+        ),
+        (replace(BOUNDS, shunt=Shunt(0.02)), False, "was made with shunt=0.1, and the meter is set to 0.02"),
         (
             replace(BOUNDS, current_max_a=0.4),
             False,
-            "in the range of 3.2 A, the sensor is set to that of 0.4 A",
+            "in the range of 3.2 A, and the sensor is set to the range of 0.4 A",
         ),
-        (BOUNDS, True, "is of a real sensor, this is a simulated one"),
+        (BOUNDS, True, "is for a real sensor, and this is a simulated one"),
     ],
 )
 def test_a_calibration_of_another_sensor_or_setting_is_refused_in_one_line(
@@ -83,12 +87,12 @@ def test_a_calibration_of_another_sensor_or_setting_is_refused_in_one_line(
     write_calibration(tmp_path, made())
     with pytest.raises(CalibrationFault, match=words) as refused:
         find_calibration(tmp_path, bounds, simulated=simulated)
-    assert "no current, power or energy could be trusted by it; host/calibrate.py" in str(refused.value)
+    assert "it cannot be used; host/calibrate.py" in str(refused.value)
 
 
 def test_a_file_under_another_sensors_name_is_refused(tmp_path):
     write_calibration(tmp_path, made()).rename(tmp_path / "bench-2@0x40.toml")
-    with pytest.raises(CalibrationFault, match="is of sensor bench-1@0x40, this is bench-2@0x40"):
+    with pytest.raises(CalibrationFault, match="is for sensor bench-1@0x40, and this is bench-2@0x40"):
         find_calibration(tmp_path, replace(BOUNDS, sensor_id="bench-2@0x40"), simulated=False)
 
 
@@ -98,8 +102,8 @@ def test_a_file_under_another_sensors_name_is_refused(tmp_path):
         (SOON, None, []),
         (SOON, 25.0, []),
         (WHEN + timedelta(days=400), 23.0, ["is 400 days old: 'host/calibrate.py check'"]),
-        (SOON, 35.0, [r"was made at 22.5 °C, it is 35 °C: that may move the power by 0.26 %"]),
-        (WHEN - timedelta(days=9), None, ["is of 2026-05-03, which is to come"]),
+        (SOON, 35.0, [r"was made at 22.5 °C, and it is 35 °C now: the power may differ by 0.26 %"]),
+        (WHEN - timedelta(days=9), None, ["is dated 2026-05-03, in the future"]),
     ],
 )
 def test_an_old_or_hot_calibration_is_used_and_warned_of(tmp_path, now_utc, temperature_c, words):
@@ -125,9 +129,9 @@ def test_the_interval_grows_with_the_distance_from_the_calibrations_temperature(
         ("gain = 1.0", "gain = 9.0", r"\[current\] has a gain of 9"),
         ("least = ", "least = 99.0 # ", "range without width"),
         ("covariance = [", "covariance = [[1.0], ", "not of shape 4 x 4"),
-        ('id = "bench-1@0x40"', 'id = "../../etc"', "is no name"),
-        ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "is no time with a zone"),
-        ("simulated = false", "simulated = false\nsimulated = true", "is no calibration"),
+        ('id = "bench-1@0x40"', 'id = "../../etc"', "is not a valid name"),
+        ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "is not a time with a zone"),
+        ("simulated = false", "simulated = false\nsimulated = true", "is not a calibration"),
     ],
 )
 def test_a_file_that_holds_something_else_is_one_line_that_names_it(tmp_path, old, new, words):
@@ -146,7 +150,7 @@ def test_a_covariance_that_none_can_be_is_refused(tmp_path):
     lines[at] = "  [1e-6, 0.0, 9.0, 0.0],"
     lines[at + 2] = "  [9.0, 0.0, 1e-6, 0.0],"
     path.write_text("\n".join(lines))
-    with pytest.raises(BadInput, match="is no calibration"):
+    with pytest.raises(BadInput, match="is not a calibration"):
         read_calibration(path)
 
 

@@ -8,15 +8,17 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.campaign.campaign import Campaign, block_order, in_words
+from opjoule.campaign.comparison import cells
 from opjoule.campaign.conditions import run_conditions
 from opjoule.campaign.index import read_index
-from opjoule.cli.campaign import _plans
+from opjoule.cli.campaign import _checked, _plans
 from opjoule.cli.campaign_file import CampaignFile
 from opjoule.cli.commands import main
 from opjoule.errors import BadInput, DeviceFault
@@ -97,6 +99,56 @@ def test_what_was_cut_off_is_measured_again_and_stays_visible(tmp_path, capsys, 
     assert len(again.measured) == 4 - cut_off_at + 1
     statuses = Counter(run.status for run in read_index(tmp_path / "out")[0])
     assert statuses == {"complete": 4, "partial": 1}
+
+
+def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path), tmp_path / "out")
+    bench.cut_off_at = 2
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    Bench(tmp_path / "two.toml", tmp_path / "out").run()
+    runs = [
+        replace(each, result={} if each.status == "complete" else None)
+        for each in read_index(tmp_path / "out")[0]
+    ]
+    assert len(runs) == 5
+    assert dict(cells(runs))["runs with a result"] == ["2 of 2", "2 of 2"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("repeats = 100000000", "repeats = '100000000' is not a whole number from 1 to 10000"),
+        ("repeats = 9000", "18000 measurements"),
+        ("retries = 9999999", "retries"),
+        ("seed = -1", "seed"),
+        ("seed = 99999999999999999999", "seed"),
+        ('name = "../../elsewhere"', "is no folder's name"),
+        ('name = ""', "is no folder's name"),
+        ("name = 5", "is no folder's name"),
+    ],
+)
+def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsys, wrong, says):
+    text = file_of(tmp_path).read_text()
+    key = wrong.split()[0]
+    kept = "\n".join(line for line in text.splitlines() if not line.startswith(key))
+    (tmp_path / "two.toml").write_text(f"{wrong}\n{kept}")
+    with pytest.raises(SystemExit, match="2"):
+        main(["campaign", str(tmp_path / "two.toml"), "--dry-run"])
+    assert says in capsys.readouterr().err
+
+
+def test_a_dry_run_refuses_a_property_that_the_loader_does_not_know_and_tells_the_time(tmp_path, capsys):
+    path = str(file_of(tmp_path, constants='db = "leveldb"\np = ["leveldb.colour=red"]'))
+    with pytest.raises(BadInput, match=r"unknown property leveldb\.colour"):
+        _checked(_plans(CampaignFile.read(Path(path))), here=True)
+    assert main(["campaign", path, "--dry-run"]) == 2
+    path = str(file_of(tmp_path, constants='db = "leveldb"', axes='seconds = ["20"]').absolute())
+    text = Path(path).read_text().replace("operations = 100\n", "")
+    Path(path).write_text(text)
+    capsys.readouterr()
+    assert main(["campaign", path, "--dry-run"]) == 0
+    assert "to measure 4, at least 80 s" in capsys.readouterr().out
 
 
 def test_a_failed_cell_is_measured_again_while_its_retries_last(tmp_path, capsys):

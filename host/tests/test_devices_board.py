@@ -144,7 +144,7 @@ def test_an_interrupt_is_not_held_up_by_what_keeps_the_output_open(monkeypatch):
     try:
         run.interrupt()
         assert run.wait() != 0
-        assert "holds its output open" in run.complaint()
+        assert "keeps its output open" in run.complaint()
     finally:
         os.kill(left, signal.SIGKILL)
 

@@ -319,7 +319,7 @@ def test_swap_space_is_refused():
 
 def test_an_unknown_root_device_makes_everything_refused():
     blocks = BlockDevices.from_answers({**ANSWERS, "root": [["0:31"]]})
-    assert "nothing is safe" in why_not_expendable("x", "8:0", ["x"], blocks)
+    assert "no device is safe" in why_not_expendable("x", "8:0", ["x"], blocks)
 
 
 def test_an_expendable_medium_is_made_new_unjournalled_mounted_and_trimmed():

@@ -102,6 +102,7 @@ def board_loader() -> Path:
     return find_program(ROOT / "build", platform.machine(), "loader", "mongodb")
 
 
+@pytest.mark.board_builds
 def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, probe, board_loader, tmp_path):
     server = start(shell, mongod, tmp_path)
     workload = tmp_path / "workload"
@@ -157,6 +158,7 @@ def answer_hello(server: socket.socket, newest: int) -> None:
         (17, "mongodb://user:secret@127.0.0.1:{port}/?authMechanism=SCRAM-SHA-256", "authentication"),
     ],
 )
+@pytest.mark.board_builds
 def test_a_server_that_does_not_take_the_loader_is_one_line_before_anything_is_loaded(
     board_loader, tmp_path, newest, address, says
 ):

@@ -40,7 +40,9 @@ def test_what_is_no_sync_line_is_refused_in_rig_toml(tmp_path, carrier):
     rig.write_text(
         f'[meter]\nport = "serial:/dev/x"\n[device.rpi4]\nconnection = "local"\nsync = "{carrier}"\n'
     )
-    with pytest.raises(BadInput, match=r"rig.toml: \[device.rpi4\] sync line .* gpio:NAME as in gpio:GPIO17"):
+    with pytest.raises(
+        BadInput, match=r"rig.toml: \[device.rpi4\] .* is not a sync line: write gpio:NAME as in gpio:GPIO17"
+    ):
         read_rig(rig)
 
 

@@ -168,6 +168,17 @@ def test_the_medium_s_energy_is_write_back_and_then_its_tail_s_exactly(tmp_path,
     assert [at_ms for at_ms, _ in changes] == pytest.approx([100.1, 302.8, 1302.8, 1800, 1850, 2850])
 
 
+def test_what_the_medium_draws_while_a_sync_waits_for_it_is_the_sync_s(tmp_path, files):
+    _, events = files
+    told = {"event": "sync", "board_ns": START_NS + 200 * MS, "end_board_ns": START_NS + 300 * MS}
+    events.write_text(json.dumps(told) + "\n")
+    _, end_ns = played(model(tmp_path), 2000, cpu=0.0, busy=[(100, 300, MediumMode.WRITING)])
+    drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
+    active_w = load_model("rpi4", "sd", Supply(5.1, 0.0)).medium.active_w
+    assert drawn_j["write_back"] == pytest.approx(active_w * 0.1)
+    assert drawn_j["sync"] > active_w * 0.1
+
+
 def test_a_sync_in_a_compaction_is_the_sync_s(tmp_path, files):
     _, events = files
     spans = {"compaction": (100, 900), "sync": (400, 600)}

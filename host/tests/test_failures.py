@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 from argparse import Namespace
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +19,7 @@ import pytest
 from opjoule.cli import arguments, init
 from opjoule.cli.failures import one_line, told
 from opjoule.cli.init import run_init
-from opjoule.cli.leftovers import alone, sweep
+from opjoule.cli.leftovers import LOCK, alone, sweep
 from opjoule.devices.line_process import LINE_MAX, LineProcess
 from opjoule.errors import BadInput
 from opjoule.record.directory import check_out
@@ -229,6 +231,16 @@ def test_a_second_measurement_on_this_computer_is_noticed(tmp_path, monkeypatch)
         assert first and not second
     with alone() as again:
         assert again
+
+
+def test_a_measurement_elsewhere_on_this_computer_is_not_noticed_by_the_tests():
+    """The lock of ordinary measurements is held; a process of tests has a folder of its own for its lock."""
+    ordinary = Path(os.environ["PYTEST_DEBUG_TEMPROOT"]) / LOCK
+    with ordinary.open("a") as lock:
+        with suppress(BlockingIOError):  # another measurement may hold it at this moment
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with alone() as only_one:
+            assert only_one
 
 
 def test_a_line_of_the_loader_without_an_end_is_taken_apart():

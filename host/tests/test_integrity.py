@@ -242,7 +242,7 @@ def test_after_a_damaged_events_file_nothing_says_that_there_is_no_sync_line(tmp
     collect(record, Evidence.of(record, ended_early=False))
     said = json.dumps(RunRecord.open(record.directory).document)
     said += (record.directory / "result.json").read_text()
-    assert "no sync line" not in said and "file of events that cannot be read" in said
+    assert "no sync line" not in said and "file with the board's sync edges cannot be read" in said
 
 
 def test_run_json_edited_by_hand_is_refused_with_its_name(tmp_path):

@@ -155,7 +155,7 @@ def test_the_drop_count_counts_only_once_it_counts():
 
 
 def test_bytes_that_are_no_packets_are_refused():
-    with pytest.raises(MeterFault, match="no whole packets"):
+    with pytest.raises(MeterFault, match="not a whole number of packets"):
         decode(bytes(65))
     with pytest.raises(MeterFault, match="claims 7 observations"):
         decode(bytes([0, 0, 0, 7] + [0] * 60))

@@ -216,12 +216,12 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none")
     assert "the driver does not state it" in source.error_bounds().shunt.origin
-    assert any("shunt 0.01 ohm" in note and "mostly 0.1" in note for note in source.open().notes)
+    assert any("shunt 0.01 ohm" in note and "usually has 0.1" in note for note in source.open().notes)
     assert source.error_bounds().shunt.ohm == 0.01
     assert source.error_bounds().shunt.origin == "the driver's shunt_resistor"
     assert source.error_bounds().current_max_a == pytest.approx(32.0)
     (root / "hwmon0/shunt_resistor").write_text("100000\n")
-    assert not any("mostly 0.1" in note for note in source.open().notes)
+    assert not any("usually has 0.1" in note for note in source.open().notes)
     assert not source.read().clipped
     (root / "hwmon0/curr1_input").write_text("3200\n")
     assert source.read().clipped

@@ -165,7 +165,7 @@ def test_a_port_that_talks_something_else_is_told_from_a_silent_one(opened, monk
             line = message_of(opened(device.path).open)
         if "nothing answered" not in line:
             break
-    assert "none of them a frame" in line
+    assert "but no frame" in line
     assert "500000 baud" in line
 
 

@@ -118,6 +118,21 @@ def test_what_is_no_stretch_is_refused(run, start_s, end_s):
         run.energy(1.0, 1e6)
 
 
+@pytest.mark.parametrize("path", ["nope", "energy", "latency_s.p98", ""])
+def test_a_number_that_no_result_has_is_a_key_error(run, path):
+    with pytest.raises(KeyError, match="results have no number"):
+        run[path]
+
+
+def test_a_mistyped_number_is_told_with_the_nearest(run):
+    with pytest.raises(KeyError, match=r"did you mean 'energy_j'\?"):
+        run["enery_j"]
+
+
+def test_a_number_of_a_kind_that_the_run_did_not_have_is_missing(run):
+    assert isinstance(run["by_operation.remove.energy_per_operation_j"], Missing)
+
+
 def test_a_partial_record_opens_with_the_reason_for_its_missing_numbers(tmp_path):
     make_record(tmp_path / "partial", status="partial")
     run = opjoule.open_run(tmp_path / "partial")

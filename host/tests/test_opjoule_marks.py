@@ -131,3 +131,17 @@ def test_a_phase_that_has_passed_is_marked_with_its_own_times(serving, tmp_path)
     said, _ = serving.end()
     marks = [(line["mark"], line["name"], line["board_ns"]) for line in said if "mark" in line]
     assert ("phase-begin", "past", 1_000) in marks and ("phase-end", "past", 5_000) in marks
+
+
+@pytest.mark.parametrize("name", ["query ü", "two words", "", "a/b", "x" * 64, "line\nend"])
+@pytest.mark.parametrize(
+    "mark", ["with phase({!r}): pass", "phase_between({!r}, 1, 2)", "with operation({!r}): pass"]
+)
+def test_a_name_that_the_probe_refuses_ends_the_job_at_once_also_without_a_probe(mark, name):
+    """Not after the whole measurement: a trial of the job on the desk shows it."""
+    job = f"from opjoule_marks import operation, phase, phase_between\n{mark.format(name)}"
+    ended = subprocess.run(
+        [sys.executable, "-c", job], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 1
+    assert "ValueError: " in ended.stderr and "1 to 63" in ended.stderr.splitlines()[-1]

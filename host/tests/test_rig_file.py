@@ -35,7 +35,7 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
         ("[device.rpi4]\n", "[meter] port is missing"),
         (GOOD.replace("sync =", "synk ="), "did you mean 'sync'?"),
         (GOOD.replace('sync = "none"', "sync = 3"), "sync must be text"),
-        (GOOD.replace('"none"', '""'), "sync line '' is none: write gpio:NAME"),
+        (GOOD.replace('"none"', '""'), "'' is not a sync line: write gpio:NAME"),
         (GOOD.replace('"/mnt/sd"', "17"), "storage] needs lines like"),
         (GOOD + "[supply]\nvoltage = 5.1\n", "did you mean 'voltage_v'?"),
         (GOOD + "[supply]\nvoltage_v = 510\n", "voltage_v must be a number from 1 to 60, not 510"),

@@ -2,10 +2,12 @@
 
 import json
 import shutil
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from opjoule.campaign.index import ConditionRun, read_index, write_index
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
 from opjoule.record.directory import held
@@ -140,6 +142,31 @@ def test_a_record_that_is_being_written_or_belongs_to_a_comparison_is_kept(folde
     assert "is one of the runs of" in text and (folder / "deeper/b-failed").exists()
 
 
+@pytest.mark.parametrize("days", ["99999999999999", "36501", "0", "-1", "9" * 5000])
+def test_days_beyond_the_calendar_are_refused(capsys, days):
+    with pytest.raises(SystemExit, match="2"):
+        main(["runs", "prune", "--older-than", days])
+    assert "is not a number of days from 1 to 36500" in capsys.readouterr().err
+
+
+def test_a_cut_off_run_of_a_campaign_is_deleted_and_leaves_its_index(tmp_path, capsys):
+    """It has no result, and the campaign measures its cell again; those that ended are kept."""
+    runs = []
+    for number, status in enumerate(("partial", "complete", "failed"), 1):
+        runs.append(replace(ConditionRun.of(1, {"storage": f"m{number}"}, number), status=status))
+        RunRecord.create(tmp_path / runs[-1].folder, {"db": "lmdb", "block": 1}, simulated=True).finish(
+            status
+        )
+    write_index(tmp_path, runs, simulated=True, programs=["0.1.0"])
+    with held(tmp_path):
+        assert "still runs" in told(capsys, "prune", tmp_path, "--simulated", "--yes")
+    text = told(capsys, "prune", tmp_path, "--simulated", "--yes")
+    assert text.count("deleted: ") == 1 and text.count("is one of the runs of") == 2
+    assert not (tmp_path / runs[0].folder).exists()
+    assert [each.folder for each in read_index(tmp_path)[0]] == [each.folder for each in runs[1:]]
+    assert json.loads((tmp_path / "conditions.json").read_text())["programs"] == ["0.1.0"]
+
+
 def test_blocks_of_a_campaign_are_kept_without_its_index(tmp_path, capsys):
     """By what the records say of themselves; one that has no other beside it is a record like any."""
     for name in ("01-sd", "01-emmc"):
@@ -160,7 +187,7 @@ def test_the_example_is_never_pruned(capsys):
     [
         ([], "required: action"),
         (["lst"], "invalid choice: 'lst'"),
-        (["prune", "--older-than", "-1"], "whole number of at least 1"),
+        (["prune", "--older-than", "-1"], "number of days from 1 to 36500"),
         (["list", "--status", "odd"], "invalid choice: 'odd'"),
         (["export"], "required: RECORD"),
     ],

@@ -71,14 +71,14 @@ def test_a_computer_with_nothing_in_the_way_brings_no_line(computer):
 def test_brltty_takes_a_ch340(computer, folder):
     computer.put(f"{folder}/85-brltty.rules", BRLTTY)
     [line] = computer.found()
-    assert "brltty takes 1a86:7523" in line and "85-brltty.rules" in line and "apt remove brltty" in line
+    assert "brltty mistakes 1a86:7523" in line and "85-brltty.rules" in line and "apt remove brltty" in line
 
 
 def test_a_port_that_brltty_took_is_found_by_the_converter_on_the_bus(computer):
     computer.put("usr/lib/udev/rules.d/85-brltty.rules", BRLTTY)
     computer.node.unlink()
     (computer.root / "sys/class/tty/ttyUSB0").unlink()
-    assert "brltty takes 1a86:7523" in computer.found()[0]
+    assert "brltty mistakes 1a86:7523" in computer.found()[0]
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_the_code_of_another_chip_is_passed_on():
 
 def test_a_voltage_that_would_never_be_read_again_is_refused():
     settings = SensorSettings(**setting_changes(split_options("/dev/x,mode=shunts,bus_every=0")[1]))
-    with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read once"):
+    with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read only once"):
         INA219.times(settings)
 
 

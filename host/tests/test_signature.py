@@ -88,7 +88,7 @@ def test_patterns_of_another_run_are_refused(recorded):
     run, meter_ns, power_w, _ = recorded
     first, second = run.patterns
     moved = LoadPattern(second.change_ns + 10**9)
-    with pytest.raises(AlignmentError, match="not of one run"):
+    with pytest.raises(AlignmentError, match="not from one run"):
         fit_signature(meter_ns, power_w, [first, moved], INA219.conversion_ns)
 
 

@@ -66,7 +66,7 @@ def test_the_drop_at_the_boards_peak_is_computed_and_its_remedy_named(board, met
     if advice is None:
         assert path.warning == ""
     else:
-        assert f"only {left_v:.2f} V reach the board" in path.warning and advice in path.warning
+        assert f"the board gets only {left_v:.2f} V" in path.warning and advice in path.warning
     if path.shunt_ohm is None or path.shunt_ohm <= 0.02:
         assert "milliohm" not in path.remedy
 
@@ -82,7 +82,7 @@ def test_what_is_not_known_of_wiring_or_board_is_said():
     ("meter", "words"),
     [
         ("serial:x", "0.1 ohm ±1 %, assumed: rig.toml has no shunt="),
-        ("serial:x,shunt=0.02", "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance taken"),
+        ("serial:x,shunt=0.02", "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance assumed"),
         ("serial:x,shunt=0.02,shunt_tolerance=0.5%", "0.02 ohm ±0.5 %, shunt= in rig.toml"),
         ("hwmon", "the driver's, read when the meter is opened"),
         ("monsoon", "the meter's own"),
@@ -110,8 +110,8 @@ def test_the_plan_says_shunt_drop_and_a_meter_that_hangs_on_its_own_board(tmp_pa
     assert main(asked) == 0
     said = capsys.readouterr().out
     assert "shunt      0.1 ohm ±1 %, shunt= in rig.toml" in said
-    assert "5.2 V (as stated) less 0.75 V" in said and "leave 4.45 V at the board" in said
-    assert "WARNING    with its peak of 5 A only 4.45 V" in said
+    assert "5.2 V (as stated) minus 0.75 V" in said and "leaves 4.45 V at the board" in said
+    assert "WARNING    at its peak of 5 A the board gets only 4.45 V" in said
     assert 'WARNING    connection = "local"' in said and "0.25 W for an Arduino Uno" in said
     assert main([*asked, "--meter", "serial:/dev/ttyACM1,shunt=0.01,shunt_tolerance=0.5%"]) == 0
     assert "0.01 ohm ±0.5 %, shunt= in --meter" in capsys.readouterr().out
@@ -121,7 +121,7 @@ def test_a_meter_on_another_computer_or_none_on_a_cable_brings_no_warning():
     assert local_meter_warning("ssh:pi@board", "serial:/dev/ttyACM0") == ""
     assert local_meter_warning("local", "rapl") == ""
     assert "a Monsoon has its own supply" in local_meter_warning("local", "monsoon")
-    assert "not known" in local_meter_warning("local", "ppk2:/dev/ttyACM0")
+    assert "unknown draw" in local_meter_warning("local", "ppk2:/dev/ttyACM0")
 
 
 def test_doctor_says_how_long_a_run_lasts_that_tells_kinds_apart():
@@ -134,7 +134,7 @@ def test_doctor_says_shunt_and_drop(tmp_path):
     with SoftwareMeter() as device:
         path = rig_file(tmp_path, f"serial:{device.path},shunt=0.02")
         found = {each.about: each for each in examine(path, simulate=False)}
-    assert found["shunt"].detail == "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance taken"
+    assert found["shunt"].detail == "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance assumed"
     assert found["rpi5 supply"].well  # the last of the two: a meter that hangs on its board is no fault
     path = rig_file(tmp_path, "serial:/dev/no-such", connection="ssh:nobody@127.0.0.1:1")
     supply = [each for each in examine(path, simulate=False) if each.about == "rpi5 supply"]

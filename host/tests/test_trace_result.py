@@ -93,10 +93,10 @@ def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys)
     assert json.loads((options.out / "run.json").read_text())["found"]["meter"]["simulated"] is True
 
 
-def recorded_from(device, out):
+def recorded_from(device, out, *, as_json=False):
     """Exit status of `record` from a software meter."""
     meter = f"serial:{device.path},mode=pairs"
-    options = Namespace(out=out, meter=meter, seconds=0.1, json=False, live=False, room_temperature=None)
+    options = Namespace(out=out, meter=meter, seconds=0.1, json=as_json, live=False, room_temperature=None)
     return run_record(options)
 
 
@@ -114,8 +114,17 @@ def test_a_recording_with_samples_beyond_the_range_ends_with_status_6_and_advice
         assert recorded_from(device, tmp_path / "voltage") == FAULTY_EXIT
     said = capsys.readouterr().out
     assert (
-        "take a lower supply" in said and "shunt" not in said.split("energies over them", 1)[1].split("\n")[0]
+        "use a lower supply" in said and "shunt" not in said.split("energies over them", 1)[1].split("\n")[0]
     )
+
+
+def test_a_recording_as_json_lists_the_faults_of_its_record(tmp_path, capsys):
+    with SoftwareMeter(frames=100) as device:
+        device.source.full_scale = True
+        assert recorded_from(device, tmp_path / "current", as_json=True) == FAULTY_EXIT
+    told = json.loads(capsys.readouterr().out)
+    assert told["faults"] == RunRecord.open(tmp_path / "current").faults
+    assert "smaller shunt" in told["faults"][0] and told["meter_faults"] == []
 
 
 CSV = "time (s),current (mA)\n" + "".join(f"{number / 1000},{500}\n" for number in range(2000))

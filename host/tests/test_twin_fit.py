@@ -303,7 +303,7 @@ def test_a_plan_names_its_profile_and_measures_again_with_the_same_one_alone(tmp
     assert again.sha256 == plan.sha256
     assert again.twin_profile.checked == path
     path.write_text("# another")
-    with pytest.raises(BadInput, match="was changed"):
+    with pytest.raises(BadInput, match="has changed"):
         _ = again.twin_profile.checked
 
 

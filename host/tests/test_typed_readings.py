@@ -30,7 +30,7 @@ def test_a_reading_is_as_uncertain_as_its_last_digit(text, unit, value, step):
     "text", ["", "-", ".", "0.5 V", "half", "1e-3", "0.5.1", "0x10", "nan", "5 kA", "0.5 A A"]
 )
 def test_what_is_no_reading_in_ampere_is_refused_in_one_line(text):
-    with pytest.raises(BadInput, match=r"is no reading in A: type all digits"):
+    with pytest.raises(BadInput, match=r"is not a reading in A: type all digits"):
         reading(text, "A")
 
 
@@ -57,7 +57,7 @@ def test_a_mistyped_answer_is_asked_for_again_with_its_fault():
     typed = typed_reference("DMM", current="0.2%", over=None, voltage=None)
     ask, asked = answers("o.5", "0.5")
     assert typed.ask(ask)[0][0] == 0.5
-    assert "'o.5' is no reading in A" in asked[1] and asked[1].endswith("current [A]: ")
+    assert "'o.5' is not a reading in A" in asked[1] and asked[1].endswith("current [A]: ")
 
 
 def test_an_input_that_ends_leaves_the_point_out():
@@ -69,9 +69,9 @@ def test_an_input_that_ends_leaves_the_point_out():
 @pytest.mark.parametrize(
     ("stated", "words"),
     [
-        ({}, "Give one of --current and --over"),
-        ({"current": "1%", "over": "0.1,1%"}, "Give one of --current and --over"),
-        ({"over": "0.1,1%"}, "how well does the voltmeter know the voltage"),
+        ({}, "give one of --current and --over"),
+        ({"current": "1%", "over": "0.1,1%"}, "give one of --current and --over"),
+        ({"over": "0.1,1%"}, "needs the voltmeter's accuracy"),
         ({"over": "R100,1%", "voltage": "1%"}, "write --over OHM,ACCURACY"),
         ({"over": "0.1", "voltage": "1%"}, "write --over OHM,ACCURACY"),
         ({"current": "fine"}, "accuracy 'fine'"),

@@ -17,13 +17,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from known_medium import Medium, MediumCourse
+from known_medium import Medium, MediumCourse, waited_part
 from known_meter import BOARD_NS, IDLE_S, KINDS, LEAD_IN_S, measured
 from opjoule.attribution.activities import Intervals, background
-from opjoule.attribution.attribute import Attribution
 from opjoule.attribution.overlap import overlap_s
+from opjoule.attribution.shares import Attribution
 from opjoule.databases import background_threads
-from opjoule.measurement.attributed import attributed
+from opjoule.measurement.attributed import WorkedRun, attributed
 from opjoule.measurement.evidence import BoardEvents
 from opjoule.measurement.logged import read_logs
 from opjoule.measurement.result import repeat_energy
@@ -205,7 +205,9 @@ def draw(rng: Generator, timeline: Timeline, *, late: bool = False) -> Drawn:
         pieces.append(piece)
         true_j[name] = float(piece.until_j(np.array([1e6]))[0])
     medium, of_medium_j, course, settled_s = _medium(rng, timeline, late=late)
-    return Drawn([*pieces, *medium], true_j | of_medium_j, course.written, settled_s)
+    for name, energy_j in of_medium_j.items():
+        true_j[name] = true_j.get(name, 0.0) + energy_j
+    return Drawn([*pieces, *medium], true_j, course.written, settled_s)
 
 
 def _seconds(board_ns: np.ndarray) -> Float64Array:
@@ -267,7 +269,12 @@ def _medium(
     at_work = np.flatnonzero((course.write_back_w > 0) | (course.tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}
-    true_j = {name: float(each.sum() * GRID_S) for name, each in powers.items()}
+    own = timeline.activities.get("sync")
+    syncs = (_seconds(own.start_ns), _seconds(own.end_ns)) if own else (np.zeros(0), np.zeros(0))
+    waited = waited_part(grid_s, *syncs)
+    true_j = {name: float((each * (1.0 - waited)).sum() * GRID_S) for name, each in powers.items()}
+    if waited.any():
+        true_j["sync"] = float(sum(each @ waited for each in powers.values()) * GRID_S)
     return [Gridded(START_S, GRID_S, each) for each in powers.values()], true_j, course, settled_s
 
 
@@ -299,10 +306,8 @@ def trial(timeline: Timeline, seed: int, *, late: bool = False) -> Trial:
     run = cycle.work
     samples = SystemSamples.of_run(timeline.seen(drawn.written), run.start_board_ns, run.end_board_ns, 4)
     energies = repeat_energy(placed, phases, 1)
-    found = attributed(
-        placed, cycle, lambda: energies, timeline.operations, samples, timeline.events,
-        timeline.database,
-    )  # fmt: skip
+    worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples)
+    (found,) = attributed(placed, [worked], timeline.events, timeline.database)
     if isinstance(found, Missing):
         raise ValueError(found.reason)
     return Trial(found, drawn)

@@ -11,6 +11,8 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
+from opjoule.attribution.activities import Intervals
+from opjoule.attribution.overlap import overlap_s
 from opjoule.twin.known_power import Float64Array
 
 LATE_S: Final = 0.5
@@ -94,6 +96,20 @@ class MediumCourse:
     """Bytes completed by the end of each step."""
     write_back_w: Float64Array
     tail_w: Float64Array
+
+
+def waited_part(grid_s: Float64Array, begin_s: Float64Array, finish_s: Float64Array) -> Float64Array:
+    """Part of each step of an even grid in which somebody waits for a sync; what the medium draws then is the sync's.
+
+    Args:
+        begin_s, finish_s: of the syncs, in any order, at the same time, too.
+    """
+    if not begin_s.size:
+        return np.zeros(grid_s.size)
+    step_s = float(grid_s[1] - grid_s[0])
+    syncs = Intervals.of(*(np.rint(each * 1e9).astype(np.int64) for each in (begin_s, finish_s))).merged
+    edges_ns = np.rint(np.append(grid_s, grid_s[-1] + step_s) * 1e9).astype(np.int64)
+    return overlap_s(edges_ns, syncs.start_ns, syncs.end_ns) / (np.diff(edges_ns) * 1e-9)
 
 
 def drained(due: Float64Array, rate: float, step_s: float) -> Float64Array:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
-from opjoule.attribution.attribute import Work
 from opjoule.attribution.counters import Counters
+from opjoule.attribution.work import Work
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds

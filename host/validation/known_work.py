@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 import numpy.typing as npt
-from known_medium import drained, in_tail_s
+from known_medium import drained, in_tail_s, waited_part
 from opjoule.attribution.windows import block_length_s
 from opjoule.twin.known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
 
@@ -88,7 +88,8 @@ def work(rng: Generator, choice: Choice, start_s: float, meter_period_s: float) 
         true_j[name] = float(piece.until_j(np.array([end_s + 100.0]))[0])
     medium = _medium(rng, made, events, start_s, end_s)
     pieces += medium.pieces
-    true_j |= medium.true_j
+    for name, of_medium_j in medium.true_j.items():
+        true_j[name] = true_j.get(name, 0.0) + of_medium_j
     drawn = {"engine": engine, "family": family, "threads": int(made.thread.max()) + 1, **medium.drawn}
     return Known(
         start_s, end_s, medium.settled_s, made.kinds, made.kind, made.begin_s, made.length_s, made.thread,
@@ -324,7 +325,10 @@ def _medium(
         tail_w = in_tail_s(np.minimum(busy_s, GRID_S), GRID_S, tail_s) * rng.uniform(0.0, 1.0) / GRID_S
     at_work = np.flatnonzero((going > 0) | (tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
-    true_j = {"write_back": float(power_w.sum() * GRID_S), "tail": float(tail_w.sum() * GRID_S)}
+    waited = waited_part(grid_s, *events["sync"]) if "sync" in events else np.zeros(grid_s.size)
+    powers = {"write_back": power_w, "tail": tail_w}
+    true_j = {name: float(each @ (1.0 - waited)) * GRID_S for name, each in powers.items()}
+    true_j["sync"] = float((power_w + tail_w) @ waited) * GRID_S
     pieces: list[Piece] = [Gridded(start_s, GRID_S, power_w), Gridded(start_s, GRID_S, tail_w)]
     drawn = {"tail_s": tail_s, "every_s": period * GRID_S}
     return _Medium(pieces, true_j, (grid_s + GRID_S, counted), settled_s, drawn)

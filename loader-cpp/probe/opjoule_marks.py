@@ -13,6 +13,7 @@ OPJOULE_MARKS in the environment (`probe run` sets it) nothing is done. The line
 
 import atexit
 import os
+import re
 import socket
 import sys
 import threading
@@ -20,6 +21,16 @@ import time
 from contextlib import contextmanager
 
 _BATCH_LINES = 512
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,63}")
+_checked = set()
+
+
+def _check(what, name):
+    """Raises ValueError at once for a name that the probe would refuse, with a probe and without."""
+    if name not in _checked:
+        if not (isinstance(name, str) and _NAME.fullmatch(name)):
+            raise ValueError(f"{what} {name!r}: a name has 1 to 63 of the letters a to z, digits, '_', '.' and '-'")
+        _checked.add(name)
 
 
 class _Marks:
@@ -70,7 +81,8 @@ atexit.register(_marks.send)
 
 @contextmanager
 def phase(name):
-    """A phase of the job, from here to the end of the block."""
+    """A phase of the job, from here to the end of the block. Raises: ValueError: no name for one."""
+    _check("phase", name)
     _marks.add(f"phase begin {name} {time.monotonic_ns()}", True)
     try:
         yield
@@ -80,6 +92,7 @@ def phase(name):
 
 def phase_between(name, start_ns, end_ns):
     """A phase that has passed, on CLOCK_MONOTONIC [ns]: of a program that the job has started, and that says when."""
+    _check("phase", name)
     _marks.add(f"phase begin {name} {start_ns}", True)
     _marks.add(f"phase end {name} {end_ns}", True)
 
@@ -94,6 +107,8 @@ class operation:
         self.bytes = bytes
 
     def __enter__(self):
+        if self.kind not in _checked:
+            _check("operation", self.kind)
         self.start_ns = time.monotonic_ns()
         return self
 

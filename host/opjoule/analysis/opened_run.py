@@ -33,6 +33,7 @@ from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.answer import Answer, open_answer
 from opjoule.report.timeline import TimeAxis, board_to_meter, corrected_trace, system_samples
+from opjoule.suggestion import suggestion
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Quantity
 
@@ -105,7 +106,10 @@ class OpenedRun:
         return self.answer.result
 
     def __getitem__(self, path: str) -> Quantity:
-        """A number of result.json by its path, as `run["latency_s.p99"]`; Missing where it has none."""
+        """A number by its path, as `run["latency_s.p99"]`; Missing where the run has none, KeyError for no number."""
+        if not self.answer.knows(path):
+            near = suggestion(path, [each.key for each in self.answer.quantities])
+            raise KeyError(f"results have no number '{path}': {near}run.result has all of them")
         return self.answer.quantity(path)
 
     @property

@@ -14,6 +14,8 @@ from opjoule.attribution.overlap import overlap_s
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
+SYNC: Final = "sync"
+"""An engine or the system waits until the medium has what was written."""
 _NEVER: Final = np.iinfo(np.int64).min
 
 
@@ -31,6 +33,26 @@ class Intervals:
         order = np.argsort(start_ns, kind="stable")
         return cls(start_ns[order], end_ns[order])
 
+    @property
+    def merged(self) -> Intervals:
+        """When at least one of them went on; no two of these overlap."""
+        ends_ns = np.maximum.accumulate(self.end_ns)
+        first = np.append(True, self.start_ns[1:] > ends_ns[:-1])[: self.start_ns.size]
+        return Intervals(self.start_ns[first], np.maximum.reduceat(ends_ns, np.flatnonzero(first)))
+
+    @classmethod
+    def joined(cls, runs: Sequence[Mapping[str, Intervals]]) -> dict[str, Intervals]:
+        """Those of several runs, by activity."""
+        names = dict.fromkeys(name for each in runs for name in each)
+        own = {name: [each[name] for each in runs if name in each] for name in names}
+        return {
+            name: cls.of(
+                np.concatenate([each.start_ns for each in found]),
+                np.concatenate([each.end_ns for each in found]),
+            )
+            for name, found in own.items()
+        }
+
 
 def background(events: pa.Table) -> dict[str, Intervals]:
     """The engine's work by activity, from events.parquet; activities that never began are left out."""
@@ -45,8 +67,8 @@ def background(events: pa.Table) -> dict[str, Intervals]:
 
 def writing(activities: Mapping[str, Intervals]) -> dict[str, Intervals]:
     """Activities beside which bytes may go to the medium: the engine's own work in which it writes, and its syncs."""
-    own = [of for name, of in activities.items() if name != "sync"]
-    found = {"sync": activities["sync"]} if "sync" in activities else {}
+    own = [of for name, of in activities.items() if name != SYNC]
+    found = {SYNC: activities[SYNC]} if SYNC in activities else {}
     if own:
         ends_ns = np.concatenate([of.end_ns for of in own])
         found["work"] = Intervals.of(np.concatenate([of.start_ns for of in own]), ends_ns)
@@ -71,12 +93,16 @@ def background_s(
 ) -> dict[str, Float64Array]:
     """Seconds of each activity in each window, shape (n,).
 
-    A sync that lies inside a flush, compaction or checkpoint is waited for by it: those seconds are the sync's. In an
-    engine with one thread for its background work, the seconds of a flush inside a compaction are the flush's.
+    A sync that lies inside a flush, compaction or checkpoint is waited for by it: those seconds are the sync's. Two
+    syncs at once are one: what is waited for is the medium. In an engine with one thread for its background work, the
+    seconds of a flush inside a compaction are the flush's.
     """
     seconds = {name: overlap_s(edge_board_ns, of.start_ns, of.end_ns) for name, of in activities.items()}
+    if SYNC in activities:
+        waited = activities[SYNC].merged
+        seconds[SYNC] = overlap_s(edge_board_ns, waited.start_ns, waited.end_ns)
     outer = [name for name in ("flush", "checkpoint", "compaction") if name in activities]
-    carved = [("sync", outer)] + ([("flush", ["compaction"])] if one_thread else [])
+    carved = [(SYNC, outer)] + ([("flush", ["compaction"])] if one_thread else [])
     for inner, outers in carved:
         for name, inside in _inside(
             activities, inner, [each for each in outers if each in activities]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
@@ -90,6 +90,30 @@ class PartColumns:
         }
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         return cls(of_kind, of_activity, count @ usual_s, group)
+
+    @classmethod
+    def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:
+        """Columns of several runs as those of one; what a run has not is 0 there."""
+
+        def all_of(own: Sequence[Mapping[str, Float64Array]]) -> dict[str, Float64Array]:
+            names = dict.fromkeys(name for each in own for name in each)
+            widths = {name: each[name].shape[1:] for each in own for name in each}
+            return {
+                name: np.concatenate(
+                    [
+                        each.get(name, np.zeros((run.usual_s.size, *widths[name])))
+                        for each, run in zip(own, runs, strict=True)
+                    ]
+                )
+                for name in names
+            }
+
+        return cls(
+            all_of([each.of_kind for each in runs]),
+            all_of([each.of_activity for each in runs]),
+            np.concatenate([each.usual_s for each in runs]),
+            Groups.joined([each.group for each in runs]),
+        )
 
     @property
     def names(self) -> tuple[str, ...]:

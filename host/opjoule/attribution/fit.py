@@ -93,15 +93,18 @@ class Fit:
         )
 
 
-def fit(
+def fits(
     columns: Float64Array,
     energy_j: Float64Array,
     group: Groups,
     sets: ColumnSets,
     parts: Float64Array,
+    runs: Sequence[slice],
     seed: int = 1,
-) -> Fit:
-    """Shares the windows' energy out among parts, with intervals.
+) -> list[Fit]:
+    """Shares the windows' energy out among parts, with intervals: in all windows together, then in each run.
+
+    What a part draws while it is at work is the same in all runs; how long it is at work is each run's own.
 
     Args:
         columns: what went on in each window, shape (n, p).
@@ -109,34 +112,50 @@ def fit(
         group: neighbours that are alike.
         sets: which columns count where.
         parts: 1 where a column belongs to a part, shape (q, p); those that do not count between groups belong to none.
+        runs: windows of each run.
         seed: of the bootstrap: the same data give the same interval.
     """
     scale, blocks = _solved(columns, energy_j, group, sets)
     x = blocks.solution
-    wanted = parts * (columns.sum(axis=0) / scale)
-    drawn = blocks.drawn(x != 0, seed) @ wanted.T
-    free_u_j, independent = blocks.free_u(wanted)
-    widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
-    scatter_u_j = np.maximum(drawn.std(axis=0, ddof=1), free_u_j) * widening
-    simplified_u_j = np.hypot(blocks.simplified_u_j(parts, wanted), blocks.neighbours_u_j(wanted))
-    return Fit(
-        energy_j=wanted @ x,
-        standard_u_j=np.hypot(scatter_u_j, simplified_u_j),
-        scatter_u_j=scatter_u_j,
-        simplified_u_j=simplified_u_j,
-        model_u_j=np.zeros(len(wanted)),
-        independent=independent,
-        shift_per_j=wanted @ blocks.shift_per_j,
-        coefficients=x / scale,
-    )
+    drawn = blocks.drawn(x != 0, seed)
+
+    def of(own: slice) -> Fit:
+        wanted = parts * (columns[own].sum(axis=0) / scale)
+        free_u_j, independent = blocks.free_u(wanted)
+        widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
+        scatter_u_j = np.maximum((drawn @ wanted.T).std(axis=0, ddof=1), free_u_j) * widening
+        simplified_u_j = np.hypot(blocks.simplified_u_j(parts, wanted), blocks.neighbours_u_j(wanted))
+        return Fit(
+            energy_j=wanted @ x,
+            standard_u_j=np.hypot(scatter_u_j, simplified_u_j),
+            scatter_u_j=scatter_u_j,
+            simplified_u_j=simplified_u_j,
+            model_u_j=np.zeros(len(wanted)),
+            independent=independent,
+            shift_per_j=wanted @ blocks.shift_per_j,
+            coefficients=x / scale,
+        )
+
+    return [of(own) for own in together(len(columns), runs)]
+
+
+def together(windows: int, runs: Sequence[slice]) -> list[slice]:
+    """All windows, then those of each run."""
+    return [slice(0, windows), *runs]
 
 
 def part_energies_j(
-    columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets, parts: Float64Array
+    columns: Float64Array,
+    energy_j: Float64Array,
+    group: Groups,
+    sets: ColumnSets,
+    parts: Float64Array,
+    runs: Sequence[slice],
 ) -> Float64Array:
-    """Energies of the parts alone, as of a fit, shape (q,)."""
+    """Energies of the parts alone, as of `fits`, shape (1 + runs, q)."""
     scale, blocks = _solved(columns, energy_j, group, sets)
-    return np.asarray(parts * (columns.sum(axis=0) / scale) @ blocks.solution, np.float64)
+    per_unit = parts * (blocks.solution / scale)
+    return np.stack([per_unit @ columns[own].sum(axis=0) for own in together(len(columns), runs)])
 
 
 def _solved(

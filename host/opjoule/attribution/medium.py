@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.attribution.activities import Intervals
+from opjoule.attribution.activities import SYNC, Intervals
 from opjoule.attribution.counters import Counters, joined
+from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.tail import Writing
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array, Int64Array
@@ -48,18 +49,19 @@ class MediumColumns:
     """What the medium did in each window, and the length of the tail that says so."""
 
     written_bytes: Float64Array
-    """shape (n,)"""
+    """Bytes that went to it while nobody waited for a sync, shape (n,)."""
     tail_s: Float64Array
-    """Seconds of the tail, shape (n,); zeros: it has no tail."""
+    """Seconds of the tail, likewise, shape (n,); zeros: it has no tail."""
     tail_length_s: float | None
-    also_s: tuple[float, float] = (0.0, 0.0)
+    also_s: Float64Array
     """Seconds of the tail besides, at least and at most, that no window tells from the writing itself: a medium that is
-    quicker than any rate that was seen is busy for less of the time, and writes may come early or late in a sample."""
+    quicker than any rate that was seen is busy for less of the time, and writes may come early or late in a sample.
+    Shape (2, n)."""
 
     @classmethod
     def none(cls, windows: int) -> MediumColumns:
         """Columns of a medium to which nothing is known to have gone."""
-        return cls(np.zeros(windows), np.zeros(windows), None)
+        return cls(np.zeros(windows), np.zeros(windows), None, np.zeros((2, windows)))
 
 
 @dataclass(frozen=True)
@@ -80,33 +82,79 @@ class MediumModels:
         return (*self.alike, *self.placed, *self.held)
 
 
-def medium_models(
-    counters: Counters,
-    edge_board_ns: Int64Array,
-    unlikely: Callable[[list[Float64Array]], float],
-    beside: Mapping[str, Intervals] = MappingProxyType({}),
-) -> MediumModels:
+@dataclass(frozen=True)
+class MediumRun:
+    """What is known of the medium in one run: bytes that had gone to it by each moment, by where they may be placed."""
+
+    counters: Counters
+    places: Mapping[str, Float64Array]
+    """shape (m,) each; the first needs no proof."""
+    time_s: Float64Array
+    """Moments at which a window ends or the counters were read, shape (m,)."""
+    first: npt.NDArray[np.intp]
+    """The moment at which each window begins, shape (n,)."""
+    alone: Float64Array
+    """Part of the time between two moments in which nobody waits for a sync, shape (m - 1,)."""
+
+    @classmethod
+    def of(
+        cls,
+        counters: Counters,
+        edge_board_ns: Int64Array,
+        beside: Mapping[str, Intervals] = MappingProxyType({}),
+    ) -> MediumRun:
+        """One run.
+
+        Args:
+            edge_board_ns: of the windows, shape (n + 1,).
+            beside: activities beside which all that went between two samples may have gone, by name.
+        """
+        inside = (counters.board_ns > edge_board_ns[0]) & (counters.board_ns < edge_board_ns[-1])
+        moment_ns = joined(edge_board_ns, counters.board_ns[inside])
+        places = {EVENLY: counters.at(moment_ns)}
+        if beside:
+            ends = places | {name: counters.beside(moment_ns, of) for name, of in beside.items()}
+            places = {MIDDLE: np.mean(list(ends.values()), axis=0), **ends}
+        first = np.searchsorted(moment_ns, edge_board_ns[:-1])
+        alone = np.ones(moment_ns.size - 1)
+        if SYNC in beside:
+            waited = beside[SYNC].merged
+            waited_s = overlap_s(moment_ns, waited.start_ns, waited.end_ns)
+            alone = np.clip(1.0 - waited_s / (np.diff(moment_ns) * NS), 0.0, 1.0)
+        return cls(counters, places, (moment_ns - moment_ns[0]) * NS, first, alone)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing went to the medium."""
+        return not np.ptp(next(iter(self.places.values())))
+
+    def bytes_at(self, place: str) -> Float64Array:
+        """Bytes between two moments, shape (m - 1,); where this run has no such place, in its usual one."""
+        return np.diff(self.places.get(place, next(iter(self.places.values()))))
+
+    def written(self, place: str) -> Float64Array:
+        """Bytes of each window that nobody waited for, shape (n,)."""
+        alone = np.where(self.alone < 1.0, 0.0, 1.0) if place == SYNC else self.alone
+        return self._windows(self.bytes_at(place) * alone)
+
+    def tail_s(self, stretches_s: Float64Array) -> Float64Array:
+        """Seconds of the tail in each window in which nobody waited for a sync, shape (n,)."""
+        return self._windows(stretches_s * self.alone)
+
+    def _windows(self, of_moments: Float64Array) -> Float64Array:
+        return np.asarray(np.add.reduceat(of_moments, self.first), np.float64)
+
+
+def medium_models(runs: Sequence[MediumRun], unlikely: Callable[[list[Float64Array]], float]) -> MediumModels:
     """What the medium may have done in each window. How far the energies of rivals disagree is the model's uncertainty.
 
     Args:
-        edge_board_ns: of the windows, shape (n + 1,).
+        runs: one or more on the same medium; their windows follow on each other in every column.
         unlikely: minus twice the logarithm of the windows' likelihood with some columns of the medium.
-        beside: activities beside which all that went between two samples may have gone, by name.
     """
-    read_ns = counters.board_ns[
-        (counters.board_ns > edge_board_ns[0]) & (counters.board_ns < edge_board_ns[-1])
-    ]
-    moment_ns = joined(edge_board_ns, read_ns)
-    first = np.searchsorted(moment_ns, edge_board_ns[:-1])
-    written = counters.at(moment_ns)
-    if written[-1] <= written[0]:
-        return MediumModels(MediumColumns.none(first.size))
-    places = {EVENLY: written}
-    if beside:
-        ends = places | {name: counters.beside(moment_ns, of) for name, of in beside.items()}
-        places = {MIDDLE: np.mean(list(ends.values()), axis=0), **ends}
-    search = _Search(places, (moment_ns - moment_ns[0]) * NS, first, unlikely, counters)
-    return search.models()
+    if all(each.idle for each in runs):
+        return MediumModels(MediumColumns.none(sum(each.first.size for each in runs)))
+    return _Search(runs, unlikely).models()
 
 
 class _Tried(NamedTuple):
@@ -123,16 +171,20 @@ class _Tried(NamedTuple):
 class _Search:
     """The tail's length by a coarse grid, then ever finer around the best, for each assumption."""
 
-    places: Mapping[str, Float64Array]
-    """Bytes by each moment at which a window ends or the counters were read, shape (m,), by where they are
-    placed; the first needs no proof."""
-    time_s: Float64Array
-    """shape (m,)"""
-    first: npt.NDArray[np.intp]
-    """The moment at which each window begins, shape (n,)."""
+    runs: Sequence[MediumRun]
     unlikely: Callable[[list[Float64Array]], float]
-    counters: Counters
     tried: list[_Tried] = field(default_factory=list)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Where bytes may be placed; the first needs no proof."""
+        most = sorted((tuple(each.places) for each in self.runs), key=len, reverse=True)
+        return tuple(dict.fromkeys(name for each in most for name in each))
+
+    @property
+    def sampled_s(self) -> float:
+        """Distance of two samples of the counters."""
+        return max(each.counters.sampled_s for each in self.runs)
 
     def models(self) -> MediumModels:
         """The best model, and its rivals.
@@ -147,7 +199,7 @@ class _Search:
         likely = [each for each in tried if self._without_worth(each) <= limit and each != best]
         alike = [each for each in likely if (each.place, each.held) == (best.place, best.held)]
         placed = {each.place: each for each in reversed(tried) if each.place != best.place}
-        seen = best.tail_length_s > SEEN_SAMPLES * self.counters.sampled_s
+        seen = best.tail_length_s > SEEN_SAMPLES * self.sampled_s
         refuted = self._without_worth(best) + (REFUTED if seen else np.inf)
         here = [each for each in tried if each.place == best.place and self._without_worth(each) <= refuted]
         held = {each.held: each for each in reversed(here) if each.held != best.held}
@@ -159,9 +211,9 @@ class _Search:
         )
 
     def _best(self) -> _Tried:
-        place = next(iter(self.places))
+        place, *others = self.places
         found = min(self._of(place, HELD[0], [0.0]), *(self._length(place, held) for held in HELD))
-        for other in list(self.places)[1:]:
+        for other in others:
             without = self._of(other, found.held, [0.0])
             found = min(found, without, self._length(other, found.held, beside_s=found.tail_length_s))
         if found.place != place:
@@ -171,7 +223,8 @@ class _Search:
 
     def _length(self, place: str, held: float, *, beside_s: float = 0.0) -> _Tried:
         """The best length of the tail, or the best beside one that is known."""
-        longest_s = max(min(float(np.ptp(self.time_s)) / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
+        lasted_s = max(float(np.ptp(each.time_s)) for each in self.runs)
+        longest_s = max(min(lasted_s / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
         step = (longest_s / TAIL_MIN_S) ** (1 / TAILS)
         lengths_s = [beside_s] if beside_s else np.geomspace(TAIL_MIN_S, longest_s, TAILS + 1).tolist()
         found = self._of(place, held, lengths_s)
@@ -183,33 +236,51 @@ class _Search:
 
     def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:
         """The best of some lengths."""
-        own = [np.add.reduceat(np.diff(self.places[place]), self.first)]
-        writing = self._writing(place, self.counters.steepest_bytes_per_s)
+        own, writing = [self._written(place)], self._writing(place, self._steepest)
         made = []
         for length_s in lengths_s:
-            tail = [np.add.reduceat(writing.tail_s(length_s, held), self.first)] if length_s else []
+            tail = [self._tail_s(writing, length_s, held)] if length_s else []
             found = _Tried(0.0, length_s, place, held)
             made.append(found._replace(value=self.unlikely([*own, *tail]) + self._worth(found)))
         self.tried.extend(made)
         return min(made)
 
     def _columns(self, tried: _Tried) -> MediumColumns:
-        written = np.add.reduceat(np.diff(self.places[tried.place]), self.first)
+        written = self._written(tried.place)
         if not tried.tail_length_s:
-            return MediumColumns(written, np.zeros(self.first.size), None)
-        slow = self._writing(tried.place, self.counters.steepest_bytes_per_s)
-        quick = self._writing(tried.place, np.inf)
-        each_s = slow.tail_s(tried.tail_length_s, tried.held)
-        least_s = float(slow.tail_s(tried.tail_length_s, tried.held, 0.0).sum() - each_s.sum())
-        most_s = float(quick.tail_s(tried.tail_length_s, tried.held, 1.0).sum() - each_s.sum())
-        tail_s = np.add.reduceat(each_s, self.first)
-        return MediumColumns(written, tail_s, tried.tail_length_s, (least_s, most_s))
+            return replace(MediumColumns.none(written.size), written_bytes=written)
+        slow, quick = (self._writing(tried.place, rate) for rate in (self._steepest, np.inf))
+        tail_s = self._tail_s(slow, tried.tail_length_s, tried.held)
+        least_s = self._tail_s(slow, tried.tail_length_s, tried.held, 0.0)
+        most_s = self._tail_s(quick, tried.tail_length_s, tried.held, 1.0)
+        return MediumColumns(written, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s)
 
-    def _writing(self, place: str, bytes_per_s: float) -> Writing:
-        return Writing.of(np.diff(self.places[place]), self.time_s, bytes_per_s, self.counters.sampled_s)
+    @property
+    def _steepest(self) -> float:
+        """Highest rate of any run [B/s]."""
+        return max(each.counters.steepest_bytes_per_s for each in self.runs)
+
+    def _written(self, place: str) -> Float64Array:
+        return np.concatenate([each.written(place) for each in self.runs])
+
+    def _writing(self, place: str, bytes_per_s: float) -> list[Writing]:
+        return [
+            Writing.of(each.bytes_at(place), each.time_s, bytes_per_s, each.counters.sampled_s)
+            for each in self.runs
+        ]
+
+    def _tail_s(
+        self, writing: Sequence[Writing], length_s: float, held: float, opening: float = 0.5
+    ) -> Float64Array:
+        return np.concatenate(
+            [
+                each.tail_s(own.tail_s(length_s, held, opening))
+                for each, own in zip(self.runs, writing, strict=True)
+            ]
+        )
 
     def _worth(self, tried: _Tried) -> float:
-        unusual_place, unusual_power = tried.place != next(iter(self.places)), tried.held != HELD[0]
+        unusual_place, unusual_power = tried.place != self.places[0], tried.held != HELD[0]
         return WORTH * ((tried.tail_length_s > 0.0) + unusual_place + unusual_power)
 
     def _without_worth(self, tried: _Tried) -> float:

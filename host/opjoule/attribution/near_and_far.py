@@ -9,7 +9,7 @@ between them.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,6 +52,26 @@ class Groups:
     """Of each window, shape (n,)."""
     block: IntArray
     """Of the bootstrap, numbered upwards from 0, shape (n,)."""
+
+    @classmethod
+    def joined(cls, runs: Sequence[Groups]) -> Groups:
+        """Groups of several runs as those of one; no group, neighbourhood, state or block holds windows of two."""
+
+        def apart(labels: Iterable[IntArray]) -> IntArray:
+            made, first = [], 0
+            for each in labels:
+                made.append(each + first)
+                first += int(each.max(initial=-1)) + 1
+            return np.concatenate(made)
+
+        return cls(
+            apart(each.near for each in runs),
+            apart(each.of_window for each in runs),
+            apart(each.state for each in runs),
+            np.concatenate([each.settling for each in runs]),
+            np.concatenate([each.duration_s for each in runs]),
+            apart(each.block for each in runs),
+        )
 
     @property
     def lasted_s(self) -> Float64Array:

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import Intervals
-from opjoule.attribution.columns import WRITE_BACK
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.windows import PERIODS_MIN
 from opjoule.energy.step_integral import NS
@@ -22,10 +21,11 @@ OWN_PART: Final = 0.5
 OF_WHOLE: Final = 0.05
 """... or, as all kinds together, than this part of the whole."""
 INDEPENDENT_MIN: Final = 2.0
-"""Stretches in which a part was at work differently from the others, at least."""
+"""Stretches in which a part was at work differently from the others, at least, but for one that is known to be small:
+its interval is widened by Student's t for so few."""
 IN_STEP: Final = (
-    "in step with the meter's samples, which see the current part of the time only: "
-    "use a meter or mode that sees all of it, or another sampling rate"
+    "in step with the meter's samples, and the meter converts the current only part of the time: use a "
+    "meter or mode that converts all the time, or another sampling rate"
 )
 """Why a part is not told whose energy moves far where operations count as the meter saw them."""
 COLLINEAR: Final = 0.98
@@ -37,8 +37,6 @@ ROUNDING: Final = 1e-9
 FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
 """Reasons that more of the same run does away with, and so the mean of several."""
-SYNC: Final = "sync"
-"""The medium is busy while an engine waits for it, so that one of the two may take up what the other draws."""
 BESIDE: Final = 0.2
 """Of the part that explains most of another's course: those that explain so much are named with it."""
 
@@ -65,14 +63,17 @@ def verdicts(
     reasons = []
     for at, name in enumerate(names):
         own_j = float(found.energy_j[at])
-        limit_j = told_from_j(own_j, whole_j, kind=at < kinds)
+        limit_j, u_j = told_from_j(own_j, whole_j, kind=at < kinds), float(found.standard_u_j[at])
+        small = at >= kinds and COVERAGE_FACTOR * u_j <= OF_WHOLE * whole_j
         if own_j <= ROUNDING * whole_j:
-            most_j = own_j + COVERAGE_FACTOR * float(found.standard_u_j[at])
+            most_j = own_j + COVERAGE_FACTOR * u_j
             reasons.append(f"not found: {name} drew less than {most_j:.2g} J, if anything")
-        elif found.independent[at] < INDEPENDENT_MIN:
+        elif found.independent[at] < INDEPENDENT_MIN and not small:
             count = max(int(found.independent[at]) + 1, 1)
-            reasons.append(f"{FEW_WINDOWS}: {name} differs from the other parts in {count} stretch(es) only")
-        elif COVERAGE_FACTOR * float(found.standard_u_j[at]) <= limit_j:
+            reasons.append(
+                f"{FEW_WINDOWS}: {name} varies independently of the other parts in only {count} stretch(es)"
+            )
+        elif COVERAGE_FACTOR * u_j <= limit_j:
             reasons.append("")
         else:
             if found.model_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2:
@@ -81,40 +82,26 @@ def verdicts(
             alike = bool(found.simplified_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2)
             own = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
             together = _together(name, own, names[:-1], drawn[:, :-1], alike=alike)
-            reasons.append(together or _too_wide(name, at, kinds, found, limit_j, lasted_s))
-    known = dict(zip(names, reasons, strict=True))
-    if known.get(SYNC) == "" and known.get(WRITE_BACK):
-        reasons[names.index(SYNC)] = (
-            f"collinear: {SYNC} always goes together with {WRITE_BACK}, which is not told"
-        )
+            reasons.append(together or _too_wide(name, at, found, limit_j, lasted_s))
     return reasons
 
 
-def too_short(activities: Mapping[str, Intervals], period_ns: int, sampled_s: float = 0.0) -> dict[str, str]:
+def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
     """The engine's work that is over before a window is, and why it is not told.
-
-    The medium is busy while an engine waits for a sync. Syncs that are shorter than the distance of two readings of the
-    counters go together with it.
 
     Args:
         period_ns: distance of two samples.
-        sampled_s: distance of two readings of the board's counters; 0: they say that nothing was written.
     """
     window_s = PERIODS_MIN * period_ns * NS
     lasts_s = {name: float(np.mean(of.end_ns - of.start_ns)) * NS for name, of in activities.items()}
-    found = {
-        name: f"too short for this meter: {name} takes {each_s:.2g} s on the mean, ten samples {window_s:.2g} s"
+    return {
+        name: (
+            f"too short for this meter: {name} lasts {each_s:.2g} s on average, ten samples take "
+            f"{window_s:.2g} s"
+        )
         for name, each_s in lasts_s.items()
         if each_s < window_s
     }
-    if lasts_s.get("sync", np.inf) < sampled_s:
-        of_counters = (
-            f"sync takes {lasts_s['sync']:.2g} s on the mean, counters are read each {sampled_s:.2g} s"
-        )
-        found.setdefault(
-            "sync", f"too short for the board's counters: {of_counters}, and the medium is busy meanwhile"
-        )
-    return found
 
 
 def _together(
@@ -140,19 +127,20 @@ def _model_decides(name: str, at: int, found: Fit) -> str:
     """What is known of a part that only a model of the medium tells."""
     energy_j, u_j = float(found.energy_j[at]), COVERAGE_FACTOR * float(found.standard_u_j[at])
     return (
-        f"only a model of the medium decides: {name} drew {max(energy_j - u_j, 0.0):.3g} to {energy_j + u_j:.3g} J, by "
-        "when its bytes went and whether its tail goes on between writes; a sensor in the medium's supply tells more"
+        f"only a model of the medium decides: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
+        f"{energy_j + u_j:.3g} J, depending on when its bytes were written and whether its tail continues "
+        "between writes; a sensor in the medium's supply tells more"
     )
 
 
-def _too_wide(name: str, at: int, kinds: int, found: Fit, limit_j: float, lasted_s: float) -> str:
-    """What is known of a part, and what would tell it."""
+def _too_wide(name: str, at: int, found: Fit, limit_j: float, lasted_s: float) -> str:
+    """What is known of a part, and how long a run would tell it."""
     energy_j, u_j, scatter_u_j = (
         float(each[at]) for each in (found.energy_j, found.standard_u_j, found.scatter_u_j)
     )
     allowed_j2 = (limit_j / COVERAGE_FACTOR) ** 2 - max(u_j**2 - scatter_u_j**2, 0.0)
-    helps = ["in randomised blocks (--design)"] if at < kinds else []
-    if allowed_j2 > 0.0:
-        helps.append(f"for about {float(f'{lasted_s * scatter_u_j**2 / allowed_j2:.1g}'):.0f} s")
-    says = f"{name} drew {energy_j:.3g} ± {COVERAGE_FACTOR * u_j:.2g} J, told from ± {limit_j:.2g} J on"
-    return f"{TOO_WIDE}: {says}" + (f"; measure {' or '.join(helps)}" if helps else "")
+    wanted_s = lasted_s * scatter_u_j**2 / allowed_j2 if allowed_j2 > 0.0 else 0.0
+    return (
+        f"{TOO_WIDE}: {name} drew {energy_j:.3g} ± {COVERAGE_FACTOR * u_j:.2g} J, and must be known to "
+        f"± {limit_j:.2g} J" + (f"; measure for about {float(f'{wanted_s:.1g}'):.0f} s" if wanted_s else "")
+    )

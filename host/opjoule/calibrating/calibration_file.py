@@ -138,7 +138,7 @@ def read_calibration(path: Path) -> CalibrationFile:
     """
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
-            raise BadInput(f"{path} is no calibration: it has {path.stat().st_size} bytes")
+            raise BadInput(f"{path} is not a calibration: it has {path.stat().st_size} bytes")
         content = path.read_bytes()
         data = tomllib.loads(content.decode("utf-8"))
         if data.get("schema") != SCHEMA:
@@ -151,17 +151,17 @@ def read_calibration(path: Path) -> CalibrationFile:
     except KeyError as error:
         raise BadInput(f"{path}: {error} is missing; host/calibrate.py writes a new one") from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{path} is no calibration: {error}; host/calibrate.py writes a new one") from None
+        raise BadInput(f"{path} is not a calibration: {error}; host/calibrate.py writes a new one") from None
 
 
 def _file(data: Mapping[str, Any], digest: str) -> CalibrationFile:
     sensor, points = data["sensor"], data.get("points", {})
     sensor_id = str(sensor["id"])
     if not SENSOR_NAME.fullmatch(sensor_id):
-        raise ValueError(f"sensor id {sensor_id!r} is no name")
+        raise ValueError(f"sensor id {sensor_id!r} is not a valid name")
     date_utc: datetime = data["date_utc"]
     if not isinstance(date_utc, datetime) or date_utc.tzinfo is None:
-        raise ValueError(f"date_utc = {date_utc} is no time with a zone")
+        raise ValueError(f"date_utc = {date_utc} is not a time with a zone")
     if list(data["uncertainty"]["parameters"]) != list(PARAMETERS):
         raise ValueError(f"its parameters are not {', '.join(PARAMETERS)}")
     covariance = as_matrix(

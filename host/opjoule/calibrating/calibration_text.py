@@ -52,12 +52,12 @@ def to_toml(file: CalibrationFile) -> str:
         "",
         "[uncertainty]  # standard (k = 1)",
         f"parameters = {json.dumps(PARAMETERS)}",
-        "covariance = [  # of the fit, without what the reference gets wrong in all points alike",
+        "covariance = [  # of the fit, without the reference's errors that all points share",
         *(f"  {_numbers(row)}," for row in calibration.covariance),
         "]",
     ]
     for each in calibration.common:
-        lines += ["", "[[common]]  # change of the parameters by one standard uncertainty of this"]
+        lines += ["", "[[common]]  # how the parameters change with one standard uncertainty of this source"]
         lines += [f"source = {_text(each.name)}", f"effect = {_numbers(each.effect)}"]
     lines += [*_point_lines("current", file.current), *_point_lines("voltage", file.voltage)]
     return "\n".join(lines) + "\n"
@@ -68,7 +68,7 @@ def _head_lines(file: CalibrationFile) -> list[str]:
     return [
         f"# How far sensor {sensor.sensor_id} is off, and how well that is known: docs/how-to/calibrate.md.",
         "# It is applied whenever a trace of this sensor is read; what was recorded stays as it was.",
-        *(["# SIMULATED: of a simulated sensor, for no other."] if file.simulated else []),
+        *(["# SIMULATED: for this simulated sensor only."] if file.simulated else []),
         f"schema = {SCHEMA}",
         f"simulated = {str(file.simulated).lower()}",
         f"date_utc = {file.date_utc:%Y-%m-%dT%H:%M:%SZ}",

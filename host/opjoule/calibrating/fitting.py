@@ -116,23 +116,25 @@ def calibrate(
 def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
     if len(points) < CURRENT_POINTS_MIN:
         raise CalibrationFault(
-            f"{len(points)} point(s): gain and offset of the current cannot be trusted, nor any energy by them; "
-            f"at least {CURRENT_POINTS_MIN} are needed, from the idle current to above the board's peak"
+            f"{len(points)} point(s): gain and offset of the current cannot be trusted, and no energy "
+            f"either; take at least {CURRENT_POINTS_MIN}, from the idle current to above the board's peak"
         )
     currents_a = [each.reference_a for each in points]
     least_a, most_a = min(currents_a), max(currents_a)
     if most_a <= 0 or least_a > SPAN_MIN * most_a:
         raise CalibrationFault(
-            f"all points lie between {least_a:.4g} and {most_a:.4g} A: they do not tell gain from offset, and "
-            f"neither of them can be trusted; add points below {SPAN_MIN * most_a:.2g} A, without the load for example"
+            f"all points lie between {least_a:.4g} and {most_a:.4g} A, too narrow a range to separate gain "
+            f"from offset: neither can be trusted; add points below {SPAN_MIN * most_a:.2g} A, for example "
+            "without the load"
         )
     readings_a = [each.current_a for each in points]
     span_a, read_a = most_a - least_a, max(readings_a) - min(readings_a)
     if not GAIN_MIN * read_a < span_a < GAIN_MAX * read_a:
         raise CalibrationFault(
-            f"the current went through {span_a:.4g} A by {reference.name}, through {read_a:.4g} A by the sensor: no "
-            "sensor is off by so much, and no figure of it can be trusted; is shunt= what is printed on the resistor, "
-            "is the reference in series with it, are the readings in the unit that is asked for?"
+            f"the current changed by {span_a:.4g} A by {reference.name}, by {read_a:.4g} A by the sensor. No "
+            "sensor is so far off, so the calibration cannot be trusted. Check that shunt= is what is "
+            "printed on the resistor, that the reference is in series with it, and that readings are in the "
+            "unit that is asked for"
         )
     return _line([each.current for each in points], None, "current", "A", reference)
 
@@ -140,16 +142,16 @@ def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
 def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
     if len(points) < VOLTAGE_POINTS_MIN:
         raise CalibrationFault(
-            f"{len(points)} point(s) with a voltage: the voltage, and every energy, cannot be trusted by them; "
-            f"at least {VOLTAGE_POINTS_MIN} are needed, or none"
+            f"{len(points)} point(s) with a voltage are too few: neither the voltage nor any energy can be "
+            f"trusted; take at least {VOLTAGE_POINTS_MIN}, or none"
         )
     read_v = sum(each.reading for each in points) / len(points)
     true_v = sum(each.reference for each in points) / len(points)
     if abs(read_v - true_v) > VOLTAGE_OFF_MAX * abs(true_v):
         raise CalibrationFault(
-            f"the voltage is {true_v:.4g} V by {reference.name}, {read_v:.4g} V by the sensor: no sensor is off by so "
-            "much, and neither voltage nor energy can be trusted; does the reference read at the board's side of the "
-            "shunt, in the unit that is asked for?"
+            f"the voltage is {true_v:.4g} V by {reference.name}, {read_v:.4g} V by the sensor. No sensor is "
+            "so far off: neither voltage nor energy can be trusted. Check that the reference reads at the "
+            "board's side of the shunt, in the unit that is asked for"
         )
     prior_u = sensor.gain_errors_max.get(VOLTAGE, 0.0) / SQRT3
     return _line(points, prior_u if prior_u > 0 else None, "voltage", "V", reference)
@@ -165,9 +167,10 @@ def _line(
     worst, others = _worst(points, prior_u)
     away = points[worst].reference - others.offset - others.gain * points[worst].reading
     raise CalibrationFault(
-        f"the {what} cannot be trusted, nor any energy by it: point {worst + 1} lies {away * 1e3:+.3g} m{unit} from a "
-        f"line through the others, where {fit.residual_u[worst] * 1e3:.2g} m{unit} are claimed: {reference.name} is "
-        "noisier than that, a reading is mistyped, or the load moved; take that point again"
+        f"the {what} cannot be trusted, nor any energy: point {worst + 1} lies {away * 1e3:+.3g} m{unit} "
+        "from the line through the others, and the stated accuracies allow "
+        f"{fit.residual_u[worst] * 1e3:.2g} m{unit}. Either {reference.name} is noisier than stated, or a "
+        "reading is mistyped, or the load moved; take that point again"
     )
 
 
@@ -203,8 +206,8 @@ def _notes(fitted: Fitted, sensor: ErrorBounds) -> list[str]:
         return []
     return [
         f"the current's gain is {100 * (fitted.current.gain - 1):+.2f} % off, more than the "
-        f"{100 * of_current:.2g} % that shunt and chip may have as delivered: is shunt= what is printed "
-        "on the resistor, are VIN+ and VIN- soldered well?"
+        f"{100 * of_current:.2g} % that shunt and chip may have as delivered: check that shunt= is what is "
+        "printed on the resistor, and that VIN+ and VIN- are soldered well"
     ]
 
 
@@ -217,7 +220,7 @@ def _check_helps(fitted: Fitted, sensor: ErrorBounds, reference: Reference) -> N
         after = math.hypot(after, sensor.voltage_gain_error_max / SQRT3)
     if after > before:
         raise CalibrationFault(
-            f"power and energy would be trusted less than without a calibration: by {reference.name} "
-            f"({reference.stated}) they are known to ±{200 * after:.2g} %, by the data sheets to ±{200 * before:.2g} % "
-            "(k = 2): take a better reference"
+            f"power and energy would be trusted less than without a calibration: to ±{200 * after:.2g} % by "
+            f"{reference.name} ({reference.stated}), to ±{200 * before:.2g} % by the data sheets (k = 2); "
+            "take a better reference"
         )

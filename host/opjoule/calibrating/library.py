@@ -59,29 +59,28 @@ def check_fits(path: Path, file: CalibrationFile, bounds: ErrorBounds, *, simula
     """Raises CalibrationFault for a calibration that says nothing of this sensor as it is set now."""
     sensor = file.sensor
     if sensor.sensor_id != bounds.sensor_id:
-        _refuse(path, f"is of sensor {sensor.sensor_id}, this is {bounds.sensor_id}")
+        _refuse(path, f"is for sensor {sensor.sensor_id}, and this is {bounds.sensor_id}")
     if file.simulated != simulated:
         kinds = {True: "a simulated", False: "a real"}
-        _refuse(path, f"is of {kinds[file.simulated]} sensor, this is {kinds[simulated]} one")
+        _refuse(path, f"is for {kinds[file.simulated]} sensor, and this is {kinds[simulated]} one")
     if sensor.model != bounds.model:
-        _refuse(path, f"is of {sensor.model}, the chip with this name is {bounds.model}")
+        _refuse(path, f"is for a chip {sensor.model}, and the chip with this name is {bounds.model}")
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
     if not _same(sensor.shunt_ohm, shunt_ohm):
         _refuse(
-            path, f"was made with shunt={_words(sensor.shunt_ohm)}, the meter is set to {_words(shunt_ohm)}"
+            path,
+            f"was made with shunt={_words(sensor.shunt_ohm)}, and the meter is set to {_words(shunt_ohm)}",
         )
     if not _same(sensor.current_max_a, bounds.current_max_a):
         _refuse(
             path,
-            f"was made in the range of {sensor.current_max_a:g} A, the sensor is set to that of "
+            f"was made in the range of {sensor.current_max_a:g} A, and the sensor is set to the range of "
             f"{bounds.current_max_a:g} A",
         )
 
 
 def _refuse(path: Path, why: str) -> None:
-    raise CalibrationFault(
-        f"{path} {why}: no current, power or energy could be trusted by it; {ANEW}, or take the file away"
-    )
+    raise CalibrationFault(f"{path} {why}: it cannot be used; {ANEW}, or remove this file")
 
 
 def _warnings(
@@ -94,15 +93,14 @@ def _warnings(
             f"{path} is {age_days:.0f} days old: 'host/calibrate.py check' shows whether the sensor has drifted"
         )
     if age_days < -1:
-        found.append(
-            f"{path} is of {file.date_utc:%Y-%m-%d}, which is to come: is this computer's clock right?"
-        )
+        found.append(f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future: check this computer's clock")
     if temperature_c is not None and file.temperature_c is not None:
         away_k = temperature_c - file.temperature_c
         if abs(away_k) > WITHIN_K:
             found.append(
-                f"{path} was made at {file.temperature_c:g} °C, it is {temperature_c:g} °C: that may move the power by "
-                f"{100 * abs(away_k) * file.gain_per_k:.2g} %, which is in the interval"
+                f"{path} was made at {file.temperature_c:g} °C, and it is {temperature_c:g} °C now: the "
+                f"power may differ by {100 * abs(away_k) * file.gain_per_k:.2g} %, which the interval "
+                "includes"
             )
     return found
 

@@ -44,17 +44,16 @@ def mean_reading(
     """
     if start_ns < cells.start_ns or end_ns > cells.end_ns or end_ns <= start_ns:
         raise CalibrationFault(
-            "the point lies outside of what the meter recorded: its current cannot be told; take it again"
+            "the point lies outside the meter's recording, so its current is unknown; take it again"
         )
     inside = cells.inside(start_ns, end_ns)
     current_a = cells.of_samples(cells.current_a, inside)
     if current_a.size < SAMPLES_MIN:
-        raise CalibrationFault(
-            f"{current_a.size} samples in one point: its mean cannot be trusted; record longer"
-        )
+        raise CalibrationFault(f"{current_a.size} samples in one point are too few for a mean; record longer")
     if clipped := cells.clipped_samples(start_ns, end_ns):
         raise CalibrationFault(
-            f"{clipped} samples at the end of the meter's range: the current was that or more; use a smaller load"
+            f"{clipped} samples at the end of the meter's range: the current was at least that; use a "
+            "smaller load"
         )
     seconds = (end_ns - start_ns) * 1e-9
     mean_a = float(cells.current.between(start_ns, end_ns)) / seconds
@@ -78,8 +77,8 @@ def _check_steady(current_a: Float64Array, mean_a: float, sensor: ErrorBounds) -
     noise_a = 6 * _error_of_mean(current_a)
     if abs(moved_a) > max(STEADY_SHARE * abs(mean_a), noise_a, 2 * sensor.current_step_a):
         raise CalibrationFault(
-            f"the load moved by {moved_a * 1e3:+.3g} mA while the point was taken: its reading and the reference's are "
-            "of different moments; wait until it is steady and take it again"
+            f"the load moved by {moved_a * 1e3:+.3g} mA during the point, so the sensor and the reference "
+            "were read at different loads; wait until it is steady and take the point again"
         )
 
 

@@ -143,9 +143,7 @@ def other_meter(name: str, bounds: ErrorBounds) -> Reference:
     Raises: BadInput: it measures power alone.
     """
     if POWER in bounds.gain_errors_max:
-        raise BadInput(
-            f"reference {name} measures power alone: current and voltage cannot be held against it"
-        )
+        raise BadInput(f"reference {name} measures power only: it cannot calibrate current and voltage")
     if bounds.calibration:
         common = _of_calibration(bounds.calibration)
         common += _voltage_bound(name, bounds) if bounds.calibration.voltage is None else []

@@ -37,7 +37,8 @@ def reading(text: str, unit: str) -> Typed:
     match = READING.match(text.strip())
     if not match or match[4] not in {"", unit} or not (match[1].strip("-") or match[2]):
         raise BadInput(
-            f"'{text}' is no reading in {unit}: type all digits that it shows, for example 0.5031 or 503.1m"
+            f"'{text}' is not a reading in {unit}: type all digits that the meter shows, for example "
+            "0.5031 or 503.1m"
         )
     digits, scale = match[2] or "", PREFIX[match[3]]
     value = float(f"{match[1] or '0'}.{digits or '0'}") if match[1] != "-" else float(f"-0.{digits}")
@@ -95,9 +96,7 @@ def typed_reference(
         typed = multimeter("voltmeter", current=None, voltage=of_voltage, stated=f"voltage {voltage}")
         return TypedReference(typed, asks_current=False)
     if bool(current) == bool(over):
-        raise BadInput(
-            "how well does the reference know the current? Give one of --current and --over (--help)"
-        )
+        raise BadInput("the reference's accuracy is missing: give one of --current and --over (--help)")
     if current:
         stated = f"current {current}" + (f", voltage {voltage}" if voltage else "")
         known = multimeter(name, current=Accuracy.of(current, "A"), voltage=of_voltage, stated=stated)
@@ -111,7 +110,7 @@ def typed_reference(
         raise BadInput(f"--over {over}: write --over OHM,ACCURACY, for example 0.1,0.1%")
     if of_voltage is None:
         raise BadInput(
-            f"--over {over}: how well does the voltmeter know the voltage? Give --voltage, for example 0.05%+1mV"
+            f"--over {over} needs the voltmeter's accuracy, too: give --voltage, for example 0.05%+1mV"
         )
     stated = f"voltage {voltage}, resistor {ohm:g} ohm {resistor}"
     known = over_resistor(
@@ -126,7 +125,7 @@ def _asked(ask: Ask, quantity: TypedQuantity, words: str = "") -> Typed:
     while True:
         answer = ask(f"{wrong}  {what} [{unit}]: ", quantity)
         if answer is None:
-            raise BadInput(f"the input ended before the {what} was typed: the point is left out")
+            raise BadInput(f"the input ended before the {what} was typed: the point is not used")
         try:
             return reading(answer, unit)
         except BadInput as fault:

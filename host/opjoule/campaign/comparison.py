@@ -38,8 +38,10 @@ def _marked(simulated: bool) -> str:
 
 
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
+    """Blocks with a result, of all: a run that was cut off and measured again is one block."""
     own = [each for each in runs if each.name == name]
-    return f"{sum(each.result is not None for each in own)} of {len(own)}"
+    with_result = {each.block for each in own if each.result is not None}
+    return f"{len(with_result)} of {len({each.block for each in own})}"
 
 
 def _cell(number: Mapping[str, Any]) -> str:

@@ -69,6 +69,21 @@ def is_one_of_several(record: Path) -> bool:
     )
 
 
+def forget_run(record: Path) -> None:
+    """Takes a deleted record out of its folder's index, where that names it."""
+    directory = record.parent
+    if not (directory / INDEX).exists():
+        return
+    try:
+        runs, simulated = read_index(directory)
+        programs = read_json(directory / INDEX, SCHEMA).get("programs", [])
+    except OpJouleError:  # made anew by the next start of the campaign
+        return
+    left = [each for each in runs if each.folder != record.name]
+    if left and len(left) < len(runs):
+        write_index(directory, left, simulated=simulated, programs=programs)
+
+
 def _is_block(directory: Path) -> bool:
     """Is it a record that was asked for as one block of several conditions?"""
     try:

@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from opjoule.cli.failures import one_line
 from opjoule.scripts import MEASURE
 
 HELP_WIDTH = 80
+LONGEST_NUMBER: Final = 19
+"""Digits; Python refuses to read a number of many thousands."""
+SEED_MAX: Final = (1 << 31) - 1
+"""What the loader, the simulators and Python's generators all take."""
+REPEATS_MAX: Final = 10_000
+THREADS_MAX: Final = 1024
 
 
-def positive(text: str) -> int:
-    """A whole number of at least 1."""
-    try:
-        value = int(text)
-    except ValueError:
-        value = 0
-    if value < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 1")
-    return value
+def whole_between(least: int, most: int, words: str) -> Callable[[str], int]:
+    """A type: a whole number in a range, which `words` name."""
+
+    def read(text: str) -> int:
+        plain = text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
+        if not (plain and least <= int(text) <= most):
+            raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
+        return int(text)
+
+    return read
+
+
+positive = whole_between(1, 10**18, "a whole number of at least 1")
+seed = whole_between(0, SEED_MAX, f"a seed: a whole number from 0 to {SEED_MAX}")
+days = whole_between(1, 36_500, "a number of days from 1 to 36500")
+repeats = whole_between(1, REPEATS_MAX, f"a number of repeats from 1 to {REPEATS_MAX}")
+threads = whole_between(1, THREADS_MAX, f"a number of threads from 1 to {THREADS_MAX}")
 
 
 def port(text: str) -> int:

@@ -15,10 +15,11 @@ from opjoule.cli.argument_types import Parser, directory, positive, seconds, vol
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
 from opjoule.cli.campaign_arguments import campaign_options, for_campaign
+from opjoule.cli.command_arguments import command_parser
 from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.failures import one_line
 from opjoule.cli.fleet_arguments import check_network
-from opjoule.cli.measure_arguments import add_live, again_parser, command_parser, measure_parser
+from opjoule.cli.measure_arguments import add_live, again_parser, measure_parser
 from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
 from opjoule.cli.runs_arguments import runs_parser, view_parser
 from opjoule.cli.study_arguments import (
@@ -113,8 +114,9 @@ def parse(argv: list[str]) -> Asked:
     options = measuring().parse_args(argv[1:]) if measuring else measure_parser().parse_args(argv)
     if options.study == "again":
         _look_ahead(options)
-    if options.dry_run:
-        return Asked("measure", loader=False, options=options)
+    if options.dry_run:  # the loader checks the workload
+        needed = options.study != "command"
+        return Asked("measure", loader=needed, ycsb=options.generator == "ycsb", options=options)
     virtual = options.device == "virtual"
     return Asked(
         "measure",

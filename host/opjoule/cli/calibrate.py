@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -116,7 +117,7 @@ def _calibrate(
         print(f"  {line}")
     print(f"calibration {path}\nresiduals   {picture}")
     if options.simulate:
-        _tell_truth(held)
+        _tell_truth(held, check_command(options))
     else:
         print("It is used from now on, whenever this sensor is read.")
     return 0
@@ -141,7 +142,14 @@ def _against_truth(
     }
 
 
-def _tell_truth(held: Sequence[dict[str, Any]]) -> None:
+def check_command(options: argparse.Namespace) -> str:
+    """The command that checks the simulated sensor which these options calibrate."""
+    own = {"--seed": options.seed, "--folder": options.folder, "--room-temperature": options.room_temperature}
+    given = [word for name, value in own.items() if value is not None for word in (name, f"{value}")]
+    return shlex.join(["host/calibrate.py", "check", "--simulate", *given])
+
+
+def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
     print("SIMULATED: power of loads that no point was taken at, held against the truth (stated: k = 2)")
     for each in held:
         parts = [
@@ -150,8 +158,7 @@ def _tell_truth(held: Sequence[dict[str, Any]]) -> None:
         ]
         print(f"  {each['current_a']:g} A, {each['true_w']:.4f} W: {', '.join(parts)}")
     print(
-        "No measurement uses this calibration. Next: host/calibrate.py check --simulate; with hardware: "
-        "docs/how-to/calibrate.md"
+        f"No measurement uses this calibration. Next: {next_command}; with hardware: docs/how-to/calibrate.md"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from opjoule.cli.argument_types import Parser, directory, number_between, seconds
+from opjoule.cli.argument_types import Parser, directory, number_between, seconds, seed
 
 ACTIONS: Final = ("check", "show")
 SECONDS: Final = 5.0
@@ -93,7 +93,7 @@ def calibrate_parser(action: str = "") -> Parser:
         "--keep", type=directory, metavar="DIR", help="where the recordings go (default: under runs/)"
     )
     parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="a simulated bench is drawn from it (default: 1)"
+        "--seed", type=seed, default=1, metavar="N", help="a simulated bench is drawn from it (default: 1)"
     )
     _add_folder(parser)
     return parser

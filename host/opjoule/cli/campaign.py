@@ -15,14 +15,15 @@ from opjoule.campaign.campaign import Campaign, identity
 from opjoule.campaign.conditions import in_condition, run_conditions
 from opjoule.campaign.study_table import conclude_studies
 from opjoule.cli.campaign_file import CampaignFile
-from opjoule.cli.measure import alone_here, check_here, check_simulated, exit_status, measure_again
+from opjoule.cli.checks import check_here, check_plans
+from opjoule.cli.duration import least_s
+from opjoule.cli.measure import alone_here, exit_status, measure_again
 from opjoule.cli.planning import ROOT, desk_warnings, make_plan
-from opjoule.devices.disturbance import find_disturbance
-from opjoule.devices.rig_board import described_medium
-from opjoule.devices.rig_file import Rig, read_rig
+from opjoule.devices.rig_file import Rig
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
 from opjoule.measurement.pace import in_words
 from opjoule.measurement.plan import Plan
+from opjoule.record.directory import check_folder
 from opjoule.scripts import script_name
 from opjoule.studies.command.suite import SuiteStudy
 
@@ -41,14 +42,16 @@ def run_campaign(options: argparse.Namespace) -> int:
     folder: Path = options.out or ROOT / "runs" / file.name
     cells = _plans(file)
     plans = [plan for plan, _ in cells]
+    check_folder(folder)
     campaign = Campaign.of(
         plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared
     )
     if options.dry_run and options.json:
         print(json.dumps(_as_value(file, campaign, folder), indent=1))
-        return 0
-    for line in _about(file, campaign, folder):
-        Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
+    else:
+        for line in _about(file, campaign, folder):
+            Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
+    rigs = _checked(cells, here=not options.scheduler)
     if options.dry_run:
         return 0
     try:
@@ -57,7 +60,7 @@ def run_campaign(options: argparse.Namespace) -> int:
 
             status = run_on_fleet(file, cells, folder, options)
         else:
-            status = _run_here(file, cells, folder, options)
+            status = _run_here(file, cells, rigs, folder, options)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             f"interrupted; what was measured is kept in {folder}: the same command goes on from there"
@@ -70,19 +73,27 @@ def run_campaign(options: argparse.Namespace) -> int:
     return status
 
 
+def _checked(cells: Sequence[tuple[Plan, argparse.Namespace]], *, here: bool) -> list[Rig | None]:
+    """The rig of each cell. Raises: BadInput, RigFault: the first thing that measuring them here would refuse."""
+    rigs = check_plans(cells, rigs=here)
+    for plan, _ in cells if here else ():
+        check_here(plan)
+    return rigs
+
+
 def _run_here(
     file: CampaignFile,
     cells: Sequence[tuple[Plan, argparse.Namespace]],
+    rigs_in_order: Sequence[Rig | None],
     folder: Path,
     options: argparse.Namespace,
 ) -> int:
     """Measures what is missing on this computer's rig."""
-    rigs = {plan.condition_name: _rig(plan, own) for plan, own in cells}
+    rigs = {plan.condition_name: rig for (plan, _), rig in zip(cells, rigs_in_order, strict=True)}
     own_options = {plan.condition_name: own for plan, own in cells}
     for plan, own in cells:
         for line in desk_warnings(plan, rigs[plan.condition_name], own):
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
-        check_here(plan)
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
         name = one.condition_name
@@ -111,9 +122,6 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
         shown = ", ".join(f"{axis} {value}" for axis, value in cell.condition.items())
         try:
             plan = replace(in_condition(make_plan(own), cell.condition, cell.rank), repeats=file.repeats)
-            check_simulated(plan, own)
-            if own.disturb:
-                find_disturbance(own.disturb)
         except BadInput as error:
             raise BadInput(f"the cell {shown}: {error}") from None
         same = identity(replace(plan, repeats=1).sha256, plan.asked)
@@ -122,15 +130,6 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
             raise BadInput(f"the cell {shown} is the same measurement as {other}: leave one out")
         found[same] = plan, own
     return list(found.values())
-
-
-def _rig(plan: Plan, own: argparse.Namespace) -> Rig | None:
-    """The rig of a cell; None of a simulated one."""
-    if plan.simulated:
-        return None
-    rig = read_rig(own.rig)
-    described_medium(rig, plan.profile, plan.medium)
-    return rig
 
 
 def _about(file: CampaignFile, campaign: Campaign, folder: Path) -> list[str]:
@@ -155,8 +154,10 @@ def _about(file: CampaignFile, campaign: Campaign, folder: Path) -> list[str]:
 def _length(campaign: Campaign) -> str:
     if campaign.remaining_s is not None:
         return f"about {in_words(campaign.remaining_s)}, by those that were measured"
-    idle_s = sum(2 * each.plan.idle_s for each in campaign.missing)
-    return f"{in_words(idle_s)} of idle alone; how long the rest takes is known after the first cell"
+    return (
+        f"at least {in_words(least_s([each.plan for each in campaign.missing]))}: idle and runs of a given length; the "
+        "rest is known after the first cell"
+    )
 
 
 def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str, object]:

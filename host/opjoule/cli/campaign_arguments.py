@@ -57,9 +57,10 @@ def campaign_options(argv: list[str]) -> tuple[argparse.Namespace, dict[str, Any
 
 def for_campaign(parser: Parser, options: argparse.Namespace) -> dict[str, Any]:
     """Set-up for all cells of a campaign, measured here or elsewhere."""
-    if options.dry_run or options.scheduler:
-        return {"loader": False, "fleet": bool(options.scheduler) and not options.dry_run}
     cells = [each.options for each in options.campaign.cells]
+    if options.dry_run or options.scheduler:
+        needed = any(each.study == "ycsb" for each in cells)  # the loader checks the workload
+        return {"loader": needed, "fleet": bool(options.scheduler) and not options.dry_run}
     boards = sorted({board_architecture(each) for each in cells} - {""})
     if len(boards) > 1:
         parser.error(f"boards of {' and '.join(boards)} in one campaign: give each a campaign of its own")

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from opjoule.campaign.axes import axis, words_of
+from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
 from opjoule.cli.measure_arguments import measure_parser
 from opjoule.errors import BadInput
 from opjoule.toml_entry import (
@@ -39,7 +41,9 @@ NOT_OF_A_CELL: Final = (
     "version",
 )
 """Options that a campaign says itself, or that have no meaning in it."""
-CELLS_MAX: Final = 100_000
+CELLS_MAX: Final = 10_000
+"""Measurements of one campaign, its blocks included: more than a month, at the shortest."""
+RETRIES_MAX: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -86,21 +90,37 @@ class CampaignFile:
     @classmethod
     def _of(cls, entry: Mapping[str, Any], path: Path) -> CampaignFile:
         check_keys(entry, KEYS)
-        seed = _whole(entry, "seed", 1, 0)
-        return cls(
-            str(entry.get("name", path.stem)),
-            _whole(entry, "repeats", 5, 1),
-            seed,
-            _whole(entry, "retries", 1, 0),
-            _cells(entry, seed),
+        seed, blocks = _whole(entry, "seed", 1, 0, SEED_MAX), _whole(entry, "repeats", 5, 1, REPEATS_MAX)
+        cells = _cells(entry, seed)
+        check_size(len(cells), blocks)
+        retries = _whole(entry, "retries", 1, 0, RETRIES_MAX)
+        return cls(_name(entry, path), blocks, seed, retries, cells)
+
+
+def _name(entry: Mapping[str, Any], path: Path) -> str:
+    """Of the campaign's folder under runs/."""
+    name = entry.get("name", path.stem)
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w. -]{0,99}", name):
+        raise BadInput(
+            f"name = {str(name)[:40]!r} is no folder's name: give up to 100 letters, digits, '_', '-', '.' and blanks"
         )
+    return name
 
 
-def _whole(entry: Mapping[str, Any], key: str, default: int, least: int) -> int:
+def _whole(entry: Mapping[str, Any], key: str, default: int, least: int, most: int) -> int:
     value = entry.get(key, default)
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
-        raise BadInput(f"{key} = {value!r} is not a whole number of at least {least}")
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise BadInput(f"{key} = {str(value)[:40]!r} is not a whole number from {least} to {most}")
     return value
+
+
+def check_size(cells: int, blocks: int) -> None:
+    """Raises: BadInput: more measurements than one campaign may have."""
+    if cells * blocks > CELLS_MAX:
+        raise BadInput(
+            f"{cells} conditions in {blocks} blocks are {cells * blocks} measurements, and one campaign has at most "
+            f"{CELLS_MAX}: ask for fewer repeats, or split it"
+        )
 
 
 def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
@@ -112,8 +132,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
     count = 1
     for values in axes.values():
         count *= len(values)
-    if count > CELLS_MAX:
-        raise BadInput(f"{count} cells are more than {CELLS_MAX}: split the campaign")
+    check_size(count, 1)
     constants = table(entry, "constants")
     for name in constants:
         if name in NOT_OF_A_CELL:

@@ -47,7 +47,7 @@ def run_databases(options: argparse.Namespace) -> int:
 def availability(database: Database) -> Availability:
     """Built into this computer's loader, found on it, or missing."""
     if database.kind == "loader":
-        built = _built_in()
+        built = built_in()
         if not built:
             return Availability(True, "built into the loader, which the first measurement builds")
         if database.name not in built:
@@ -71,7 +71,7 @@ def availability(database: Database) -> Availability:
 
 
 @cache
-def _built_in() -> Mapping[str, str]:
+def built_in() -> Mapping[str, str]:
     """Engine -> version, of this computer's loader; empty where it is not built yet."""
     try:
         ran = subprocess.run([LOADER, "databases"], capture_output=True, text=True, check=True, timeout=60)

@@ -23,10 +23,10 @@ from opjoule.campaign.campaign import Campaign
 from opjoule.campaign.conditions import concluded, in_condition, save_index
 from opjoule.campaign.page import write_campaign_page
 from opjoule.cli.campaign_file import CampaignFile
+from opjoule.cli.checks import check_here, check_plans
 from opjoule.cli.fleet_arguments import has_tls
-from opjoule.cli.measure import alone_here, check_here, exit_status, measure_again
+from opjoule.cli.measure import alone_here, exit_status, measure_again
 from opjoule.cli.planning import ROOT, desk_warnings, make_plan
-from opjoule.devices.rig_board import described_medium
 from opjoule.devices.rig_file import read_rig
 from opjoule.errors import BadInput, Interrupted, OpJouleError
 from opjoule.files import write_whole
@@ -177,9 +177,7 @@ def run_cell(options: argparse.Namespace) -> int:
 def _measure_cell(job: Job, options: argparse.Namespace) -> int:
     own: argparse.Namespace = options.cell
     plan = plan_of_job(job, own, options.name)
-    rig = None if plan.simulated else read_rig(own.rig)
-    if rig:
-        described_medium(rig, plan.profile, plan.medium)
+    [rig] = check_plans([(plan, own)])
     for line in desk_warnings(plan, rig, own):
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
     check_here(plan)

@@ -20,7 +20,8 @@ STORAGE: Final = "build/simulated-storage"
 """Below the clone: databases of simulated boards, one folder a measurement."""
 _TEMPORARY: Final = re.compile(r"opjoule-(?:twin|board|ssh)-([0-9]+)-[a-z0-9_]+")
 _STORAGE_NAME: Final = re.compile(r".+-([0-9]+)")
-_LOCK: Final = "opjoule-measuring.lock"
+LOCK: Final = "opjoule-measuring.lock"
+"""Below the folder of temporary files."""
 
 
 def sweep(root: Path) -> list[Path]:
@@ -44,7 +45,7 @@ def sweep(root: Path) -> list[Path]:
 @contextmanager
 def alone() -> Iterator[bool]:
     """True inside if no other measurement runs on this computer: two at once disturb each other."""
-    path = Path(tempfile.gettempdir()) / _LOCK
+    path = Path(tempfile.gettempdir()) / LOCK
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.campaign.conditions import run_conditions
-from opjoule.cli.databases import availability
+from opjoule.cli.checks import check_here, check_plans
+from opjoule.cli.duration import total_words
 from opjoule.cli.leftovers import alone, sweep
 from opjoule.cli.live import live_view
 from opjoule.cli.planning import (
@@ -29,14 +30,13 @@ from opjoule.cli.planning import (
     plan_again,
     show_plan,
 )
-from opjoule.databases import database_called
 from opjoule.devices.board import Board
 from opjoule.devices.disturbance import find_disturbance
 from opjoule.devices.kept_databases import FOLDER as KEPT_FOLDER
-from opjoule.devices.rig_board import described_medium, open_board, preview
-from opjoule.devices.rig_file import Rig, read_rig
+from opjoule.devices.rig_board import open_board, preview
+from opjoule.devices.rig_file import Rig
 from opjoule.devices.state_settings import StateSettings
-from opjoule.errors import FAULTY_EXIT, BadInput
+from opjoule.errors import FAULTY_EXIT
 from opjoule.measurement.known_sensors import Calibrations
 from opjoule.measurement.measure import directory_name, measure
 from opjoule.measurement.plan import Plan
@@ -53,16 +53,12 @@ def run_measure(options: argparse.Namespace) -> int:
     options.rig_seed = rig_seed(options)
     plans = [plan_again(options.plan, asked_of(options))] if options.study == "again" else make_plans(options)
     plan, several = plans[0], len(plans) > 1
-    if options.disturb:
-        find_disturbance(options.disturb)
-    for each in plans:
-        check_simulated(each, options)
-    rig = None if plan.simulated else read_rig(options.rig)
-    for each in plans:
-        if rig:
-            described_medium(rig, each.profile, each.medium)
+    rig = check_plans([(each, options) for each in plans])[0]
     base = ROOT / "runs" / directory_name(plan)
     directory = options.out or free_directory(base)
+    check_out(directory)
+    for each in plans:
+        check_here(each)
     if options.dry_run and options.json:
         for each in plans:
             print(json.dumps({**each.to_json(), "sha256": each.sha256}, indent=1))
@@ -70,12 +66,10 @@ def run_measure(options: argparse.Namespace) -> int:
     if options.dry_run:
         for each in plans:
             _show(each, rig, options, directory)
+        print(f"{total_words(plans)}\nNothing was run (--dry-run).")
         return 0
-    check_out(directory)
     for line in dict.fromkeys(line for each in plans for line in desk_warnings(each, rig, options)):
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
-    for each in plans:
-        check_here(each)
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
         record, place = measure_again(one, rig, options, place)
@@ -98,19 +92,6 @@ def run_measure(options: argparse.Namespace) -> int:
     tell(record, options, place)
     _tell_truth(plan, options, place)
     return exit_status(record)
-
-
-def check_here(plan: Plan) -> None:
-    """Checks what this computer has to do, or to have as a simulated board. Raises: BadInput, RigFault: it cannot."""
-    plan.study.check_here()
-    database = database_called(plan.study.engine)
-    if plan.simulated and plan.profile.name != "virtual" and database and database.is_server:
-        found = availability(database)
-        if not found.there:
-            raise BadInput(
-                f"--simulate: {database.name} {found.words}; a simulated board takes the one on this computer's PATH, "
-                "a study leaves it out with --only system=..."
-            )
 
 
 @contextmanager
@@ -163,21 +144,6 @@ def tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> Non
         print(f"{script_name()}: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
         print_summary(directory)
-
-
-def check_simulated(plan: Plan, options: argparse.Namespace) -> None:
-    """Raises BadInput for an option that a simulated rig would pass over."""
-    if not plan.simulated:
-        return
-    own = {"--meter": options.meter}
-    if plan.profile.name != "virtual":
-        carrier = None if options.sync == "none" else options.sync
-        own |= {"--sync": carrier, "--state": " ".join(options.state)}
-    for name, value in own.items():
-        if value:
-            raise BadInput(
-                f"{name} {value} with a simulated rig, which has its own: leave out {name} or --simulate"
-            )
 
 
 def exit_status(record: RunRecord) -> int:

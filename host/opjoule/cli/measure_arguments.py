@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 
 import opjoule
-from opjoule.cli.argument_types import Parser, directory, percent, positive, seconds
+from opjoule.cli.argument_types import (
+    Parser,
+    directory,
+    percent,
+    positive,
+    repeats,
+    seconds,
+    seed,
+    threads,
+)
 from opjoule.cli.twin_profiles import add_simulate
 
 SETTLE_LIMIT_S = 60.0
@@ -60,54 +69,6 @@ def measure_parser() -> Parser:
     return parser
 
 
-_COMMAND_EPILOG = """\
-examples:
-  host/measure.py command --device rpi4 -- python3 -c 'sum(range(10**8))'
-      any program of the board, as a whole
-  host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
-      a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
-  host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
-      the same on a simulated board
-
-In COMMAND, {files} is the folder of the copied files, {storage} a new folder on the chosen medium, both on the board.
-"""
-
-
-def command_parser() -> Parser:
-    """The parser of `measure.py command`."""
-    parser = Parser(
-        "command",
-        usage="measure.py command --device NAME [options] -- COMMAND [ARGUMENT ...]",
-        description="Measures what any program costs in joules on a single-board computer: as a whole, in each phase "
-        "that it marks, and per operation that it marks.",
-        epilog=_COMMAND_EPILOG,
-    )
-    parser.set_defaults(
-        study="command", db=None, generator="loader", seconds=None, operations=None, no_harness=True
-    )
-    what = parser.add_argument_group("what is measured")
-    what.add_argument("--device", required=True, metavar="NAME", help="board: rpi3, rpi4, odroid-c2, ...")
-    add_storage(what)
-    what.add_argument(
-        "--file",
-        type=directory,
-        action="append",
-        default=[],
-        metavar="FILE",
-        help="copied to the board before anything is measured; {files}/NAME there",
-    )
-    what.add_argument(
-        "--before",
-        metavar="SHELL",
-        help="a shell command before each repeat's idle; its energy is in no figure",
-    )
-    what.add_argument("--seed", type=int, metavar="N", help="a simulated rig is drawn from it; without, anew")
-    what.add_argument("command", nargs="*", metavar="COMMAND", help="behind --, with its arguments")
-    add_rig(parser)
-    add_how(parser)
-    return parser
-
-
 def again_parser() -> Parser:
     """The parser of `measure.py again`."""
     parser = Parser(
@@ -131,7 +92,7 @@ def again_parser() -> Parser:
         "plan", type=directory, metavar="RECORD", help="a run record, or a file that holds a plan"
     )
     parser.add_argument(
-        "--seed", type=int, metavar="N", help="a simulated rig is drawn from it; without, anew"
+        "--seed", type=seed, metavar="N", help="a simulated rig is drawn from it; without, anew"
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     parser.add_argument(
@@ -189,10 +150,10 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         help="one field of this size (default: the workload's fields)",
     )
     _mix(work)
-    work.add_argument("--threads", type=positive, default=1, metavar="N", help="client threads (default: 1)")
+    work.add_argument("--threads", type=threads, default=1, metavar="N", help="client threads (default: 1)")
     work.add_argument(
         "--seed",
-        type=int,
+        type=seed,
         metavar="N",
         help="seed of keys, values and order (default: 1); a simulated rig is drawn from it, without --seed anew",
     )
@@ -292,7 +253,7 @@ def add_how(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument(
         "--repeats",
-        type=positive,
+        type=repeats,
         default=3,
         metavar="N",
         help="whole cycles: load, idle, run, settle, idle; their spread is in every interval (default: 3)",
@@ -305,7 +266,7 @@ def add_how(parser: argparse.ArgumentParser) -> None:
     )
     how.add_argument(
         "--repeats-limit",
-        type=positive,
+        type=repeats,
         default=30,
         metavar="N",
         help="most repeats with --until-u (default: 30)",

@@ -282,4 +282,3 @@ def show_plan(plan: Plan, desk: Desk, directory: str) -> None:
         console.print(f"  board      {line}")
     for line in desk.warnings:
         console.print(f"  WARNING    {line}")
-    console.print("Nothing was run (--dry-run).")

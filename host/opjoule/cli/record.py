@@ -104,6 +104,8 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: ar
             "record": str(record.directory),
             "status": record.status,
             **captured.to_json(),
+            "meter_faults": captured.faults,
+            "faults": record.faults,
             "result": result,
         }
         sys.stdout.write(json.dumps(plain(outcome)) + "\n")

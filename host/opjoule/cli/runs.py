@@ -19,7 +19,7 @@ from opjoule.analysis.opened_run import open_run
 from opjoule.analysis.openmetrics import openmetrics
 from opjoule.analysis.perfetto import MOST, write_perfetto
 from opjoule.analysis.run_list import ListedRun, find_runs
-from opjoule.campaign.index import is_one_of_several
+from opjoule.campaign.index import forget_run, is_one_of_several
 from opjoule.cli.failures import one_line
 from opjoule.cli.planning import ROOT
 from opjoule.cli.verify import print_verified
@@ -32,6 +32,8 @@ from opjoule.report.terminal import print_summary
 from opjoule.units import Missing
 
 SIMULATED: Final = "SIMULATED"
+CUT_OFF: Final = "partial"
+"""Status of a run that was killed or interrupted: its campaign has measured it again, or will."""
 
 
 def run_runs(options: argparse.Namespace) -> int:
@@ -181,7 +183,7 @@ def _prune(options: argparse.Namespace) -> int:
     picked = [run for run in find_runs(options.places) if _picked(run, options, before)]
     freed_bytes = 0
     for run in picked:
-        if why := _kept(run.path):
+        if why := _kept(run.path, run.status):
             _tell([f"kept: {run.path}: {why}"])
             continue
         size_bytes = run.size_bytes
@@ -205,15 +207,15 @@ def _picked(run: ListedRun, options: argparse.Namespace, before: datetime | None
     return old and ended and (run.simulated or not options.simulated) and not kept
 
 
-def _kept(path: Path) -> str:
+def _kept(path: Path, status: str) -> str:
     """Why a record is kept in any case; empty if it is not."""
     place = path.resolve()
     if place == ROOT / "runs" / "example":
         return "the example belongs to the repository"
-    if is_one_of_several(place):
+    if is_one_of_several(place) and status != CUT_OFF:
         return f"it is one of the runs of {place.parent}, which would lack it"
     try:
-        with held(path):
+        with held(path), held(path.parent):
             return ""
     except BadInput:
         return "its measurement still runs"
@@ -222,9 +224,10 @@ def _kept(path: Path) -> str:
 def _delete(path: Path) -> str:
     """Deletes a record; run.json goes first, so that what is left of an interruption is no record. Gives why not."""
     try:
-        with held(path):
+        with held(path), held(path.parent):
             (path / "run.json").unlink()
             shutil.rmtree(path)
+            forget_run(path)
     except BadInput:
         return "its measurement still runs"
     return ""

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Final
 
-from opjoule.cli.argument_types import Parser, directory, port, positive
+from opjoule.cli.argument_types import Parser, days, directory, port, positive
 
 STATUSES: Final = ("complete", "partial", "failed", "unreadable")
 _FOLDERS: Final = "a record, or a folder of records at any depth (default: runs)"
@@ -151,7 +151,7 @@ def _prune() -> Parser:
     )
     _add_places(parser)
     _add_status(parser, "those that ended so; may be given several times")
-    parser.add_argument("--older-than", type=positive, metavar="DAYS", help="those that began before that")
+    parser.add_argument("--older-than", type=days, metavar="DAYS", help="those that began before that")
     parser.add_argument("--simulated", action="store_true", help="those that were simulated")
     parser.add_argument(
         "--keep", action="append", default=[], metavar="PATTERN", help="but not these, as in --keep '*paper*'"

@@ -6,8 +6,8 @@ import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from opjoule.cli.argument_types import Parser, directory, share
-from opjoule.cli.campaign_file import CampaignFile, PlannedCell
+from opjoule.cli.argument_types import Parser, directory, seed, share
+from opjoule.cli.campaign_file import CampaignFile, PlannedCell, check_size
 from opjoule.cli.failures import one_line
 from opjoule.cli.fleet_arguments import add_scheduler
 from opjoule.cli.measure_arguments import SETTLE_LIMIT_S, add_how, add_rig, add_storage
@@ -89,7 +89,7 @@ def study_parser() -> Parser:
         help="NAME = ODBC connection string, a line each: databases of yours (measure.py studies has the names)",
     )
     what.add_argument(
-        "--seed", type=int, default=SEED, metavar="N", help="of data, order and a simulated rig (default: 1)"
+        "--seed", type=seed, default=SEED, metavar="N", help="of data, order and a simulated rig (default: 1)"
     )
     add_rig(parser)
     add_how(parser)
@@ -114,6 +114,7 @@ def study_campaign(options: argparse.Namespace, command_line: Sequence[str]) -> 
         cells = workload_cells(placed, options, only, command_line)
     else:
         placed, cells = definition, _job_cells(definition, options, only, command_line)
+    check_size(len(cells), options.repeats or definition.repeats)
     return CampaignFile(
         name=_folder(definition, options),
         repeats=options.repeats or definition.repeats,

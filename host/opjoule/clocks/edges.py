@@ -81,8 +81,8 @@ def match_edges(
     best = _the_only_track(source, target)
     if best is None:
         raise AlignmentError(
-            f"sync edges: no place where the {source.ns.size} edges of one clock fit the {target.ns.size} of the "
-            "other: check that both come from one run and that the sync line is connected"
+            f"sync edges: nowhere do the {source.ns.size} edges of one clock match the {target.ns.size} of "
+            "the other; check that both come from one run and that the sync line is connected"
         )
     return EdgePairs(
         source.ns[best.source],

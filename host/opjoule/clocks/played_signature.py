@@ -30,8 +30,8 @@ def chip_ms(period_ns: int) -> int:
     needed_ms = max(CHIP_MS, math.ceil(SAMPLES_A_CHIP * period_ns * 1e-6))
     if needed_ms > CHIP_MS_MAX:
         raise AlignmentError(
-            f"load signature: a meter that samples each {period_ns * 1e-6:.0f} ms is too slow for it, "
-            f"at most {CHIP_MS_MAX / SAMPLES_A_CHIP:.0f} ms"
+            f"load signature: the meter is too slow: it samples every {period_ns * 1e-6:.0f} ms, and at most "
+            f"{CHIP_MS_MAX / SAMPLES_A_CHIP:.0f} ms is needed"
         )
     return needed_ms
 

@@ -138,8 +138,8 @@ def _check_order(patterns: Sequence[LoadPattern], finds: Sequence[Find]) -> None
         slack_ns = 2 * finds[index].step_ns
         if abs(meter_ns - board_ns) > RATE_MAX * abs(board_ns) + slack_ns:
             raise AlignmentError(
-                f"load signatures lie {board_ns * 1e-9:.3f} s apart on the board and {meter_ns * 1e-9:.3f} s in "
-                "the trace: they are not of one run"
+                f"load signatures are {board_ns * 1e-9:.3f} s apart on the board and {meter_ns * 1e-9:.3f} s "
+                "in the trace: they are not from one run"
             )
 
 

@@ -162,6 +162,6 @@ def find_database(name: str) -> Database:
         return found
     if found:
         raise BadInput(
-            f"{found.title} is for the studies (measure.py studies): the loader has no client of it"
+            f"the loader has no client for {found.title}: only the studies measure it (measure.py studies)"
         )
     raise BadInput(unknown("database", name, [each.name for each in known_databases() if each.in_loader]))

@@ -131,11 +131,12 @@ def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: B
     root = blocks.by_number(blocks.root_number)
     if root is None:
         return (
-            f"the board does not tell which device / is on ({blocks.root_number}): nothing is safe to write"
+            f"the board does not say which device / is on ({blocks.root_number}), so no device is safe "
+            "to write"
         )
     below_root = blocks.stands_on(root)
     if device.name in below_root or device.whole in below_root:
-        return f"{asked} ({device.name}) is what the board's root file system is on"
+        return f"{asked} ({device.name}) holds the board's root file system"
     if device.is_partition:
         return (
             f"{asked} ({device.name}) is a partition of {device.whole}: only a whole device can be expendable"

@@ -198,7 +198,7 @@ class Board:
         Raises: DeviceFault: it cannot be set up.
         """
         described = database_called(database)
-        assert described, f"{database} is no database"
+        assert described, f"{database} is not a database"
         data = database_folder(self.medium.path, self._session, database)
         self._server = ServerSetup(self.shell, self.runner, described, self._programs_with(found), data=data)
         return self._server.to_json()

@@ -48,12 +48,12 @@ class BoardLock:
         answer = self._process.stdout.readline().strip() if answered else b""
         if answer == b"taken":
             raise DeviceFault(
-                f"another measurement runs on {self._shell.target}: wait for its end "
-                f"(after a lost connection it lets go within {SILENCE_S} s)"
+                f"another measurement is running on {self._shell.target}: wait until it ends (after a lost "
+                f"connection that takes up to {SILENCE_S} s)"
             )
         if answer != b"held":
             raise DeviceFault(
-                f"{self._shell.target} cannot lock its working folder: flock and timeout are needed there"
+                f"{self._shell.target} cannot lock its working folder: install flock and timeout there"
             )
 
     def close(self) -> None:

@@ -36,8 +36,8 @@ def broken_by_steering(before: dict[str, Any], after: dict[str, Any]) -> list[st
     if abs(change_ppm) < FAULT_PPM:
         return []
     return [
-        f"its clock was steered: its rate changed by {change_ppm:+.2f} ppm, and seconds, energies and powers with "
-        "it: stop what sets it (chrony, ntpd, systemd-timesyncd)"
+        f"its clock was steered: its rate changed by {change_ppm:+.2f} ppm, and all seconds, energies and "
+        "powers with it. Stop what sets it (chrony, ntpd, systemd-timesyncd)"
     ]
 
 
@@ -51,6 +51,7 @@ def steered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         )
     if abs(before.get("offset_s", 0.0)) > 1e-6:
         lines.append(
-            f"the kernel was still slewing the board's clock by {before['offset_s'] * 1e6:.0f} us at the start"
+            "at the start the kernel was still slewing the board's clock by "
+            f"{before['offset_s'] * 1e6:.0f} us"
         )
     return lines

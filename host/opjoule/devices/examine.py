@@ -111,7 +111,7 @@ def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
     return Finding(
         f"{name} under-voltage",
         True,
-        ", ".join(told) or "the board tells nothing: mind the voltage in the trace",
+        ", ".join(told) or "the board does not report it: watch the voltage in the trace",
     )
 
 

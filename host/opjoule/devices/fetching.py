@@ -27,7 +27,7 @@ def stop_and_fetch(shell: Shell, folder: str, raw: Path) -> list[str]:
     if packed.status == _NO_FOLDER:
         return []
     if packed.status == _RUNS_ON:
-        raise DeviceFault(f"what runs in {folder} on {shell.target} does not stop; its files stay there")
+        raise DeviceFault(f"a program in {folder} on {shell.target} does not stop; its files stay there")
     if packed.status != 0:
         raise DeviceFault(f"the files in {folder} on {shell.target} cannot be read: {packed.last_line()}")
     arrived = _unpack(packed.out, raw)

@@ -104,7 +104,8 @@ def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, m
         return
     if not before:
         raise BadInput(
-            f'{device} holds no ext4, whose journal could be switched: make one with file_system = "new"'
+            f"{device} holds no ext4 file system, so it has no journal to switch: make one with "
+            'file_system = "new"'
         )
     yield Change(
         f"ext4 journal {wanted.journal} (was {before})",

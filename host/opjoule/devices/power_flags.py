@@ -58,6 +58,6 @@ class PowerFlags:
         if self.readable:
             return []
         return [
-            "under-voltage and throttling: this kernel shows neither get_throttled nor rpi_volt; "
-            "the voltage in the trace is the only witness"
+            "under-voltage and throttling: this kernel shows neither get_throttled nor rpi_volt; only the "
+            "voltage in the trace shows them"
         ]

@@ -173,7 +173,7 @@ class BoardPreparation:
         if plan.steps:
             outcomes = self._run_as_root(prepare_script(plan.steps, self._journal))
             for number, step in enumerate(plan.steps, 1):
-                outcome, *why = outcomes.get(f"{number:04}", ["failed", "the board did not get to it"])
+                outcome, *why = outcomes.get(f"{number:04}", ["failed", "not reached"])
                 if outcome != "done":
                     self._failed(step, " ".join(why), done)
         remedy = f"mend [device.{self._profile.name}.storage] in rig.toml"

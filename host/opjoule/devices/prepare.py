@@ -179,7 +179,7 @@ def _memory(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
     if not wanted.memory_mb or taken_kb <= 0:
         return
     if wanted.memory_mb < 128:
-        raise BadInput(f"memory_mb = {wanted.memory_mb} leaves the board too little to live: at least 128")
+        raise BadInput(f"memory_mb = {wanted.memory_mb} is too little for the board: at least 128")
     yield Change(
         f"memory limited to {wanted.memory_mb} MiB ({taken_kb // 1024} MiB taken away)",
         ("take_memory", _MEMORY_FOLDER, str(taken_kb)),

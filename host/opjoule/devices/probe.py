@@ -144,7 +144,7 @@ class Probe:
     def steering(self) -> dict[str, Any]:
         """adjtimex of the board."""
         found: dict[str, Any] = self._ask("steering")[0].get("adjtimex") or {
-            "reason": "the probe does not tell"
+            "reason": "the probe gives no reason"
         }
         return found
 

@@ -88,7 +88,8 @@ def _install(shell: Shell, program: Path, target: str, digest: str) -> None:
     received = shell.run(["sh", "-c", _RECEIVE, "sh", target], feed=program.read_bytes(), limit_s=600)
     if received.status != 0 or _digest(received.text()) != digest:
         raise DeviceFault(
-            f"the {program.name} did not reach {target} on {shell.target} whole: {received.last_line()}"
+            f"the copy of the {program.name} to {target} on {shell.target} is incomplete: "
+            f"{received.last_line()}"
         )
 
 

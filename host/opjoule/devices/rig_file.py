@@ -150,7 +150,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if not path.is_file():
             raise BadInput(f"{path} is not a file: {again}")
         if (size := path.stat().st_size) > RIG_BYTES_MAX:
-            raise BadInput(f"{path} has {size} bytes, a description of a rig a few hundred: {again}")
+            raise BadInput(f"{path} has {size} bytes, too many for a rig's description: {again}")
         data = tomllib.loads(path.read_text(encoding="utf-8"))
         name = _with_control_character(data, "")
     except OSError as error:

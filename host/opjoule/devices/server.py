@@ -74,7 +74,7 @@ class DatabaseServer:
             limit_s=START_LIMIT_S + 30,
         )
         if listens.status != 0:
-            why = "ended" if listens.status == 3 else f"takes no work after {START_LIMIT_S:g} s"
+            why = "ended" if listens.status == 3 else f"accepts no work within {START_LIMIT_S:g} s"
             self._run.interrupt()
             self._run.wait()
             raise DeviceFault(

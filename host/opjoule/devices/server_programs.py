@@ -46,7 +46,8 @@ def check_programs(shell: Shell, database: Database, programs: Mapping[str, str]
     for name, path in programs.items():
         if not path.endswith(".jar") and not program_path(shell, path, ()):
             raise DeviceFault(
-                f"{path}: {shell.target} has no such program, which is to be {database.title}'s {name}; {database.get}"
+                f"{shell.target} does not have {path}, which rig.toml names as {database.title}'s "
+                f"{name}; {database.get}"
             )
     for name, driven in database.driven.items():
         told = _told_version(shell, driven.command, programs)

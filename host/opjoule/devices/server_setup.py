@@ -41,7 +41,7 @@ def check_server(shell: Shell, database: Database, given: ServerPrograms) -> Non
 
     Raises: DeviceFault: a program is missing or of another version than is driven, or its port is taken.
     """
-    assert database.server, f"{database.name} is no server"
+    assert database.server, f"{database.name} is not a server"
     check_programs(shell, database, find_programs(shell, database, given.paths))
     _check_port(shell, database, database.server.port)
 
@@ -50,8 +50,8 @@ def _check_port(shell: Shell, database: Database, port: int) -> None:
     """Raises: DeviceFault: somebody listens there, whom the clients would reach in its place."""
     if shell.run(["sh", "-c", LISTENS, "sh", str(port), "/nowhere", "1"]).status == 0:
         raise DeviceFault(
-            f"port {port} of {shell.target} is taken, which {database.title} is to have: "
-            "stop what listens there (ss -ltnp)"
+            f"{database.title} needs port {port} of {shell.target}, which is taken: stop the program that "
+            "listens there (ss -ltnp)"
         )
 
 
@@ -81,7 +81,7 @@ class ServerSetup:
             port: in place of the database's own.
         Raises: DeviceFault: it is not there, its port is taken, or it cannot be set up; says its last line.
         """
-        assert database.server, f"{database.name} is no server"
+        assert database.server, f"{database.name} is not a server"
         self._shell, self._database, self._commands = shell, database, database.server
         self._data = data
         self._access = f"{runner.folder}/{ACCESS}"

@@ -123,7 +123,7 @@ class SshConnection:
     def why_down(self) -> str:
         """What ssh said last; for a host key, the line before as well, which names the key."""
         if not self._words:
-            return "the connection ended without a word from ssh"
+            return "the connection ended, and ssh gave no reason"
         count = 2 if self._words[-1].startswith("Host key verification failed") else 1
         return " ".join(self._words[-count:])
 

@@ -47,7 +47,7 @@ def check_sync(carrier: str) -> str:
     if carrier == "none" or (kind == "virtual" and line) or (kind == "gpio" and fits):
         return carrier
     raise BadInput(
-        f"sync line {carrier!r} is none: write gpio:NAME as in gpio:GPIO17, gpio:CHIP:LINE as in "
+        f"{carrier!r} is not a sync line: write gpio:NAME as in gpio:GPIO17, gpio:CHIP:LINE as in "
         "gpio:/dev/gpiochip0:17, gpio:sysfs:NUMBER, or none"
     )
 

@@ -57,7 +57,7 @@ class WorkloadRun(LineProcess):
         """Ends the lifeline: the board stops the workload, which closes its files in order."""
         self._ended.set()
         if not self._all_read.is_set():
-            why = "what it has started does not end, and holds its output open; end it by hand"
+            why = "a process that it started does not end and keeps its output open; end it by hand"
             limit = threading.Timer(INTERRUPT_S, self.give_up, [why])
             limit.daemon = True
             limit.start()

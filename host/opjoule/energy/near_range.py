@@ -34,7 +34,7 @@ def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple
     if near_ns < SHARE_MIN * whole_ns:
         return []
     return [
-        f"for {near_ns * 1e-9:.2g} s bursts shorter than a conversion may have gone beyond the meter's range of "
-        f"{sensor.current_max_a:.3g} A: no sample shows it, and energies may be too low; take a smaller shunt or a "
-        "larger range"
+        f"bursts shorter than a conversion may have exceeded the meter's range of {sensor.current_max_a:.3g} "
+        f"A for {near_ns * 1e-9:.2g} s. No sample shows them, and energies may be too low; use a smaller "
+        "shunt or a larger range"
     ]

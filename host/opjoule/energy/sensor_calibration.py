@@ -145,15 +145,15 @@ class SensorCalibration:
         share = float(size_a[beyond].sum() / total) if (total := float(size_a.sum())) > 0 else 0.0
         if share > OUTSIDE_SHARE_MAX:
             return (
-                f"{100 * share:.0f} % of the charge flowed at currents outside of the {self.current.least:.3g} to "
-                f"{self.current.most:.3g} A that were calibrated (up to {float(size_a.max()):.3g} A)"
+                f"{100 * share:.0f} % of the charge flowed at currents outside the calibrated "
+                f"{self.current.least:.3g} to {self.current.most:.3g} A (up to {float(size_a.max()):.3g} A)"
             )
         if self.voltage and (some := self.voltage.outside(trace.voltage_v[good])).mean() > OUTSIDE_SHARE_MAX:
             volts = trace.voltage_v[good][some]
             return (
                 f"{100 * float(some.mean()):.0f} % of the voltages, {float(volts.min()):.3g} to "
-                f"{float(volts.max()):.3g} V, are outside of the {self.voltage.least:.3g} to "
-                f"{self.voltage.most:.3g} V that were calibrated"
+                f"{float(volts.max()):.3g} V, are outside the calibrated {self.voltage.least:.3g} to "
+                f"{self.voltage.most:.3g} V"
             )
         return ""
 

@@ -65,24 +65,28 @@ class EdgeCounts:
     def faults(self) -> tuple[str, ...]:
         """What the user should know of a line that loses or invents edges, and of a clock that is slewed."""
         found = []
-        for count, clock, meaning in (
+        for count, clock, remedy in (
             (
                 self.board_unmatched - self.board_invisible,
                 "board",
-                "was not seen by the meter: check the sync wire and its ground",
+                "the meter missed them; check the sync wire and its ground",
             ),
-            (self.meter_unmatched, "meter", "was not made by the board: look for noise on the sync wire"),
+            (
+                self.meter_unmatched,
+                "meter",
+                "the board did not make them; look for noise on the sync wire",
+            ),
         ):
             whole = count + self.matched
             # A loader that takes the line over may also move it without writing it down.
             if count > max(UNMATCHED_FEW + self.board_invisible, UNMATCHED_MAX * whole):
                 found.append(
                     f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
-                    f"{100 * UNMATCHED_MAX:.0f} %): what they mark {meaning}"
+                    f"{100 * UNMATCHED_MAX:.0f} %): {remedy}"
                 )
         if self.rate_changes:
             found.append(
-                f"sync line: a clock changed its rate {self.rate_changes} times at once by 100 ppm or more, which no "
+                f"sync line: the rate of a clock jumped {self.rate_changes} times by 100 ppm or more, which no "
                 "oscillator does: stop what sets the board's clock (chrony, ntpd, systemd-timesyncd) during a run"
             )
         return tuple(found)
@@ -192,15 +196,13 @@ def _from_edges(evidence: ClockEvidence, counts: list[EdgeCounts]) -> ClockMap:
     """The map through the sync line's edges; what became of them is added to `counts`."""
     board, meter = evidence.board_edges, evidence.meter_edges
     if evidence.events_damaged:
-        raise AlignmentError("the board's sync edges are in a file of events that cannot be read")
+        raise AlignmentError("the file with the board's sync edges cannot be read")
     if board.board_ns.size == 0 and meter.meter_ns.size > 0:
-        raise AlignmentError(
-            "the board wrote down no edge, though the meter saw some: is its carrier the right one?"
-        )
+        raise AlignmentError("the meter saw sync edges and the board recorded none: check sync in rig.toml")
     if board.board_ns.size == 0:
-        raise AlignmentError("the board has no sync line, or wrote down no edge of it")
+        raise AlignmentError("the board has no sync line, or recorded no edge of it")
     if meter.meter_ns.size == 0:
-        raise AlignmentError("the meter saw no edge: check the sync wire (docs/how-to/wire-the-rig.md)")
+        raise AlignmentError("the meter saw no sync edge: check the sync wire (docs/how-to/wire-the-rig.md)")
     pairs = match_edges(board.board_ns, board.level, meter.meter_ns, meter.level)
     counts.append(EdgeCounts.of(pairs, board))
     u_edge_ns = np.hypot(board.u_ns[pairs.source_index], evidence.meter_edge_u_ns)

@@ -2,140 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from statistics import fmean
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
 from opjoule.attribution.activities import background
-from opjoule.attribution.attribute import Attribution, Share, Work, attribute
-from opjoule.attribution.columns import WRITE_BACK
+from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.verdict import FEW_WINDOWS, SYNC, TOO_WIDE, told_from_j
+from opjoule.attribution.shares import Attribution, Share
+from opjoule.attribution.work import Work
 from opjoule.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.measurement.result import Placed, repeat_idle
 from opjoule.operations import schemas
-from opjoule.operations.operation_table import ACTIVITIES, OperationTable
+from opjoule.operations.operation_table import OperationTable
 from opjoule.record.attribution_quantities import READS, told
 from opjoule.record.figures import Figure, over_repeats
 from opjoule.record.phases import Cycle, Role
 from opjoule.record.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
-from opjoule.units import COVERAGE_FACTOR, Measured, Missing, Quantity, exact
+from opjoule.units import Measured, Missing, Quantity, exact
 
 SHORTEST_S: Final = 0.2
 """A run holds at least so much, and so many samples, that windows can be compared."""
 SAMPLES_MIN: Final = 160
-BY_BYTES: Final = "shared out among kinds that write by their bytes: a rule, no measurement"
+BY_BYTES: Final = (
+    "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
+)
+
+
+@dataclass(frozen=True)
+class WorkedRun:
+    """What one repeat leaves for its attribution."""
+
+    cycle: Cycle
+    energy: Callable[[], RepeatEnergy]
+    """Gives the energies of the repeat, which may be computed meanwhile."""
+    operations: OperationTable
+    samples: SystemSamples | Missing
 
 
 def attributed(
-    placed: Placed,
-    cycle: Cycle,
-    energy: Callable[[], RepeatEnergy],
-    operations: OperationTable,
-    samples: SystemSamples | Missing,
-    events: pa.Table,
-    database: str,
-) -> Attribution | Missing:
-    """Whose joules those of one repeat are.
+    placed: Placed, runs: Sequence[WorkedRun], events: pa.Table, database: str
+) -> list[Attribution | Missing]:
+    """Whose joules those of each repeat are, by what all repeats tell together.
 
     Missing where idle power or the operations are not known, or the run is too short.
 
-    Args:
-        energy: gives the energies of the repeat, which may be computed meanwhile.
     Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
     """
+    works = [_work(placed, each, events, database) for each in runs]
+    known = [each for each in works if isinstance(each, Work)]
+    try:
+        found = iter(attribute_runs(known) if known else [])
+    except np.linalg.LinAlgError as error:
+        return [Missing(f"the regression has no solution: {error}", "J")] * len(runs)
+    return [each if isinstance(each, Missing) else next(found) for each in works]
+
+
+def _work(placed: Placed, run: WorkedRun, events: pa.Table, database: str) -> Work | Missing:
+    cycle = run.cycle
     idle = repeat_idle(placed, cycle)
     if idle is None:
         return Missing(NO_IDLE, "J")
-    if not len(operations):
-        return Missing("no operation of the run is known", "J")
+    if not len(run.operations):
+        return Missing("the run has no recorded operation", "J")
     end = cycle.drain or cycle.work
     period_s = placed.cells.period_ns * 1e-9
     if cycle.work.duration_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
         return Missing(
-            f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, samples come each {period_s:.2g} s",
+            f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, and the meter samples every "
+            f"{period_s:.2g} s",
             "J",
         )
     start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
     stamps = events["board_ns"].to_numpy()
-    work = Work(
+    return Work(
         placed.cells,
         placed.board_to_meter,
         start_ns,
         cycle.work.end_board_ns,
         end_ns,
         idle,
-        lambda: _marginal(energy()),
-        operations,
+        lambda: _marginal(run.energy()),
+        run.operations,
         background(events.filter(pa.array((stamps >= start_ns) & (stamps < end_ns)))),
         background_threads(database) == 1,
-        _counters(samples),
+        _counters(run.samples),
         placed.sensor.seen_fraction,
     )
-    try:
-        return attribute(work)
-    except np.linalg.LinAlgError as error:
-        return Missing(f"the regression has no solution: {error}", "J")
 
 
 def _marginal(energy: RepeatEnergy) -> MarginalEnergy:
     assert energy.marginal  # idle power is known
     return energy.marginal
-
-
-def told_alike(repeats: Sequence[Repeat]) -> list[Repeat]:
-    """The repeats, each part told by all of them or by none: only so do the means of all parts add up to the whole.
-
-    A part is told where the mean of its energies is known well enough, though one repeat alone may not have told it.
-    """
-    known = [(each.number, each.attribution) for each in repeats if not isinstance(each.attribution, Missing)]
-    if len(known) < 2:
-        return list(repeats)
-    ever = dict.fromkeys(name for _, one in known for name in one.activities)
-    untold = {
-        name: f"repeat {number}: not found"
-        for number, one in known
-        for name in ever
-        if name not in one.activities and name not in ACTIVITIES
-    }
-    untold |= {name: f"repeat {number}: {why}" for number, one in known for name, why in one.untold.items()}
-    whole = [_with_none_of(one, ever) for _, one in known]
-    reasons = {name: "" if _mean_tells(whole, name) else why for name, why in untold.items()}
-    if reasons.get(SYNC) == "" and reasons.get(WRITE_BACK):
-        reasons[SYNC] = reasons[WRITE_BACK]
-    return [
-        each
-        if isinstance(each.attribution, Missing)
-        else replace(each, attribution=_with_none_of(each.attribution, ever).judged(reasons))
-        for each in repeats
-    ]
-
-
-def _mean_tells(repeats: Sequence[Attribution], name: str) -> bool:
-    """Is the mean of a part known well enough, where each repeat alone lacks nothing but windows?"""
-    shares = [one.parts[name] for one in repeats if name in one.parts]
-    few = all(
-        not share.unidentified or share.unidentified.startswith((FEW_WINDOWS, TOO_WIDE)) for share in shares
-    )
-    if len(shares) < len(repeats) or not few:
-        return False
-    energy_j, whole_j = (
-        fmean(share.energy_j for share in shares),
-        fmean(one.whole.energy_j for one in repeats),
-    )
-    u_j = COVERAGE_FACTOR * fmean(share.standard_u_j for share in shares)
-    return u_j <= told_from_j(energy_j, whole_j, kind=name in repeats[0].operations)
-
-
-def _with_none_of(found: Attribution, ever: Iterable[str]) -> Attribution:
-    """The same, nothing drawn by what the engine did in other repeats and told nothing of in this one."""
-    never = {name: Share(0.0, 0.0) for name in ever if name in ACTIVITIES and name not in found.activities}
-    return replace(found, activities={**found.activities, **never})
 
 
 def _counters(samples: SystemSamples | Missing) -> Counters | None:

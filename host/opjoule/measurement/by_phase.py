@@ -12,7 +12,7 @@ from opjoule.record.phases import Phase
 from opjoule.record.repeat import NO_IDLE
 from opjoule.units import Missing, Quantity
 
-NO_OPERATION = "no operation was marked in it"
+NO_OPERATION = "no operation was marked in this phase"
 
 
 def phase_figures(

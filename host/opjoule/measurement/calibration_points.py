@@ -89,7 +89,7 @@ class RecordedMeter:
                 raise MeterFault(f"{self.name}: {self.recording.capture.ended}")
             if time.monotonic() > limit_s:
                 raise MeterFault(
-                    f"{self.name} sent nothing for {LATE_LIMIT_S:g} s: host/measure.py doctor looks why"
+                    f"{self.name} sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor"
                 )
             time.sleep(POLL_S)
 

@@ -83,7 +83,8 @@ def collect(record: RunRecord, evidence: Evidence) -> Timeline | None:
             _check_supply(record, evidence, supply, alignment, attempt)
         if alignment is not None and not alignment.passed:
             record.add_fault(
-                "clock evidence disagrees beyond its stated uncertainty: energies cannot be placed",
+                "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a "
+                "phase",
                 withholds=(ENERGY, PER_OPERATION),
             )
         attempt(lambda: _check_clocks(record))

@@ -35,7 +35,7 @@ class Evidence:
         """What a run has left in its record, however it ended."""
         run = record.run
         if run.sensor is None or run.found.cores is None:
-            raise RecordFault(f"{record.directory} is no measurement: it has no sensor, or no board")
+            raise RecordFault(f"{record.directory} is not a measurement: it has no sensor or no board")
         return cls(
             phases=run.phases,
             board_exchanges=_exchanges(record, BOARD_EXCHANGES),

@@ -74,9 +74,10 @@ class KnownSensors:
         if not medium.sensor:
             return None
         if medium.sensor not in self.bounds:
+            numbers = "+".join(map(str, range(medium.sensor + 1)))
             raise BadInput(
-                f"sensor = {medium.sensor} of the medium {medium.path} in rig.toml is not recorded: name it in [meter] "
-                f"port, for example serial:/dev/ttyACM0,sensors={'+'.join(map(str, range(medium.sensor + 1)))}"
+                f"the meter does not record sensor {medium.sensor}, which rig.toml gives for the medium {medium.path}: "
+                f"name it in [meter] port, for example serial:/dev/ttyACM0,sensors={numbers}"
             )
         return StorageSensor(medium.sensor, medium.supply)
 

@@ -70,7 +70,8 @@ def _check_against(logged: OperationTable, torn_bytes: int, summary: LoaderSumma
     """Raises RecordFault for a log that differs from the summary of its loader."""
     if torn_bytes:
         raise RecordFault(
-            f"operation log {path}: {torn_bytes} bytes at its end are no whole block, though its loader ended"
+            f"operation log {path}: its last {torn_bytes} bytes are not a whole block, although the "
+            "loader ended"
         )
     _compare(path, "operations", len(logged), summary.operations)
     counts = logged.counts()

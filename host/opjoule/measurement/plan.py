@@ -43,7 +43,8 @@ class TwinProfile:
         path = Path(self.path)
         if not path.is_file() or file_sha256(path) != self.sha256:
             raise BadInput(
-                f"twin profile {path}: it is gone or was changed since (SHA-256 {self.sha256:.12}...)"
+                f"twin profile {path} is missing or has changed since it was used (SHA-256 "
+                f"{self.sha256:.12}...)"
             )
         return path
 
@@ -78,7 +79,7 @@ class Plan:
     def __post_init__(self) -> None:
         """Raises: BadInput: settings that do not go together."""
         if self.until_u and not self.idle_s:
-            raise BadInput("--until-u needs idle power, which --idle 0 leaves out")
+            raise BadInput("--until-u needs idle power: leave out --idle 0")
 
     @property
     def condition_name(self) -> str:

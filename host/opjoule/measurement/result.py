@@ -85,12 +85,10 @@ def harness_energy(
     """
     found = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
     if not found:
-        return Missing(
-            "the harness was not measured (--no-harness, or the run ended before it was over)", "J"
-        )
+        return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
     if idle is None:
         return Missing(NO_IDLE, "J")
     if not found[0].operations:
-        return Missing("the harness made no operation", "J")
+        return Missing("the harness executed no operation", "J")
     marginal = marginal_energy(placed.energy(found[0], found[0]), idle, placed.sensor)
     return marginal.energy.scale(operations / found[0].operations)

@@ -90,9 +90,9 @@ class Settling:
             self._look(write_back.remaining_s)
             if write_back.stands_still_s(now_s) > self._limit_s:
                 line = (
-                    f"{pending / 1e6:.0f} MB are still to be written to the medium, and hardly fewer for "
-                    f"{self._limit_s:g} s: a program goes on writing, or the medium hangs; end the program, or look "
-                    "for the medium's errors in the board's kernel log (dmesg)"
+                    f"{pending / 1e6:.0f} MB still wait to be written to the medium, hardly fewer than "
+                    f"{self._limit_s:g} s ago. A program goes on writing, or the medium hangs: end the "
+                    "program, or look for the medium's errors in the board's kernel log (dmesg)"
                 )
                 return Unsettled(line, pollutes_idle=True)
             time.sleep(_PENDING_POLL_S)
@@ -126,21 +126,23 @@ class Settling:
 def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Unsettled:
     """In words, and whether idle power can still be measured: above idle by little, and no more changing."""
     if now is None:
-        line = f"fewer than {QUIET_S} s of samples were seen in {limit_s:g} s of settle; raise --settle-limit"
+        line = f"settle saw less than {QUIET_S} s of samples in {limit_s:g} s; raise --settle-limit"
         return Unsettled(line, pollutes_idle=True)
     above = f"{1e3 * now.above_w:+.3g} mW from idle, after {limit_s:g} s"
     if not now.steady or abs(now.above_w) > SHIFT_MAX * abs(rest.mean_w):
         line = (
-            f"power not at rest, {above}, though no writes are pending: the medium or a program is still at work; "
-            "raise --settle-limit"
+            f"power not at rest: {above}, although no writes are pending. The medium or a program is still "
+            "at work; raise --settle-limit"
         )
         return Unsettled(line, pollutes_idle=True)
     if now.in_bursts:
         line = (
-            f"power at rest but for bursts, {above}: the idle phase was too short to show them; raise --idle"
+            f"power at rest except for bursts: {above}. The idle phase was too short to show such "
+            "bursts; raise --idle"
         )
     else:
         line = (
-            f"power steady, {above}: the board is warmer or cooler than before the run; raise --settle-limit"
+            f"power steady, but {above}. The board is warmer or cooler than before the run; raise "
+            "--settle-limit"
         )
     return Unsettled(line, pollutes_idle=False)

@@ -28,6 +28,6 @@ def short_run_warnings(
         return []
     times = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
     return [
-        f"the run took {shortest_s:.3g} s with {samples:.0f} samples: too short to stand for more than itself; at "
-        f"least {SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {longer(times, shortest_s)}"
+        f"the run is too short to be representative: it took {shortest_s:.3g} s, {samples:.0f} samples. At least "
+        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {longer(times, shortest_s)}"
     ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
 
 import pyarrow as pa
 
+from opjoule.attribution.shares import Attribution
 from opjoule.devices.server_samples import server_usage
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
@@ -17,7 +18,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
-from opjoule.measurement.attributed import attributed, by_operation, course_table, told_alike
+from opjoule.measurement.attributed import WorkedRun, attributed, by_operation, course_table
 from opjoule.measurement.by_phase import by_phase, phase_figures
 from opjoule.measurement.result import Placed, harness_energy, repeat_energy
 from opjoule.measurement.samples import read_samples
@@ -64,10 +65,9 @@ def build_result(
     if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
     placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
-    repeats = told_alike(
-        [_repeat(record, placed, phases, number, operations, cores, events, storage) for number in numbers]
-    )
-    blocks, faults = _blocks(record, placed, phases, operations, cores, events, storage)
+    parts = _Evidence(record, placed, phases, operations, cores, events, storage)
+    repeats = _repeats(parts, numbers)
+    blocks, faults = _blocks(parts)
     wording = wording_of(record.run)
     quantities = wording.quantities
     figures = [quantities.figures(each) for each in repeats]
@@ -106,23 +106,28 @@ def build_result(
     return result, faults + [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
 
 
-def _blocks(
-    record: RunRecord,
-    placed: Placed,
-    phases: Sequence[Phase],
-    operations: OperationTable,
-    cores: int,
-    events: pa.Table,
-    storage: Placed | None,
-) -> tuple[Repeat | None, list[TraceFault]]:
+@dataclass(frozen=True)
+class _Evidence:
+    """What every repeat is computed from."""
+
+    record: RunRecord
+    placed: Placed
+    phases: Sequence[Phase]
+    operations: OperationTable
+    cores: int
+    events: pa.Table
+    storage: Placed | None
+
+
+def _blocks(evidence: _Evidence) -> tuple[Repeat | None, list[TraceFault]]:
     """The cycle in randomised blocks, None where there is none or its trace is faulty, and those faults.
 
     They withhold nothing: no other figure rests on that cycle.
     """
-    number = blocks_repeat(phases)
+    number = blocks_repeat(evidence.phases)
     if number is None:
         return None, []
-    blocks = _repeat(record, placed, phases, number, operations, cores, events, storage)
+    (blocks,) = _repeats(evidence, [number])
     faults = [replace(each, withholds=()) for each in trace_faults(number, blocks.energy)]
     return (None if faults else blocks), faults
 
@@ -134,42 +139,48 @@ def _notes(wording: Wording, run: Run, placed: Placed, phases: Sequence[Phase]) 
     return [*wording.notes(run), *near_range_warnings(placed.cells, placed.sensor, spans)]
 
 
-def _repeat(
-    record: RunRecord,
-    placed: Placed,
-    phases: Sequence[Phase],
-    number: int,
-    operations: OperationTable,
-    cores: int,
-    events: pa.Table,
-    storage: Placed | None,
-) -> Repeat:
-    cycle = Cycle.of(phases, number)
+def _repeats(evidence: _Evidence, numbers: Sequence[int]) -> list[Repeat]:
+    """The repeats with these numbers; what their parts drew is told by all of them together."""
+    placed, phases = evidence.placed, evidence.phases
+    with ThreadPoolExecutor(1) as beside:
+        computed = [beside.submit(repeat_energy, placed, phases, number) for number in numbers]
+        try:
+            runs = [_worked(evidence, number, each) for number, each in zip(numbers, computed, strict=True)]
+            beside.submit(lambda: [each.operations.latency for each in runs])
+            found = attributed(placed, runs, evidence.events, evidence.record.run.asked.db or "")
+        finally:
+            energies = [
+                each.result() for each in computed
+            ]  # what is wrong with a window is said of the run first
+    return [_repeat(evidence, *each) for each in zip(numbers, runs, energies, found, strict=True)]
+
+
+def _worked(evidence: _Evidence, number: int, energy: Future[RepeatEnergy]) -> WorkedRun:
+    cycle = Cycle.of(evidence.phases, number)
     if cycle is None:
         raise DataFault(f"repeat {number} has no complete run")
-    run, settle = cycle.work, cycle.drain
-    own, samples = operations.started_in(run.start_board_ns, run.end_board_ns), _samples(record, run, cores)
-    with ThreadPoolExecutor(1) as beside:
-        computed = beside.submit(repeat_energy, placed, phases, number)
-        beside.submit(lambda: own.latency)
-        try:
-            found = attributed(
-                placed, cycle, computed.result, own, samples, events, record.run.asked.db or ""
-            )
-        finally:
-            energy = computed.result()  # what is wrong with a window is said of the run first
-    harness = harness_energy(placed, phases, energy.idle, float(len(own) or run.operations))
+    run = cycle.work
+    own = evidence.operations.started_in(run.start_board_ns, run.end_board_ns)
+    return WorkedRun(cycle, energy.result, own, _samples(evidence.record, run, evidence.cores))
+
+
+def _repeat(
+    evidence: _Evidence, number: int, worked: WorkedRun, energy: RepeatEnergy, found: Attribution | Missing
+) -> Repeat:
+    run, settle = worked.cycle.work, worked.cycle.drain
+    count = float(len(worked.operations) or run.operations)
+    harness = harness_energy(evidence.placed, evidence.phases, energy.idle, count)
     return Repeat(
         number,
         energy,
         run.duration_s,
         settle.duration_s if settle else None,
         run.operations,
-        own,
-        samples,
+        worked.operations,
+        worked.samples,
         found,
         harness if isinstance(harness, Missing) else Figure.energy(harness),
-        _storage(record.run, storage, phases, number),
+        _storage(evidence.record.run, evidence.storage, evidence.phases, number),
     )
 
 

@@ -13,9 +13,9 @@ from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured
 
-NOT_MEASURED = "the meter does not measure the voltage: whether the supply held could not be checked"
-NOTHING_READ = "the trace holds no voltage: whether the supply held could not be checked"
-NO_LIMIT = "nothing is known of the least voltage that this board needs"
+NOT_MEASURED = "the supply could not be checked: the meter does not measure voltage"
+NOTHING_READ = "the supply could not be checked: the trace holds no voltage"
+NO_LIMIT = "the least voltage that this board needs is not known"
 
 
 def check_supply(
@@ -42,7 +42,7 @@ def check_supply(
     if limit_v is not None and least.is_under(limit_v):
         record.add_fault(
             f"supply: the least voltage {where} was {least.voltage_v:.2f} V, {at_s:.1f} s into the trace"
-            f"{f' ({phase})' if phase else ''}, under the board's limit of {limit_v:g} V: {found.supply.remedy}"
+            f"{f' ({phase})' if phase else ''}, below the board's limit of {limit_v:g} V: {found.supply.remedy}"
         )
 
 

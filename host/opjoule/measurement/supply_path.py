@@ -19,10 +19,10 @@ OWN_SHUNT: Final = "the meter's own"
 OF_THE_DRIVER: Final = "the driver's, read when the meter is opened"
 _DRAWS: Final = {
     # 46.5 mA at 5 V, an Arduino Uno R3 without load (gadgetmakersblog.com, "Arduino power consumption").
-    "serial": "about 0.25 W for an Arduino Uno, another board's draw is not known",
+    "serial": "about 0.25 W for an Arduino Uno, unknown for other boards",
     "monsoon": "a Monsoon has its own supply",
-    "ppk2": "its draw is not known",
-    "joulescope": "its draw is not known",
+    "ppk2": "unknown draw",
+    "joulescope": "unknown draw",
 }
 """Meters on a cable, and what each takes from the computer that it is plugged into."""
 
@@ -66,16 +66,17 @@ class SupplyPath:
         """The drop and what is left, in one line."""
         if self.drop_v is None or self.board_v is None:
             return (
-                f"the drop before the board is not known: nor is the peak current of a {self.profile.title}"
+                "the voltage drop before the board is not known, because the peak current of a "
+                f"{self.profile.title} is not"
             )
-        shunt = f"{self.shunt_ohm:g} ohm of shunt" if self.shunt_ohm is not None else "no shunt of yours"
+        shunt = f"{self.shunt_ohm:g} ohm of shunt" if self.shunt_ohm is not None else "the meter's own shunt"
         known = self.cable_ohm is not None
-        cable = f"{self.cable_ohm:g} ohm of wiring" if known else "the wiring, which is not known"
+        cable = f"{self.cable_ohm:g} ohm of wiring" if known else "wiring of unknown resistance"
         limit = self.profile.least_voltage_v
         return (
-            f"{self.supply_v:g} V ({'as stated' if self.stated else 'its nominal voltage'}) less {self.drop_v:.2f} V "
-            f"{'' if known else 'or more '}({self.profile.peak_current_a:g} A over {shunt} and {cable}) "
-            f"{'leave' if known else 'leave at most'} {self.board_v:.2f} V at the board"
+            f"{self.supply_v:g} V ({'as stated' if self.stated else 'its nominal voltage'}) minus {self.drop_v:.2f} V "
+            f"{'' if known else 'or more '}({self.profile.peak_current_a:g} A through {shunt} and {cable}) "
+            f"{'leaves' if known else 'leaves at most'} {self.board_v:.2f} V at the board"
             + (f", whose limit is {limit:g} V" if limit else "")
         )
 
@@ -86,8 +87,8 @@ class SupplyPath:
         if limit is None or self.board_v is None or self.board_v >= limit - 1e-9:
             return ""
         return (
-            f"with its peak of {self.profile.peak_current_a:g} A only {self.board_v:.2f} V reach the board, "
-            f"whose limit is {limit:g} V: {self.remedy}"
+            f"at its peak of {self.profile.peak_current_a:g} A the board gets only {self.board_v:.2f} V, and "
+            f"its limit is {limit:g} V: {self.remedy}"
         )
 
     @property
@@ -159,7 +160,7 @@ def local_meter_warning(connection: str, meter: str) -> str:
     if connection != "local" or kind not in _DRAWS:
         return ""
     return (
-        'connection = "local": this board reads its own meter, and what that takes from its supply is in every '
-        f"figure: the meter ({_DRAWS[kind]}) and the processor time of capturing (not known). What stays the same "
-        'cancels above idle. Better: measure from another computer (connection = "ssh:...")'
+        'connection = "local": this board reads its own meter, so every figure includes the meter '
+        f"({_DRAWS[kind]}) and the processor time of capturing (unknown). What stays the same cancels above "
+        'idle. Measure from another computer to avoid this (connection = "ssh:...")'
     )

@@ -25,7 +25,7 @@ from opjoule.studies.results import TRACE
 from opjoule.trace.journal import read_trace, to_parquet
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact
 
-NO_BOUNDS = "the meter's error bounds are unknown: state it with --sensor"
+NO_BOUNDS = "the meter's error bounds are unknown: name its model with --sensor"
 STATED_VOLTAGE = "the supply's voltage was stated by the user, not measured"
 
 

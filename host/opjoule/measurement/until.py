@@ -59,7 +59,8 @@ class Until:
         if shared > self._wanted * abs(result["marginal_energy_j"].value):
             share = 100 * shared / abs(result["marginal_energy_j"].value)
             why = (
-                f"what all repeats share is ±{share:.2g} % alone; calibrate the sensor, or measure more work"
+                f"the uncertainty that all repeats share is already ±{share:.2g} %; calibrate the "
+                "sensor, or measure more work"
             )
             return self._ended(repeats, reached, why)
         return self._ended(repeats, reached, "the limit of repeats") if repeats >= self._limit else False
@@ -80,5 +81,6 @@ def until_warnings(told: UntilOutcome | None) -> list[str]:
         return []
     reached = "no interval" if told.reached is None else f"±{100 * told.reached:.2g} %"
     return [
-        f"--until-u {100 * told.asked:g}% was not reached: {reached} after {told.repeats} repeats: {told.not_reached}"
+        f"--until-u {100 * told.asked:g}% was not reached: {reached} after {told.repeats} repeats "
+        f"({told.not_reached})"
     ]

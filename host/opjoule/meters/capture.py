@@ -79,8 +79,10 @@ class CaptureSummary:
     @property
     def _more_range(self) -> str:
         """What to do about samples at the end of the range, which is the current's or the voltage's."""
-        current = "take a wider range, or a smaller shunt"
-        voltage = "the voltage is beyond the sensor's: take a lower supply, or a sensor for a higher voltage"
+        current = "use a wider range or a smaller shunt"
+        voltage = (
+            "the voltage is beyond the sensor's range: use a lower supply, or a sensor for a higher voltage"
+        )
         if not self.voltage_ended_samples:
             return current
         return voltage if self.voltage_ended_samples >= self.clipped_samples else f"{voltage}; {current}"

@@ -82,7 +82,8 @@ class HwmonSource:
             sensors=(SensorIdentity(self._files.chip, 0),),
             voltage_at=LOAD_SIDE,
             notes=(
-                f"one reading each {PERIOD_S * 1e3:g} ms at most, each of one moment: short bursts are missed",
+                f"at most one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: short "
+                "bursts are missed",
                 f"current in steps of {self._files.current_a * 1e3:g} mA",
                 _shunt_note(self._files.shunt_ohm),
                 ON_BOARD,
@@ -154,10 +155,10 @@ def _iio(root: Path) -> list[_Files]:
 
 def _shunt_note(shunt_ohm: float | None) -> str:
     if shunt_ohm is None:
-        return "the shunt is what the driver was told, and it does not say what"
-    note = f"shunt {shunt_ohm:g} ohm, as the driver was told"
+        return "the driver does not state its shunt"
+    note = f"shunt {shunt_ohm:g} ohm, as set in the driver"
     if math.isclose(shunt_ohm, KERNEL_SHUNT_OHM):
-        note += " or as it takes by itself; a breakout's is mostly 0.1 (micro-ohms in the folder's shunt_resistor)"
+        note += " or its default; a breakout usually has 0.1 ohm (set it in micro-ohms: shunt_resistor)"
     return note
 
 

@@ -200,7 +200,8 @@ class JoulescopeMeter:
             voltage_at="at the meter's output",
             notes=(
                 "current range automatic; recorded as 5,000 means of power a second",
-                f"bounds of {GAIN_ERROR_MAX:.1%} and {OFFSET_MAX_A * 1e3:g} mA are taken, wider than its maker's",
+                f"error bounds of {GAIN_ERROR_MAX:.1%} and {OFFSET_MAX_A * 1e3:g} mA are assumed, wider "
+                "than the maker's",
                 "its general inputs are not read: aligned by load signature and arrival",
             ),
         )

@@ -50,8 +50,10 @@ class PmicSource:
             sensors=tuple(SensorIdentity(rail, number) for number, rail in enumerate(self._rails)),
             voltage_at="at the board's own 5 V input",
             notes=(
-                "sum of the power chip's rails: USB devices, the fan and the chip's own conversion loss are not in it",
-                f"one reading each {PERIOD_S * 1e3:g} ms, each of one moment: too slow for single operations",
+                "sum of the power chip's rails: without USB devices, the fan and the chip's own "
+                "conversion loss",
+                f"one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: too slow for "
+                "single operations",
                 ON_BOARD,
             ),
         )

@@ -20,7 +20,7 @@ from opjoule.trace.power_trace import Gap
 WHOLE_MAX: Final = 2
 """A poll that is later than this many periods is reported as a gap, although its energy is known."""
 ON_BOARD: Final = (
-    "runs on the board itself: its own cost is in the trace (losses.link.poll_cpu_us in run.json)"
+    "runs on the board itself: the trace includes its own cost (losses.link.poll_cpu_us in run.json)"
 )
 
 
@@ -183,9 +183,7 @@ class PolledMeter:
             self._losses.recovered_samples += len(whole)
             charge_c = reading.current_a * len(whole) * period_ns * 1e-9
             around_ns = whole.start * period_ns, whole.stop * period_ns
-            events.append(
-                GapEvent(0, Gap(*around_ns, len(whole), charge_c, "polled late: the mean is known"))
-            )
+            events.append(GapEvent(0, Gap(*around_ns, len(whole), charge_c, "read late: the mean is known")))
         else:
             events += [self._in_cell(each, reading.current_a, volts) for each in whole]
         self._cell_charge = reading.current_a * (at_ns - last_cell * period_ns)

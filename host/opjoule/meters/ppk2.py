@@ -248,7 +248,7 @@ class Ppk2Meter:
             sensors=(SensorIdentity("ampere meter", 0),),
             notes=(
                 f"at most {CURRENT_MAX_A:g} A, which a loaded Raspberry Pi 4 or 5 exceeds; readings there are flagged",
-                f"voltage is not measured: {self._supply_v:g} V as stated, +-{SUPPLY_ERROR_MAX:.0%} taken",
+                f"voltage is not measured: {self._supply_v:g} V as stated, +-{SUPPLY_ERROR_MAX:.0%} assumed",
                 f"100,000 samples/s, recorded as means of {BLOCK}; logic input D0 is the sync line",
             ),
         )

@@ -37,8 +37,8 @@ class _Domain:
             now_uj = int(self.file.read_text())
         except PermissionError:
             raise MeterFault(
-                f"rapl: {self.file} is for root alone: start as root, or until the next start "
-                f"'sudo chmod a+r {self.file}'"
+                f"rapl: only root may read {self.file}: start as root, or run 'sudo chmod a+r {self.file}' "
+                "(it lasts until the next boot)"
             ) from None
         except (OSError, ValueError) as error:
             raise MeterFault(f"rapl: {self.file} cannot be read ({error})") from None
@@ -81,8 +81,9 @@ class RaplSource:
             sensors=tuple(SensorIdentity(domain.name, number) for number, domain in enumerate(self._domains)),
             notes=(
                 "covers the processor (and memory where listed), not the board, its supply or its disks",
-                "power only: written as 1 V and as many amperes as watts",
-                f"a reading each {PERIOD_S * 1e3:g} ms; the vendor states no accuracy, {GAIN_ERROR_MAX:.0%} is taken",
+                "power only: recorded as 1 V, with as many amperes as watts",
+                f"one reading every {PERIOD_S * 1e3:g} ms; the vendor states no accuracy, "
+                f"{GAIN_ERROR_MAX:.0%} is assumed",
                 ON_BOARD,
             ),
         )

@@ -27,7 +27,9 @@ SETTLING: Final = 500
 FASTEST, SLOWEST = 0.885, 1.115
 """Parts of the typical time: 586 of 532 us at most (SBOS448G, 7.5), as much below, and the meter's clock."""
 MISSED_MOST: Final = 5
-OTHER_WAY: Final = "take another sensor, or the firmware uno-arduino, which reads by time and not by the flag"
+OTHER_WAY: Final = (
+    "use another sensor, or the firmware uno-arduino, which reads by time instead of by the flag"
+)
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,8 @@ class FlagTrial:
         share = self.period_us / self.typical_us
         if share < FASTEST:
             return (
-                "the ready flag is set before a conversion can have ended, so it is not cleared: results are read "
-                "twice, and a sample's time may be a whole conversion off"
+                "the ready flag is set before a conversion can have ended, so it is not cleared: results "
+                "are read twice, and a sample's time may be wrong by a whole conversion"
             )
         if share > SLOWEST:
             return "the ready flag comes later than any conversion ends: results are overwritten unread"

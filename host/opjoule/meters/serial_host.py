@@ -73,7 +73,8 @@ def _brltty(root: Path, device: Path | None) -> Obstacle | None:
         for rules, line in claims:
             if vendor and vendor in line and product in line:
                 return Obstacle(
-                    f"brltty takes {vendor}:{product} for a Braille display ({rules}): its port vanishes",
+                    f"brltty mistakes {vendor}:{product} for a Braille display ({rules}), and its port "
+                    "vanishes",
                     f"sudo apt remove brltty; if somebody reads Braille here: sudo ln -s /dev/null "
                     f"/etc/udev/rules.d/{rules}, then plug it in again",
                 )
@@ -146,7 +147,7 @@ def _name(root: Path, port: str, node: Path) -> Obstacle | None:
     for link in sorted((root / "dev/serial/by-id").glob("*")):
         if link.resolve() == node:
             return Obstacle(
-                f"{port} is a number that may be another device's tomorrow",
+                f"{port} may be another device after the next boot",
                 f'write port = "serial:/dev/serial/by-id/{link.name}" into rig.toml',
             )
     return None
@@ -172,7 +173,7 @@ def _latency(root: Path, tty: str) -> Obstacle | None:
     if not text.isdigit() or int(text) <= _LATENCY_LEAST_MS:
         return None
     return Obstacle(
-        f"its FTDI converter holds bytes back for {text} ms, and every clock exchange with them",
+        f"its FTDI converter delays bytes by {text} ms, and every clock exchange with them",
         f"echo {_LATENCY_LEAST_MS} | sudo tee /sys/bus/usb-serial/devices/{tty}/latency_timer; to keep it: {INSTALL}",
     )
 

@@ -96,8 +96,8 @@ class SerialLink:
             )
         if self._bytes:
             return MeterFault(
-                f"meter on {self.path}: {self._bytes} bytes came in {limit_s:g} s, none of them a frame: "
-                f"not the meter's port, or another rate than {self._baud} baud"
+                f"meter on {self.path}: {self._bytes} bytes came in {limit_s:g} s, but no frame: this is not "
+                f"the meter's port, or its rate is not {self._baud} baud"
             )
         return MeterFault(
             f"meter on {self.path}: nothing answered in {limit_s:g} s: is it this port, and is the firmware "

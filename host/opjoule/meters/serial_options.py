@@ -88,8 +88,8 @@ def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tupl
 def _origin(ohm: bool, tolerance: bool, stated_in: str) -> str:
     """Who says what the shunt is, in words."""
     if ohm:
-        return f"shunt= in {stated_in}" + ("" if tolerance else ", its tolerance taken")
-    return Shunt.origin + (f"; its tolerance in {stated_in}" if tolerance else "")
+        return f"shunt= in {stated_in}" + ("" if tolerance else ", its tolerance assumed")
+    return Shunt.origin + (f"; its tolerance stated in {stated_in}" if tolerance else "")
 
 
 def _number(key: str, text: str) -> float:

@@ -67,7 +67,7 @@ def read_operations(path: Path) -> OperationTable:
     kind = table.column("kind").combine_chunks()
     names = kind.dictionary.to_pylist() if isinstance(kind, pa.DictionaryArray) else []
     if len(names) > KINDS_MAX or len(set(names)) < len(names) or None in names:
-        raise RecordFault(f"{path}: damaged: its kinds of operation are no names")
+        raise RecordFault(f"{path}: damaged: its kinds of operation are not names")
     codes = kind.indices.to_numpy().astype(np.uint8) if len(table) else np.empty(0, np.uint8)
     board_ns, duration_ns, thread, moved, ok = (
         table.column(name).to_numpy() for name in ("board_ns", "duration_ns", "thread", "bytes", "ok")

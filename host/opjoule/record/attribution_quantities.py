@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from opjoule.attribution.attribute import Share
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
+from opjoule.attribution.shares import Share
 from opjoule.energy.comparison import Side, difference
 from opjoule.record.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Topic
 from opjoule.record.figures import Figure
@@ -18,8 +18,8 @@ from opjoule.units import Missing
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 _MEDIUM: Final = {
-    WRITE_BACK: "no byte went to the medium by the board's counters, or they are not known",
-    TAIL: "the power shows none after the last write",
+    WRITE_BACK: "syncs waited for all bytes that went to the medium, or its counters are not known",
+    TAIL: "the power shows no tail after the last write",
 }
 
 
@@ -62,7 +62,7 @@ def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
             return Missing(of.attribution.reason, "J")
         share = of.attribution.activities.get(name)
         if share is None:
-            why = _MEDIUM.get(name, f"the engine told of no {name}")
+            why = _MEDIUM.get(name, f"the engine reported no {name}")
             return Missing(f"not found: {why}", "J")
         return told(share)
 
@@ -88,7 +88,9 @@ def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Miss
 
 BY_ACTIVITY: Final = (
     _activity("idle", "idle power times the run's duration", idle),
-    _activity("harness", "what the loader itself draws for as many operations", lambda of: of.harness),
+    _activity(
+        "harness", "what the loader alone draws for the same number of operations", lambda of: of.harness
+    ),
     _activity(
         FOREGROUND,
         "while operations are carried out, without the harness; by kind in `by_operation`",
@@ -97,8 +99,8 @@ BY_ACTIVITY: Final = (
     _activity("flush", "memtables written out, without their syncs", activity("flush")),
     _activity("compaction", "files merged, without their syncs", activity("compaction")),
     _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
-    _activity("sync", "waiting until written data are safe", activity("sync")),
-    _activity(WRITE_BACK, "the medium while it writes", activity(WRITE_BACK)),
+    _activity("sync", "waiting until written data are safe, the medium's work in it", activity("sync")),
+    _activity(WRITE_BACK, "the medium while it writes what nobody waits for", activity(WRITE_BACK)),
     _activity(TAIL, "the medium after each write, until it rests or writes again", activity(TAIL)),
     _activity("unseparated", "parts that cannot be told apart, as one; 0 where all can", unseparated),
 )
@@ -106,7 +108,8 @@ BY_ACTIVITY: Final = (
 
 
 MODEL: Final = (
-    "a model's: write-back, sync and tail are taken for the medium's; a sensor in its supply would tell"
+    "from a model that assigns write-back, sync and tail to the medium; a sensor in its supply would "
+    "measure it"
 )
 
 
@@ -119,7 +122,7 @@ def storage(of: Repeat) -> Figure | Missing:
         return Missing(of.attribution.reason, "J")
     parts = ("sync", WRITE_BACK, TAIL)
     shares = [share for name, share in of.attribution.activities.items() if name in parts]
-    if WRITE_BACK not in of.attribution.activities:
+    if not shares:
         return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
     if untold := next((each.unidentified for each in shares if each.unidentified), ""):
         return Missing(untold, "J")

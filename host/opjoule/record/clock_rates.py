@@ -18,8 +18,9 @@ BY_EXCHANGES: Final = "exchanges"
 """Clock map that goes through this computer's clock."""
 _NAMES: Final = {"host": "this computer's clock", "board": "the board's clock", "meter": "the meter's clock"}
 _ADVICE: Final = (
-    "one of the two stood still, was set or is simulated at another pace: measure again on computers that are not "
-    "suspended, paused or loaded (a virtual machine), with chrony or ntpd stopped, a simulated meter with --pace 1"
+    "one of the two stood still, was set, or is simulated at another pace. Measure again on computers that "
+    "are not suspended, paused or overloaded (a virtual machine), with chrony and ntpd stopped; "
+    "run rig-sim with --pace 1"
 )
 
 
@@ -71,6 +72,6 @@ def _odd(far: str, exchanges: Sequence[Exchange], error_max: float) -> str:
 def _line(near: str, far: str, odd: OddStretch, error_max: float) -> str:
     return (
         f"clocks: {_NAMES[near]} ran {odd.rate:.4g} s per second of {_NAMES[far]} from {odd.start_s:.3g} to "
-        f"{odd.end_s:.3g} s of the recording, {odd.unexplained_s:.3g} s more or less than their bound of "
-        f"{100 * error_max:.2g} % allows; {_ADVICE}"
+        f"{odd.end_s:.3g} s of the recording, {odd.unexplained_s:.3g} s beyond its bound of "
+        f"{100 * error_max:.2g} %; {_ADVICE}"
     )

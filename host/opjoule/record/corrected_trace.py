@@ -30,8 +30,8 @@ class CorrectedTrace:
             return cls(trace, sensor)
         if why := calibration.refusal(trace):
             line = (
-                f"calibration {calibration.identity} does not hold for this trace: {why}; no current, power or energy "
-                "is corrected by it, their intervals are the data sheets': calibrate over the whole range "
+                f"calibration {calibration.identity} does not apply to this trace: {why}. It is not used, "
+                "and the intervals are those of the data sheets; calibrate over the whole range "
                 "(docs/how-to/calibrate.md)"
             )
             return cls(trace, replace(sensor, calibration=None), line)

@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from opjoule.errors import BadInput
@@ -32,6 +33,17 @@ def check_out(directory: Path) -> None:
             raise BadInput(
                 f"{directory} is not empty, a record has a directory of its own: choose another --out"
             )
+    except OSError as fault:
+        raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
+    check_folder(directory)
+
+
+def check_folder(directory: Path) -> None:
+    """Is it a directory that can be written in, or can one be made there?
+
+    Raises: BadInput: it is not; says why.
+    """
+    try:
         there = next(
             (each for each in (directory, *directory.absolute().parents) if each.exists()), directory
         )
@@ -39,10 +51,13 @@ def check_out(directory: Path) -> None:
         raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
     if not there.is_dir():
         raise BadInput(f"{directory} cannot be made: {there} is a file: choose another --out")
-    if not os.access(there, os.W_OK | os.X_OK):
+    try:
+        with TemporaryDirectory(prefix=".opjoule-", dir=there):
+            pass
+    except OSError as fault:
         raise BadInput(
-            f"{directory} cannot be written: {there} is not writable for you: choose another --out"
-        )
+            f"{directory} cannot be written: {there}: {fault.strerror}: choose another --out"
+        ) from None
 
 
 def _check_free(directory: Path) -> None:

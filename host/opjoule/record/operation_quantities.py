@@ -104,7 +104,7 @@ OPERATIONS: Final = (
     ),
     Definition(
         "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
-        meaning="what it causes later: background work, write-back and tail, shared out by bytes written",
+        meaning="what it causes later: background work, write-back and tail, divided by bytes written",
         required=False,
     ),
     *budget_parts("headline_budget", "the same of marginal_energy_per_operation_j", *_ALL),

@@ -110,7 +110,7 @@ COMMON: Final = (
         "run_energy_j", "J", Topic.ENERGY, "… of the run alone",
         "supply voltage times current, from the first operation to the last",
         run_energy, rests_on=(ENERGY,), of_sensors=True,
-        tile="of the run alone", line=("run alone", "{duration_s}, idle power in it"),
+        tile="of the run alone", line=("run alone", "{duration_s}, idle power included"),
     ),
     Definition(
         "write_back_energy_j", "J", Topic.ENERGY, "… after the last operation",
@@ -186,7 +186,7 @@ COMMON: Final = (
 SENSORS: Final = tuple(
     Definition(
         f"by_sensor.*.{each.key}", each.unit, Topic.SENSOR, rests_on=(ENERGY,), required=False,
-        meaning="of what a further sensor sees, by its number from 1",
+        meaning="seen by a further sensor, by its number from 1",
     )
     for each in COMMON
     if each.of_sensors

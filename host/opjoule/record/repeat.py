@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from opjoule.attribution.attribute import Attribution
+from opjoule.attribution.shares import Attribution
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.window import EnergyResult
 from opjoule.operations.latency import Latency

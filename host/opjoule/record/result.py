@@ -114,7 +114,7 @@ def read_result(directory: Path) -> Conclusion:
             f"{directory}: no result.json: the run did not end, see status in run.json"
         ) from None
     if not _is_sound(contents):
-        raise RecordFault(f"{path} is corrupt: a number of it is none")
+        raise RecordFault(f"{path} is corrupt: one of its numbers is not a number")
     return as_value(contents | {"numbers": contents}, Conclusion, path)
 
 

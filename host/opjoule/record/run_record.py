@@ -259,8 +259,8 @@ def reading(directory: Path) -> Iterator[None]:
     except DAMAGE as fault:
         detail = next(iter(str(fault).splitlines()), "")
         raise RecordFault(
-            f"{directory} is damaged: it holds what no run writes ({type(fault).__name__}: {detail:.120}); "
-            "'measure.py verify' names files that were changed"
+            f"{directory} is damaged: its content is not that of a run record ({type(fault).__name__}: "
+            f"{detail:.120}); 'measure.py verify' names files that were changed"
         ) from fault
     except NotImplementedError as fault:
         raise RecordFault(f"{directory} is damaged: {str(fault).splitlines()[0]:.120}") from fault

@@ -180,9 +180,7 @@ def _read(path: Path) -> dict[str, list[_Seal]]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise RecordFault(
-            f"{path}: missing: what the run had recorded cannot be told from what was changed"
-        ) from None
+        raise RecordFault(f"{path}: missing: whether the recording was changed cannot be checked") from None
     except (OSError, UnicodeDecodeError):
         raise RecordFault(f"{path}: changed since it was recorded, or unreadable") from None
     lines = [line for line in text.splitlines(keepends=True) if line.endswith("\n")]

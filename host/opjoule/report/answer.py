@@ -17,7 +17,7 @@ from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.record.withheld import withhold
-from opjoule.report.quantities import quantity, rounded_quantity
+from opjoule.report.quantities import ABSENT, quantity, rounded_quantity
 from opjoule.report.rounding import with_unit
 from opjoule.studies.results import TRACE, wording_of
 from opjoule.studies.wording import Wording
@@ -119,6 +119,15 @@ class Answer:
     def quantity(self, path: str) -> Quantity:
         """The quantity at a dotted path of result.json."""
         return quantity(self.result, path)
+
+    def knows(self, path: str) -> bool:
+        """Is there such a number, or could there be: one of the study's, of a kind of operation, a part, a sensor?"""
+        found = self.quantity(path)
+        if not isinstance(found, Missing) or found.reason != ABSENT or self.quantities.get(path):
+            return True
+        return path.startswith("by_") and bool(
+            self.quantities.below(path.split(".", maxsplit=1)[0]) or not self.result
+        )
 
     @property
     def sentence(self) -> str:

@@ -14,6 +14,7 @@ from opjoule.record.definition import Quantities
 from opjoule.report.rounding import Rounded, rounded
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
 
+ABSENT = "not in result.json"
 NONE = "\N{EM DASH}"
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
 """What a further sensor sees of a quantity."""
@@ -74,7 +75,7 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
         return exact(found, "1")
     if isinstance(found, float):
         return Unstated(float(found), "s" if path.endswith("_s") else "1", "")
-    return Missing("not in result.json")
+    return Missing(ABSENT)
 
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:

@@ -89,7 +89,7 @@ def _head(path: Path) -> list[str]:
         raise BadInput(f"{path}: {error.strerror}") from None
     for number, line in enumerate(lines, start=1):
         if len(line) == LINE_MAX:
-            raise BadInput(f"{path}: line {number} is longer than {LINE_MAX} letters: not a CSV file")
+            raise BadInput(f"{path}: line {number} is longer than {LINE_MAX} characters: not a CSV file")
     return [line.rstrip("\r\n") for line in lines if line]
 
 

@@ -92,7 +92,7 @@ def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = 
         notes.append("voltage from power and current")
     if voltage_v is None:
         if supply_v is None:
-            raise BadInput(f"{path}: has no voltage: state that of the supply with --voltage VOLTS")
+            raise BadInput(f"{path}: no voltage: state the supply's with --voltage VOLTS")
         voltage_v = np.full(time_s.size, supply_v)
         notes.append(f"voltage {supply_v:g} V as stated by the user, not measured")
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -114,8 +114,8 @@ def _check_range(
         row = int(np.argmax(wrong))
         unit = "V" if role == "voltage" else "A"
         raise BadInput(
-            f"{path}: line {row + layout.header_line + 1}: {role} of {values[row]:.6g} {unit}, expected {least:g} to "
-            f"{most:g}: is the unit right? state it with --columns {role}=NAME:UNIT"
+            f"{path}: line {row + layout.header_line + 1}: {role} of {values[row]:.6g} {unit}, expected "
+            f"{least:g} to {most:g}: check the unit, and state it with --columns {role}=NAME:UNIT"
         )
 
 
@@ -167,7 +167,8 @@ def _sound_time(path: Path, layout: Layout, time_s: Float64Array, notes: list[st
         # Its column Time(ms) holds seconds, and all rows of a packet share one stamp of the host.
         span_s = (time_s[-1] - time_s[0]) / layout.columns["time"].factor
         notes.append(
-            "time from the row number: the file has one stamp for several rows, and drops do not show in it"
+            "time from the row number: several rows of the file share one time stamp, and lost rows do "
+            "not show"
         )
         return np.asarray(np.arange(time_s.size) * (span_s / (time_s.size - 1)), np.float64)
     steps = np.diff(time_s)
@@ -181,6 +182,6 @@ def _sound_time(path: Path, layout: Layout, time_s: Float64Array, notes: list[st
     rows = (time_s[-1] - time_s[0]) / float(np.median(steps))
     if not rows < ROWS_MAX:
         raise BadInput(
-            f"{path}: {rows:.3g} periods from its first row to its last, most of them missing: cut it up"
+            f"{path}: it spans {rows:.3g} sampling periods, and most of them have no row: split it into parts"
         )
     return time_s

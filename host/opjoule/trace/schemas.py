@@ -30,7 +30,9 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
         found = json.loads(metadata[SCHEMA_KEY])
         found_name, version = str(found["name"]), int(found["version"])
     except (KeyError, ValueError, TypeError):
-        raise RecordFault(f"{path}: no schema version in its metadata: not of a run record") from None
+        raise RecordFault(
+            f"{path}: no schema version in its metadata: it is not part of a run record"
+        ) from None
     if found_name != name:
         raise RecordFault(f"{path}: holds '{found_name}', expected '{name}'")
     if version > newest:

@@ -54,7 +54,9 @@ class LoadByHand(LoadModel):
         with self._changed:
             self.current_a, enough = current_a, self._steps + STEPS
             if not self._changed.wait_for(lambda: self._steps >= enough, FOLLOW_LIMIT_S):
-                raise RigFault("the simulated load does not follow: end other programs, and start again")
+                raise RigFault(
+                    "this computer is too busy to simulate the load: end other programs, and start again"
+                )
 
     def rows(
         self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]

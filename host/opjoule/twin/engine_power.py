@@ -14,7 +14,8 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.attribution.activities import Intervals
+from opjoule.attribution.activities import SYNC, Intervals
+from opjoule.attribution.overlap import overlap_s
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
 from opjoule.twin.known_power import Float64Array, Overlapping, Steady
 from opjoule.twin.loader_files import Event, LoaderFiles, PhaseOperations
@@ -116,9 +117,13 @@ class EnginePower(LoadModel):
             edge_ns, step_s = changes_ns, np.diff(changes_ns) * 1e-9
             if processor_w := self._model.processor_w(activity):
                 parts[OTHER] = processor_w * step_s
+        waited = self._waited(edge_ns, horizon_ns)
         for piece in medium:
             inside = (edge_ns[:-1] >= piece.start_ns) & (edge_ns[:-1] < piece.end_ns)
-            parts[piece.part] = parts.get(piece.part, 0.0) + piece.power_w * step_s * inside
+            drawn_j, of_sync = piece.power_w * step_s * inside, waited * (piece.part != READING)
+            for part, energy_j in ((piece.part, drawn_j * (1.0 - of_sync)), (SYNC, drawn_j * of_sync)):
+                if energy_j.any():
+                    parts[part] = parts.get(part, 0.0) + energy_j
         self._course.add(edge_ns, parts)
         power_w = self._model.rest_w + sum(parts.values(), np.zeros(step_s.size)) / step_s
         steps = np.flatnonzero(np.diff(power_w, prepend=np.nan) != 0)
@@ -211,6 +216,17 @@ class EnginePower(LoadModel):
                 energy_j = np.diff(piece.until_j(at_s))
                 found[event.activity] = found.get(event.activity, 0.0) + energy_j
         return found
+
+    def _waited(self, edge_ns: np.ndarray, horizon_ns: int) -> Float64Array:
+        """Part of each step in which somebody waits for a sync: what the medium draws then is the sync's."""
+        own = [each for each, _ in self._events if each.activity == SYNC]
+        if not own:
+            return np.zeros(edge_ns.size - 1)
+        waited = Intervals.of(
+            np.array([each.start_ns for each in own], np.int64),
+            np.array([each.end_ns or horizon_ns for each in own], np.int64),
+        ).merged
+        return overlap_s(edge_ns.astype(np.int64), waited.start_ns, waited.end_ns) / (np.diff(edge_ns) * 1e-9)
 
     def _of_medium(self, stretch: MediumStretch) -> _MediumPiece:
         """What one stretch of a medium that is not idle draws above that, and to which part it belongs."""

@@ -105,7 +105,7 @@ class MediumSimulator:
         if not greeted:
             self._hello.put({"said": said or f"it ended with status {self._process.wait()}"})
         elif not self._closing:
-            self._faults.put(f"the simulated medium has ended and slows nothing any more: {said}")
+            self._faults.put(f"the simulated medium has ended and no longer slows anything: {said}")
         self.work.ended = True
 
     def close(self) -> None:

@@ -100,7 +100,7 @@ class TwinRig:
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation."""
         why_not = self._simulator.why_not
-        notes = [f"the simulated medium slows nothing on this computer: {why_not}"] if why_not else []
+        notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
         return {**self._supply.facts(), **self._models.facts(), "notes": notes}
 
     def close(self) -> None:

@@ -85,7 +85,7 @@ def _build(image: Image, part: Path) -> None:
     # Its users and groups need numbers of their own, which only root can give.
     root = [] if os.geteuid() == 0 else ["sudo"]
     if root and shutil.which("sudo") is None:
-        raise BadInput("the virtual board is built by root, once: run this command as root, or install sudo")
+        raise BadInput("root builds the virtual board, once: run this command as root, or install sudo")
     shutil.rmtree(part, ignore_errors=True)
     shutil.rmtree(image.folder, ignore_errors=True)
     work, made = part / "work", Image(part, "")

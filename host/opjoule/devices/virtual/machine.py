@@ -172,7 +172,7 @@ class Machine:
                 tail = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()[-1:]
                 self.power_off()
                 raise DeviceFault(
-                    f"the virtual board does not come up: {' '.join(tail) or 'no word from qemu'}"
+                    f"the virtual board does not start: {' '.join(tail) or 'no word from qemu'}"
                 )
             time.sleep(0.1)
 

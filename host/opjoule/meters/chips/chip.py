@@ -168,7 +168,7 @@ class Chip:
         """
         if settings.mode is Mode.SHUNTS and settings.bus_every == 0:
             raise BadInput(
-                "bus_every=0: the supply's voltage would be read once and never again; 1 to 255, 128 is usual"
+                "bus_every=0: the supply's voltage would be read only once; give 1 to 255, usually 128"
             )
         shunt_us = self._time_us(settings.shunt_adc)
         if settings.mode is not Mode.PAIRS:

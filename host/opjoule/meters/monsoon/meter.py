@@ -136,9 +136,7 @@ class MonsoonMeter:
                 if final or patience.clock_s() >= until_s:
                     raise
             if not waiting:
-                patience.say(
-                    f"monsoon: not there; it resets for some seconds after use: up to {RESET_LIMIT_S:g} s"
-                )
+                patience.say(f"monsoon: not found; after use it resets for up to {RESET_LIMIT_S:g} s")
             waiting = True
             patience.sleep(RETRY_S)
 

@@ -73,7 +73,7 @@ def decode(data: bytes) -> Packets:
     Raises: MeterFault: part of a packet, or a packet that says it holds more than three observations.
     """
     if len(data) % PACKET_BYTES:
-        raise MeterFault(f"monsoon: {len(data)} bytes are no whole packets of {PACKET_BYTES}")
+        raise MeterFault(f"monsoon: {len(data)} bytes are not a whole number of packets of {PACKET_BYTES}")
     packets = np.frombuffer(data, np.uint8).reshape(-1, PACKET_BYTES)
     count = packets[:, 3]
     if count.size and int(count.max()) > OBSERVATIONS_MAX:

@@ -159,7 +159,8 @@ class YcsbStudy:
         board.check_server(self.database.name)
         path = board.database_path(self.database.name)
         try:
-            board.check_workload([*self._loader(board, "run", self.database.name, path), "--check"])
+            workload = board.runner.copy_in(self.workload)
+            board.check_workload([*self.check_command(board.programs.loader, workload, path)])
         except BadInput as error:
             raise BadInput(f"{error} (workload {self.workload.name})") from None
         if self.reset == COPY and not board.preparation.keeps_files:
@@ -244,14 +245,21 @@ class YcsbStudy:
             check=check,
         )
 
+    def check_command(self, loader: str, workload: str, path: str) -> tuple[str, ...]:
+        """The command line by which a loader checks workload and engine, and does nothing."""
+        return (*self._command(loader, workload, "run", self.database.name, path), "--check")
+
     def _loader(self, board: Board, command: str, database: str, path: str) -> tuple[str, ...]:
-        """The loader's command line for `load` or `run`, files and operations' stream aside."""
+        """The loader's command line for `load` or `run` on a board, files and operations' stream aside."""
+        workload = board.runner.copy_in(self.workload)
+        return self._command(board.programs.loader, workload, command, database, path)
+
+    def _command(self, loader: str, workload: str, command: str, database: str, path: str) -> tuple[str, ...]:
         limit = {"maxexecutiontime": str(self.run_s)} if self.run_s and command == "run" else {}
         blocks = {MIX_BLOCK: f"{self.block_s:g}"} if self.design and command == "run" else {}
         chosen = {**blocks, **self.properties, **limit}
         return (
-            *(board.programs.loader, command, "--db", database, "--path", path),
-            *("--workload", board.runner.copy_in(self.workload)),
+            *(loader, command, "--db", database, "--path", path, "--workload", workload),
             *("--threads", str(self.threads), "--seed", str(self.seed)),
             *(part for key, value in chosen.items() for part in ("-p", f"{key}={value}")),
         )

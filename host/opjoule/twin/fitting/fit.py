@@ -164,5 +164,5 @@ def _check(records: Sequence[Recorded]) -> None:
                 "simulated records and measured ones" if name == "simulated" else f"{' and '.join(values)}"
             )
             raise BadInput(
-                f"a twin is of one board with one medium: these records are of {words}; fit each alone"
+                f"a twin describes one board with one medium, and these records have {words}; fit each alone"
             )

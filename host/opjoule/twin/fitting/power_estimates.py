@@ -56,7 +56,7 @@ def power_estimates(
     if fit.busy_s[cores] < BUSY_MIN_S:
         made.append(assumed("medium.active_w", medium.active_w, "W", why, WRITE_RUN))
     else:
-        given = "" if rate.identified else ", at the assumed rate: its joules per byte are what is known"
+        given = "" if rate.identified else ", at the assumed rate: only its joules per byte are known"
         made.append(
             found(
                 "medium.active_w", float(fit.best.watts[cores]), float(standard_u[cores]), "W",

@@ -33,7 +33,7 @@ WINDOWS_MIN: Final = 50
 NOWHERE: Final = -1
 SETTLED_S: Final = 0.002
 """After a change of the load, left out: the board's regulators and the meter follow by then."""
-NEEDED: Final = "give a finished record of host/measure.py with a board"
+NEEDED: Final = "give a finished record of a measurement with a board"
 
 BoolArray = npt.NDArray[np.bool_]
 

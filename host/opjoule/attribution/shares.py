@@ -1,0 +1,63 @@
+"""What the attribution of one run finds: shares of its energy above idle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from opjoule.attribution.columns import FOREGROUND
+from opjoule.trace.power_trace import Float64Array, Int64Array
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one part drew above idle."""
+
+    energy_j: float
+    standard_u_j: float
+    """Every source."""
+    unidentified: str = ""
+    """Why the data cannot tell it; empty if they can."""
+
+
+@dataclass(frozen=True)
+class EnergyCourse:
+    """Which part drew how much when."""
+
+    edge_board_ns: Int64Array
+    """Edges of stretches, shape (m + 1,)."""
+    energy_j: Mapping[str, Float64Array]
+    """Above idle, by part, as fitted, shape (m,) each."""
+    measured_j: Float64Array
+    """Above idle, as measured, shape (m,)."""
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """The energy above idle by part. Together they are the whole, those that cannot be told apart as one."""
+
+    operations: Mapping[str, Share]
+    """By kind: what their execution drew."""
+    foreground: Share
+    """All kinds together, which may be told where each kind cannot."""
+    activities: Mapping[str, Share]
+    whole: Share
+    """Energy above idle of run and settle."""
+    windows: int
+    window_s: float
+    tail_length_s: float | None
+    course: EnergyCourse
+
+    @property
+    def unseparated(self) -> Share:
+        """The sum of the parts that cannot be told apart; 0 where all can."""
+        parts = {FOREGROUND: self.foreground} if not self.foreground.unidentified else dict(self.operations)
+        parts |= self.activities
+        missing = [name for name, share in parts.items() if share.unidentified]
+        if not missing:
+            return Share(0.0, 0.0)
+        told = [share for share in parts.values() if not share.unidentified]
+        u_j = math.hypot(self.whole.standard_u_j, *(share.standard_u_j for share in told))
+        told_j = math.fsum(share.energy_j for share in told)
+        return Share(self.whole.energy_j - told_j, u_j, ", ".join(missing))

@@ -1,0 +1,38 @@
+"""What the attribution of one run rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from opjoule.attribution.activities import Intervals
+from opjoule.attribution.counters import Counters
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import IdlePower, MarginalEnergy
+from opjoule.energy.cells import Cells
+from opjoule.operations.operation_table import OperationTable
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is known of one run and its settle."""
+
+    cells: Cells
+    board_to_meter: ClockMap
+    start_board_ns: int
+    """Of the run."""
+    work_end_board_ns: int
+    """Of the run."""
+    end_board_ns: int
+    """Of settle, or of the run where none follows."""
+    idle: IdlePower
+    marginal: Callable[[], MarginalEnergy]
+    """Of run and settle, idle power taken away throughout; asked for when the windows are shared out, so that it may be
+    computed beside that."""
+    operations: OperationTable
+    """Of the run, sorted by start."""
+    activities: Mapping[str, Intervals] = field(default_factory=dict)
+    one_background_thread: bool = False
+    counters: Counters | None = None
+    seen_fraction: float = 1.0
+    """Part of each sample period in which the meter converts the current."""

@@ -1,0 +1,78 @@
+"""The system's packages: listed with their reasons in packages.txt, installed with apt-get."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from logged_commands import SetupError, logged, say
+from plain_folder import ROOT
+
+
+def sections() -> list[str]:
+    """The sections of host/packages.txt."""
+    lines = (ROOT / "host" / "packages.txt").read_text().splitlines()
+    return [line.strip("[] ") for line in lines if line.startswith("[")]
+
+
+def packages(section: str) -> list[tuple[str, str]]:
+    """(name, reason) of every Debian package in one section of host/packages.txt."""
+    found: list[tuple[str, str]] = []
+    current = ""
+    for line in (ROOT / "host" / "packages.txt").read_text().splitlines():
+        if line.startswith("["):
+            current = line.strip("[] ")
+        elif current == section and line.strip() and not line.startswith("#"):
+            name, _, reason = line.partition("#")
+            found.append((name.strip(), reason.strip()))
+    return found
+
+
+def _is_installed(names: Iterable[str]) -> list[str]:
+    """The packages of `names` that dpkg does not know as installed."""
+    names = list(names)
+    query = subprocess.run(
+        ["dpkg-query", "-W", "-f=${binary:Package} ${db:Status-Status}\n", *names],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    present = {
+        line.split()[0].split(":")[0] for line in query.stdout.splitlines() if line.endswith(" installed")
+    }
+    return [name for name in names if name not in present]
+
+
+def _package_list_error(section: str, why: str) -> SetupError:
+    rows = "\n".join(f"    {name:<20} {reason}" for name, reason in packages(section))
+    return SetupError(
+        f"{why}\nOpJoule needs these programs and libraries (Debian's package names):\n{rows}\n"
+        "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
+    )
+
+
+def install_packages(section: str, log: Path) -> None:
+    """Installs the missing Debian packages of one section with apt-get, through sudo where needed.
+
+    Raises: SetupError: no apt-get, no root rights and no sudo, or apt-get failed.
+    """
+    if os.environ.get("OPJOULE_SKIP_PACKAGES") == "1":
+        return
+    if not (shutil.which("apt-get") and shutil.which("dpkg-query")):
+        raise _package_list_error(section, "This system has no apt-get.")
+    missing = _is_installed(name for name, _ in packages(section))
+    if not missing:
+        return
+    say(f"    {len(missing)} to install: {' '.join(missing)}")
+    prefix: list[str] = []
+    if os.geteuid() != 0:
+        if not shutil.which("sudo"):
+            command = "apt-get install --no-install-recommends " + " ".join(missing)
+            raise SetupError(f"System packages are missing and there is no sudo. As root run:\n  {command}")
+        prefix = ["sudo"]
+    prefix += ["env", "DEBIAN_FRONTEND=noninteractive"]
+    logged([*prefix, "apt-get", "update", "-q"], log)
+    logged([*prefix, "apt-get", "install", "-q", "-y", "--no-install-recommends", *missing], log)
