@@ -43,7 +43,7 @@ def test_a_bar_shows_the_time_passed_and_left() -> None:
     column = PaceColumn(pace)
     assert column.render(None).plain == "0:00:00"  # type: ignore[arg-type]
     pace.expect([Expected("idle", "idle", 600.0)])
-    pace.begin("starting", None)
+    pace.begin("idle", None)
     assert column.render(None).plain == "0:00:00, about 10 min left"  # type: ignore[arg-type]
 
 
