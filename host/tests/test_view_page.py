@@ -7,7 +7,7 @@ import pytest
 from opjoule.record.notes import Notes, write_notes
 from opjoule.report.quantities import quantity_text
 from raw_record import finished_record
-from report_browser import Browser
+from report_browser import FAINT, Browser
 from report_record import make_record
 from view_client import served
 
@@ -244,6 +244,16 @@ def test_dark_and_light_have_their_own_colours(browser):
     browser.emulate()
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_stands_out_from_its_ground(browser, dark):
+    choose(browser, "a", "d")
+    browser.run("viewer.chart.select(1.3, 2.3)")
+    browser.wait_for("viewer.asking === 0")
+    browser.emulate(dark=dark)
+    assert browser.run(FAINT) == []
+    browser.emulate()
+
+
 def test_every_control_has_a_name_and_nothing_is_cut_off_on_a_phone(browser):
     nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
     roles = ("button", "checkbox", "combobox", "textbox", "searchbox", "application", "link")
@@ -252,9 +262,10 @@ def test_every_control_has_a_name_and_nothing_is_cut_off_on_a_phone(browser):
     ]
     assert len(controls) >= 10
     assert all(node.get("name", {}).get("value") for node in controls)
-    browser.resize(390)
-    browser.run("new Promise(requestAnimationFrame).then(() => 0)")
-    assert browser.run("document.documentElement.scrollWidth <= 390")
+    for width in (390, 800, 1280):
+        browser.resize(width)
+        browser.run("new Promise(requestAnimationFrame).then(() => 0)")
+        assert browser.run(f"document.documentElement.scrollWidth <= {width}")
     browser.send("Emulation.clearDeviceMetricsOverride")
 
 
