@@ -23,9 +23,9 @@ from opjoule.drawing.strips import ratio_strip
 from opjoule.energy.comparison import Side, holm, ratio
 from opjoule.energy.repeats import T_95, student_probability, student_t_of
 from opjoule.record.run_record import RunRecord
-from page_looks import CUT, FAINT, OVERLAPS, SMALL
+from page_looks import CUT, OVERLAPS, SMALL
 from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_campaign
-from report_browser import Browser
+from report_browser import FAINT, Browser
 
 
 @pytest.fixture(scope="module")

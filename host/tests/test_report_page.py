@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from opjoule.report.html import write_report
-from page_looks import CUT, FAINT, OVERLAPS, PANELS_OVER_EACH_OTHER, SMALL
-from report_browser import ANSWER_LIMIT_S, Browser
+from page_looks import CUT, OVERLAPS, PANELS_OVER_EACH_OTHER, SMALL
+from report_browser import ANSWER_LIMIT_S, FAINT, Browser
 from report_record import GAPS_S, PHASES_S, SPIKE_A, make_record
 
 
