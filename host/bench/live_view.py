@@ -103,7 +103,7 @@ def watched(recorder: subprocess.Popen[str], seconds: float) -> None:
             length_s = time.monotonic() - begun_s
             shown_s = of_browser_s(browser.process_id) - browser_s
         print(
-            f"the page shows {browser.run('viewer.shown[0].samples')} samples, complaints: {browser.complaints}"
+            f"the page shows {browser.run('viewer.runs[0].samples')} samples, complaints: {browser.complaints}"
         )
     for name, of_it_s in [*used_s.items(), ("all", sum(used_s.values())), ("browser", shown_s)]:
         print(f"{name:<20} {of_it_s:6.2f} s in {length_s:.1f} s: {of_it_s / length_s:.1%} of one core")

@@ -22,6 +22,28 @@ FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--remote-debugging-pipe", "--hide-scrollbars",
 )  # fmt: skip
 ANSWER_LIMIT_S = 300.0
+FAINT = """(() => {
+    const light = (colour) => {
+        const mixed = colour.startsWith("color(srgb"), numbers = colour.match(/[0-9.]+/g).slice(0, 3);
+        const parts = numbers.map((part) => (mixed ? Number(part) : part / 255))
+            .map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+    };
+    const ground = (element) => {
+        for (let at = element; at; at = at.parentElement) {
+            const colour = getComputedStyle(at).backgroundColor;
+            if (!/, 0\\)$|transparent/.test(colour)) return light(colour);
+        }
+        return 1;
+    };
+    return [...document.querySelectorAll('body :not(title)')].filter((each) => [...each.childNodes].some((node) =>
+        node.nodeType === 3 && node.textContent.trim())).filter((each) => {
+        const style = getComputedStyle(each), drawn = each instanceof SVGElement ? style.fill : style.color;
+        const [one, two] = [light(drawn), ground(each)].sort((a, b) => b - a);
+        return (one + 0.05) / (two + 0.05) < 4.5;
+    }).map((each) => each.textContent.slice(0, 40));
+})()"""
+"""Texts whose contrast is less than 4.5. Source: WCAG 2.2, 1.4.3 and its relative luminance."""
 KEY_CODES = {"ArrowLeft": 37, "ArrowRight": 39, "Home": 36, "End": 35}
 
 

@@ -1,80 +1,67 @@
-"""The stacked view of a run draws no part that the tables refuse to state."""
+"""The drawing of where the joules went shows the parts that the result tells, and no other, on SYNTHETIC records."""
 
-from __future__ import annotations
-
-import copy
-from dataclasses import replace
-from xml.etree import ElementTree
+import re
 
 import pyarrow as pa
 import pytest
-from msgspec import structs
-from opjoule.operations import schemas
-from opjoule.report.activity_stack import NOT_TOLD, activity_stack
-from opjoule.report.answer import Answer, open_answer
+from opjoule.drawing.markup import text_of
+from opjoule.drawing.svg import WIDTH
+from opjoule.operations.schemas import ATTRIBUTION
+from opjoule.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts
 from opjoule.trace.parquet_file import write_parquet
-from report_record import RESULT, make_record, put_result
+from report_record import make_record
 
-PARTS = ("update", "flush", "compaction", "tail", "measured")
+KNOWN = {"value": 1.0, "u": 0.1, "unit": "J"}
+REFUSED = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
+PARTS = {"read": 1.0, "flush": 2.0, "sync": 3.0, "tail": 4.0}
 
 
-def names(answer: Answer) -> list[str]:
-    """The legend's entries."""
-    (figure,) = activity_stack(answer)
-    source = ElementTree.tostring(figure, encoding="unicode")
-    return [
-        "".join(ElementTree.fromstring(each).itertext()).strip()
-        for each in (f"<li>{part}" for part in source.split("<li>")[1:])
-        for each in [each.split("</li>")[0] + "</li>"]
+@pytest.fixture
+def record(tmp_path):
+    """Four parts over three windows of a second each."""
+    made = make_record(tmp_path)
+    rows = [
+        {
+            "repeat": 1,
+            "board_ns": at * 10**9,
+            "end_board_ns": (at + 1) * 10**9,
+            "part": part,
+            "energy_j": energy_j,
+        }
+        for part, energy_j in {**PARTS, "measured": sum(PARTS.values())}.items()
+        for at in range(3)
     ]
+    write_parquet(tmp_path / "attribution.parquet", ATTRIBUTION, [pa.Table.from_pylist(rows, ATTRIBUTION)])
+    return made
 
 
-def refusing(answer: Answer, *groups: str) -> Answer:
-    """The same with every part of some groups refused."""
-    numbers = copy.deepcopy(dict(answer.result))
-    why = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
-    for group in groups:
-        for name, each in numbers[group].items():
-            if group == "by_activity":
-                numbers[group][name] = why
-            else:
-                each["energy_per_operation_j"] = why
-    return replace(answer, concluded=structs.replace(answer.concluded, numbers=numbers))
-
-
-@pytest.fixture(scope="module")
-def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """SYNTHETIC: four parts in two windows; update and flush are stated."""
-    place = tmp_path_factory.mktemp("run") / "run"
-    record = make_record(place)
-    windows = [(name, at) for name in PARTS for at in range(2)]
-    columns = {
-        "repeat": pa.array([1] * len(windows), pa.int32()),
-        "board_ns": [at * 10**9 for _, at in windows],
-        "end_board_ns": [(at + 1) * 10**9 for _, at in windows],
-        "part": [name for name, _ in windows],
-        "energy_j": [4.0 if name == "measured" else 1.0 for name, _ in windows],
+def result(**by_activity):
+    return {
+        "by_operation": {"read": {"count": 5, "energy_per_operation_j": KNOWN}},
+        "by_activity": by_activity,
     }
-    table = pa.table(columns).cast(schemas.ATTRIBUTION)
-    write_parquet(place / "attribution.parquet", schemas.ATTRIBUTION, [table])
-    numbers = copy.deepcopy(RESULT)
-    numbers["by_operation"]["update"]["energy_per_operation_j"] = {"value": 1e-4, "u": 1e-6, "unit": "J"}
-    numbers["by_activity"]["flush"] = {"value": 2.0, "u": 0.1, "unit": "J"}
-    for name in ("compaction", "tail"):
-        numbers["by_activity"][name] = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
-    put_result(place, numbers)
-    record.finish("complete")
-    return open_answer(place)
 
 
-def test_a_part_that_is_refused_is_drawn_with_all_that_is_not_told(answer: Answer) -> None:
-    assert names(answer) == ["update", "flush", NOT_TOLD, "line: measured"]
-    (figure,) = activity_stack(answer)
-    assert f"<title>{NOT_TOLD}: 50.0" in ElementTree.tostring(figure, encoding="unicode")
+def test_refused_parts_are_one_grey_part(record):
+    drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=REFUSED, tail=REFUSED)))
+    assert "not told apart" in drawn and "flush" in drawn and "SIMULATED" in drawn
+    assert "sync" not in drawn and "tail" not in drawn
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height', drawn)]
+    whole = WIDTH - LEFT - RIGHT
+    assert widths == pytest.approx([0.1 * whole, 0.2 * whole, 0.7 * whole], abs=0.1)
+    assert drawn.count('class="part untold"') == 2, "in the bar and over time"
 
 
-def test_where_every_part_is_refused_nothing_is_coloured(answer: Answer) -> None:
-    refused = refusing(answer, "by_activity", "by_operation")
-    assert names(refused) == [NOT_TOLD, "line: measured"]
-    (figure,) = activity_stack(refused)
-    assert "kind-" not in ElementTree.tostring(figure, encoding="unicode")
+def test_told_parts_have_a_colour_each(record):
+    drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=KNOWN, tail=KNOWN)))
+    assert all(name in drawn for name in PARTS) and "not told apart" not in drawn
+    assert set(re.findall(r'class="part (kind-\d)', drawn)) == {f"kind-{number}" for number in range(4)}
+
+
+def test_without_a_part_that_is_told_nothing_is_drawn(record):
+    assert activity_stack(record, {"by_activity": {"flush": REFUSED}}) == []
+    assert activity_stack(record, {}) == []
+
+
+def test_what_is_told_is_what_has_a_value():
+    assert told_parts(result(flush=KNOWN, sync=REFUSED)) == {"read", "flush"}

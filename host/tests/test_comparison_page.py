@@ -23,8 +23,9 @@ from opjoule.drawing.strips import ratio_strip
 from opjoule.energy.comparison import Side, holm, ratio
 from opjoule.energy.repeats import T_95, student_probability, student_t_of
 from opjoule.record.run_record import RunRecord
+from page_looks import CUT, OVERLAPS, SMALL
 from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_campaign
-from report_browser import Browser
+from report_browser import FAINT, Browser
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +46,7 @@ def browser() -> Iterator[Browser]:
         yield made
 
 
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, 390, 800, 1280])
 @pytest.mark.parametrize("dark", [False, True])
 def test_page_opens_without_an_error_or_a_request_and_nothing_is_cut(
     browser: Browser, folder: Path, width: int, dark: bool
@@ -58,40 +59,8 @@ def test_page_opens_without_an_error_or_a_request_and_nothing_is_cut(
     assert browser.run(CUT) == []
     assert browser.run(OVERLAPS) == []
     assert browser.run(FAINT) == []
+    assert browser.run(SMALL) == []
     assert browser.complaints == []
-
-
-CUT = """[...document.querySelectorAll('svg[role=img] text')].filter((text) => {
-    const own = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
-    return own.left < all.left - 1 || own.right > all.right + 1 || own.top < all.top - 1 || own.bottom > all.bottom + 1;
-}).map((text) => text.textContent)"""
-OVERLAPS = """[...document.querySelectorAll('svg[role=img], .axis')].flatMap((drawing) => {
-    const texts = [...drawing.querySelectorAll('text, .tick')].map((each) => [each, each.getBoundingClientRect()]);
-    return texts.flatMap(([a, one], at) => texts.slice(at + 1).filter(([b, two]) =>
-        one.left < two.right && two.left < one.right && one.top < two.bottom && two.top < one.bottom)
-        .map(([b]) => `${a.textContent} on ${b.textContent}`));
-})"""
-FAINT = """(() => {
-    const light = (colour) => {
-        const parts = colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255)
-            .map((part) => part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
-        return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
-    };
-    const ground = (element) => {
-        for (let at = element; at; at = at.parentElement) {
-            const colour = getComputedStyle(at).backgroundColor;
-            if (!/, 0\\)$|transparent/.test(colour)) return light(colour);
-        }
-        return 1;
-    };
-    return [...document.querySelectorAll('body :not(title)')].filter((each) => [...each.childNodes].some((node) =>
-        node.nodeType === 3 && node.textContent.trim())).filter((each) => {
-        const style = getComputedStyle(each), drawn = each instanceof SVGElement ? style.fill : style.color;
-        const [one, two] = [light(drawn), ground(each)].sort((a, b) => b - a);
-        return (one + 0.05) / (two + 0.05) < 4.5;
-    }).map((each) => each.textContent.slice(0, 40));
-})()"""
-"""Texts whose contrast is less than 4.5. Source: WCAG 2.2, 1.4.3 and its relative luminance."""
 
 
 def test_every_part_can_be_reached_by_keyboard_and_has_a_name(browser: Browser, folder: Path) -> None:

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from opjoule.report.html import write_report
-from report_browser import ANSWER_LIMIT_S, Browser
+from page_looks import CUT, OVERLAPS, PANELS_OVER_EACH_OTHER, SMALL
+from report_browser import ANSWER_LIMIT_S, FAINT, Browser
 from report_record import GAPS_S, PHASES_S, SPIKE_A, make_record
 
 
@@ -62,6 +63,19 @@ def test_page_opens_from_disk_without_an_error_or_a_request(browser: Browser) ->
     assert browser.run("document.querySelectorAll('#chart canvas').length") >= 4
     assert browser.run("getComputedStyle(document.querySelector('.still')).display") == "none"
     assert browser.complaints == []
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_is_cut_faint_small_or_over_something_else(browser: Browser, width: int, dark: bool) -> None:
+    browser.resize(width)
+    browser.emulate(dark=dark)
+    browser.run("new Promise(requestAnimationFrame).then(() => 0)")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    for look in (CUT, FAINT, OVERLAPS, PANELS_OVER_EACH_OTHER, SMALL):
+        assert browser.run(look) == []
+    browser.emulate()
+    browser.send("Emulation.clearDeviceMetricsOverride")
 
 
 def test_browser_would_report_an_error(browser: Browser) -> None:

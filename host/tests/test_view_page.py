@@ -4,12 +4,15 @@ import shutil
 
 import opjoule
 import pytest
+from opjoule.record.notes import Notes, write_notes
+from opjoule.report.quantities import quantity_text
 from raw_record import finished_record
-from report_browser import Browser
+from report_browser import FAINT, Browser
 from report_record import make_record
 from view_client import served
 
 DONE = "!!window.viewer && viewer.asking === 0 && viewer.runs.length > 0"
+LISTED = "!!window.viewer && viewer.asking === 0 && viewer.table.whole"
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("chromium"), reason="Debian's package chromium is not installed"
@@ -22,6 +25,8 @@ def folder(tmp_path_factory):
     make_record(top / "a", seed=1)
     make_record(top / "b", seed=2)
     finished_record(top / "c")
+    write_notes(top / "b", Notes("fan was off", ("paper",)))
+    make_record(top / "d", status="failed", simulated=False, db="sqlite")
     return top
 
 
@@ -40,17 +45,30 @@ def server(folder):
 @pytest.fixture
 def browser(chromium, server):
     chromium.complaints.clear()
-    chromium.visit(server.address, DONE)
-    choose(chromium, "first", "c")
+    chromium.visit(server.address, LISTED)
+    choose(chromium, "c")
     return chromium
 
 
-def choose(browser, field, name):
+def choose(browser, *names):
+    """Clicks the boxes of these runs, one after the other."""
+    for name in names:
+        browser.run(
+            f"[...document.querySelectorAll('.runs input')].find((box) => box.value === '{name}').click()"
+        )
+        browser.wait_for("viewer.asking === 0")
+
+
+def names(browser):
+    return browser.run("[...document.querySelectorAll('.runs tbody input')].map((box) => box.value)")
+
+
+def filtered(browser, field, value):
     browser.run(
-        f"(() => {{ const field = document.getElementById('{field}'); field.value = '{name}';"
-        " field.dispatchEvent(new Event('change')); })()"
+        f"(() => {{ const field = document.querySelector('[data-filter={field}]'); field.value = '{value}';"
+        " field.dispatchEvent(new Event('input', { bubbles: true })); })()"
     )
-    browser.wait_for(DONE)
+    return names(browser)
 
 
 def shown(browser, key, column=0):
@@ -75,16 +93,14 @@ def test_a_stretch_selected_by_mouse_shows_the_joules_of_the_library(browser, fo
     assert (start_s, end_s) == pytest.approx((1.3, 2.3), abs=0.02)
     found = opjoule.open_run(folder / "c").energy(start_s, end_s)
     assert found.operations > 0
-    for key, scale, unit in (
-        ("energy_j", 1, "J"),
-        ("marginal_energy_j", 1, "J"),
-        ("power_w", 1, "W"),
-        ("energy_per_operation_j", 1e3, "mJ"),
-        ("marginal_energy_per_operation_j", 1e3, "mJ"),
+    for key in (
+        "energy_j",
+        "marginal_energy_j",
+        "power_w",
+        "energy_per_operation_j",
+        "marginal_energy_per_operation_j",
     ):
-        number, unit_shown = shown(browser, key).split(" ± ")[0], shown(browser, key).split(" ")[-1]
-        value = getattr(found, key).value
-        assert unit_shown == unit and number == f"{value * scale:#.6g}", key
+        assert shown(browser, key) == quantity_text(getattr(found, key)) and " ± " in shown(browser, key), key
     assert browser.complaints == []
 
 
@@ -95,7 +111,7 @@ def test_a_stretch_is_selected_and_moved_by_keys(browser, folder):
     browser.wait_for("document.querySelectorAll('[data-key=energy_j]').length === 1 && viewer.asking === 0")
     chosen = browser.run("[viewer.chart.start, viewer.chart.end]")
     found = opjoule.open_run(folder / "c").energy(round(chosen[0], 9), round(chosen[1], 9))
-    assert shown(browser, "energy_j").startswith(f"{found.energy_j.value:#.6g} ")
+    assert shown(browser, "energy_j") == quantity_text(found.energy_j)
     browser.key("ArrowRight", shift=True)
     browser.key("]")
     browser.wait_for(
@@ -122,8 +138,7 @@ def test_zooms_from_the_whole_run_to_single_samples_and_back(browser):
 
 
 def test_two_runs_lie_on_one_axis_and_each_has_its_column(browser, folder):
-    choose(browser, "first", "a")
-    choose(browser, "second", "c")
+    choose(browser, "c", "a", "c")
     assert browser.run("document.getElementById('align').value") == "run 1"
     browser.run("viewer.chart.select(12.1, 12.9)")
     browser.wait_for("document.querySelectorAll('[data-key=energy_j]').length === 2 && viewer.asking === 0")
@@ -138,6 +153,85 @@ def test_two_runs_lie_on_one_axis_and_each_has_its_column(browser, folder):
     assert browser.complaints == []
 
 
+def test_the_table_says_what_to_know_of_each_run_before_one_is_chosen(chromium, server):
+    chromium.visit(server.address, LISTED)
+    assert chromium.run("document.getElementById('shown').hidden && viewer.runs.length === 0")
+    rows = dict(
+        chromium.run(
+            "[...document.querySelectorAll('.runs tbody tr')].map((row) =>"
+            " [row.querySelector('input').value, row.textContent])"
+        )
+    )
+    assert set(rows) == {"a", "b", "c", "d"}
+    assert all("SIMULATED" in rows[name] for name in "abc") and "SIMULATED" not in rows["d"]
+    assert "one run" in rows["a"] and "one run" not in rows["c"]
+    assert (
+        "fault" in rows["d"] and "SQLite" in rows["d"] and "fan was off" in rows["b"] and "paper" in rows["b"]
+    )
+
+
+def test_the_table_is_filtered_and_sorted(browser):
+    assert filtered(browser, "words", "FAN off") == ["b"]
+    filtered(browser, "words", "")
+    assert filtered(browser, "subject", "SQLite") == ["d"]
+    filtered(browser, "subject", "")
+    assert filtered(browser, "tag", "paper") == ["b"]
+    filtered(browser, "tag", "")
+    assert filtered(browser, "origin", "measured") == ["d"]
+    filtered(browser, "origin", "")
+    press = "document.querySelector('th[data-column=name] button').click()"
+    browser.run(press)
+    assert names(browser) == ["a", "b", "c", "d"]
+    assert browser.run("document.querySelector('th[data-column=name]').ariaSort") == "ascending"
+    browser.run(press)
+    assert names(browser) == ["d", "c", "b", "a"]
+
+
+def test_a_phase_takes_the_length_that_it_has_in_each_run(browser, folder):
+    choose(browser, "a")
+    browser.run(
+        "[...document.querySelectorAll('#phases button')].find((one) => one.textContent === 'run 1').click()"
+    )
+    browser.wait_for("document.querySelectorAll('[data-key=energy_j]').length === 2 && viewer.asking === 0")
+    for column, name in enumerate(("c", "a")):
+        run = opjoule.open_run(folder / name)
+        assert shown(browser, "energy_j", column) == quantity_text(run.energy(run.phase("run")).energy_j)
+        assert shown(browser, "duration_s", column) == quantity_text(run.energy(run.phase("run")).duration_s)
+
+
+def test_joules_add_up_to_those_of_the_stretch(browser, folder):
+    browser.run("viewer.chart.select(1.3, 2.3)")
+    browser.wait_for("!document.getElementById('adding').hidden && viewer.asking === 0")
+    found = opjoule.open_run(folder / "c").energy(1.3, 2.3)
+    for key in ("marginal_energy_j", "energy_j"):
+        browser.run(
+            f"(() => {{ const field = document.getElementById('of-energy'); field.value = '{key}';"
+            " field.dispatchEvent(new Event('change')); })()"
+        )
+        drawn = browser.run("viewer.running.plot.data[1]")
+        assert drawn[0] == 0 and drawn[-1] == pytest.approx(getattr(found, key).value, rel=1e-6)
+        assert quantity_text(getattr(found, key)) in browser.run(
+            "document.getElementById('running-said').textContent"
+        )
+    assert len(drawn) == 400 and drawn == sorted(drawn)
+
+
+def test_a_run_that_is_removed_leaves_chart_and_table(browser):
+    choose(browser, "a")
+    browser.run("[...document.querySelectorAll('#legend button')][0].click()")
+    browser.wait_for("viewer.asking === 0")
+    assert browser.run("viewer.runs.map((run) => run.name)") == ["a"]
+    assert browser.run("viewer.chart.curves.length") == 1
+    choose(browser, "a")
+    assert browser.run("document.getElementById('shown').hidden")
+
+
+def test_a_report_opens_from_the_table_and_draws(chromium, browser):
+    address = browser.run("document.querySelector('#legend a').href")
+    browser.visit(address, "!!document.querySelector('.uplot')")
+    assert "SIMULATED" in browser.run("document.title")
+
+
 def test_dark_and_light_have_their_own_colours(browser):
     pixels = "viewer.chart.plot.ctx.canvas.toDataURL()"
     browser.emulate()
@@ -150,17 +244,28 @@ def test_dark_and_light_have_their_own_colours(browser):
     browser.emulate()
 
 
+@pytest.mark.parametrize("dark", [False, True])
+def test_every_text_stands_out_from_its_ground(browser, dark):
+    choose(browser, "a", "d")
+    browser.run("viewer.chart.select(1.3, 2.3)")
+    browser.wait_for("viewer.asking === 0")
+    browser.emulate(dark=dark)
+    assert browser.run(FAINT) == []
+    browser.emulate()
+
+
 def test_every_control_has_a_name_and_nothing_is_cut_off_on_a_phone(browser):
     nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
-    roles = ("button", "combobox", "textbox", "application")
+    roles = ("button", "checkbox", "combobox", "textbox", "searchbox", "application", "link")
     controls = [
         node for node in nodes if node.get("role", {}).get("value") in roles and not node.get("ignored")
     ]
     assert len(controls) >= 10
     assert all(node.get("name", {}).get("value") for node in controls)
-    browser.resize(390)
-    browser.run("new Promise(requestAnimationFrame).then(() => 0)")
-    assert browser.run("document.documentElement.scrollWidth <= 390")
+    for width in (390, 800, 1280):
+        browser.resize(width)
+        browser.run("new Promise(requestAnimationFrame).then(() => 0)")
+        assert browser.run(f"document.documentElement.scrollWidth <= {width}")
     browser.send("Emulation.clearDeviceMetricsOverride")
 
 

@@ -10,7 +10,10 @@ from pathlib import Path
 import numpy as np
 import opjoule
 import pytest
+from opjoule.analysis.run_list import ONE_RUN
 from opjoule.errors import BadInput
+from opjoule.record.notes import Notes, write_notes
+from opjoule.report.quantities import quantity_text
 from opjoule.view.server import FILES, ViewServer
 from raw_record import finished_record
 from report_record import DURATION_S, GAPS_S, make_record
@@ -170,7 +173,43 @@ def test_the_list_has_every_run_the_newest_first(server):
     listed = {run["name"]: run for run in value["runs"]}
     assert list(listed) == ["several/sd", "20261123-raw", "20261122-made", "20261121-broken"]
     assert "SIMULATED" in listed["20261122-made"]["title"] and listed["20261122-made"]["status"] == "complete"
-    assert listed["20261121-broken"]["status"] == "unreadable" and listed["20261121-broken"]["problem"]
+    assert listed["20261121-broken"]["status"] == "unreadable" and listed["20261121-broken"]["why"]
+    assert value["whole"] and value["total"] == 4
+
+
+def test_the_list_says_what_to_know_of_a_run_and_what_its_note_is(server, folder):
+    write_notes(folder / "20261122-made", Notes("the first", ("paper",)))
+    listed = {run["name"]: run for run in ask(server, "runs")[1]["runs"]}
+    made = listed["20261122-made"]
+    assert (made["note"], made["tags"]) == ("the first", ["paper"])
+    assert ["one run", ONE_RUN] in made["cautions"] and made["simulated"] is True
+    assert made["headline"] == quantity_text(
+        opjoule.open_run(folder / "20261122-made")["marginal_energy_per_operation_j"]
+    )
+
+
+@pytest.mark.parametrize("name", ["20261122-made", "20261123-raw"])
+def test_a_report_comes_without_leave_to_reach_the_server(server, folder, name):
+    """Also of a record that has none: then it is made, and not kept."""
+    (folder / name / "report.html").unlink(missing_ok=True)
+    status, headers, body = get(server, f"/{server.token}/report?run={name}")
+    assert status == 200 and b"SIMULATED" in body and not (folder / name / "report.html").exists()
+    policy = headers["Content-Security-Policy"]
+    assert policy.startswith("sandbox allow-scripts") and "allow-same-origin" not in policy
+    assert "connect-src" not in policy and "default-src 'none'" in policy
+
+
+def test_a_report_of_no_run_is_one_line(server):
+    status, _, body = get(server, f"/{server.token}/report?run=../outside")
+    assert status == 422 and body.startswith(b"there is no run")
+
+
+def test_joules_of_a_stretch_add_up_to_the_numbers_of_the_library(server, folder):
+    found = opjoule.open_run(folder / "20261123-raw").energy(1.25, 2.75)
+    status, value = ask(server, "running", run="20261123-raw", start=1.25, end=2.75, columns=50)
+    assert status == 200 and len(value["time_s"]) == 50 and value["time_s"][-1] == pytest.approx(1.5)
+    for key in ("energy_j", "marginal_energy_j"):
+        assert value[key][0] == 0 and value[key][-1] == pytest.approx(getattr(found, key).value, rel=1e-6)
 
 
 def test_a_run_that_cannot_be_read_is_one_line(server):

@@ -20,7 +20,8 @@ LIMIT_S = 60
 @contextmanager
 def served(folder: Path) -> Iterator[ViewServer]:
     """A server of the runs in a folder."""
-    with ViewServer(Replies(Shelf(folder)).known) as server:
+    replies = Replies(Shelf(folder))
+    with ViewServer(replies.known, replies.pages) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

@@ -20,6 +20,7 @@ from opjoule.drawing.strips import (
     ratio_axis,
     ratio_strip,
     stack_strip,
+    swatch,
 )
 from opjoule.record.definition import Definition
 from opjoule.report.quantities import NONE, quantity_text
@@ -44,9 +45,7 @@ def forest(answer: Compared, of: Definition) -> Element:
 
 
 def _ratio_row(contrast: Contrast, axis: Scale) -> Element:
-    where = ", ".join(contrast.stratum.values())
-    name = f"{where + ': ' if where else ''}{contrast.a} / {contrast.b}"
-    found = contrast.ratio
+    name, found = pair_name(contrast), contrast.ratio
     if found is None:
         return row(name, NONE, NONE, _probability(contrast), _follows(contrast))
     strip = ratio_strip(
@@ -59,6 +58,12 @@ def _ratio_row(contrast: Contrast, axis: Scale) -> Element:
     )
     number = element("span", with_limits(found.value, contrast.limits), class_="figure")
     return row(name, strip, number, _probability(contrast), _follows(contrast))
+
+
+def pair_name(contrast: Contrast) -> str:
+    """Stratum and both sides of a comparison."""
+    where = ", ".join(contrast.stratum.values())
+    return f"{where + ': ' if where else ''}{contrast.a} / {contrast.b}"
 
 
 def _probability(contrast: Contrast) -> str:
@@ -176,7 +181,7 @@ def stacks(cells: Plotted) -> list[Element]:
                 element("span", words),
             )
         )
-    untold = element("li", element("span", class_="swatch untold", aria_hidden="true"), f" {NOT_TOLD}")
+    untold = element("li", swatch("untold"), f" {NOT_TOLD}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
     made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips")

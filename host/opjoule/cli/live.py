@@ -20,6 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
+from opjoule.cli.planning import ROOT
 from opjoule.cli.signals import ENDING
 from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer
@@ -37,17 +38,24 @@ NICE: Final = 10
 class LiveView:
     """The page's process; begun by a `with` block, it sees by itself when the block or this program ends."""
 
-    def __init__(self, out: IO[str] | int | None = None) -> None:
-        """Args: out: where it prints the page's address (default: stderr)."""
+    def __init__(self, out: IO[str] | int | None = None, last_asked_s: float = LAST_ASKED_S) -> None:
+        """Starts nothing yet.
+
+        Args:
+            out: where it prints the page's address (default: stderr).
+            last_asked_s: so long after its last question a page counts as closed.
+        """
         self._out = sys.stderr if out is None else out
+        self._last_asked_s = last_asked_s
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         """Starts it."""
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "opjoule.cli.live"],
+            [sys.executable, "-m", "opjoule.cli.live", str(self._last_asked_s)],
             stdin=subprocess.PIPE,
             stdout=self._out,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
             start_new_session=True,  # a Ctrl-C is the measurement's
         )
         return self
@@ -87,7 +95,7 @@ def live_view(options: argparse.Namespace) -> Iterator[Callable[[Path], None]]:
         yield view.show
 
 
-def serve() -> int:
+def serve(last_asked_s: float) -> int:
     """Serves the page about the records that are named on stdin, a line each, until stdin ends and no page asks."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
@@ -104,7 +112,7 @@ def serve() -> int:
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
         ended_s = time.monotonic()
-        while server.asked_s and time.monotonic() < min(server.asked_s + LAST_ASKED_S, ended_s + LONGEST_S):
+        while server.asked_s and time.monotonic() < min(server.asked_s + last_asked_s, ended_s + LONGEST_S):
             time.sleep(LOOK_S)
         server.shutdown()
         thread.join()
@@ -133,4 +141,4 @@ def _lines() -> Iterator[bytes]:
 
 
 if __name__ == "__main__":
-    sys.exit(serve())
+    sys.exit(serve(float(sys.argv[1])))

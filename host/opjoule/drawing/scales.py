@@ -13,7 +13,7 @@ REACH_TOGETHER: Final = 1.5
 """The same for the sake of a wider interval that holds for all ratios at once."""
 REACH_ABOUT: Final = 2.0
 """The same on an axis about points: a factor if it is logarithmic, else spans of the values."""
-DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), tuple(0.1 * n for n in range(10, 100)))
+DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
 Limits = tuple[float, float]
 
@@ -50,7 +50,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """About `most` round numbers between two values above 0: powers of ten, and more digits where these are too few."""
+    """About `most` round numbers between two values above 0: powers of ten, more digits where these are too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     inside: list[float] = []
     for digits in DIGITS:
@@ -58,7 +58,19 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
         inside = [float(f"{each:.9g}") for each in found if low <= each <= high]
         if len(inside) >= most - 1:
             break
+    else:
+        return ticks(low, high, most)
     return inside[:: -(-len(inside) // (most + 1))] if len(inside) > most + 1 else inside
+
+
+def stacked(values: Iterable[float]) -> list[Limits]:
+    """Start and end of each part of a stacked bar: those above 0 upwards from 0, those below it downwards."""
+    placed, above, below = [], 0.0, 0.0
+    for value in values:
+        start = above if value > 0 else below
+        placed.append((start, start + value))
+        above, below = above + max(value, 0.0), below + min(value, 0.0)
+    return placed
 
 
 def limits_from_zero(found: Iterable[tuple[float, float]]) -> Limits:

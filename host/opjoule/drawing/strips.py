@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from opjoule.drawing.markup import Element, element
-from opjoule.drawing.scales import Limits, Scale, limits_from_zero, limits_of_ratios
+from opjoule.drawing.scales import Limits, Scale, limits_from_zero, limits_of_ratios, stacked
 from opjoule.drawing.svg import KINDS
 
 MARGIN: Final = 1.04
@@ -88,13 +88,10 @@ def stack_strip(axis: Scale, parts: Iterable[tuple[float, int | None]]) -> Eleme
     Args:
         parts: (value, number of its colour; None for what is not told apart) of each.
     """
-    made, above, below = [], 0.0, 0.0
-    for value, number in parts:
-        start = above if value > 0 else below
-        kind = "filled untold" if number is None else f"filled {look(number)}"
-        made.append(_span(axis, min(start, start + value), max(start, start + value), kind))
-        above, below = above + max(value, 0.0), below + min(value, 0.0)
-    return _strip(axis, made)
+    known = list(parts)
+    kinds = ["filled untold" if number is None else f"filled {look(number)}" for _, number in known]
+    places = stacked(value for value, _ in known)
+    return _strip(axis, [_span(axis, min(at), max(at), kind) for at, kind in zip(places, kinds, strict=True)])
 
 
 def look(number: int) -> str:
@@ -102,12 +99,14 @@ def look(number: int) -> str:
     return f"kind-{number % KINDS} hatch-{number // KINDS % HATCHES}"
 
 
+def swatch(class_: str) -> Element:
+    """A patch of a colour, for a legend."""
+    return element("span", class_=f"swatch {class_}", aria_hidden="true")
+
+
 def legend(names: Iterable[str], *more: Element) -> Element:
     """Colours and their names."""
-    items = [
-        element("li", element("span", class_=f"swatch {look(at)}", aria_hidden="true"), f" {name}")
-        for at, name in enumerate(names)
-    ]
+    items = [element("li", swatch(look(at)), f" {name}") for at, name in enumerate(names)]
     return element("ul", *items, *more, class_="legend")
 
 

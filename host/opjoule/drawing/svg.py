@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
+from xml.etree import ElementTree
 
 import numpy as np
 
@@ -104,6 +105,11 @@ STYLE: Final = (
     ".whisker{stroke:#a83f06;stroke-width:.8}"
 )
 """Of a drawing that is a file of its own, on white."""
+
+
+def file_text(drawn: Element) -> str:
+    """Source of a drawing that is a file of its own."""
+    return ElementTree.tostring(drawn, encoding="unicode")
 
 
 def standalone(title: str, *parts: Child, height: float) -> Element:

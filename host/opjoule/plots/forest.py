@@ -10,7 +10,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
 from opjoule.campaign.contrasts import Compared, Contrast
-from opjoule.campaign.page_drawings import ratio_scale
+from opjoule.campaign.page_drawings import pair_name, ratio_scale
 from opjoule.campaign.run_warnings import summary_of
 from opjoule.campaign.sentences import NO_DIFFERENCE, chance_words, follows_words
 from opjoule.campaign.value_words import quantity_words
@@ -62,18 +62,13 @@ def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.5)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=8)
-    axes.set_yticks(range(len(contrasts)), [_name(each) for each in contrasts])
+    axes.set_yticks(range(len(contrasts)), [pair_name(each) for each in contrasts])
     axes.set_xlabel(f"ratio of {quantity_words(of)}")
     for at, each in enumerate(contrasts):
         _ratio(axes, at, each, scale)
         axes.annotate(
             _numbers(each), (NUMBERS_AT, at), xycoords=("axes fraction", "data"), va="center", color=INK
         )
-
-
-def _name(contrast: Contrast) -> str:
-    where = ", ".join(contrast.stratum.values())
-    return f"{where + ': ' if where else ''}{contrast.a} / {contrast.b}"
 
 
 def _numbers(contrast: Contrast) -> str:

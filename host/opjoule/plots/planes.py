@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from opjoule.campaign.plotted import ENERGY, THROUGHPUT, Plotted
-from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, REACH, canvas, ends, error_limits, legend
+from opjoule.drawing.scales import limits_about
+from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, canvas, ends, error_limits, legend
 from opjoule.report.rounding import OPERATIONS, scaled
 from opjoule.units import Quantity
 
@@ -85,9 +86,7 @@ def _scale(axes: Axes, values: Sequence[Quantity], scale: float, which: str) -> 
         axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         axis.set_major_formatter("{x:g}")
         axis.set_minor_formatter(NullFormatter())
-        low = min(max(value - u, value / REACH) for value, u in known)
-        high = max(min(value + u, value * REACH) for value, u in known)
-        set_limits(low / 1.15, high * 1.15)
+        set_limits(*limits_about(known, logarithmic=True))
         return
     set_limits(*ends(values, scale))
 

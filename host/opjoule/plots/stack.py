@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from opjoule.campaign.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell
+from opjoule.drawing.scales import stacked
 from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, legend, name_places
 from opjoule.report.quantities import NONE
 from opjoule.report.rounding import scaled
@@ -55,11 +56,9 @@ def activity_bars(plotted: Plotted) -> Figure:
 def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: float, *, lie: bool) -> None:
     """One bar, from its parts."""
     bar = axes.barh if lie else axes.bar
-    above = below = 0.0
-    for name in [name for name in names if name in cell.parts]:
-        value = cell.parts[name] * factor
-        bar(at, value, 0.7, above if value > 0 else below, **_look(names, name))
-        above, below = above + max(value, 0.0), below + min(value, 0.0)
+    own = [name for name in names if name in cell.parts]
+    for name, (start, end) in zip(own, stacked(cell.parts[name] * factor for name in own), strict=True):
+        bar(at, end - start, 0.7, start, **_look(names, name))
     total = cell.number(TOTAL)
     if total.value is None:
         place, way = ((0.0, at), ("left", "center")) if lie else ((at, 0.0), ("center", "bottom"))

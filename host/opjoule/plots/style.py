@@ -13,6 +13,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from opjoule.drawing.scales import limits_from_zero
 from opjoule.files import write_whole
 from opjoule.units import Quantity
 
@@ -25,8 +26,6 @@ MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 INK: Final = "#222222"
 WARNING: Final = "#A50026"
 SIMULATED: Final = "SIMULATED: no board was measured; these joules come from a power model"
-REACH: Final = 2.5
-"""Greatest value times this: an axis goes no further for the sake of an interval."""
 WARNING_LETTERS: Final = 95
 """Of a line of warnings."""
 WARNING_LINE_IN: Final = 0.14
@@ -115,13 +114,9 @@ def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:
     Intervals of very few runs are many times their value; one that leaves the axis has no cap there.
     """
     known = [(of.value * scale, (of.u or 0.0) * scale) for of in values if of.value is not None]
-    reach = REACH * max((abs(value) for value, _ in known), default=0.0) or 1.0
-    high = min(max((value + u for value, u in known), default=1.0), reach)
-    low = 0.0
-    if any(value < 0 for value, _ in known):
-        low = max(min(value - u for value, u in known), -reach)
-    span = max(high, 0.0) - low
-    return low - (0.05 * span if low < 0 else 0.0), max(high, 0.0) + 0.07 * span
+    low, high = limits_from_zero(known)
+    span = high - low
+    return low - (0.05 * span if low < 0 else 0.0), high + 0.07 * span
 
 
 def name_places(axes: Axes, names: Sequence[str]) -> None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Container, Mapping
+from typing import Any, Final
 
 import numpy as np
 
 from opjoule.drawing.markup import Element, element
 from opjoule.drawing.scales import Scale
-from opjoule.drawing.strips import legend
-from opjoule.drawing.svg import KINDS, WIDTH, area, drawing, numbered, steps, x_axis, y_axis
+from opjoule.drawing.strips import legend, look, swatch
+from opjoule.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.errors import RecordFault
 from opjoule.operations.schemas import ATTRIBUTION_VERSION
 from opjoule.operations.tables import read_parquet
-from opjoule.report.answer import Answer
+from opjoule.record.run_record import RunRecord
 from opjoule.report.rounding import percent
 from opjoule.trace.power_trace import Float64Array
 
@@ -23,13 +23,14 @@ NOT_TOLD: Final = "not told apart"
 BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
-def activity_stack(answer: Answer) -> list[Element]:
-    """The stacked view of each repeat; nothing where the record has no attribution.
+def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element]:
+    """The stacked view of each repeat; nothing where the record has no attribution, or the result tells no part.
 
-    Parts that the tables refuse to state are drawn together, as what is not told apart.
+    Args:
+        result: result.json; a part that it does not tell has no colour of its own.
     """
-    record = answer.record
-    if not record.path("attribution.parquet").exists():
+    told = told_parts(result)
+    if not told or not record.path("attribution.parquet").exists():
         return []
     try:
         table = read_parquet(record.intact("attribution.parquet"), "attribution", ATTRIBUTION_VERSION)
@@ -46,26 +47,25 @@ def activity_stack(answer: Answer) -> list[Element]:
         edges_s = np.append(start_s, end_s[-1:]) - start_s[0]
         courses = {str(name): energy_j[part == name] for name in dict.fromkeys(part.tolist())}
         measured_j = courses.pop(MEASURED)
-        found.append(
-            _figure(repeat, edges_s, _stated(courses, answer), measured_j, simulated=record.simulated)
-        )
+        courses = _of_told(courses, told)
+        found.append(_figure(repeat, edges_s, courses, measured_j, simulated=record.simulated))
     return found
 
 
-def _stated(courses: Mapping[str, Float64Array], answer: Answer) -> dict[str, Float64Array]:
-    """The courses of parts whose energy is stated, and the sum of all others."""
-    paths = ("by_activity.{}", "by_operation.{}.energy_per_operation_j")
-    stated = {
-        name: each
-        for name, each in courses.items()
-        if any(answer.quantity(path.format(name)).value is not None for path in paths)
-    }
-    refused = [each for name, each in courses.items() if name not in stated]
-    return {**stated, NOT_TOLD: np.sum(refused, axis=0)} if refused else stated
+def told_parts(result: Mapping[str, Any]) -> set[str]:
+    """Kinds of operation and activities whose energy result.json tells."""
+    parts = {str(name): entry for name, entry in (result.get("by_activity") or {}).items()}
+    for kind, entry in (result.get("by_operation") or {}).items():
+        if isinstance(entry, Mapping):
+            parts[str(kind)] = entry.get("energy_per_operation_j")
+    return {name for name, of in parts.items() if isinstance(of, Mapping) and of.get("value") is not None}
 
 
-def _class(number: int, name: str) -> str:
-    return "untold" if name == NOT_TOLD else f"kind-{number % KINDS}"
+def _of_told(courses: Mapping[str, Float64Array], told: Container[str]) -> dict[str, Float64Array]:
+    """The courses of told parts, then the sum of the others as one."""
+    found = {name: course for name, course in courses.items() if name in told}
+    others = [course for name, course in courses.items() if name not in told]
+    return found | ({NOT_TOLD: np.sum(others, axis=0)} if others else {})
 
 
 def _figure(
@@ -80,11 +80,14 @@ def _figure(
     word = "SIMULATED, " if simulated else ""
     caption = f"Power above idle by kind and activity, run and settle ({word}repeat {repeat})"
     drawn = drawing(*_bar(courses), *_areas(edges_s, courses, measured_j), height=HEIGHT, label=caption)
-    swatch = element("span", class_="swatch untold", aria_hidden="true")
-    refused = [element("li", swatch, f" {NOT_TOLD}")] if NOT_TOLD in courses else []
-    names = [name.replace("_", " ") for name in courses if name != NOT_TOLD]
-    key = legend(names, *refused, element("li", "line: measured"))
+    named = [name.replace("_", " ") for name in courses if name != NOT_TOLD]
+    untold = [element("li", swatch("untold"), f" {NOT_TOLD}")] if NOT_TOLD in courses else []
+    key = legend(named, *untold, element("li", "line: measured"))
     return element("figure", element("figcaption", caption), key, drawn)
+
+
+def _look(name: str, number: int) -> str:
+    return "untold" if name == NOT_TOLD else look(number)
 
 
 def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:
@@ -94,7 +97,7 @@ def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:
         width = total / whole * (WIDTH - RIGHT - LEFT)
         title = element("title", f"{name}: {percent(total / whole)}")
         place = {"x": f"{x:.1f}", "y": 0, "width": f"{width:.1f}", "height": BAR}
-        made.append(element("rect", title, **place, class_=f"part {_class(number, name)}"))
+        made.append(element("rect", title, **place, class_=f"part {_look(name, number)}"))
         x += width
     return made
 
@@ -112,7 +115,7 @@ def _areas(
     below, made = [watts(0.0)] * measured_w.size, []
     for number, (name, power_w) in enumerate(zip(courses, stacked_w, strict=True)):
         above = [watts(each) for each in power_w]
-        made.append(element("path", d=area(x, below, above), class_=f"part {_class(number, name)}"))
+        made.append(element("path", d=area(x, below, above), class_=f"part {_look(name, number)}"))
         below = above
     return [
         *x_axis(time, numbered(time, 8), TOP, HEIGHT - BOTTOM, "time since the run began, s"),

@@ -43,7 +43,7 @@ def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_
 
 
 def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
-    """Busy cores, disk traffic [MB/s] and dirty pages [MB] between two samples of the board's counters."""
+    """Busy cores, disk traffic [MB/s], dirty pages [MB] between two samples of the board's counters; NaN: unknown."""
     if table.num_rows < 3:
         return None
     table = table.sort_by("board_ns")
@@ -55,12 +55,17 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
         # A counter that falls belongs to a new process: the stretch between the two is not known.
         return np.where((step >= 0) & (width_s > 0), step * scale / np.maximum(width_s, 1e-9), np.nan)
 
+    dirty_mb = table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6
+    written_mb_per_s = rate("device_written_bytes", 1e-6)
+    if not dirty_mb.any() and np.nansum(written_mb_per_s) > 0:
+        # What is written was dirty before: a board that says 0 throughout does not count its dirty pages.
+        dirty_mb[:] = np.nan
     columns = {
         "process_cores": rate("process_cpu_s", 1.0),
-        "written_mb_per_s": rate("device_written_bytes", 1e-6),
+        "written_mb_per_s": written_mb_per_s,
         "read_mb_per_s": rate("device_read_bytes", 1e-6),
         "board_cores": rate("cpu_busy_s", 1.0),
-        "dirty_mb": table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6,
+        "dirty_mb": dirty_mb,
     }
     return Track(times_s, columns)
 

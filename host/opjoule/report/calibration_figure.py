@@ -11,15 +11,15 @@ from typing import Final
 import numpy as np
 
 from opjoule.calibrating.calibration_file import CalibrationFile, FilePoint
-from opjoule.drawing.markup import Element, element, text_of
+from opjoule.drawing.markup import Element, element
 from opjoule.drawing.scales import Scale
-from opjoule.drawing.svg import WIDTH, line, numbered, standalone, text, x_axis, y_axis
+from opjoule.drawing.svg import WIDTH, file_text, line, numbered, standalone, text, x_axis, y_axis
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.files import write_whole
 from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
-LEFT, RIGHT, TOP, HEIGHT, GAP = 34, 8, 48, 80, 50
+LEFT, RIGHT, TOP, HEIGHT, GAP = 34, 8, 48, 130, 50
 STEPS: Final = 60
 
 
@@ -38,7 +38,7 @@ class _Panel:
 def write_residuals(path: Path, file: CalibrationFile) -> Path:
     """Writes the picture beside the calibration's file, with the same name. Its path."""
     target = path.with_suffix(".svg")
-    write_whole(target, text_of(residuals_figure(file)).encode())
+    write_whole(target, file_text(residuals_figure(file)).encode())
     return target
 
 

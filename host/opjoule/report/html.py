@@ -88,7 +88,7 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *latency_histogram(timeline.latency_counts),
         *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
         *sections.breakdown(answer.result, "by_activity", "By activity", "activity"),
-        *activity_stack(answer),
+        *activity_stack(answer.record, answer.result),
         *sections.components(answer),
         *sections.budgets(answer),
         *sections.quantities(answer),

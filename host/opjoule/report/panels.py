@@ -1,15 +1,20 @@
-"""Which panels the time chart has, from top to bottom, and what each shows; assets/panels.js draws them."""
+"""Which panels the time chart has, from top to bottom, and what each shows; drawing/assets/panels.js draws them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
+from opjoule.drawing.svg import KINDS
+from opjoule.drawing.tracks import Track
 from opjoule.report.answer import Answer
 from opjoule.report.timeline import Timeline
 from opjoule.units import Measured, Unstated
 
 LANE_HEIGHT = 24
-KIND_COLOURS = ("--kind-0", "--kind-1", "--kind-2", "--kind-3", "--kind-4", "--kind-5")
+KIND_COLOURS = tuple(f"--kind-{number}" for number in range(KINDS))
 
 
 def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
@@ -29,7 +34,7 @@ def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
             }
         )
     if "system" in timeline.tracks:
-        made += _system()
+        made += [each for each in _system() if _is_known(timeline.tracks["system"], each)]
     return made
 
 
@@ -68,48 +73,41 @@ def _operations(columns: list[str]) -> dict[str, Any]:
         "track": "operations",
         "height": 140,
         "from_zero": True,
-        "key": len(series) > 1,
         "series": series,
         "readout": readout,
     }
 
 
+def _is_known(track: Track, panel: Mapping[str, Any]) -> bool:
+    return any(np.isfinite(track.mean[each["column"]]).any() for each in panel["series"])
+
+
 def _system() -> list[dict[str, Any]]:
     """Processor, medium and dirty pages, of the board and of the workload on it."""
-    cpu = {
-        "title": "busy cores",
-        "key": True,
-        "series": [
-            chart_series("board_cores", "board", "--cpu"),
-            chart_series("process_cores", "workload", "--kind-1"),
-        ],
-        "readout": [
-            chart_value("board_cores", "CPU", "cores", 2),
-            chart_value("process_cores", "CPU of the workload", "cores", 2),
-        ],
+    cores, rate, size = ("cores", 2), ("MB/s", 1), ("MB", 1)
+    return [
+        _panel("busy cores", (("board_cores", "board", "--cpu", "CPU", *cores),
+                              ("process_cores", "workload", "--kind-1", "CPU of the workload", *cores))),
+        _panel("I/O, MB/s", (("written_mb_per_s", "written", "--written", "disk written", *rate),
+                             ("read_mb_per_s", "read", "--read", "disk read", *rate))),
+        _panel("dirty, MB", (("dirty_mb", "dirty pages", "--dirty", "dirty pages", *size),)),
+    ]  # fmt: skip
+
+
+def _panel(title: str, lines: Sequence[tuple[str, str, str, str, str, int]]) -> dict[str, Any]:
+    """A panel of the board's counters; a line: its column, name, colour, and name, unit and digits in the read-out."""
+    return {
+        "title": title,
+        "track": "system",
+        "height": 110,
+        "from_zero": True,
+        "series": [chart_series(column, name, colour) for column, name, colour, *_ in lines],
+        "readout": [chart_value(column, said, unit, digits) for column, _, _, said, unit, digits in lines],
     }
-    disk = {
-        "title": "I/O, MB/s",
-        "key": True,
-        "series": [
-            chart_series("written_mb_per_s", "written", "--written"),
-            chart_series("read_mb_per_s", "read", "--read"),
-        ],
-        "readout": [
-            chart_value("written_mb_per_s", "disk written", "MB/s", 1),
-            chart_value("read_mb_per_s", "disk read", "MB/s", 1),
-        ],
-    }
-    dirty = {
-        "title": "dirty, MB",
-        "series": [chart_series("dirty_mb", "dirty pages", "--dirty")],
-        "readout": [chart_value("dirty_mb", "dirty pages", "MB", 1)],
-    }
-    return [{"track": "system", "height": 110, "from_zero": True, **panel} for panel in (cpu, disk, dirty)]
 
 
 def chart_series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
-    """A line of a panel: a track's column, its name, and its colour in report.css."""
+    """A line of a panel: a track's column, its name, and its colour in drawing.css."""
     return {"column": column, "label": label, "colour": colour, "envelope": envelope}
 
 

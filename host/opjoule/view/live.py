@@ -75,6 +75,7 @@ class LiveReplies:
             rates = notes.rates()[1]
             is_timed = rates.size and notes.counts[-1][1]
             self._title = self._title or _title(self._directory)
+            bands = self._bands(end_s)
             return {
                 "title": self._title or (self._directory.name if self._directory else ""),
                 "simulated": self._phases.simulated,
@@ -83,7 +84,7 @@ class LiveReplies:
                 "duration_s": end_s,
                 "samples": power.samples,
                 "operations": int(notes.counts[-1][1]) if notes.counts else 0,
-                "phases": self._bands(end_s),
+                "phases": bands,
                 "now": {
                     "power_w": power.newest_w(),
                     "energy_j": power.energy_j(0.0, end_s)[0] if end_s else None,
@@ -105,10 +106,11 @@ class LiveReplies:
 
     def _bands(self, end_s: float) -> list[dict[str, Any]]:
         """The phases whose place on the meter's clock is known, on the page's axis."""
+        placed = self._phases.known(self._notes)
         if not end_s:
             return []
         found = []
-        for each in self._phases.known(self._notes):
+        for each in placed:
             start_s = float(self._seconds(np.array([each.start_ns]))[0])
             stop_s = end_s if each.end_ns is None else float(self._seconds(np.array([each.end_ns]))[0])
             start_s, stop_s = max(start_s, 0.0), min(stop_s, end_s)

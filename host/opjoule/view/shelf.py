@@ -14,7 +14,7 @@ import numpy as np
 
 from opjoule.analysis.opened_run import OpenedRun, open_run
 from opjoule.analysis.run_index import RunIndex
-from opjoule.analysis.run_list import ListedRun
+from opjoule.analysis.run_list import ListedRun, run_folders
 from opjoule.drawing.pyramid import WHOLE, Pyramid
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.trace.power_trace import Float64Array
@@ -108,7 +108,7 @@ class Shelf:
         self._index = RunIndex(folder)
         self._runs: dict[str, ListedRun] = {}
         self._reading: threading.Thread | None = None
-        self._index.places()
+        next(run_folders(folder), None)
 
     def listing(self) -> Listing:
         """Every record; what did not change since the last time is not read again, and the rest in a thread."""

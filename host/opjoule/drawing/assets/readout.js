@@ -40,7 +40,7 @@ function readout(chart, time) {
   const pointed = time !== null;
   const entries = [
     ["time", pointed ? seconds(time, chart.end - chart.start) : NOTHING],
-    ["phase", pointed ? phaseAt(chart.phases, time) : "point at the chart"],
+    ["phase", pointed ? phaseAt(chart.phases, time) : "point at it"],
   ];
   for (const panel of chart.panels) {
     for (const { column, label, unit, digits, range, track = panel.track } of panel.readout ?? []) {
@@ -86,8 +86,8 @@ function gapAt(gaps, time) {
 // The part of an energy that is above idle, with what the idle power's own uncertainty makes of it.
 function aboveIdle({ sum, known }, idle) {
   if (!idle) return "";
-  const spread = idle.u_w === null ? "" : ` \u00b1\u00a0${withPrefix(idle.u_w * known, "J", 2)} (idle power only)`;
-  return `, ${withPrefix(sum - idle.value_w * known, "J")} of it above idle (${idle.value_w.toFixed(3)}\u00a0W${spread})`;
+  const spread = idle.u_w === null ? "" : ` (\u00b1\u00a0${withPrefix(idle.u_w * known, "J", 2)} from the uncertainty of the idle power alone)`;
+  return `, of which ${withPrefix(sum - idle.value_w * known, "J")}${spread} lie above the idle power of ${idle.value_w.toFixed(3)}\u00a0W`;
 }
 
 // Energy, power and operations of the selected stretch, else of the one in view; lost time is named, never filled in.

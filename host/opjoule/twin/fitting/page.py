@@ -113,7 +113,6 @@ def _panels() -> list[dict[str, object]]:
             "title": "power, W",
             "track": "power",
             "height": 260,
-            "key": True,
             "series": [
                 chart_series("power_w", "measured", "--power"),
                 chart_series("model_w", "twin", "--operations"),
@@ -132,7 +131,6 @@ def _panels() -> list[dict[str, object]]:
             "track": "power",
             "height": 140,
             "from_zero": True,
-            "key": True,
             "series": [
                 chart_series("processor_w", "processor", "--cpu"),
                 chart_series("medium_w", "medium busy", "--written"),

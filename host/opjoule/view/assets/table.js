@@ -47,7 +47,7 @@ class RunTable {
     this.first = 0;
     const head = place.querySelector("thead tr");
     for (const { key, label } of COLUMNS) {
-      const cell = made("th", "", { scope: "col", role: "columnheader", "data-key": key });
+      const cell = made("th", "", { scope: "col", role: "columnheader", "data-column": key });
       cell.append(made("button", label, { type: "button" }));
       cell.firstChild.addEventListener("click", () => this.sort(key));
       head.append(cell);
@@ -123,7 +123,7 @@ class RunTable {
     body.replaceChildren(...page.map((run) => this.row(run)));
     if (focused) [...body.querySelectorAll("input")].find((box) => box.value === focused)?.focus({ preventScroll: true });
     for (const cell of this.place.querySelectorAll("thead th")) {
-      const isKey = cell.dataset.key === this.sorted.key;
+      const isKey = cell.dataset.column === this.sorted.key;
       cell.setAttribute("aria-sort", isKey ? (this.sorted.falls ? "descending" : "ascending") : "none");
     }
     const number = (count) => count.toLocaleString("en");

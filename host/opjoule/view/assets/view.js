@@ -73,7 +73,7 @@ class Viewer {
       this.runs.push({ name, place, ...told, data: null });
       this.say("");
     }
-    byId("shown").hidden = !this.runs.length;
+    byId("shown").hidden = byId("to-chart").hidden = !this.runs.length;
     this.aligned();
     this.layOut();
     this.legend();
