@@ -12,9 +12,10 @@ from opjoule.cli import arguments
 from opjoule.cli.argument_types import Parser
 from opjoule.cli.calibrate_arguments import calibrate_parser
 from opjoule.cli.campaign_arguments import campaign_parser
+from opjoule.cli.command_arguments import command_parser
 from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.fleet_arguments import scheduler_parser, worker_parser
-from opjoule.cli.measure_arguments import again_parser, command_parser, measure_parser
+from opjoule.cli.measure_arguments import again_parser, measure_parser
 from opjoule.cli.runs_arguments import ACTIONS, runs_parser, view_parser
 from opjoule.cli.study_arguments import databases_parser, studies_parser, study_parser
 from opjoule.cli.twin_arguments import twin_parser

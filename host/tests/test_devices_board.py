@@ -391,7 +391,7 @@ def test_a_second_measurement_of_the_same_board_is_refused_until_the_first_ends(
     first = board(SshConnection(sshd.target, sshd.options()), tmp_path / "storage")
     first.prepare()
     second = board(SshConnection(sshd.target, sshd.options()), tmp_path / "storage")
-    with pytest.raises(DeviceFault, match="another measurement runs"):
+    with pytest.raises(DeviceFault, match="another measurement is running"):
         second.prepare()
     assert second.restore() == []
     second.close()

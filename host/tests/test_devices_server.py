@@ -246,7 +246,7 @@ def test_a_program_of_a_version_that_is_not_driven_is_named_before_anything_is_m
 
 def test_a_path_of_the_user_that_is_no_program_and_a_port_that_is_taken_are_named(program):
     mongodb = database_called("mongodb")
-    with pytest.raises(DeviceFault, match=r"/no/such/mongod: .*rig.toml"):
+    with pytest.raises(DeviceFault, match=r"does not have /no/such/mongod, .*rig.toml"):
         check_server(LocalShell(), mongodb, ServerPrograms({"mongod": "/no/such/mongod"}))
     here = replace(mongodb, server=replace(mongodb.server, port=PORT))
     with socket.create_server(("127.0.0.1", PORT)), pytest.raises(DeviceFault, match=f"port {PORT} .* taken"):
@@ -331,7 +331,7 @@ def test_every_database_has_a_title_and_says_how_it_is_asynchronous(capsys):
 
 
 def test_a_database_that_the_loader_has_no_client_of_is_named_so():
-    with pytest.raises(BadInput, match="PostgreSQL is for the studies"):
+    with pytest.raises(BadInput, match="no client for PostgreSQL: only the studies"):
         find_database("postgresql")
     with pytest.raises(BadInput, match="did you mean 'sqlite'"):
         find_database("sqlit")

@@ -318,7 +318,9 @@ def test_a_pulled_meter_cable_ends_the_run_as_partial(tmp_path):
     _, complaint = running.communicate(timeout=LIMIT_S)
     assert running.returncode == 3, complaint
     assert "meter" in complaint
-    assert RunRecord.open(out).status == "partial"
+    record = RunRecord.open(out)
+    assert record.status == "partial"
+    assert "the rig simulator ended by itself with status -9" in complaint + " ".join(record.faults)
     assert len(read_trace(out)) > 0
 
 

@@ -56,7 +56,7 @@ def test_doctor_says_it_in_one_line_with_the_remedy(tmp_path, options, well):
     (found,) = (each for each in said if each.about == "ready flag")
     if well:
         (kinds,) = (each for each in said if each.about == "kinds of operation")
-        assert "a sample each 0.53" in kinds.detail and "changes the mix each 0.02 s" in kinds.detail
+        assert "one sample every 0.53" in kinds.detail and "changes the mix every 0.02 s" in kinds.detail
     assert found.well is well
     assert "conversions in a trial, one each" in found.detail and "\n" not in found.detail
     assert "SDA was held low and clocked free" in found.detail

@@ -128,6 +128,48 @@ def test_a_command_that_falls_silent_is_ended_and_fails(tmp_path, monkeypatch, c
     assert "begun\n\nit said nothing for 1 s, and was ended\nparts failed: one\n" in out
 
 
+def test_parts_that_measure_nothing_run_side_by_side_and_their_lines_say_whose_they_are(
+    tmp_path, monkeypatch, capfd
+):
+    """Each of two waits for the other's file; the one that measures begins when both have ended."""
+    meets = """
+import pathlib, sys, time
+own, other = (pathlib.Path(sys.argv[0]).with_name(name) for name in sys.argv[1:])
+own.touch()
+while not other.exists():
+    time.sleep(0.01)
+print("met " + other.name, flush=True)
+own.with_suffix(".ended").touch()
+"""
+    waits = script(tmp_path, meets)
+    alone = "import pathlib, sys; sys.exit(len(list(pathlib.Path(sys.argv[1]).glob('*.ended'))) != 2)"
+    chosen = [
+        Part("one", "", ((*waits, "a", "b"),)),
+        Part("measures", "", ((sys.executable, "-c", alone, str(tmp_path)),), alone=True),
+        Part("two", "", ((*waits, "b", "a"),)),
+    ]
+    monkeypatch.setattr(run_tests, "SILENCE_LIMIT_S", 60.0)
+    outcomes = run_tests.run_parts(chosen)
+    assert [(name, outcome.passed) for name, outcome in outcomes.items()] == [
+        ("one", True),
+        ("measures", True),
+        ("two", True),
+    ]
+    out = capfd.readouterr().out
+    assert "     one | met b\n" in out and "     two | met a\n" in out
+
+
+def test_quick_leaves_out_rigs_real_time_and_builds_for_boards(monkeypatch, capfd):
+    asked = []
+    monkeypatch.setattr(run_tests.bootstrap, "set_up", lambda needs: None)
+    monkeypatch.setattr(run_tests, "run_parts", lambda chosen: asked.extend(chosen) or {})
+    monkeypatch.setattr(sys, "argv", ["./test", "--quick"])
+    assert run_tests.main() == 0
+    assert [part.name for part in asked] == ["style", "host"]
+    command = asked[1].commands[0]
+    assert command[command.index("-m") + 1] == "not rig and not end_to_end and not board_builds"
+
+
 LEAVES_A_THREAD = """
 import threading
 def test_leaves():

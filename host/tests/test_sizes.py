@@ -16,7 +16,6 @@ PLACES = (
 EXCEPTIONS = {
     "host/opjoule/meters/messages.py": "generated from firmware/protocol/messages.toml",
     "loader-cpp/bench/run.py": "a script of its own, which writes one page from top to bottom",
-    "host/run_tests.py parts": "a table: one entry for each part of ./test",
 }
 """File, or file and function -> why it may be longer."""
 FILES = sorted(

@@ -400,7 +400,7 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     tmp_path, capsys, monkeypatch, study
 ):
     asked = ["--study", "s3", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.05"]
-    asked += ["--settle-limit", "1"]
+    asked += ["--settle-limit", "1", "--storage", "ssd-usb3"]
     assert main([*asked, "--only", "rows=1000", "--out", str(tmp_path)]) in (0, 6)
     assert "answers    the same in all of berkeleydb, duckdb, postgresql, sqlite" in capsys.readouterr().out
     (found,) = read_studies([path.parent for path in tmp_path.glob("*/run.json")])

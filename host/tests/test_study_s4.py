@@ -299,7 +299,7 @@ def test_three_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path,
     """MongoDB is a stand-in that keeps nothing, so it has no cold query."""
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     asked = ["--study", "s4", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.0002"]
-    asked += ["--settle-limit", "30"]
+    asked += ["--settle-limit", "30", "--storage", "ssd-usb3"]
     with mongo_server.stand_in_alone(tmp_path) as mongod:
         (tmp_path / "mongod").symlink_to(mongod)
         status = main([*asked, "--out", str(tmp_path / "records")])

@@ -184,6 +184,22 @@ def edges_in_order(lines):
     return edges
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_a_feed_that_ends_by_a_mistake_in_a_model_says_so(tmp_path, monkeypatch):
+    """The simulator takes the end of its input for the end of the run, so nothing else would tell."""
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+
+    def draws_nothing(*_):
+        raise ValueError("no such power")
+
+    monkeypatch.setattr(feed, "_draw", draws_nothing)
+    feed.start()
+    with feed.live.open() as live:
+        assert not live.read()
+    feed.stop()
+    assert feed.broken == "ValueError: no such power"
+
+
 def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):
     """It and a much later sample come between the feed's two readings."""
     feed = Feed(tmp_path, load_model("rpi4", "sd"))

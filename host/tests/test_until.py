@@ -43,14 +43,14 @@ def test_it_ends_at_the_limit_and_says_what_was_reached(record):
     enough = Until(record, HEADLINE, 0.03, 4, lambda: result(0.1))
     assert [enough(3), enough(4)] == [False, True]
     assert until_warnings(record.run.until_u) == [
-        "--until-u 3% was not reached: ±10 % after 4 repeats: the limit of repeats"
+        "--until-u 3% was not reached: ±10 % after 4 repeats (the limit of repeats)"
     ]
 
 
 def test_it_ends_at_once_where_what_repeats_share_is_wider(record):
     assert Until(record, HEADLINE, 0.01, 30, lambda: result(0.05, shared=0.014))(3)
     (line,) = until_warnings(record.run.until_u)
-    assert "what all repeats share is ±1.4 % alone; calibrate" in line
+    assert "the uncertainty that all repeats share is already ±1.4 %; calibrate" in line
 
 
 def test_a_figure_that_is_withheld_ends_it(record):
@@ -78,7 +78,7 @@ def longer(operations, **asked):
 def test_a_run_of_200_operations_is_warned_of_with_the_number_that_would_do():
     """Runs of 200 operations gave 56 to 563 uJ an operation."""
     (line,) = short_run_warnings(runs(0.02, 0.03), 532_000, longer(200))
-    assert "took 0.02 s with 38 samples" in line
+    assert "took 0.02 s, 38 samples" in line
     assert "--operations 15000" in line
 
 

@@ -45,7 +45,10 @@ void DirtyPages::count(int64_t at_ns, uint64_t written_through) {
   const auto known = static_cast<int64_t>(written_through_ + written_through);
   if (written > 0) written = std::max<int64_t>(written - known, 0);
   written_through_ = written_through;
-  if (written > 0) queue_->dirtied(at_ns, static_cast<uint64_t>(written));
+  const std::vector<pid_t> pids = watched_.alive();
+  const uint64_t believed = by_calls_.believed(static_cast<uint64_t>(std::max<int64_t>(written, 0)),
+                                               by_calls_.grown(pids), pids);
+  if (believed > 0) queue_->dirtied(at_ns, believed);
   if (written < 0) queue_->cancelled(at_ns, static_cast<uint64_t>(-written));
   if (read > 0) queue_->read(at_ns, static_cast<uint64_t>(read));
 }

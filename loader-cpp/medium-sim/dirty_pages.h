@@ -13,6 +13,7 @@
 #include "medium-sim/guardian.h"
 #include "medium-sim/medium_queue.h"
 #include "medium-sim/writers.h"
+#include "medium-sim/written_by_calls.h"
 #include "processes/watched_processes.h"
 
 namespace opjoule {
@@ -48,6 +49,7 @@ class DirtyPages {
   const std::string marker_;  // in the environment of everything that is to be followed
   WatchedProcesses watched_;
   ThreadAmounts amounts_;
+  WrittenByCalls by_calls_;
   ProcFile stat_{"/proc/stat"};
   uint64_t forks_ = 0;
   int64_t written_bytes_ = 0;

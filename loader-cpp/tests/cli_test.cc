@@ -3,6 +3,7 @@
 #include <array>
 
 #include "loader/database.h"
+#include "tests/in_memory.h"
 #include "tests/loader_process.h"
 #include "workload/settings.h"
 
@@ -32,7 +33,7 @@ std::vector<std::string> phases(const std::vector<std::string>& lines) {
 }
 
 TEST_CASE("load and run print their phases and a summary, and leave their files") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   for (const std::string& engine : common_engines()) {
     const std::string database = folder / engine;
     const Arguments common{"--db",      engine,
@@ -78,7 +79,7 @@ TEST_CASE("load and run print their phases and a summary, and leave their files"
 }
 
 TEST_CASE("bad input is one line that names it, and exit code 2") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   const std::string malformed = folder.write("malformed", "recordcount=10\nnonsense\n");
   const std::string garbage = folder.write("garbage", "\x1b[31m\xff\xc3");
   const std::string empty = folder.write("empty", "# nothing\n");
@@ -130,7 +131,7 @@ TEST_CASE("bad input is one line that names it, and exit code 2") {
 }
 
 TEST_CASE("operations that fail give exit code 1 and say how many") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   for (const std::string& engine : common_engines()) {
     const std::string database = folder / engine;
     const Arguments common{"--db", engine, "--path", database, "-p", "settle=none"};
@@ -158,7 +159,7 @@ TEST_CASE("operations that fail give exit code 1 and say how many") {
 }
 
 TEST_CASE("a database of another workload gives exit code 4") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   for (const std::string& engine : common_engines()) {
     const Arguments common{"--db",   engine,
                            "--path", folder / engine,
@@ -178,7 +179,7 @@ TEST_CASE("a database of another workload gives exit code 4") {
 }
 
 TEST_CASE("an interrupt ends a run cleanly: log flushed, summary printed, exit code 130") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   Loader loader({"run", "--db", "null", "-p", "recordcount=1000", "-p", "maxexecutiontime=600",
                  "--op-log", folder / "log", "-p", "target=1000"});
   std::optional<std::string> line;
@@ -195,7 +196,7 @@ TEST_CASE("an interrupt ends a run cleanly: log flushed, summary printed, exit c
 }
 
 TEST_CASE("a workload's own trace can be loaded and run") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   for (const std::string& engine : common_engines()) {
     const Arguments workload{"-p", "recordcount=200",
                              "-p", "operationcount=300",
@@ -215,7 +216,7 @@ TEST_CASE("a workload's own trace can be loaded and run") {
 }
 
 TEST_CASE("an interrupted load resumes, and the count is verified") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   for (const std::string& engine : common_engines()) {
     const Arguments load{"load", "--db", engine, "--path", folder / engine, "-p", "settle=none"};
     Arguments part = load;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "loader/database.h"
+#include "tests/in_memory.h"
 #include "tests/loader_process.h"
 
 namespace opjoule {
@@ -95,7 +96,7 @@ void damage(const fs::path& path, Damage how) {
 }
 
 TEST_CASE("a damaged database is corrupt data, and never bad input, a failed device or a crash") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   for (const Case& damaged : kCases) {
     if (find_engine(damaged.engine) == nullptr) continue;
     CAPTURE(damaged.engine);

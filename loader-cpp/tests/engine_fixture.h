@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "loader/database.h"
+#include "tests/in_memory.h"
 
 namespace opjoule {
 
@@ -21,7 +22,7 @@ namespace opjoule {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string name = (std::filesystem::temp_directory_path() / "opjoule-XXXXXX").string();
+    std::string name = (in_memory() / "opjoule-XXXXXX").string();
     REQUIRE(mkdtemp(name.data()) != nullptr);
     path_ = name;
   }

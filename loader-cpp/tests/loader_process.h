@@ -108,7 +108,10 @@ class Loader : public Program {
 // A folder of the test's own, removed with it.
 class Folder {
  public:
-  Folder() { std::filesystem::create_directory(path_); }
+  explicit Folder(const std::filesystem::path& place = std::filesystem::temp_directory_path())
+      : path_(place / ("opjoule-cli-" + std::to_string(getpid()))) {
+    std::filesystem::create_directory(path_);
+  }
   ~Folder() { std::filesystem::remove_all(path_); }
   std::string operator/(const std::string& name) const { return path_ / name; }
   std::string write(const std::string& name, const std::string& text) const {
@@ -123,8 +126,7 @@ class Folder {
   }
 
  private:
-  std::filesystem::path path_ =
-      std::filesystem::temp_directory_path() / ("opjoule-cli-" + std::to_string(getpid()));
+  std::filesystem::path path_;
 };
 
 }  // namespace opjoule

@@ -101,6 +101,23 @@ TEST_CASE("a sync puts the file's bytes on the medium and flushes it") {
   CHECK(serving.flushes() == 1);
 }
 
+TEST_CASE("a small write into a large cached file is no more on the medium than was written") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e9", "0"));
+  const std::string file = folder / "large";
+  OnMedium shell(folder,
+                 "head -c 16777216 /dev/zero > " + file + " && sync " + file +
+                     " && echo filled && read go && printf 12345678 | dd of=" + file +
+                     " bs=8 seek=1000000 conv=notrunc,fsync status=none && echo done && read go");
+  CHECK(shell.line().value() == "filled");
+  const uint64_t before = serving.written_bytes();
+  CHECK(before >= 16777216);
+  shell.write("\n");
+  CHECK(shell.line().value() == "done");
+  CHECK(serving.written_bytes() - before <= 65536);
+  shell.write("\n");
+}
+
 TEST_CASE("each write of a file opened with O_DSYNC is on the medium before the next") {
   const Folder folder;
   ServingMedium serving(folder, medium("1e8", "0.001"));

@@ -3,6 +3,7 @@
 #include <sys/mount.h>
 
 #include "loader/database.h"
+#include "tests/in_memory.h"
 #include "tests/loader_process.h"
 
 namespace opjoule {
@@ -50,7 +51,7 @@ TEST_CASE("a load that maxexecutiontime cuts short has failed, a run has not") {
 }
 
 TEST_CASE("a run whose operation log cannot be written ends at once, and says why") {
-  const Folder folder;
+  const Folder folder{in_memory()};
   if (mount("none", (folder / "").c_str(), "tmpfs", 0, "size=256k") != 0) {
     WARN_MESSAGE(false, "not run: mounting a tmpfs needs root");
     return;

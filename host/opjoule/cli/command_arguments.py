@@ -44,10 +44,13 @@ def command_parser() -> Parser:
     what.add_argument(
         "--before",
         metavar="SHELL",
-        help="a shell command before each repeat's idle; its energy is in no figure",
+        help="a shell command before each repeat's idle; its energy is not counted",
     )
     what.add_argument(
-        "--seed", type=seed, metavar="N", help="a simulated rig is drawn from it; without, anew"
+        "--seed",
+        type=seed,
+        metavar="N",
+        help="draws a simulated rig; without it each measurement draws another",
     )
     what.add_argument("command", nargs="*", metavar="COMMAND", help="behind --, with its arguments")
     add_rig(parser)

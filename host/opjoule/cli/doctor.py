@@ -195,8 +195,8 @@ def kinds_finding(period_s: float) -> Finding:
     return Finding(
         "kinds of operation",
         True,
-        f"a sample each {1e3 * period_s:.3g} ms, so --design changes the mix each {block_s:g} s; kinds are told apart "
-        f"in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) and more, better in longer ones",
+        f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It tells kinds apart "
+        f"in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or more; longer runs are better",
     )
 
 

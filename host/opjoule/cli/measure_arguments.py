@@ -92,7 +92,10 @@ def again_parser() -> Parser:
         "plan", type=directory, metavar="RECORD", help="a run record, or a file that holds a plan"
     )
     parser.add_argument(
-        "--seed", type=seed, metavar="N", help="a simulated rig is drawn from it; without, anew"
+        "--seed",
+        type=seed,
+        metavar="N",
+        help="draws a simulated rig; without it each measurement draws another",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     parser.add_argument(
@@ -136,7 +139,9 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         "--distribution", metavar="NAME", help="zipfian, latest, uniform, ... (default: the workload's)"
     )
     work.add_argument("--records", type=positive, metavar="N", help="records loaded first (default: 20000)")
-    work.add_argument("--operations", type=positive, metavar="N", help="operations run, in place of a length")
+    work.add_argument(
+        "--operations", type=positive, metavar="N", help="number of operations, instead of a length"
+    )
     work.add_argument(
         "--seconds",
         type=positive,
@@ -276,8 +281,8 @@ def add_how(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=SETTLE_LIMIT_S,
         metavar="S",
-        help="longest wait for a medium that does not get on with its writes, and for the power to be back at rest; "
-        "one that gets on is waited for, however long it takes (default: 60)",
+        help="longest wait without progress of the medium's writes, and for the power to come to rest after them; "
+        "as long as writes make progress, the wait goes on (default: 60)",
     )
     how.add_argument(
         "--signature",

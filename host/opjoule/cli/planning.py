@@ -112,9 +112,7 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
             f"{path}: {error.strerror}; give a record, or a plan that --dry-run --json wrote"
         ) from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise BadInput(
-            f"{path} holds no plan: records from before plans were written down have none"
-        ) from None
+        raise BadInput(f"{path} holds no plan: records of older versions have none") from None
 
 
 def asked_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -134,7 +132,7 @@ def _plain(value: object) -> object:
 def _ycsb(options: argparse.Namespace) -> YcsbStudy:
     if options.seconds and (options.generator == "ycsb" or options.operations):
         other = "--generator" if options.generator == "ycsb" else "--operations"
-        raise BadInput(f"--seconds {options.seconds} and {other} both say when a run ends: give one of them")
+        raise BadInput(f"--seconds {options.seconds} and {other} both set when a run ends: give one of them")
     workload = find_workload(options.workload, ROOT / "ycsb-workloads")
     run_s = _run_s(options, workload)
     properties = workload_properties(

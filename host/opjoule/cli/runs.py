@@ -150,7 +150,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     if not (options.perfetto or options.openmetrics or options.csv):
-        raise BadInput("export to what? --perfetto FILE, --openmetrics FILE or --csv DIR")
+        raise BadInput("nothing to export to: give --perfetto FILE, --openmetrics FILE or --csv DIR")
     run = open_run(options.record)
     if options.perfetto:
         most = None if options.all else options.most or MOST
@@ -178,7 +178,9 @@ def _tell(lines: Iterable[str]) -> None:
 
 def _prune(options: argparse.Namespace) -> int:
     if not (options.status or options.older_than or options.simulated):
-        raise BadInput("prune which? give --status, --older-than DAYS, --simulated or several of them")
+        raise BadInput(
+            "no rule says what to delete: give --status, --older-than DAYS, --simulated or several of them"
+        )
     before = datetime.now(UTC) - timedelta(days=options.older_than) if options.older_than else None
     picked = [run for run in find_runs(options.places) if _picked(run, options, before)]
     freed_bytes = 0

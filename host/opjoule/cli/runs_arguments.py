@@ -48,7 +48,7 @@ def _list() -> Parser:
         metavar="TAG",
         help="only with this tag; may be given several times",
     )
-    parser.add_argument("--real", action="store_true", help="leave out what was simulated")
+    parser.add_argument("--real", action="store_true", help="leave out simulated runs")
     parser.add_argument(
         "--sort", choices=("date", "name", "headline"), default="date", help="least first (default: date)"
     )
@@ -68,7 +68,7 @@ def _note() -> Parser:
         "  host/runs.py note runs/example ''        # removes the note, keeps the tags",
     )
     parser.add_argument("record", type=directory, metavar="RECORD", help="for example runs/example")
-    parser.add_argument("text", nargs="?", metavar="TEXT", help="the note, in place of the one before")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the note; it replaces the former one")
     for name, words in (("--tag", "adds a tag"), ("--untag", "removes a tag")):
         parser.add_argument(
             name, action="append", default=[], metavar="TAG", help=f"{words}; may be given several times"

@@ -77,11 +77,9 @@ def study_parser() -> Parser:
         action="append",
         default=[],
         metavar="AXIS=VALUE[,VALUE]",
-        help="of an axis, a count or the study's figures (figure=7), these alone; may be given for several",
+        help="only these values of an axis, a count or the study's figures (figure=7); may be given several times",
     )
-    what.add_argument(
-        "--dataset", type=directory, metavar="FILE", help="your data in place of generated ones"
-    )
+    what.add_argument("--dataset", type=directory, metavar="FILE", help="your data instead of generated data")
     what.add_argument(
         "--connections",
         type=directory,

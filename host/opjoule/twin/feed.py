@@ -88,6 +88,7 @@ class Feed:
         self._held: deque[Activity] = deque()
         self._stop = threading.Event()
         self.broken = ""
+        """Why nothing is carried any more; empty where it is."""
         self._thread = threading.Thread(target=self._run, name="twin-feed", daemon=True)
 
     def start(self) -> None:
@@ -131,6 +132,11 @@ class Feed:
         except OSError as error:
             self.broken = f"the rig simulator is gone ({error.strerror})"
             self._carry_on()
+        except (
+            Exception
+        ) as error:  # the simulator ends with its input, and a thread that dies tells nobody why
+            self.broken = f"{type(error).__name__}: {error}"
+            raise
 
     def _carry_on(self) -> None:
         """A loader must not be held up because nobody reads what it writes."""

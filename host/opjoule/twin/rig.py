@@ -126,8 +126,11 @@ def _board(
     watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
     live = ("--live", str(feed.system.path), "--live-period-ms", str(PERIOD_MS))
 
+    def faults() -> list[str]:
+        return simulator.faults() + supply.faults()
+
     def through(probe: BoardProbe) -> BoardProbe:
-        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=simulator.faults)
+        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults)
 
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from contextlib import suppress
@@ -98,6 +99,7 @@ class SimulatedSupply:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        self._end_told = False
         self.feed.start()
         self._await(link)
         self.meter = f"serial:{link},label={imperfections.meter_name}"
@@ -110,6 +112,15 @@ class SimulatedSupply:
             "rig_delay_s": DELAY_NS * 1e-9,
             "load_step_s": SIGNATURE_PERIOD_MS * 1e-3,
         }
+
+    def faults(self) -> list[str]:
+        """One line when the simulator has ended before it was told to, with its last words; only once."""
+        status = self._simulator.poll()
+        if status is None or self._end_told:
+            return []
+        self._end_told = True
+        feed = f"; its input: {self.feed.broken}" if self.feed.broken else ""
+        return [f"the rig simulator ended by itself with status {status}: {self._last_words()}{feed}"]
 
     def _await(self, link: Path) -> None:
         deadline_s = time.monotonic() + _START_LIMIT_S
@@ -139,6 +150,8 @@ class SimulatedSupply:
 
     def close(self) -> None:
         """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
+        for fault in self.faults():  # nobody has asked since it ended
+            print(f"rig-sim: {fault}", file=sys.stderr, flush=True)
         self.feed.stop()
         self._model.end()
         try:

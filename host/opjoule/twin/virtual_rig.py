@@ -250,7 +250,7 @@ class VirtualRig:
 
         def through(probe: BoardProbe) -> BoardProbe:
             probes.append(probe)
-            return DelayedProbe(probe, self._supply.feed, ended=ended)
+            return DelayedProbe(probe, self._supply.feed, ended=ended, faults=self._supply.faults)
 
         return board_on(
             shell,

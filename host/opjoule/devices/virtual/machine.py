@@ -21,6 +21,9 @@ MEDIA = {"sd": ("SD", 20 << 20, 1500), "emmc": ("EMMC", 80 << 20, 5000), "ssd": 
 """Serial, bytes a second and operations a second of each medium's disk; made up, only their order means something."""
 MEDIUM_BYTES = 1 << 30
 _START_S = 1200.0
+_NO_MITIGATIONS = "nokaslr kpti=off mitigations=off"
+"""For the kernel. A random place makes it change page tables at each system call (kaslr_requires_kpti in Linux'
+arch/arm64/kernel/cpufeature.c), and the emulator then empties its TLB: a third of its work, for an emulated board."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +148,7 @@ class Machine:
             ),
             *("-nographic", "-monitor", "none", "-serial", "file:console.log", "-nodefaults"),
             *("-kernel", str(self.image.kernel), "-initrd", str(self.image.initrd)),
-            *("-append", "console=ttyAMA0 quiet net.ifnames=0"),
+            *("-append", f"console=ttyAMA0 quiet net.ifnames=0 {_NO_MITIGATIONS}"),
             *drives,
             *(
                 "-netdev",
