@@ -14,6 +14,7 @@ from opjoule.devices.waking_units import MDNS_UNITS, WAKING_UNITS
 from opjoule.errors import BadInput
 
 _MEMORY_FOLDER = "/run/opjoule-memory"
+_RADIO_SAVER = ("systemd-rfkill.socket", "systemd-rfkill.service")
 
 
 @dataclass
@@ -120,7 +121,8 @@ def _radios(
     state: BoardState, wanted: StateSettings, plan: PreparePlan, interface: str, remote: bool
 ) -> Iterator[Change]:
     over_wifi = remote and state.interface_kind(interface) != "wired"
-    for switch, kind, soft in state.of("radio"):
+    changes = []
+    for switch, kind, soft, name in state.of("radio"):
         if soft != "0":
             continue
         if kind == "wlan" and wanted.wifi == "off":
@@ -128,9 +130,20 @@ def _radios(
                 reason = "the connection runs over it" if interface else "it may carry the connection"
                 plan.kept.append(f"Wi-Fi: {reason}; use a cable for a quieter board")
             else:
-                yield _put(f"{switch}/soft", "1", "0", "Wi-Fi off")
+                changes.append(_radio_off(switch, kind, name, "Wi-Fi off"))
         if kind == "bluetooth" and wanted.bluetooth == "off":
-            yield _put(f"{switch}/soft", "1", "0", "Bluetooth off")
+            changes.append(_radio_off(switch, kind, name, "Bluetooth off"))
+    saver = {unit for (unit,) in state.of("unit")}.intersection(_RADIO_SAVER)
+    if changes and saver:
+        about = "systemd-rfkill stopped, so that a power cut brings the radios back"
+        yield Change(about, ("systemctl", "stop", *_RADIO_SAVER), ("systemctl", "start", _RADIO_SAVER[0]))
+    yield from changes
+
+
+def _radio_off(switch: str, kind: str, name: str, about: str) -> Change:
+    """Lasting: systemd-rfkill saves each change and loads it at boot (systemd, src/rfkill/rfkill.c). Until then the
+    kernel may number the switches anew, so that the undo finds it by name and type."""
+    return Change(about, ("put", f"{switch}/soft", "1"), ("radio_on", switch, kind, name), lasting=True)
 
 
 def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:

@@ -28,8 +28,10 @@ done
 for switch in /sys/class/rfkill/rfkill*; do
   get "$switch/type" || continue
   type=$value
+  get "$switch/name"
+  name=$value
   get "$switch/soft"
-  line radio "$switch" "$type" "$value"
+  line radio "$switch" "$type" "$value" "$name"
 done
 for interface in /sys/class/net/*; do
   kind=wired
@@ -40,7 +42,8 @@ for connector in /sys/class/drm/card*-HDMI*; do
   get "$connector/status" && line hdmi "$connector" "$value"
 done
 for led in /sys/class/leds/*; do
-  case $led in *'/input'*|*'/*') continue ;; esac
+  # systemd-backlight keeps a keyboard's light across reboots (udev's 99-systemd.rules).
+  case $led in *'/input'*|*'/*'|*kbd_backlight) continue ;; esac
   get "$led/brightness"
   line led "$led" "$(sed -n 's/.*\[\([^]]*\)\].*/\1/p' "$led/trigger")" "$value"
 done
