@@ -440,7 +440,7 @@ def rfkill(folder: Path, *switches: tuple[str, str, str]) -> Path:
         ((("bluetooth", "hci0", "1"), ("wlan", "phy0", "1")), 1),
         ((("wlan", "phy0", "1"), ("bluetooth", "hci0", "1")), 0),
         ((("bluetooth", "hci0", "1"), ("wlan", "phy1", "1")), 1),
-        ((("wlan", "phy1", "1"), ("wlan", "phy0", "1")), 1),
+        ((("wlan", "phy1", "1"), ("wlan", "phy0", "1"), ("bluetooth", "hci0", "1")), 1),
     ],
     ids=["as before", "numbered anew", "named anew", "a second one is plugged in"],
 )
