@@ -253,6 +253,12 @@ void add_faults(CLI::App& app, Options& o) {
          "probability that a byte to the host is lost");
   number(app, "--reset-at", "S", {0, 1e9}, o.reset_at_s,
          "brown-out reset of the microcontroller at this profile time");
+  number(app, "--hang-at", "S", {0, 1e9}, o.hang_at_s,
+         "the firmware's main loop hangs at this profile time");
+  choice(app, "--boot-loader", {{"none", false}, {"old", true}}, o.old_boot_loader,
+         "old: one that waits for a second and leaves the watchdog on, as on old Nanos");
+  number(app, "--open-sync", "HZ", {1, 1e6}, o.open_sync_hz,
+         "the sync line's wire is off: D8 picks up so many edges a second unless it is pulled up");
   number(app, "--reset-garbage", "BYTES", {0, 1e6}, o.reset_garbage,
          "so many random bytes go to the host at the start and at each reset, as from a boot "
          "loader");
@@ -280,6 +286,9 @@ void check(const Options& options) {
     if (options.sync_pin == SyncPin::kD2 && sensor.model != "ina219")
       throw RigError("--sync-pin D2 does not go with --sensor " + sensor.model +
                      ": its ALERT line is there");
+  if (options.open_sync_hz && (!options.sync.empty() || options.sync_pin != SyncPin::kD8))
+    throw RigError(
+        "--open-sync goes with D8 alone, without --sync: a line is driven or it is open");
   if (!options.course.empty() && options.live.empty())
     throw RigError("--course goes with --live: a profile's integral is known without it");
   if ((options.pace == Pace::kHost) != (options.grant_fd >= 0))
