@@ -170,7 +170,8 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     if period_s:
         yield kinds_finding(period_s)
     for note in identity.notes:
-        yield Finding("meter", True, note)
+        warns = note.startswith("WARNING")
+        yield Finding("meter", not warns, note, "name the shunt that is soldered in" if warns else "")
     if identity.kind == "serial" and identity.sensors:
         yield from _ready_flags(rig)
 

@@ -59,6 +59,14 @@ class ChipKind(IntEnum):
     """shunt 2.5 uV, bus 1.25 mV a step"""
     INA228 = 3
     """20 bit: shunt 312.5 or 78.125 nV, bus 195.3125 uV a step"""
+    SQ52201 = 4
+    """Silergy's copy of the INA226, as sold under its name: the same steps"""
+    INA237 = 5
+    """16 bit: shunt 5 or 1.25 uV, bus 3.125 mV a step"""
+    INA238 = 6
+    """as the INA237, more exact"""
+    INA260 = 7
+    """current 1.25 mA by its own shunt of 2 mohm, bus 1.25 mV a step"""
 
 
 class Mode(IntEnum):

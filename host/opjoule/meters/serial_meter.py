@@ -56,6 +56,7 @@ NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 REPLY_LIMIT_S = 0.05
 """For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
 NS_PER_S = 1_000_000_000
+_CHIP_CODES = frozenset(ChipKind)
 
 
 class SerialMeter:
@@ -234,7 +235,9 @@ class SerialMeter:
             changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
         return dataclasses.replace(settings, **changes)
 
-    def _shunt(self, place: int) -> Shunt:
+    def _shunt(self, identity: Identity, place: int) -> Shunt:
+        if own := self._chip(identity, place).own_shunt:
+            return own
         return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
 
     def _times(self, identity: Identity, place: int) -> ConversionTimes:
@@ -242,13 +245,15 @@ class SerialMeter:
 
     def _scale(self, identity: Identity, place: int) -> ChipScale:
         shunt_range = self._chosen(identity, place).shunt_range
-        return self._chip(identity, place).scale(self._shunt(place).ohm, shunt_range)
+        return self._chip(identity, place).scale(self._shunt(identity, place).ohm, shunt_range)
 
     def _bounds(self, place: int) -> ErrorBounds:
         _, identity = self._opened()
         range_code = self._chosen(identity, place).shunt_range
         seen_fraction = self._times(identity, place).seen_fraction
-        return self._chip(identity, place).error_bounds(range_code, seen_fraction, self._shunt(place))
+        return self._chip(identity, place).error_bounds(
+            range_code, seen_fraction, self._shunt(identity, place)
+        )
 
     def _chip(self, identity: Identity, place: int) -> Chip:
         if place >= len(identity.items):
@@ -278,7 +283,16 @@ class SerialMeter:
             sensors=tuple(SensorIdentity(_name(ChipKind, int(c)), int(a)) for c, a in sensors),
             voltage_at=LOAD_SIDE,
             simulated=is_pseudo_terminal(self._path),
+            notes=self._notes(identity),
         )
+
+    def _notes(self, identity: Identity) -> tuple[str, ...]:
+        """What users of its sensors' chips are told."""
+        known = [place for place in self._sensors if place < len(identity.items)]
+        kinds = [
+            ChipKind(code) for place in known if (code := int(identity.items["chip"][place])) in _CHIP_CODES
+        ]
+        return tuple(dict.fromkeys(chip_of(kind).note for kind in kinds if kind and chip_of(kind).note))
 
     def _expect_done(self, command: Configure | Start | Stop, ack: Ack) -> None:
         """Raises: MeterFault: the meter refused."""

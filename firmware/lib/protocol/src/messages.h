@@ -42,6 +42,10 @@ enum class ChipKind : uint8_t {
   ina219 = 1,  // shunt 10 uV, bus 4 mV a step
   ina226 = 2,  // shunt 2.5 uV, bus 1.25 mV a step
   ina228 = 3,  // 20 bit: shunt 312.5 or 78.125 nV, bus 195.3125 uV a step
+  sq52201 = 4,  // Silergy's copy of the INA226, as sold under its name: the same steps
+  ina237 = 5,  // 16 bit: shunt 5 or 1.25 uV, bus 3.125 mV a step
+  ina238 = 6,  // as the INA237, more exact
+  ina260 = 7,  // current 1.25 mA by its own shunt of 2 mohm, bus 1.25 mV a step
 };
 
 // What a sensor converts, and which message carries it.
