@@ -24,7 +24,7 @@ RANGE_V: Final = {
 Source: Linux, drivers/hwmon/ina2xx.c (configuration 0x399F for the INA219), ina3221.c, ina238.c; TI's data sheets.
 """
 POWERZ: Final = "powerz"
-"""ChargerLAB's USB tester: VBUS is in0, in1 is a CC pin; the sign of the current is its direction, which the user wires.
+"""ChargerLAB's USB tester: VBUS is in0, in1 is a CC pin; the current's sign is its direction, as it was plugged in.
 
 Source: Linux, drivers/hwmon/powerz.c.
 """
@@ -192,13 +192,14 @@ def _shunt_note(told_ohm: float | None, soldered: Shunt | None) -> str:
     if told_ohm is None:
         return "the driver does not state its shunt"
     if soldered:
-        return f"shunt {soldered.ohm:g} ohm; the driver was told {told_ohm:g}: currents are corrected by {told_ohm / soldered.ohm:g}"
+        factor = told_ohm / soldered.ohm
+        return f"shunt {soldered.ohm:g} ohm; the driver was told {told_ohm:g}: currents are corrected by {factor:g}"
     if not math.isclose(told_ohm, KERNEL_SHUNT_OHM):
         return f"shunt {told_ohm:g} ohm, as the driver was told"
     return (
-        f"WARNING: the driver takes a shunt of {told_ohm:g} ohm, which it does where nobody told it another. With the usual "
-        f"0.1 ohm (R100) every current is {Shunt.ohm / told_ohm:g} times too high, with 0.02 ohm (R020) 2 times: name yours, "
-        "for example hwmon:hwmon3,shunt=0.1"
+        f"WARNING: the driver takes a shunt of {told_ohm:g} ohm, which it does where nobody told it another. With the "
+        f"usual 0.1 ohm (R100) every current is {Shunt.ohm / told_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
+        "name yours, for example hwmon:hwmon3,shunt=0.1"
     )
 
 
