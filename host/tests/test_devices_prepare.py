@@ -124,6 +124,12 @@ def test_each_change_of_a_setting_is_undone_with_its_old_value():
     assert without_undo == ["drop_page_cache"]
 
 
+def test_a_board_without_a_fan_says_so_and_one_with_fewer_steps_refuses():
+    assert "fan: this kernel drives none" in plan(state(), fan=2).kept
+    with pytest.raises(BadInput, match="steps 0 to 1"):
+        plan(state(fan=[["/t/cooling_device0", "1", "0"]]), fan=2)
+
+
 @pytest.mark.parametrize(
     ("interface", "remote", "kept"),
     [
@@ -263,6 +269,7 @@ def test_without_root_rights_nothing_is_changed_and_the_plan_says_so():
         ({"cpus": "two"}, "cpus must be a whole number"),
         ({"cpus": True}, "cpus must be a whole number"),
         ({"journal": 1}, "journal must be keep or on or off"),
+        ({"fan": 5}, "fan must be keep or 0 or 1"),
     ],
 )
 def test_unknown_state_settings_are_refused(settings, message):
@@ -335,6 +342,12 @@ def test_an_expendable_medium_is_made_new_unjournalled_mounted_and_trimmed():
         "64 MiB written and removed",
         "TRIM of /mnt/ssd",
     ]
+
+
+def test_a_medium_that_is_not_expendable_is_not_trimmed():
+    made = abouts(plan(on_medium("8:0", "sda"), medium=Medium("/mnt/ssd", BY_ID)))
+    assert "/dev/sda mounted on /mnt/ssd" in made
+    assert not [about for about in made if "TRIM" in about]
 
 
 def test_a_switched_journal_is_switched_back_even_after_a_reboot():

@@ -262,6 +262,8 @@ def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | 
         if medium not in profile.media:
             remedy = f"use one of {', '.join(profile.media)}"
             yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
+        elif medium.startswith("ssd-usb") and profile.supply_note:
+            yield Finding(f"{name} {medium}", True, profile.supply_note)
     counter = heard.listener if heard and heard.has_sync_input else None
     played = pulses if pulses is not None else PULSES if counter else 0
     answered = False

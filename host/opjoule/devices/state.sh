@@ -47,6 +47,24 @@ for led in /sys/class/leds/*; do
   get "$led/brightness"
   line led "$led" "$(sed -n 's/.*\[\([^]]*\)\].*/\1/p' "$led/trigger")" "$value"
 done
+for device in /sys/class/thermal/cooling_device*; do
+  get "$device/type"
+  case $value in *fan*) ;; *) continue ;; esac
+  get "$device/max_state"
+  highest=$value
+  get "$device/cur_state"
+  line fan "$device" "$highest" "$value"
+  for binding in /sys/class/thermal/thermal_zone*/cdev[0-9]*; do # the zones that switch it
+    [ "$(readlink -f "$binding")" = "$(readlink -f "$device")" ] || continue
+    zone=${binding%/*}
+    get "$zone/available_policies"
+    policies=$value
+    get "$zone/mode"
+    mode=$value
+    get "$zone/policy"
+    line fan_zone "$zone" "$value" "$policies" "$mode"
+  done
+done
 while read -r name kind _ _ priority; do
   [ "$name" = Filename ] || line swap "$name" "$kind" "$priority"
 done < /proc/swaps
