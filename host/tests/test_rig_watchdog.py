@@ -33,7 +33,7 @@ def test_a_firmware_that_hangs_starts_anew_and_says_so(tmp_path, firmware, loade
     with rig_sim(tmp_path, *hanging(tmp_path), "--boot-loader", loader, firmware=firmware) as rig:
         ended, identity = restarted(rig)
         assert rig.truth()["mcu"]["resets"] == resets
-    assert "watchdog" in ended
+    assert "watchdog" in ended and "its firmware hung" in ended and "supply" not in ended
     assert identity.reset_cause == "watchdog"
     assert [sensor.model for sensor in identity.sensors] == ["ina219"]
 

@@ -149,9 +149,9 @@ class SerialMeter:
         if not self._events and self._reset is None and not self._input_ended:
             link.pump(timeout_s, gather=now_s(self._clock) >= self._sharp_until_s)
         if self._reset is not None and not self._events:
-            cause = _causes(self._reset.reset_cause)
+            bits = self._reset.reset_cause
             raise MeterFault(
-                f"meter on {self._path}: was reset in mid-run ({cause}): check its supply and cable"
+                f"meter on {self._path}: was reset in mid-run ({_causes(bits)}): {_reset_advice(bits)}"
             )
         if self._input_ended and not self._events:
             raise InputEnded(f"meter on {self._path}: the simulator's input has ended")
@@ -318,3 +318,12 @@ def _causes(bits: int) -> str:
     """Reset causes in words."""
     named = [cause.name.lower().replace("_", "-") for cause in ResetCause if bits & cause and cause.name]
     return ", ".join(named) or "unknown cause"
+
+
+def _reset_advice(bits: int) -> str:
+    """What to look at after a reset by these causes."""
+    if bits & ResetCause.WATCHDOG:
+        return "its firmware hung: check SDA, SCL, D2 and D8 for loose wires, and flash the firmware anew"
+    if bits & ResetCause.EXTERNAL:
+        return "another program may have opened its port; or its reset pin or cable is loose"
+    return "check its supply and cable"
