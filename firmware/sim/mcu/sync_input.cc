@@ -21,9 +21,11 @@ SyncInput::SyncInput(Mcu& mcu, SyncPin pin, std::function<void(std::uint64_t, bo
   if (pin == SyncPin::kD8) read_at_d8();
   mcu.on_reset([this] {
     if (pin_ == SyncPin::kD8) detach_pin();
+    if (pin_ == SyncPin::kD2) drive_d2();
     arm();
   });
   if (pin == SyncPin::kD8) detach_pin();
+  if (pin == SyncPin::kD2) drive_d2();
 }
 
 void SyncInput::read_at_d8() {
@@ -58,6 +60,16 @@ void SyncInput::pick_up(std::uint64_t due) {
   pick_up_timer_.arm(due + pick_up_cycles_);
 }
 
+/// As a driven line: simavr lets a pull-up raise any pin that it does not know to be pulled from
+/// outside.
+void SyncInput::drive_d2() {
+  avr_ioport_external_t external = {};
+  external.name = 'D';
+  external.mask = 1 << 2;
+  external.value = level_ ? 1 << 2 : 0;
+  avr_ioctl(mcu_.avr(), AVR_IOCTL_IOPORT_SET_EXTERNAL('D'), &external);
+}
+
 void SyncInput::add(std::uint64_t cycle, bool level) {
   edges_.push_back({cycle, level});
   if (edges_.size() == 1) arm();
@@ -73,6 +85,7 @@ void SyncInput::play(std::uint64_t due) {
   edges_.pop_front();
   level_ = edge.level;
   if (pin_ == SyncPin::kD2) {
+    drive_d2();
     avr_raise_irq(avr_io_getirq(mcu_.avr(), AVR_IOCTL_IOPORT_GETIRQ('D'), 2), edge.level);
   } else {
     const bool filtered = mcu_.reg(kTccr1b) & kNoiseCanceler;

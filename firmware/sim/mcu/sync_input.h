@@ -32,6 +32,7 @@ class SyncInput {
   void arm();
   void read_at_d8();
   void detach_pin();
+  void drive_d2();
   bool pulled_up() const;
   void pick_up(std::uint64_t due);
 
