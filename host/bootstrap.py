@@ -168,9 +168,8 @@ def _steps(needs: Needs) -> list[Step]:
         steps.append(_cmake_step("rig-sim", "rig simulator", ROOT / "firmware" / "sim", "rig-sim"))
         steps.append(_firmware_step("firmware", "firmware", "uno"))
         if needs.test:
-            steps.append(
-                _firmware_step("firmware-arduino", "firmware on the Arduino framework", "uno-arduino")
-            )
+            steps.append(_firmware_step("firmware-nano", "firmware for old Nanos", "nano"))
+            steps.append(_firmware_step("firmware-arduino", "firmware on Arduino's framework", "uno-arduino"))
     return steps
 
 

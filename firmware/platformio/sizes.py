@@ -13,7 +13,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 BUILD = HERE.parents[1] / ".pio" / "build"
-ENVIRONMENTS = ("uno", "uno-arduino")
+ENVIRONMENTS = ("uno", "nano", "uno-arduino")
 FLASH = {".text", ".data"}
 RAM = {".data", ".bss", ".noinit"}
 

@@ -1,6 +1,7 @@
 #include "options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <functional>
@@ -121,6 +122,9 @@ bool take_seed(std::uint64_t& seed, const std::string& value) {
   return true;
 }
 
+const std::vector<std::string> kModels = {"ina219", "ina226",  "ina228", "ina237",
+                                          "ina238", "sq52201", "ina260"};
+
 /// MODEL, MODEL@ADDRESS, or either with =PROFILE.
 bool take_sensor(std::vector<SensorChoice>& sensors, const std::string& value) {
   SensorChoice sensor;
@@ -129,8 +133,7 @@ bool take_sensor(std::vector<SensorChoice>& sensors, const std::string& value) {
   const std::string chip = value.substr(0, path);
   const auto at = chip.find('@');
   sensor.model = chip.substr(0, at);
-  if (sensor.model != "ina219" && sensor.model != "ina226" && sensor.model != "ina228")
-    return false;
+  if (std::find(kModels.begin(), kModels.end(), sensor.model) == kModels.end()) return false;
   if (at != std::string::npos) {
     char* end = nullptr;
     const long address = std::strtol(chip.c_str() + at + 1, &end, 0);
@@ -183,9 +186,11 @@ void add_inputs(CLI::App& app, Options& o) {
       o.start,
       "time 0 of the profile: the meter's first sample (default) or the microcontroller's start");
   option(app, "--sensor", "MODEL[@ADDRESS][=FILE]",
-         "ina219 (default), ina226 or ina228, at 0x40 (default) to 0x4F, with a profile of its "
+         "ina219 (default), ina226, ina228, ina237, ina238, ina260 or sq52201, at 0x40 (default) "
+         "to 0x4F, with a profile of its "
          "own; may be given several times",
-         "ina219, ina226 or ina228, then optionally @0x40 to @0x4F, then =PROFILE.csv",
+         "ina219, ina226, ina228, ina237, ina238, ina260 or sq52201, then optionally @0x40 to "
+         "@0x4F, then =PROFILE.csv",
          [&o](const std::string& value) { return take_sensor(o.sensors, value); });
   number(app, "--tail-s", "S", {0, 1e6}, o.tail_s,
          "how long the rig runs on without current after the end, for the meter to send the rest "
@@ -253,6 +258,12 @@ void add_faults(CLI::App& app, Options& o) {
          "probability that a byte to the host is lost");
   number(app, "--reset-at", "S", {0, 1e9}, o.reset_at_s,
          "brown-out reset of the microcontroller at this profile time");
+  number(app, "--hang-at", "S", {0, 1e9}, o.hang_at_s,
+         "the firmware's main loop hangs at this profile time");
+  choice(app, "--boot-loader", {{"none", false}, {"old", true}}, o.old_boot_loader,
+         "old: one that waits for a second and leaves the watchdog on, as on old Nanos");
+  number(app, "--open-sync", "HZ", {1, 1e6}, o.open_sync_hz,
+         "the sync line's wire is off: D8 picks up so many edges a second unless it is pulled up");
   number(app, "--reset-garbage", "BYTES", {0, 1e6}, o.reset_garbage,
          "so many random bytes go to the host at the start and at each reset, as from a boot "
          "loader");
@@ -280,6 +291,9 @@ void check(const Options& options) {
     if (options.sync_pin == SyncPin::kD2 && sensor.model != "ina219")
       throw RigError("--sync-pin D2 does not go with --sensor " + sensor.model +
                      ": its ALERT line is there");
+  if (options.open_sync_hz && (!options.sync.empty() || options.sync_pin != SyncPin::kD8))
+    throw RigError(
+        "--open-sync goes with D8 alone, without --sync: a line is driven or it is open");
   if (!options.course.empty() && options.live.empty())
     throw RigError("--course goes with --live: a profile's integral is known without it");
   if ((options.pace == Pace::kHost) != (options.grant_fd >= 0))

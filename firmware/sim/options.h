@@ -52,6 +52,8 @@ struct Options {
   double patience_s = 10;
   std::optional<double> reset_at_s, unplug_at_s, sensor_fail_at_s;
   std::optional<HeldData> hold_sda;
+  std::optional<double> hang_at_s, open_sync_hz;
+  bool old_boot_loader = false;
   std::size_t reset_garbage = 0;      ///< bytes that the boot loader sends at each start
   std::vector<SensorChoice> sensors;  ///< never empty after parse_options
   std::string help;  ///< what --help prints, if it was given; then nothing else is checked

@@ -25,6 +25,12 @@ constexpr double kCommandGap_s = 20e-3;           // longer than any answer take
 constexpr double kHistory_s = 2;                  // of a live input, longer than any conversion
 constexpr std::uint64_t kClockSeed = 0x636C6F63;  // so that all random sources differ
 
+/// True once: when a fault's time has come.
+bool comes_due(const std::optional<double>& at_s, double now_s, bool& done) {
+  if (!at_s || done || now_s < *at_s) return false;
+  return done = true;
+}
+
 HostPort::Bunching bunching(const Options& options) {
   if (options.pace != Pace::kFree) return {512, 16e-3, true};
   return {4096, 20e-3, false};
@@ -43,6 +49,7 @@ Rig::Rig(const Options& options)
       sync_(mcu_, options.sync_pin, [this](std::uint64_t cycle, bool) { edge_played(cycle); }),
       bench_(mcu_, twi_, options.live.empty() ? file_profile_ : feed_.profile(), options),
       garbage_(options.seed ^ 0x67617262) {
+  if (options.old_boot_loader) mcu_.add_old_boot_loader();
   if (options.pace == Pace::kHost) grant_.emplace(options.grant_fd);
   clear_timer_flags_singly(mcu_);
   mcu_.on_reset([this] {
@@ -109,6 +116,7 @@ void Rig::boot() {
   booted_ = true;
   send_garbage();
   if (options_.hold_sda && options_.hold_sda->at_s < 0) hold_data();
+  if (options_.open_sync_hz) sync_.open_line(*options_.open_sync_hz);
   if (live_) {
     boot_board_ns_ = boot_host_ns_ - std::llround(options_.delay_s * 1e9);
   } else if (options_.start == ProfileStart::kBoot) {
@@ -284,13 +292,10 @@ double Rig::event_s() const {
 }
 
 void Rig::play_faults(const volatile std::sig_atomic_t& stop) {
-  if (options_.reset_at_s && !reset_done_ && event_s() >= *options_.reset_at_s) {
-    reset_done_ = true;
-    mcu_.reset_brown_out();
-  }
+  if (comes_due(options_.reset_at_s, event_s(), reset_done_)) mcu_.reset_brown_out();
+  if (comes_due(options_.hang_at_s, event_s(), hang_done_)) mcu_.hang();
   if (options_.hold_sda && !hold_done_ && event_s() >= options_.hold_sda->at_s) hold_data();
-  if (options_.unplug_at_s && !unplug_done_ && event_s() >= *options_.unplug_at_s) {
-    unplug_done_ = true;
+  if (comes_due(options_.unplug_at_s, event_s(), unplug_done_)) {
     // The host may lag behind the rig: it still gets what was sent while the cable was connected.
     drain(stop);
     link_.unplug();

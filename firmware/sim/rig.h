@@ -95,7 +95,7 @@ class Rig {
   std::deque<Arrival> arrivals_;  ///< from the host, not yet seen by the UART
   double prompt_until_s_ = 0;     // rig time until which replies are handed on without delay
   bool booted_ = false;
-  bool reset_done_ = false, unplug_done_ = false, hold_done_ = false;
+  bool reset_done_ = false, unplug_done_ = false, hold_done_ = false, hang_done_ = false;
   std::mt19937_64 garbage_;
 };
 

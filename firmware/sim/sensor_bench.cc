@@ -12,6 +12,14 @@ namespace {
 std::unique_ptr<PowerSensor> make(const std::string& model, const Supply& supply,
                                   const Imperfections& imperfections, std::uint64_t seed) {
   if (model == "ina226") return std::make_unique<Ina226>(supply, imperfections, seed);
+  if (model == "sq52201") return std::make_unique<Ina226>(supply, imperfections, seed, kSq52201);
+  if (model == "ina260") {
+    Imperfections own = imperfections;
+    own.shunt_ohm = 0.002;
+    return std::make_unique<Ina226>(supply, own, seed, kIna260);
+  }
+  if (model == "ina237") return std::make_unique<Ina228>(supply, imperfections, seed, 237);
+  if (model == "ina238") return std::make_unique<Ina228>(supply, imperfections, seed, 238);
   if (model == "ina228") return std::make_unique<Ina228>(supply, imperfections, seed);
   return std::make_unique<Ina219>(supply, imperfections, seed);
 }

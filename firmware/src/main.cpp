@@ -68,7 +68,7 @@ int main() {
   uart::begin();
   sei();
   twi::begin();
-  wdt_enable(WDTO_500MS);
+  reset::start_watchdog();
   meter.begin();
   for (;;) {
     wdt_reset();

@@ -2,7 +2,9 @@
 
 #include <avr/interrupt.h>
 #include <avr/io.h>
+#include <util/delay.h>
 
+#include "edge_gate.h"
 #include "instances.h"
 #include "interrupt_lock.h"
 #include "tick_clock.h"
@@ -14,22 +16,41 @@ TickClock clock;
 
 namespace {
 constexpr int32_t kAtOnceTicks = 8;  // an alarm closer than this could be passed while it is set
+constexpr double kPullUpUs = 20;     // 50 kohm (28.2) into 100 pF of wire, four times over
 uint32_t alarm_ticks;
+EdgeGate gate;
 
 // Interrupts off.
 OPJOULE_INLINE uint32_t stamp(uint16_t counter) {
   return extend_ticks(counter, clock.overflows(), TIFR1 & _BV(TOV1));
 }
+
+// Captures the line's next edge, whatever its level is now. Twice: it may change meanwhile.
+// Interrupts off.
+void watch_line() {
+  for (uint8_t look = 0; look < 2; ++look) {
+    if (PINB & _BV(PB0)) {
+      TCCR1B &= static_cast<uint8_t>(~_BV(ICES1));
+    } else {
+      TCCR1B |= _BV(ICES1);
+    }
+    TIFR1 = _BV(ICF1);  // 15.6.3: the flag must be cleared after a change of edge
+  }
+  TIMSK1 |= _BV(ICIE1);
+}
 }  // namespace
 
 void begin() {
+  // With the pull-up, so that an open line rests (13.2.3).
   DDRB &= static_cast<uint8_t>(~_BV(PB0));
+  PORTB |= _BV(PB0);
+  _delay_us(kPullUpUs);
   TCCR1A = 0;
   // clk/8 and the capture's noise canceler, which delays each edge by 4 CPU cycles (15.6.2).
   TCCR1B = _BV(ICNC1) | _BV(CS11);
-  if (!(PINB & _BV(PB0))) TCCR1B |= _BV(ICES1);
-  TIFR1 = _BV(ICF1) | _BV(TOV1) | _BV(OCF1A);
-  TIMSK1 = _BV(ICIE1) | _BV(TOIE1);
+  TIFR1 = _BV(TOV1) | _BV(OCF1A);
+  TIMSK1 = _BV(TOIE1);
+  watch_line();
 }
 
 uint32_t now_ticks() {
@@ -80,7 +101,10 @@ void cancel_alarm() { TIMSK1 &= static_cast<uint8_t>(~_BV(OCIE1A)); }
 
 }  // namespace timer
 
-ISR(TIMER1_OVF_vect) { timer::clock.overflow(); }
+ISR(TIMER1_OVF_vect) {
+  timer::clock.overflow();
+  if (timer::gate.turn()) timer::watch_line();
+}
 
 // The match comes once in every turn of the counter; a distant alarm waits for its own turn.
 ISR(TIMER1_COMPA_vect) {
@@ -93,6 +117,13 @@ ISR(TIMER1_CAPT_vect) {
   const uint16_t captured = ICR1;
   const bool rising = TCCR1B & _BV(ICES1);
   const uint32_t ticks = timer::stamp(captured);
+  if (!timer::gate.admit(captured)) {
+    // The capture comes before all other interrupts of the timer and the bus: they would starve.
+    TIMSK1 &= static_cast<uint8_t>(~_BV(ICIE1));
+    g_edges.skip();
+    g_faults.count(protocol::Fault::sync_oscillates, kNoSensor, ticks);
+    return;
+  }
   // 15.6.3: the flag must be cleared after a change of edge.
   TCCR1B ^= _BV(ICES1);
   TIFR1 = _BV(ICF1);

@@ -40,6 +40,8 @@ class ZooBoard:
     swap: tuple[tuple[str, str, str], ...] = ()
     units: tuple[str, ...] = ()
     hostname: str = "board"
+    fan: str = ""
+    """Policies of the thermal zone that switches a fan of four steps; empty for a board without one."""
     refused: str = ""
     """What the refusal says; empty for a board that is taken."""
 
@@ -57,6 +59,9 @@ ZOO = (
     ZooBoard("odroid-c2 Armbian 12", "odroid-c2", "Armbian 24.2 bookworm", "aarch64", "6.6.16-current-meson64",
              "Hardkernel ODROID-C2", gpio="denied",
              swap=_ZRAM, units=("chrony.service", "armbian-hardware-monitor.service")),
+    ZooBoard("odroid-c2 Ubuntu 22.04", "odroid-c2", "Armbian 22.11.1 Jammy", "aarch64", "5.19.17-meson64",
+             "Hardkernel ODROID-C2", old_coreutils=True, gpio="denied", swap=_ZRAM,
+             units=("chrony.service", "unattended-upgrades.service", "armbian-hardware-monitor.service")),
     ZooBoard("odroid-n2 Ubuntu 20.04", "odroid-n2", "Ubuntu 20.04.6 LTS", "aarch64", "4.9.337-13",
              "Hardkernel ODROID-N2", old_coreutils=True, gpio="denied",
              units=("systemd-timesyncd.service", "fwupd.service")),
@@ -85,10 +90,11 @@ ZOO = (
     ZooBoard("rpi4 Debian 12 mainline", "rpi4", "Debian GNU/Linux 12 (bookworm)", "aarch64", "6.1.0-21-arm64",
              "Raspberry Pi 4 Model B Rev 1.1", gpio="denied"),
     ZooBoard("rpi5 Bookworm", "rpi5", "Debian GNU/Linux 12 (bookworm)", "aarch64", "6.12.25+rpt-rpi-2712",
-             "Raspberry Pi 5 Model B Rev 1.0", throttled=_SOC_5, rpi_volt=True, swap=_PHYS, units=_PI_UNITS),
+             "Raspberry Pi 5 Model B Rev 1.0", throttled=_SOC_5, rpi_volt=True, swap=_PHYS, units=_PI_UNITS,
+             fan="step_wise"),
     ZooBoard("rpi5 Trixie", "rpi5", "Debian GNU/Linux 13 (trixie)", "aarch64", "6.12.47+rpt-rpi-2712",
              "Raspberry Pi 5 Model B Rev 1.1", throttled=_SOC_5, rpi_volt=True, swap=_ZRAM,
-             units=(*_PI_UNITS, "rpi-zram-writeback.timer")),
+             units=(*_PI_UNITS, "rpi-zram-writeback.timer"), fan="step_wise user_space"),
     ZooBoard("rpi-zero2w Bookworm", "rpi-zero2w", "Debian GNU/Linux 12 (bookworm)", "aarch64", "6.6.51+rpt-rpi-v8",
              "Raspberry Pi Zero 2 W Rev 1.0", throttled=_SOC, rpi_volt=True, swap=_PHYS, units=_PI_UNITS),
     ZooBoard("visionfive2", "generic-linux", "Debian GNU/Linux 13 (trixie)", "riscv64", "6.12.0", refused="riscv64"),
@@ -152,6 +158,14 @@ def _build_tree(board: ZooBoard, root: Path) -> None:
     if board.rpi_volt:
         _put(root / "sys/class/hwmon/hwmon1/name", "rpi_volt")
         _put(root / "sys/class/hwmon/hwmon1/in0_lcrit_alarm", "0")
+    if board.fan:
+        thermal = root / "sys/class/thermal"
+        for name, value in (("type", "pwm-fan"), ("max_state", "4"), ("cur_state", "1")):
+            _put(thermal / "cooling_device0" / name, value)
+        _put(thermal / "cooling_device1/type", "cpufreq-cpu0")
+        (thermal / "thermal_zone0/cdev0").symlink_to("../cooling_device0")
+        for name, value in (("policy", "step_wise"), ("available_policies", board.fan), ("mode", "enabled")):
+            _put(thermal / "thermal_zone0" / name, value)
     if board.gpio != "none":
         _put(root / "dev/gpiochip0", "")
 

@@ -25,6 +25,7 @@ from opjoule.trace.power_trace import PowerTrace
 ROOT = Path(__file__).resolve().parents[2]
 RIG_SIM = ROOT / "build/rig-sim/rig-sim"
 FIRMWARE = ROOT / ".pio/build/uno/firmware.elf"
+NANO_FIRMWARE = ROOT / ".pio/build/nano/firmware.elf"
 ARDUINO_FIRMWARE = ROOT / ".pio/build/uno-arduino/firmware.elf"
 NOMINAL_HZ = 16_000_000
 LIMIT_S = 300

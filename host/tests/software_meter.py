@@ -180,5 +180,5 @@ class SoftwareMeter:
         row = (source.index & wrap, source.shunt_sum & wrap, source.bus_sum & wrap, source.clipped & 0xFFFF)
         items = np.array([row], dtype=m.Status.ITEM)
         return m.Status(
-            self._acquisition, 2, source.ticks & wrap, source.ticks >> 32, 0, 900, (0,) * 12, items
+            self._acquisition, 2, source.ticks & wrap, source.ticks >> 32, 0, 900, (0,) * 13, items
         )

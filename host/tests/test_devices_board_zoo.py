@@ -88,8 +88,30 @@ def test_a_stock_images_sensors_are_read(shell, board: ZooBoard, tmp_path):
     assert report.before["temperature_c"] == 47.5
     assert report.before["frequencies_khz"] == (1200000,)
     assert report.before["free_bytes"] > 0
+    assert report.before["fan_state"] == (1 if board.fan else None)
     told = (bool(board.throttled) and bool(find_profile(board.profile).throttled)) or board.rpi_volt
     assert bool(report.unknown) == (not told)
+
+
+@each_of([board for board in ZOO if board.fan])
+def test_a_fan_is_held_at_one_step_and_given_back(shell, board: ZooBoard, tmp_path):
+    (tmp_path / "sd").mkdir()
+    facts = read_facts(shell, journal=str(tmp_path / "journal"))
+    medium = Medium(str(tmp_path / "sd"))
+    plan, _ = plan_for(shell, facts, medium, StateSettings().changed({"fan": 3}, "test"), CPUFREQ)
+    zone = [step for step in plan.steps if "thermal_zone0" in step.about]
+    fan = [step for step in plan.steps if "fan at step" in step.about]
+    assert [step.about for step in fan] == ["fan at step 3 of 4 (was 1)"]
+    held = (
+        ("policy", "user_space", "step_wise")
+        if "user_space" in board.fan
+        else ("mode", "disabled", "enabled")
+    )
+    place = f"/sys/class/thermal/thermal_zone0/{held[0]}"
+    assert [(step.do[1].endswith(place), step.do[2], step.undo[2]) for step in zone] == [(True, *held[1:])]
+    assert plan.steps.index(zone[0]) < plan.steps.index(fan[0])
+    kept, _ = plan_for(shell, facts, medium, StateSettings(), CPUFREQ)
+    assert not [step for step in kept.steps if "fan" in step.about]
 
 
 @each_of([board for board in ZOO if board.refused])

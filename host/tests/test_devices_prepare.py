@@ -25,7 +25,7 @@ ANSWERS = {
         ["/c/policy0", "ondemand", "600000", "1500000", "performance ondemand userspace", "600000", "1500000"]
     ],
     "cpu": [["/s/cpu0", "always"], ["/s/cpu1", "1"], ["/s/cpu2", "1"], ["/s/cpu3", "1"]],
-    "radio": [["/r/rfkill0", "bluetooth", "0"], ["/r/rfkill1", "wlan", "0"]],
+    "radio": [["/r/rfkill0", "bluetooth", "0", "hci0"], ["/r/rfkill1", "wlan", "0", "phy0"]],
     "interface": [["lo", "wired"], ["eth0", "wired"], ["wlan0", "wifi"]],
     "hdmi": [["/d/card1-HDMI-A-1", "connected"]],
     "led": [["/l/ACT", "mmc0", "0"]],
@@ -122,6 +122,12 @@ def test_each_change_of_a_setting_is_undone_with_its_old_value():
     assert steps["LED ACT off"].undo == ("put", "/l/ACT/trigger", "mmc0")
     without_undo = [step.do[0] for step in steps.values() if not step.undo]
     assert without_undo == ["drop_page_cache"]
+
+
+def test_a_board_without_a_fan_says_so_and_one_with_fewer_steps_refuses():
+    assert "fan: this kernel drives none" in plan(state(), fan=2).kept
+    with pytest.raises(BadInput, match="steps 0 to 1"):
+        plan(state(fan=[["/t/cooling_device0", "1", "0"]]), fan=2)
 
 
 @pytest.mark.parametrize(
@@ -263,6 +269,7 @@ def test_without_root_rights_nothing_is_changed_and_the_plan_says_so():
         ({"cpus": "two"}, "cpus must be a whole number"),
         ({"cpus": True}, "cpus must be a whole number"),
         ({"journal": 1}, "journal must be keep or on or off"),
+        ({"fan": 5}, "fan must be keep or 0 or 1"),
     ],
 )
 def test_unknown_state_settings_are_refused(settings, message):
@@ -335,6 +342,12 @@ def test_an_expendable_medium_is_made_new_unjournalled_mounted_and_trimmed():
         "64 MiB written and removed",
         "TRIM of /mnt/ssd",
     ]
+
+
+def test_a_medium_that_is_not_expendable_is_not_trimmed():
+    made = abouts(plan(on_medium("8:0", "sda"), medium=Medium("/mnt/ssd", BY_ID)))
+    assert "/dev/sda mounted on /mnt/ssd" in made
+    assert not [about for about in made if "TRIM" in about]
 
 
 def test_a_switched_journal_is_switched_back_even_after_a_reboot():
@@ -422,6 +435,69 @@ def test_after_a_reboot_only_lasting_changes_are_undone(tmp_path):
     run(restore_script(str(journal)))
     assert (passing.read_text(), lasting.read_text()) == ("b\n", "a\n")
     assert not journal.exists()
+
+
+def rfkill(folder: Path, *switches: tuple[str, str, str]) -> Path:
+    """The kernel's folder of radio switches, made anew: (type, name, soft) by number."""
+    for number, fields in enumerate(switches):
+        switch = folder / f"rfkill{number}"
+        switch.mkdir(parents=True, exist_ok=True)
+        for name, value in zip(("type", "name", "soft"), fields, strict=True):
+            (switch / name).write_text(value + "\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("after_boot", "wifi"),
+    [
+        ((("bluetooth", "hci0", "1"), ("wlan", "phy0", "1")), 1),
+        ((("wlan", "phy0", "1"), ("bluetooth", "hci0", "1")), 0),
+        ((("bluetooth", "hci0", "1"), ("wlan", "phy1", "1")), 1),
+        ((("wlan", "phy1", "1"), ("wlan", "phy0", "1"), ("bluetooth", "hci0", "1")), 1),
+    ],
+    ids=["as before", "numbered anew", "named anew", "a second one is plugged in"],
+)
+def test_radios_come_back_after_a_power_cut(tmp_path, after_boot, wifi):
+    """systemd-rfkill saves a blocked switch and blocks it again at boot."""
+    journal = tmp_path / "journal"
+    switches = rfkill(tmp_path / "rfkill", ("bluetooth", "hci0", "0"), ("wlan", "phy0", "0"))
+    board = state(
+        radio=[
+            [f"{switches}/rfkill0", "bluetooth", "0", "hci0"],
+            [f"{switches}/rfkill1", "wlan", "0", "phy0"],
+        ]
+    )
+    steps = [step for step in plan(board).steps if step.about in ("Wi-Fi off", "Bluetooth off")]
+    run(prepare_script(steps, str(journal)))
+    assert (switches / "rfkill1/soft").read_text() == "1\n"
+    rfkill(switches, *after_boot)
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    for file in journal.iterdir():
+        file.write_text(file.read_text().replace(boot_id, "another-boot"))
+    run(restore_script(str(journal)))
+    assert (switches / f"rfkill{wifi}/soft").read_text() == "0\n"
+    assert not journal.exists()
+
+
+def test_a_radio_that_is_not_there_yet_stays_in_the_journal(tmp_path):
+    journal = tmp_path / "journal"
+    switches = rfkill(tmp_path / "rfkill", ("wlan", "phy0", "0"))
+    board = state(radio=[[f"{switches}/rfkill0", "wlan", "0", "phy0"]])
+    run(prepare_script([step for step in plan(board).steps if step.about == "Wi-Fi off"], str(journal)))
+    (switches / "rfkill0/type").write_text("bluetooth\n")
+    [outcome] = run(restore_script(str(journal)))
+    assert (outcome[0], "no radio phy0 of type wlan" in outcome[2]) == ("failed", True)
+    assert journal.exists()
+
+
+def test_systemd_does_not_save_the_radios_that_a_measurement_switches_off():
+    board = state(unit=[["systemd-rfkill.socket"]])
+    made = plan(board)
+    about = abouts(made)
+    [saver] = [step for step in made.steps if "systemd-rfkill" in step.about]
+    assert saver.undo == ("systemctl", "start", "systemd-rfkill.socket")
+    assert about.index(saver.about) < about.index("Bluetooth off")
+    assert not [each for each in abouts(plan(board, wifi="keep", bluetooth="keep")) if "rfkill" in each]
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])

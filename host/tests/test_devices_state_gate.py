@@ -16,6 +16,7 @@ from opjoule.devices.state_gate import (
     broken_before,
     broken_by_readings,
     compare_speed,
+    fan_notes,
 )
 
 
@@ -32,9 +33,15 @@ def reading(**changed) -> StateReading:
 
 
 def test_an_answer_of_the_board_is_read():
-    parsed = StateReading.parse("48312 50005 1 ,600000,1500000 12 100")
-    assert parsed == StateReading(48.312, 0x50005, True, (600000, 1500000), 12, 100)
-    assert StateReading.parse("- - - - 1 2") == StateReading(None, None, None, (), 1, 2)
+    parsed = StateReading.parse("48312 50005 1 ,600000,1500000 12 100 2")
+    assert parsed == StateReading(48.312, 0x50005, True, (600000, 1500000), 12, 100, 2)
+    assert StateReading.parse("- - - - 1 2 -") == StateReading(None, None, None, (), 1, 2)
+
+
+def test_a_fan_that_was_switched_during_the_run_is_told_with_the_setting_that_holds_it():
+    [line] = fan_notes([reading(fan_state=0), reading(fan_state=2), reading(fan_state=1)])
+    assert "between the steps 0 and 2" in line and "fan = 2" in line
+    assert fan_notes([reading(fan_state=1), reading(fan_state=1), reading()]) == []
 
 
 def test_a_quiet_board_breaks_no_limit():

@@ -65,7 +65,7 @@ def test_there_are_commands_to_check():
 
 
 @pytest.mark.parametrize(
-    "part", ["INA219", "0.1 Ω", "fuse 3 A", "74AHCT125", "4.7 kΩ", "1 kΩ", "5.1 V", "D8", "A4, A5"]
+    "part", ["INA219", "20 mΩ", "fuse 3 A", "74AHCT125", "4.7 kΩ", "1 kΩ", "100 kΩ", "5.2 V", "D8", "A4, A5"]
 )
 def test_readme_drawing_and_instructions_name_the_same_parts(part):
     """The drawing names the two I2C pins one by one."""

@@ -13,6 +13,8 @@ from opjoule.measurement.evidence import Evidence
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout
 from opjoule.meters.chips.ina226 import INA226
 from opjoule.meters.chips.ina228 import INA228
+from opjoule.meters.chips.ina260 import INA260
+from opjoule.meters.chips.sq52201 import SQ52201
 from opjoule.meters.joulescope import joulescope_sensor
 from opjoule.meters.monsoon.models import HVPM
 from opjoule.meters.pmic import PmicSource
@@ -114,3 +116,18 @@ def test_an_older_record_is_analysed_to_the_same_figures(tmp_path):
 def test_bounds_that_are_none_are_one_clear_line(entry):
     with pytest.raises(RecordFault, match=r"^run\.json is corrupt: .+"):
         run_json(sensor=entry)
+
+
+def test_a_copy_of_an_ina226_is_not_given_the_ina226_s_bounds():
+    """Users found such modules up to 5.3 % high in voltage."""
+    bounds = SQ52201.error_bounds(0, 1.0, Shunt(0.02, 0.005))
+    assert bounds.gain_errors_max["voltage"] > 0.053
+    assert INA226.error_bounds(0, 1.0, Shunt(0.02, 0.005)).gain_errors_max["voltage"] < 0.003
+    assert "SQ52201" in SQ52201.note and bounds.model == "SQ52201"
+
+
+def test_a_chip_with_its_own_shunt_counts_no_tolerance_twice():
+    bounds = INA260.error_bounds(0, 1.0, INA260.own_shunt)
+    assert bounds.gain_errors_max["shunt"] == 0
+    assert (bounds.current_max_a, bounds.current_step_a) == (pytest.approx(15.0), pytest.approx(1.25e-3))
+    assert bounds.current_offset_max_a == pytest.approx(5e-3)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.hwmon import HwmonSource
 from opjoule.meters.interface import GapEvent, Samples
@@ -216,15 +217,39 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none")
     assert "the driver does not state it" in source.error_bounds().shunt.origin
-    assert any("shunt 0.01 ohm" in note and "usually has 0.1" in note for note in source.open().notes)
+    warned = "WARNING: the driver takes a shunt of 0.01 ohm"
+    [warning] = [note for note in source.open().notes if note.startswith(warned)]
+    assert "0.1 ohm (R100) every current is 10 times too high" in warning
     assert source.error_bounds().shunt.ohm == 0.01
     assert source.error_bounds().shunt.origin == "the driver's shunt_resistor"
     assert source.error_bounds().current_max_a == pytest.approx(32.0)
     (root / "hwmon0/shunt_resistor").write_text("100000\n")
-    assert not any("usually has 0.1" in note for note in source.open().notes)
+    assert not any("WARNING" in note for note in source.open().notes)
     assert not source.read().clipped
     (root / "hwmon0/curr1_input").write_text("3200\n")
     assert source.read().clipped
+
+
+def test_hwmon_s_current_is_corrected_where_the_driver_was_told_another_shunt(tmp_path):
+    root = hwmon_tree(tmp_path / "h")
+    (root / "hwmon0/shunt_resistor").write_text("10000\n")
+    source = HwmonSource("", root, tmp_path / "none", shunt=Shunt(0.1, 0.01, "shunt= in rig.toml"))
+    assert not any("WARNING" in note for note in source.open().notes)
+    assert source.read().current_a == pytest.approx(0.0612)
+    bounds = source.error_bounds()
+    assert (bounds.shunt.ohm, bounds.current_max_a) == (0.1, pytest.approx(3.2))
+
+
+def test_a_power_z_s_voltage_is_in0_and_its_direction_does_not_matter(tmp_path):
+    """in1 is a CC pin (Linux, drivers/hwmon/powerz.c)."""
+    root = hwmon_tree(tmp_path / "h", chips=("powerz",))
+    for name, value in (("in0_input", 5096), ("in1_input", 410), ("curr1_input", -612)):
+        (root / "hwmon0" / name).write_text(f"{value}\n")
+    source = HwmonSource("", root, tmp_path / "none")
+    assert [sensor.model for sensor in source.open().sensors] == ["powerz"]
+    reading = source.read()
+    assert (reading.current_a, reading.voltage_v) == pytest.approx((0.612, 5.096))
+    assert source.error_bounds().shunt is None
 
 
 def test_iio_uses_the_drivers_scale(tmp_path):

@@ -84,7 +84,7 @@ def test_frames_lost_at_the_end_are_found_by_the_final_status():
     first = source.frame()
     source.frame()
     item = np.array([(source.index, source.shunt_sum, source.bus_sum, 0)], dtype=m.Status.ITEM)
-    status = m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)
+    status = m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 13, item)
     part, events = run([first, status, status])
     (gap,) = gaps(events)
     assert gap.lost_samples == 16
@@ -209,7 +209,7 @@ def test_clipped_conversions_lost_at_the_end_are_known_from_the_final_status():
     first = source.frame()
     source.frame([FULL_SCALE] * 16)
     item = np.array([(source.index, source.shunt_sum, source.bus_sum, source.clipped)], dtype=m.Status.ITEM)
-    status = m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)
+    status = m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 13, item)
     _, events = run([first, status])
     assert [(gap.lost_samples, gap.clipped_samples) for gap in gaps(events)] == [(16, 16)]
 
@@ -260,7 +260,7 @@ def test_one_forged_frame_that_is_not_the_next_costs_itself_alone(place, ahead, 
     frame = forged(messages[place], ahead, ticks_ahead)
     messages[place : place + (0 if beside else 1)] = [frame]
     item = np.array([(source.index, source.shunt_sum, source.bus_sum, 0)], dtype=m.Status.ITEM)
-    part, events = run([*messages, m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)])
+    part, events = run([*messages, m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 13, item)])
     got = samples(events)
     currents_a = np.concatenate([one.current_a for one in got])
     assert currents_a.size == 160 - (0 if beside else 16)
@@ -332,7 +332,7 @@ def test_last_frames_after_a_long_silence_are_borne_out_by_the_final_status():
     source = PairsSource()
     frames = [source.frame() for _ in range(100)]
     item = np.array([(source.index, source.shunt_sum, source.bus_sum, 0)], dtype=m.Status.ITEM)
-    status = m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 12, item)
+    status = m.Status(m.Acquisition.IDLE, 2, source.ticks, 0, 0, 900, (0,) * 13, item)
     _, events = run([frames[0], frames[-1], status])
     assert sum(one.current_a.size for one in samples(events)) == 32
     assert [gap.lost_samples for gap in gaps(events)] == [98 * 16]
@@ -342,7 +342,7 @@ def test_a_forged_final_status_in_mid_run_ends_nothing():
     source = PairsSource()
     frames = [source.frame() for _ in range(4)]
     item = np.array([(5_000_000, 0, 0, 0)], dtype=m.Status.ITEM)
-    status = m.Status(m.Acquisition.IDLE, 2, frames[2].first_end_ticks, 0, 0, 900, (0,) * 12, item)
+    status = m.Status(m.Acquisition.IDLE, 2, frames[2].first_end_ticks, 0, 0, 900, (0,) * 13, item)
     _, events = run([*frames[:2], status, *frames[2:]])
     assert sum(one.current_a.size for one in samples(events)) == 64
     assert gaps(events) == []
@@ -369,7 +369,7 @@ def test_what_arrived_and_what_was_recovered_add_up_to_all_the_charge(kept, firs
             events += part.take(frame, 0)
     sums = source.shunt_sum & 0xFFFFFFFF, source.bus_sum & 0xFFFFFFFF
     item = np.array([(source.index, *sums, 0)], dtype=m.Status.ITEM)
-    status = m.Status(m.Acquisition.IDLE, 2, source.ticks & 0xFFFFFFFF, 0, 0, 900, (0,) * 12, item)
+    status = m.Status(m.Acquisition.IDLE, 2, source.ticks & 0xFFFFFFFF, 0, 0, 900, (0,) * 13, item)
     events += part.take(status, 0)
     got = samples(events)
     arrived_c = sum(float(part_.current_a.sum()) for part_ in got) * PERIOD_NS * 1e-9
@@ -452,14 +452,14 @@ def test_many_lost_edges_are_believed_when_the_next_message_or_the_meters_count_
     assert edges_of(events) == [0]
     assert edges_of(part.take(edge(31, at), 0)) == [27, 28, 29, 30, 31]
     part, _ = run([edge(0, at), edge(30, at)])
-    counted = m.Status(m.Acquisition.SAMPLING, 2, 50_000, 0, 31, 900, (0,) * 12, no_sensors())
+    counted = m.Status(m.Acquisition.SAMPLING, 2, 50_000, 0, 31, 900, (0,) * 13, no_sensors())
     assert edges_of(part.take(counted, 0)) == [27, 28, 29, 30]
 
 
 def test_a_last_edge_that_never_came_is_known_from_the_status():
     at = [1000, 2000]
     part, _ = run(
-        [edge(0, at), m.Status(m.Acquisition.SAMPLING, 2, 3000, 0, 2, 900, (0,) * 12, no_sensors())]
+        [edge(0, at), m.Status(m.Acquisition.SAMPLING, 2, 3000, 0, 2, 900, (0,) * 13, no_sensors())]
     )
     assert part.losses({}).lost_edges == 1
     part.take(edge(1, at), 0)

@@ -157,12 +157,16 @@ def test_noise_vanishes_in_the_mean(tmp_path):
     assert abs(rig.total_error) < 1e-3
 
 
-@pytest.mark.parametrize("chip, period_us", [("ina226", 588), ("ina228", 540)])
+@pytest.mark.parametrize(
+    "chip, period_us",
+    [("ina226", 588), ("ina228", 540), ("sq52201", 588), ("ina237", 540), ("ina238", 540), ("ina260", 588)],
+)
 def test_another_chip_is_found_and_measured_without_settings(tmp_path, chip, period_us):
-    """0.5 A: 50 mV on 0.1 ohm lies within the range of either."""
+    """0.5 A: 50 mV on 0.1 ohm lies within the range of each; an INA260 has its own shunt."""
     rows = [(0.0, 0.5), (2.0, 0.1), (4.0, 0.7)]
     rig = record(tmp_path, rows, EDGES_S, "--sensor", chip)
     assert abs(rig.total_error) < 1e-3
+    assert rig.truth["sensor"]["model"].lower() == chip
     assert np.median(np.diff(rig.trace.meter_ns)) * 1e-3 == pytest.approx(period_us, rel=0.01)
     assert rig.truth["sensor"]["shunt"]["missed"] == rig.truth["sensor"]["shunt"]["read_twice"] == 0
 

@@ -47,6 +47,16 @@ def test_energy_is_within_its_limit_and_the_interval_covers_what_is_unseen(tmp_p
     assert sum(measured.energy.covers(true_j) for measured, true_j in intervals) >= len(intervals) - 1
 
 
+@pytest.mark.parametrize("rate_hz", [2_500, 30_000, 100_000])
+def test_a_sync_line_that_oscillates_resets_nothing_and_is_told(tmp_path, rate_hz):
+    storm = np.linspace(1.2, 3.2, 2 * rate_hz, endpoint=False).tolist()
+    rig = run(tmp_path, "constant", [0.2, 0.7, *storm, 3.7, 4.2])
+    assert rig.summary.ended is None and rig.truth["mcu"]["resets"] == 0
+    assert any("sync line oscillates" in line for line in rig.summary.fault_lines())
+    assert abs(rig.total_error) < 3e-3
+    assert rig.edges_ns[-1] - rig.edges_ns[0] == pytest.approx(4e9, rel=1e-4)
+
+
 @pytest.mark.parametrize("chip_ppm, board_ppm", [(0, 0), (-92_000, 5_000), (100_000, -5_000)])
 def test_no_value_is_taken_twice_however_slow_the_chip(tmp_path, chip_ppm, board_ppm):
     """586 us is the data sheet's longest conversion: 92,000 ppm slow; a ceramic resonator may be 0.5 % off."""

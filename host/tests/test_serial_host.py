@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from opjoule.cli.doctor import examine
 from opjoule.meters import serial_host
-from opjoule.meters.serial_host import CONVERTERS, serial_obstacles
+from opjoule.meters.serial_host import CONVERTERS, lasting_name, serial_obstacles
 
 ROOT = Path(__file__).resolve().parents[2]
 RULES = ROOT / "docs/how-to/60-opjoule-meter.rules"
@@ -184,3 +184,15 @@ def test_each_line_of_the_udev_rules_is_a_rule_by_the_grammar_of_udev_7(path):
 def test_the_rules_name_the_converters_that_doctor_looks_for():
     lists = re.findall(r'idVendor\}=="([0-9a-f|]+)"', RULES.read_text())
     assert lists and all(set(each.split("|")) == CONVERTERS for each in lists)
+
+
+def test_the_name_that_init_offers_is_one_that_doctor_accepts(tmp_path):
+    computer = Computer(tmp_path)
+    assert lasting_name("/dev/ttyUSB0", tmp_path) == "/dev/ttyUSB0"
+    link = tmp_path / "dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(computer.node)
+    offered = lasting_name("/dev/ttyUSB0", tmp_path)
+    assert offered == "/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
+    assert any("another device after" in each for each in computer.found("/dev/ttyUSB0"))
+    assert not any("another device after" in each for each in computer.found(offered))

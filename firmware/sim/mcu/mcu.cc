@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint16_t kMcusr = 0x54;
 constexpr std::uint8_t kBrownOutFlag = 1 << 2;
+constexpr std::uint32_t kHang = 0x7700, kBootLoader = 0x7800;  // behind any firmware
 constexpr unsigned kInterruptEntry_cycles = 4;  // ATmega328P data sheet, 7.7.1; simavr 1.6 counts 0
 
 void log_errors(avr_t*, const int level, const char* format, va_list arguments) {
@@ -113,6 +114,26 @@ void Mcu::run_until(std::uint64_t target) {
     }
   }
   stop.cancel();
+}
+
+void Mcu::put_words(std::uint32_t address, std::initializer_list<std::uint16_t> words) {
+  for (const std::uint16_t word : words) {
+    avr_->flash[address++] = static_cast<std::uint8_t>(word);
+    avr_->flash[address++] = static_cast<std::uint8_t>(word >> 8);
+  }
+}
+
+void Mcu::hang() {
+  while (!avr_->sreg[S_I]) avr_run(avr_);
+  put_words(kHang, {0xCFFF});  // rjmp .-2
+  avr_->pc = kHang;
+}
+
+void Mcu::add_old_boot_loader() {
+  put_words(kBootLoader, {0xE020, 0xED84, 0xE390,          // r25:r24:r18 = 0x30D400
+                          0x5021, 0x4080, 0x4090, 0xF7E1,  // counted down, 5 cycles each: 1 s
+                          0x940C, 0x0000});                // jmp 0
+  avr_->reset_pc = kBootLoader;
 }
 
 void Mcu::reset_brown_out() {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,12 @@ class Mcu {
 
   std::uint64_t resets() const { return resets_; }
 
+  /// The program's main loop hangs from now on; interrupts go on.
+  void hang();
+  /// From the next reset on the program starts behind a boot loader like the old one of Arduino
+  /// Nanos: it waits for an upload for a second, and leaves the watchdog as it finds it.
+  void add_old_boot_loader();
+
   /// The program's view of an I/O register, by data address.
   std::uint8_t& reg(std::uint16_t address) { return avr_->data[address]; }
 
@@ -63,6 +70,7 @@ class Mcu {
  private:
   static void reset_trampoline(avr_io_t* io);
   void watch_resets();
+  void put_words(std::uint32_t address, std::initializer_list<std::uint16_t> words);
   void count_interrupt_entry();
   void load(const std::string& elf_path);
 

@@ -16,20 +16,24 @@ SyncInput::SyncInput(Mcu& mcu, SyncPin pin, std::function<void(std::uint64_t, bo
     : mcu_(mcu),
       pin_(pin),
       on_played_(std::move(on_played)),
-      timer_(mcu, [this](std::uint64_t due) { play(due); }) {
+      timer_(mcu, [this](std::uint64_t due) { play(due); }),
+      pick_up_timer_(mcu, [this](std::uint64_t due) { pick_up(due); }) {
   if (pin == SyncPin::kD8) read_at_d8();
   mcu.on_reset([this] {
     if (pin_ == SyncPin::kD8) detach_pin();
+    if (pin_ == SyncPin::kD2) drive_d2();
     arm();
   });
   if (pin == SyncPin::kD8) detach_pin();
+  if (pin == SyncPin::kD2) drive_d2();
 }
 
 void SyncInput::read_at_d8() {
   mcu_.on_read(kPinb, [this] {
     const std::uint8_t outputs = mcu_.reg(kDdrb);
     const std::uint8_t pulled_up = mcu_.reg(kPortb) & ~outputs & ~kSyncPin;
-    const std::uint8_t sync = level_ && !(outputs & kSyncPin) ? kSyncPin : 0;
+    const bool level = level_ || (pick_up_cycles_ && this->pulled_up());
+    const std::uint8_t sync = level && !(outputs & kSyncPin) ? kSyncPin : 0;
     return static_cast<std::uint8_t>((mcu_.reg(kPortb) & outputs) | pulled_up | sync);
   });
 }
@@ -42,12 +46,37 @@ void SyncInput::detach_pin() {
   avr_unconnect_irq(pin, capture);
 }
 
+bool SyncInput::pulled_up() const { return mcu_.reg(kPortb) & ~mcu_.reg(kDdrb) & kSyncPin; }
+
+void SyncInput::open_line(double hz) {
+  pick_up_cycles_ = static_cast<std::uint64_t>(Mcu::kNominal_hz / hz);
+  pick_up_timer_.arm(mcu_.cycle() + pick_up_cycles_);
+}
+
+void SyncInput::pick_up(std::uint64_t due) {
+  const bool level = pulled_up() || !level_;
+  if (level != level_) capture(due, level);
+  level_ = level;
+  pick_up_timer_.arm(due + pick_up_cycles_);
+}
+
+/// As a driven line: simavr lets a pull-up raise any pin that it does not know to be pulled from
+/// outside.
+void SyncInput::drive_d2() {
+  avr_ioport_external_t external = {};
+  external.name = 'D';
+  external.mask = 1 << 2;
+  external.value = level_ ? 1 << 2 : 0;
+  avr_ioctl(mcu_.avr(), AVR_IOCTL_IOPORT_SET_EXTERNAL('D'), &external);
+}
+
 void SyncInput::add(std::uint64_t cycle, bool level) {
   edges_.push_back({cycle, level});
   if (edges_.size() == 1) arm();
 }
 
 void SyncInput::arm() {
+  if (pick_up_cycles_) pick_up_timer_.arm(mcu_.cycle() + pick_up_cycles_);
   if (!edges_.empty()) timer_.arm(edges_.front().cycle);
 }
 
@@ -56,6 +85,7 @@ void SyncInput::play(std::uint64_t due) {
   edges_.pop_front();
   level_ = edge.level;
   if (pin_ == SyncPin::kD2) {
+    drive_d2();
     avr_raise_irq(avr_io_getirq(mcu_.avr(), AVR_IOCTL_IOPORT_GETIRQ('D'), 2), edge.level);
   } else {
     const bool filtered = mcu_.reg(kTccr1b) & kNoiseCanceler;

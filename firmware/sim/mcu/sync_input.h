@@ -17,6 +17,9 @@ class SyncInput {
 
   /// Queues an edge at a cycle not before the last one queued.
   void add(std::uint64_t cycle, bool level);
+  /// Nothing drives the line from now on: it picks up `hz` edges a second, unless the program's
+  /// pull-up holds it. D8 alone.
+  void open_line(double hz);
   std::size_t waiting() const { return edges_.size(); }
 
  private:
@@ -29,13 +32,18 @@ class SyncInput {
   void arm();
   void read_at_d8();
   void detach_pin();
+  void drive_d2();
+  bool pulled_up() const;
+  void pick_up(std::uint64_t due);
 
   Mcu& mcu_;
   SyncPin pin_;
   std::function<void(std::uint64_t, bool)> on_played_;
   CycleTimer timer_;
+  CycleTimer pick_up_timer_;
   std::deque<Edge> edges_;
   bool level_ = false;
+  std::uint64_t pick_up_cycles_ = 0;  // between two edges of an open line; 0: it is driven
 };
 
 }  // namespace opjoule::rig

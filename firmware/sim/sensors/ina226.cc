@@ -8,8 +8,7 @@
 namespace opjoule::rig {
 namespace {
 
-constexpr std::uint16_t kPowerOnConfiguration = 0x4127;  // 7.1.1
-constexpr std::uint16_t kReset = 0x8000;
+constexpr std::uint16_t kReset = 0x8000, kConstant = 0x7000;
 constexpr double kPowerUp_s = 40e-6;                           // 6.4.1, recovery from power-down
 constexpr ChannelScale kShuntScale = {2.5e-6, -32768, 32767};  // 7.1.2
 constexpr ChannelScale kBusScale = {1.25e-3, 0, 32767};        // 7.1.3
@@ -36,21 +35,23 @@ constexpr std::uint16_t kAlertOnReady = 0x0400, kReadyFlag = 0x0008, kOverflowFl
 
 }  // namespace
 
-Ina226::Ina226(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed)
-    : channels_(supply, imperfections, seed) {
+Ina226::Ina226(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed,
+               const Ina226Variant& variant)
+    : variant_(variant), channels_(supply, imperfections, seed) {
   channels_.on_results = [this] { results(); };
-  configure(kPowerOnConfiguration, 0);
+  configure(variant_.power_on, 0);
 }
 
 void Ina226::configure(std::uint16_t value, double now_s) {
   const bool was_down = channels_.plan().round_s() <= 0;
   if (value & kReset) {
-    value = kPowerOnConfiguration;
+    value = variant_.power_on;
     calibration_ = mask_ = alert_limit_ = power_code_ = 0;
     current_code_ = 0;
     overflow_ = false;
   }
-  configuration_ = value;
+  configuration_ =
+      static_cast<std::uint16_t>((value & ~kConstant) | (variant_.power_on & kConstant));
   const unsigned mode = value & 7u;
   AveragedChannels::Plan plan;
   plan.shunt = kShuntScale;
@@ -101,9 +102,9 @@ std::uint64_t Ina226::read_register(std::uint8_t pointer, double now_s) {
     case kAlertLimit:
       return alert_limit_;
     case kManufacturerId:
-      return 0x5449;
+      return variant_.manufacturer;
     case kDieId:
-      return 0x2260;
+      return variant_.die;
     default:
       return 0xFFFF;
   }

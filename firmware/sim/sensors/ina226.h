@@ -7,13 +7,25 @@
 
 namespace opjoule::rig {
 
+/// Of the chips with the registers of an INA226: what distinguishes them.
+struct Ina226Variant {
+  std::string model = "INA226";
+  std::uint16_t manufacturer = 0x5449, die = 0x2260;
+  std::uint16_t power_on = 0x4127;  ///< configuration, 7.1.1
+};
+/// Silergy's, by the ids that modules with it answer (meshtastic/firmware, pull request 10247).
+inline const Ina226Variant kSq52201 = {"SQ52201", 0x190F, 0x0000, 0x4127};
+/// TI SBOS656C, 8.6; its shunt of 2 mohm is the imperfections'.
+inline const Ina226Variant kIna260 = {"INA260", 0x5449, 0x2270, 0x6127};
+
 /// Powered before the microcontroller. Alert functions other than conversion ready are not
 /// modelled. The supply must outlive it.
 class Ina226 final : public PowerSensor {
  public:
-  Ina226(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed);
+  Ina226(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed,
+         const Ina226Variant& variant = {});
 
-  std::string model() const override { return "INA226"; }
+  std::string model() const override { return variant_.model; }
   nlohmann::ordered_json counts() const override;
   bool has_alert() const override { return true; }
   bool alert_low(double now_s) override;
@@ -30,6 +42,7 @@ class Ina226 final : public PowerSensor {
   void results();
   std::uint16_t mask_enable();
 
+  const Ina226Variant variant_;
   AveragedChannels channels_;
   std::uint16_t configuration_ = 0, calibration_ = 0, mask_ = 0, alert_limit_ = 0, power_code_ = 0;
   std::int16_t current_code_ = 0;

@@ -7,6 +7,7 @@
 namespace opjoule::rig {
 namespace {
 
+constexpr long kHighest16 = 32767, kLowest16 = -32768;
 constexpr long kHighest20 = (1L << 19) - 1, kLowest20 = -(1L << 19);
 constexpr double kTime_s[] = {50e-6,  84e-6,    150e-6,   280e-6,
                               540e-6, 1.052e-3, 2.074e-3, 4.12e-3};  // table 7-6
@@ -51,8 +52,9 @@ std::uint64_t in_40_bits(double sum) {
 
 }  // namespace
 
-Ina228::Ina228(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed)
-    : channels_(supply, imperfections, seed) {
+Ina228::Ina228(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed,
+               unsigned number)
+    : number_(number), channels_(supply, imperfections, seed) {
   // 8.1.2: charge after each shunt conversion, energy after each bus conversion with the last
   // current; both over the time of a round by the chip's own clock.
   channels_.on_shunt = [this](long code) {
@@ -80,6 +82,10 @@ void Ina228::restart(double now_s) {
   AveragedChannels::Plan plan;
   plan.shunt = {config_ & kAdcRange ? 78.125e-9 : 312.5e-9, kLowest20, kHighest20};
   plan.bus = {kBusStep_v, 0, kHighest20};
+  if (has_short_codes()) {  // SLYS025A, 7.6.1.4 and 7.6.1.5
+    plan.shunt = {config_ & kAdcRange ? 1.25e-6 : 5e-6, kLowest16, kHighest16};
+    plan.bus = {3.125e-3, 0, kHighest16};
+  }
   if (mode & 1u) plan.bus_s = kTime_s[adc_config_ >> 9 & 7];
   if (mode & 2u) plan.shunt_s = kTime_s[adc_config_ >> 6 & 7];
   if (mode & 4u) plan.temperature_s = kTime_s[adc_config_ >> 3 & 7];
@@ -96,7 +102,12 @@ double Ina228::current_of(double shunt_code) const {
   return shunt_cal_ == 0 ? 0 : shunt_code * 4096 / shunt_cal_;
 }
 
+std::uint64_t Ina228::code(double value) const {
+  return has_short_codes() ? static_cast<std::uint16_t>(std::lround(value)) : in_24_bits(value);
+}
+
 std::size_t Ina228::register_bytes(std::uint8_t pointer) const {
+  if (has_short_codes() && pointer != kPower) return 2;
   switch (pointer) {
     case kShunt:
     case kBus:
@@ -132,10 +143,10 @@ std::uint64_t Ina228::read_register(std::uint8_t pointer, double now_s) {
     case kShunt:
       channels_.shunt_count.read();
       sampled(now_s);
-      return in_24_bits(static_cast<double>(channels_.shunt_code()));
+      return code(static_cast<double>(channels_.shunt_code()));
     case kBus:
       channels_.bus_count.read();
-      return in_24_bits(static_cast<double>(channels_.bus_code()));
+      return code(static_cast<double>(channels_.bus_code()));
     case kTemperature:
       return 3200;  // 25 C in steps of 7.8125 mC
     case kCurrent:
@@ -152,7 +163,7 @@ std::uint64_t Ina228::read_register(std::uint8_t pointer, double now_s) {
     case kManufacturerId:
       return 0x5449;
     case kDeviceId:
-      return 0x2281;
+      return number_ == 228 ? 0x2281 : number_ == 237 ? 0x2370 : 0x2381;
     default:
       return 0xFFFF;
   }

@@ -1,4 +1,5 @@
-// INA228 power monitor: 20-bit results, hardware charge and energy, and the ALERT output.
+// INA228 power monitor: 20-bit results, hardware charge and energy, and the ALERT output; INA237
+// and INA238 (SLYS025A), which are the same with 16-bit results and without accumulators.
 // Source: TI SLYS021A (May 2022); section and table numbers in the code are its.
 #pragma once
 
@@ -11,9 +12,11 @@ namespace opjoule::rig {
 /// on them are not modelled; the die is always at 25 C. The supply must outlive it.
 class Ina228 final : public PowerSensor {
  public:
-  Ina228(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed);
+  /// `number`: 228, 237 or 238.
+  Ina228(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed,
+         unsigned number = 228);
 
-  std::string model() const override { return "INA228"; }
+  std::string model() const override { return "INA" + std::to_string(number_); }
   nlohmann::ordered_json counts() const override;
   bool has_alert() const override { return true; }
   bool alert_low(double now_s) override;
@@ -30,7 +33,10 @@ class Ina228 final : public PowerSensor {
   void restart(double now_s);
   double current_of(double shunt_code) const;
   std::uint16_t diagnostics();
+  bool has_short_codes() const { return number_ != 228; }
+  std::uint64_t code(double value) const;
 
+  const unsigned number_;
   AveragedChannels channels_;
   std::uint16_t config_ = 0, adc_config_ = 0, shunt_cal_ = 0, shunt_tempco_ = 0, alert_ = 0;
   double last_current_ = 0;  // of the last shunt conversion [current codes]

@@ -76,7 +76,7 @@ void setup() {
   line.begin();
 #ifdef __AVR__
   facts.reset_cause = reset::cause();
-  wdt_enable(WDTO_500MS);
+  reset::start_watchdog();
 #endif
   sync_line::begin(edges, faults);
   meter.begin();
@@ -88,6 +88,7 @@ void loop() {
   wdt_reset();
 #endif
   wrap_counter.wraps();
+  sync_line::watch();
   sampler.run();
   uint8_t byte;
   uint32_t ticks = 0;

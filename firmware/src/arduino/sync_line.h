@@ -12,6 +12,10 @@ namespace sync_line {
 // Edges go into `edges` from now on; both must exist for ever. To be called once.
 void begin(EdgeLog& edges, FaultCounters& faults);
 
+// To be called from the main loop, at least once in a turn of 32.8 ms: looks at the line again
+// after the pause that an oscillating one brings (edge_gate.h).
+void watch();
+
 }  // namespace sync_line
 }  // namespace opjoule
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "edge_gate.h"
 #include "edge_log.h"
 #include "fault_counters.h"
 #include "frame_decoder.h"
@@ -240,4 +241,42 @@ TEST_CASE("a 20-bit sensor's samples go with wide codes and sums") {
   CHECK(header.bus_sum == 51200);
   CHECK(item.shunt == -500000);
   CHECK(item.bus == 25600);
+}
+
+// Brings an edge at `ticks`, and before it the turns that the counter has made since the last one.
+bool brings(EdgeGate& gate, uint32_t& turns, uint32_t ticks) {
+  for (; turns != ticks >> 16; turns = (turns + 1) & 0xFFFF) gate.turn();
+  return !gate.closed() && gate.admit(static_cast<uint16_t>(ticks));
+}
+
+TEST_CASE("edges of a board pass, however regular") {
+  for (const uint32_t gap_ticks : {1200u, 5000u, 65536u, 1048576u, 2000000u}) {
+    EdgeGate gate;
+    uint32_t turns = 0;
+    for (uint32_t edge = 0; edge < 2000; ++edge) CHECK(brings(gate, turns, edge * gap_ticks));
+  }
+}
+
+TEST_CASE("of a line that oscillates a few edges pass in each pause") {
+  for (const uint32_t rate_hz : {2500u, 10000u, 100000u}) {
+    EdgeGate gate;
+    uint32_t turns = 0;
+    int passed = 0;
+    for (uint64_t edge = 0; edge < 2 * rate_hz; ++edge) {
+      passed += brings(gate, turns, static_cast<uint32_t>(edge * 2000000u / rate_hz));
+    }
+    // 2 s are 61 turns, so 15 to 20 pauses. The slowest needs some windows to bring one too many.
+    CHECK(passed >= 15);
+    CHECK(passed <= 20 * 3 * (EdgeGate::kMostEdges + 1));
+  }
+}
+
+TEST_CASE("after a pause a quiet line is seen again") {
+  EdgeGate gate;
+  uint32_t turns = 0;
+  uint32_t ticks = 1000;
+  while (brings(gate, turns, ticks)) ticks += 20;
+  CHECK(gate.closed());
+  CHECK_FALSE(brings(gate, turns, ticks + (EdgeGate::kPauseTurns - 1) * 65536));
+  CHECK(brings(gate, turns, ticks + EdgeGate::kPauseTurns * 65536));
 }

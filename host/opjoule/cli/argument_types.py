@@ -39,6 +39,13 @@ repeats = whole_between(1, REPEATS_MAX, f"a number of repeats from 1 to {REPEATS
 threads = whole_between(1, THREADS_MAX, f"a number of threads from 1 to {THREADS_MAX}")
 
 
+def count(text: str) -> int:
+    """A whole number, 0 included."""
+    if not text.isdigit():
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
+    return int(text)
+
+
 def port(text: str) -> int:
     """A port from 0 (any that is free) to 65535."""
     if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):

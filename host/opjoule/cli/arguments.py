@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from opjoule.cli.argument_types import Parser, directory, positive, seconds, voltage
+from opjoule.cli.argument_types import Parser, count, directory, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
 from opjoule.cli.campaign_arguments import campaign_options, for_campaign
@@ -286,10 +286,10 @@ def _doctor() -> Parser:
     parser.add_argument("--simulate", action="store_true", help="check the simulated rig too")
     parser.add_argument(
         "--pulses",
-        type=positive,
-        default=0,
+        type=count,
         metavar="N",
-        help="drive each board's sync line: N pulses of half a second; without, it is only asked for and shown",
+        help="pulses of half a second on each board's sync line, which the meter must hear: 3 if not given, 0 to leave "
+        "the line alone",
     )
     return parser
 

@@ -13,10 +13,11 @@ from rich.console import Console
 from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
+from opjoule.cli.listening import Listening, flow_finding, listening
 from opjoule.cli.planning import CALIBRATIONS, ROOT
 from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases import known_databases
-from opjoule.devices.examine import Finding, examine_board
+from opjoule.devices.examine import PULSES, Finding, examine_board
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig_file import Rig, RigDevice, read_rig
 from opjoule.errors import OpJouleError
@@ -50,8 +51,10 @@ def run_doctor(options: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def examine(rig_path: Path, *, simulate: bool, pulses: int = 0) -> Iterator[Finding]:
-    """Every check, in the order in which a measurement would meet them; `pulses` are played on each sync line.
+def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Iterator[Finding]:
+    """Every check, in the order in which a measurement would meet them.
+
+    `pulses` are played on each sync line; None: a few where the meter hears them.
 
     The simulated rig needs no rig.toml.
     """
@@ -128,14 +131,15 @@ def _simulated_rig() -> Iterator[Finding]:
         )
 
 
-def _rig(path: Path, pulses: int) -> Iterator[Finding]:
+def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
     rig = read_rig(path)
     yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
     yield from _guarded("meter port", lambda: _port(rig))
     yield from _guarded("meter", lambda: _meter(rig))
-    for name, device in sorted(rig.devices.items()):
-        yield from _guarded(f"{name} supply", lambda name=name: _supply(name, rig))  # type: ignore[misc]
-        yield from _guarded(name, lambda name=name, device=device: _board(name, device, pulses))  # type: ignore[misc]
+    with listening(rig.meter) as heard:
+        for name, device in sorted(rig.devices.items()):
+            yield from _guarded(f"{name} supply", lambda name=name: _supply(name, rig))  # type: ignore[misc]
+            yield from _guarded(name, lambda name=name, device=device: _board(name, device, pulses, heard))  # type: ignore[misc]
 
 
 def _port(rig: Rig) -> Iterator[Finding]:
@@ -170,7 +174,8 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     if period_s:
         yield kinds_finding(period_s)
     for note in identity.notes:
-        yield Finding("meter", True, note)
+        warns = note.startswith("WARNING")
+        yield Finding("meter", not warns, note, "name the shunt that is soldered in" if warns else "")
     if identity.kind == "serial" and identity.sensors:
         yield from _ready_flags(rig)
 
@@ -245,11 +250,25 @@ def _sensor(kind: str, sensor: SensorIdentity) -> str:
     return f"{sensor.model} at 0x{sensor.address:02x}" if kind == "serial" else sensor.model
 
 
-def _board(name: str, device: RigDevice, pulses: int) -> Iterator[Finding]:
+def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | None) -> Iterator[Finding]:
+    """One board, while the meter records.
+
+    Args:
+        pulses: as asked; None for a few where the meter can count them.
+    """
     profile = find_profile(name)
     yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
     for medium in device.storage:
         if medium not in profile.media:
             remedy = f"use one of {', '.join(profile.media)}"
             yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
-    yield from examine_board(name, device, ROOT / "build", pulses=pulses)
+        elif medium.startswith("ssd-usb") and profile.supply_note:
+            yield Finding(f"{name} {medium}", True, profile.supply_note)
+    counter = heard.listener if heard and heard.has_sync_input else None
+    played = pulses if pulses is not None else PULSES if counter else 0
+    answered = False
+    for finding in examine_board(name, device, ROOT / "build", pulses=played, counter=counter):
+        answered |= finding.well
+        yield finding
+    if heard and answered:
+        yield flow_finding(name, heard.listener.flow(), heard.bounds)

@@ -20,8 +20,9 @@ from opjoule.devices.sync_pin import check_sync
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.files import replacing
-from opjoule.measurement.supply_path import RIG_FILE, shunt_words
+from opjoule.measurement.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
 from opjoule.meters.registry import Address
+from opjoule.meters.serial_host import lasting_name
 from opjoule.meters.serial_options import LABEL, SHUNT, TOLERANCE, shunts
 from opjoule.meters.serial_port import ports_present
 
@@ -78,12 +79,17 @@ def _ask_meter(console: Console) -> str:
     ports = ports_present()
     listed = ", ".join(ports) or "none (plug the meter in, or type the port it will have)"
     console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
-    first = ports[0].split(" ")[0] if ports else "/dev/ttyACM0"
+    first = lasting_name(ports[0].split(" ")[0] if ports else "/dev/ttyACM0")
     port = _ask("Port of the meter", lambda answer: "" if answer else "the meter needs a port", first)
     ohm = _ask("Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)", _shunt, f"{Shunt.ohm:g}")
     tolerance = _ask("Tolerance of the shunt in %", _tolerance, f"{100 * Shunt.tolerance:g}").rstrip(" %")
     label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
     name = f"serial:{port.removeprefix('serial:')},{SHUNT}={ohm},{TOLERANCE}={tolerance}%,{LABEL}={label}"
+    if float(ohm) > ADVISED_SHUNT_OHM:
+        console.print(
+            f"Advised: {SMALL_SHUNT}, which takes a fifth of the voltage of the usual 0.1 ohm; doctor makes the sum",
+            soft_wrap=True,
+        )
     console.print(
         f"Shunt: {shunt_words(float(ohm), float(tolerance) / 100, f'{SHUNT}= in {RIG_FILE}')}", soft_wrap=True
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Protocol
 
 from opjoule.devices.facts import BoardFacts, read_facts
 from opjoule.devices.power_flags import HWMON
@@ -18,6 +19,10 @@ from opjoule.devices.steps import JOURNAL, as_root
 from opjoule.devices.sync_pin import PULSE_S, look_at_pin
 from opjoule.errors import OpJouleError
 
+PULSES: Final = 3
+"""Played on a sync line where a meter listens to it."""
+_EDGES_LIMIT_S: Final = 2.0
+"""From the last pulse to its last edge: the meter's line and this computer's load."""
 _FLAGS = (Path(__file__).parent / "power_flags.sh").read_text()
 
 
@@ -31,11 +36,26 @@ class Finding:
     remedy: str = ""
 
 
-def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int = 0) -> Iterator[Finding]:
+class EdgeCounter(Protocol):
+    """A meter that listens to the sync line meanwhile."""
+
+    def edges(self) -> int:
+        """Sync edges so far."""
+        ...
+
+    def wait_for_edges(self, count: int, limit_s: float) -> int:
+        """Sync edges so far, as soon as there are `count` or the time is over."""
+        ...
+
+
+def examine_board(
+    name: str, described: RigDevice, builds: Path, *, pulses: int = 0, counter: EdgeCounter | None = None
+) -> Iterator[Finding]:
     """Connection, rights, loader, left-over changes, sync line and each medium of one board.
 
     Args:
         pulses: played on the sync line; 0 only asks the kernel for it, and leaves its level alone.
+        counter: counts the edges that arrive; None where no meter listens.
     """
     try:
         shell = open_shell(described)
@@ -48,7 +68,7 @@ def examine_board(name: str, described: RigDevice, builds: Path, *, pulses: int 
         yield Finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
         yield from _board(name, board, builds)
         profile = find_profile(name)
-        yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses)
+        yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses, counter)
         yield _under_voltage(name, shell, profile)
         for medium in described.storage:
             yield _medium(name, shell, board, described, medium)
@@ -76,10 +96,17 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
 
 
 def _sync(
-    name: str, shell: Shell, board: BoardFacts, builds: Path, sync: str, pulses: int
+    name: str,
+    shell: Shell,
+    board: BoardFacts,
+    builds: Path,
+    sync: str,
+    pulses: int,
+    counter: EdgeCounter | None,
 ) -> Iterator[Finding]:
     if not sync.startswith("gpio:"):
         return
+    before = counter.edges() if counter else 0
     try:
         program = install_programs(shell, builds, board.machine, board.cache).probe
         pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
@@ -96,13 +123,37 @@ def _sync(
         yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
         return
     about = pin.about() if pin else f"{sync}, of which the kernel tells nothing"
-    played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses else ""
+    played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not counter else ""
     yield Finding(f"{name} sync", True, about + played)
+    if pulses and counter:
+        arrived = counter.wait_for_edges(before + 2 * pulses, _EDGES_LIMIT_S) - before
+        yield edges_finding(name, 2 * pulses, arrived)
     if "denied" in board.values.get("gpio", "") and board.rights == "none":
         remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
         yield Finding(
             f"{name} sync", False, f"user {board.values.get('user')} may not open the GPIO chips", remedy
         )
+
+
+def edges_finding(name: str, played: int, arrived: int) -> Finding:
+    """Whether the edges that the board played are those that the meter captured."""
+    about, said = f"{name} sync line", f"{arrived} of {played} edges arrived at the meter"
+    if arrived == 0:
+        return Finding(
+            about,
+            False,
+            f"{said}: the wire is dead",
+            "check the wire from the board's pin to the buffer's input, its supply and enable (pin 1 to GND), and its "
+            "output to D8; a multimeter shows the pulses of doctor --pulses 20",
+        )
+    if arrived == played:
+        return Finding(about, True, said)
+    return Finding(
+        about,
+        False,
+        f"{said}: the line {'loses' if arrived < played else 'picks up'} edges",
+        "100 kohm from the buffer's input to GND, the board's ground joined to the buffer's, a short wire",
+    )
 
 
 def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:

@@ -76,7 +76,7 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
             f"{wanted.precondition_mb} MiB written and removed",
             ("fill", medium.path, str(wanted.precondition_mb)),
         )
-    if wanted.trim == "yes":
+    if wanted.trim == "yes" and medium.expendable:  # it discards what a data recovery would look for
         yield Change(f"TRIM of {medium.path}", ("trim", medium.path))
 
 

@@ -14,6 +14,7 @@ from opjoule.devices.waking_units import MDNS_UNITS, WAKING_UNITS
 from opjoule.errors import BadInput
 
 _MEMORY_FOLDER = "/run/opjoule-memory"
+_RADIO_SAVER = ("systemd-rfkill.socket", "systemd-rfkill.service")
 
 
 @dataclass
@@ -64,6 +65,7 @@ def plan_preparation(
     plan.steps += _processors(state, wanted)
     plan.steps += _radios(state, wanted, plan, interface, remote)
     plan.steps += _lights(state, wanted)
+    plan.steps += _fan(state, wanted, plan)
     plan.steps += _sleepers(state, wanted, plan, found_by_mdns)
     plan.steps += _memory(state, wanted)
     if gpio_denied and rights == "sudo":
@@ -120,7 +122,8 @@ def _radios(
     state: BoardState, wanted: StateSettings, plan: PreparePlan, interface: str, remote: bool
 ) -> Iterator[Change]:
     over_wifi = remote and state.interface_kind(interface) != "wired"
-    for switch, kind, soft in state.of("radio"):
+    changes = []
+    for switch, kind, soft, name in state.of("radio"):
         if soft != "0":
             continue
         if kind == "wlan" and wanted.wifi == "off":
@@ -128,9 +131,44 @@ def _radios(
                 reason = "the connection runs over it" if interface else "it may carry the connection"
                 plan.kept.append(f"Wi-Fi: {reason}; use a cable for a quieter board")
             else:
-                yield _put(f"{switch}/soft", "1", "0", "Wi-Fi off")
+                changes.append(_radio_off(switch, kind, name, "Wi-Fi off"))
         if kind == "bluetooth" and wanted.bluetooth == "off":
-            yield _put(f"{switch}/soft", "1", "0", "Bluetooth off")
+            changes.append(_radio_off(switch, kind, name, "Bluetooth off"))
+    saver = {unit for (unit,) in state.of("unit")}.intersection(_RADIO_SAVER)
+    if changes and saver:
+        about = "systemd-rfkill stopped, so that a power cut brings the radios back"
+        yield Change(about, ("systemctl", "stop", *_RADIO_SAVER), ("systemctl", "start", _RADIO_SAVER[0]))
+    yield from changes
+
+
+def _radio_off(switch: str, kind: str, name: str, about: str) -> Change:
+    """Lasting: systemd-rfkill saves each change and loads it at boot (systemd, src/rfkill/rfkill.c). Until then the
+    kernel may number the switches anew, so that the undo finds it by name and type."""
+    return Change(about, ("put", f"{switch}/soft", "1"), ("radio_on", switch, kind, name), lasting=True)
+
+
+def _fan(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterator[Change]:
+    """The fan at one step; the thermal zone that would switch it back within seconds is told to leave it.
+
+    Source: Linux, Documentation/driver-api/thermal/sysfs-api.rst; critical trips still count with user_space.
+    """
+    fans = state.of("fan")
+    if wanted.fan == "keep":
+        return
+    if not fans:
+        plan.kept.append("fan: this kernel drives none")
+    for zone, policy, policies, mode in state.of("fan_zone") if fans else ():
+        name = zone.rpartition("/")[2]
+        if "user_space" in policies.split():
+            yield _put(f"{zone}/policy", "user_space", policy, f"{name} leaves the fan alone (was {policy})")
+        else:
+            yield _put(f"{zone}/mode", "disabled", mode, f"{name} off, so that it leaves the fan alone")
+    for device, highest, now in fans:
+        if int(wanted.fan) > int(highest):
+            raise BadInput(f"fan = {wanted.fan}: the board's fan has the steps 0 to {highest}")
+        yield _put(
+            f"{device}/cur_state", wanted.fan, now, f"fan at step {wanted.fan} of {highest} (was {now})"
+        )
 
 
 def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:

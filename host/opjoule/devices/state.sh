@@ -28,8 +28,10 @@ done
 for switch in /sys/class/rfkill/rfkill*; do
   get "$switch/type" || continue
   type=$value
+  get "$switch/name"
+  name=$value
   get "$switch/soft"
-  line radio "$switch" "$type" "$value"
+  line radio "$switch" "$type" "$value" "$name"
 done
 for interface in /sys/class/net/*; do
   kind=wired
@@ -40,9 +42,28 @@ for connector in /sys/class/drm/card*-HDMI*; do
   get "$connector/status" && line hdmi "$connector" "$value"
 done
 for led in /sys/class/leds/*; do
-  case $led in *'/input'*|*'/*') continue ;; esac
+  # systemd-backlight keeps a keyboard's light across reboots (udev's 99-systemd.rules).
+  case $led in *'/input'*|*'/*'|*kbd_backlight) continue ;; esac
   get "$led/brightness"
   line led "$led" "$(sed -n 's/.*\[\([^]]*\)\].*/\1/p' "$led/trigger")" "$value"
+done
+for device in /sys/class/thermal/cooling_device*; do
+  get "$device/type"
+  case $value in *fan*) ;; *) continue ;; esac
+  get "$device/max_state"
+  highest=$value
+  get "$device/cur_state"
+  line fan "$device" "$highest" "$value"
+  for binding in /sys/class/thermal/thermal_zone*/cdev[0-9]*; do # the zones that switch it
+    [ "$(readlink -f "$binding")" = "$(readlink -f "$device")" ] || continue
+    zone=${binding%/*}
+    get "$zone/available_policies"
+    policies=$value
+    get "$zone/mode"
+    mode=$value
+    get "$zone/policy"
+    line fan_zone "$zone" "$value" "$policies" "$mode"
+  done
 done
 while read -r name kind _ _ priority; do
   [ "$name" = Filename ] || line swap "$name" "$kind" "$priority"

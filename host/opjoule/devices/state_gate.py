@@ -48,17 +48,20 @@ class StateReading:
     frequencies_khz: tuple[int, ...]
     busy_ticks: int
     total_ticks: int
+    fan_state: int | None = None
+    """Step of the board's fan; its current is part of what is measured."""
 
     @classmethod
     def parse(cls, line: str) -> StateReading:
         """One answer of the watching script."""
-        temperature, throttled, alarm, frequencies, busy, total = line.split()
+        temperature, throttled, alarm, frequencies, busy, total, fan = line.split()
         return cls(
             None if temperature == "-" else int(temperature) / 1000,
             *parse_flags(throttled, alarm),
             tuple(int(khz) for khz in frequencies.strip(",-").split(",") if khz),
             int(busy),
             int(total),
+            None if fan == "-" else int(fan),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -188,6 +191,7 @@ class StateWatch:
             self._dialogue.close()
         self.report.during = [reading.to_json() for reading in self._readings]
         self.report.broken += broken_by_readings(self._readings, self._profile.temperature_limit_c)
+        self.report.notes += fan_notes(self._readings)
         self.report.broken += self._flags.broken()
         self.report.flags_seen = self._flags.seen
         self.report.unknown = self._flags.unknown()
@@ -236,6 +240,17 @@ def broken_before(others: float, free_bytes: int) -> list[str]:
     if free_bytes < FREE_LIMIT_BYTES:
         lines.append(f"{free_bytes >> 20} MiB free on the medium (limit {FREE_LIMIT_BYTES >> 20} MiB)")
     return lines
+
+
+def fan_notes(readings: Sequence[StateReading]) -> list[str]:
+    """One line where the board's fan was switched meanwhile."""
+    steps = sorted({each.fan_state for each in readings if each.fan_state is not None})
+    if len(steps) < 2:
+        return []
+    return [
+        f"the board's fan was switched between the steps {steps[0]} and {steps[-1]}: its power is in every figure; "
+        f"fan = {steps[-1]} in [device.NAME.state] of rig.toml keeps it at one step"
+    ]
 
 
 def broken_by_readings(readings: Sequence[StateReading], temperature_limit_c: float) -> list[str]:

@@ -20,6 +20,7 @@ _CHOICES = {
     "file_system": ("keep", "check", "new"),
     "journal": ("keep", "on", "off"),
     "trim": ("yes", "no"),
+    "fan": ("keep", "0", "1", "2", "3", "4"),
 }
 
 
@@ -37,6 +38,8 @@ class StateSettings:
     bluetooth: str = "off"
     hdmi: str = "off"
     leds: str = "off"
+    fan: str = "keep"
+    """Step of the board's fan, 0 for off; "keep" leaves it to the kernel, which switches it by temperature."""
     swap: str = "off"
     services: str = "stop"
     """Services and timers that wake up on their own: stopped, or kept."""
@@ -79,6 +82,8 @@ def _number(value: object, key: str, where: str) -> int:
 
 def _word(value: object, key: str, where: str) -> str:
     choices = _CHOICES.get(key)
+    if choices and type(value) is int:
+        value = str(value)
     if not isinstance(value, str) or (choices and value not in choices):
         limit = " or ".join(choices) if choices else "text in quotes"
         raise BadInput(f"{where}: {key} must be {limit}, not {value!r}")

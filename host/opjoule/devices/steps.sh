@@ -20,6 +20,18 @@ is_swap() { awk -v n="$1" '$1 == n { found = 1 } END { exit !found }' /proc/swap
 swap_on() {
   is_swap "$1" || swapon ${2:+-p "$2"} "$1" 2>/dev/null || systemctl start "$(systemd-escape -p --suffix=swap "$1")" || swapon "$1"
 }
+# A boot numbers the switches as their drivers come; where the name is new, too (phy1 for phy0), the only one of its type.
+radio_on() { # SWITCH TYPE NAME
+  found='' others=0
+  for switch in "${1%/*}"/rfkill*; do
+    [ "$(cat "$switch/type" 2>/dev/null)" = "$2" ] || continue
+    others=$((others + 1)) other=$switch
+    [ "$(cat "$switch/name" 2>/dev/null)" != "$3" ] || found=$switch
+  done
+  [ -n "$found" ] || [ "$others" != 1 ] || found=$other
+  [ -n "$found" ] || { echo "no radio $3 of type $2 is there; rfkill unblock $2 switches all of them on"; return 1; }
+  put "$found/soft" 0
+}
 switch_journal() { e2fsck -p "$2" >/dev/null 2>&1; tune2fs -O "$1" "$2" >/dev/null; }
 journal_on() { is_device "$1" "$2" && switch_journal has_journal "$1"; }
 journal_off() { is_device "$1" "$2" && switch_journal ^has_journal "$1"; }

@@ -98,7 +98,15 @@ class SupplyPath:
         ways = [SMALL_SHUNT] if (self.shunt_ohm or 0.0) > ADVISED_SHUNT_OHM else []
         ways += [f"a supply of {highest_v:g} V"] if (self.supply_v or 0.0) < highest_v else []
         note = f"; {self.profile.supply_note}" if self.profile.supply_note else ""
-        return ", ".join([*ways, THICK_CABLE]) + note
+        return ", ".join([*ways, THICK_CABLE]) + self._with_advised_shunt + note
+
+    @property
+    def _with_advised_shunt(self) -> str:
+        """What the advised shunt alone would leave, in words; empty where it is no smaller."""
+        if (self.shunt_ohm or 0.0) <= ADVISED_SHUNT_OHM:
+            return ""
+        left_v = replace(self, shunt_ohm=ADVISED_SHUNT_OHM).board_v
+        return "" if left_v is None else f" (the shunt alone leaves {left_v:.2f} V)"
 
     def measured(self, shunt: Shunt | None) -> SupplyPath:
         """The same with the shunt that the opened meter reports, if it reports one."""

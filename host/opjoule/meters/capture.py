@@ -32,6 +32,8 @@ SILENCE_LIMIT_S = 30.0
 its board did, which takes seconds to come on a busy computer."""
 UNANSWERED = ("i2c_nack", "i2c_timeout", "i2c_bus_error", "sensor_reset")
 """Counters of the meter that say its sensor was away for a while."""
+OSCILLATES = "sync_oscillates"
+"""Counter of the pauses that the meter made because edges of the sync line came faster than 2 kHz."""
 FIRST_FAULTS = 100
 """Fault events kept in full; the counters tell the rest."""
 
@@ -68,6 +70,11 @@ class CaptureSummary:
             counts = ", ".join(f"{name} {count}" for name, count in unanswered.items())
             lines.append(
                 f"the meter's sensor did not answer all the time ({counts}): check its supply, SDA, SCL and pull-ups"
+            )
+        if OSCILLATES in self.losses.faults:
+            lines.append(
+                f"the sync line oscillates ({OSCILLATES} {self.losses.faults[OSCILLATES]}): check its wire and the "
+                "buffer's supply, enable and ground; without one leave D8 open (docs/how-to/wire-the-rig.md)"
             )
         if self.clipped_samples:
             lines.append(

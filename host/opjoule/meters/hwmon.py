@@ -1,11 +1,11 @@
-"""INA2xx sensors that Linux drives itself: hwmon (ina2xx) or industrial I/O (ina2xx-adc)."""
+"""Sensors that Linux drives itself: INA2xx by hwmon (ina2xx) or industrial I/O (ina2xx-adc), POWER-Z by hwmon."""
 
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds, Shunt
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
@@ -23,6 +23,22 @@ RANGE_V: Final = {
 
 Source: Linux, drivers/hwmon/ina2xx.c (configuration 0x399F for the INA219), ina3221.c, ina238.c; TI's data sheets.
 """
+POWERZ: Final = "powerz"
+"""ChargerLAB's USB tester: VBUS is in0, in1 is a CC pin; the current's sign is its direction, as it was plugged in.
+
+Source: Linux, drivers/hwmon/powerz.c.
+"""
+POWERZ_MAX_A: Final = 6.0
+_POWERZ_BOUNDS: Final = ErrorBounds(
+    gain_errors_max={CURRENT: 0.005, VOLTAGE: 0.005},  # assumed, wider than its maker's
+    current_offset_max_a=2e-3,
+    current_step_a=1e-3,
+    voltage_step_v=1e-3,
+    current_max_a=POWERZ_MAX_A,
+    seen_fraction=0.05,
+    clock_error_max=CRYSTAL_ERROR_MAX,
+    model="POWER-Z",
+)
 KERNEL_SHUNT_OHM: Final = 0.01
 """What the driver takes where nobody told it (ina2xx.c); the common INA219 breakout carries 0.1."""
 PERIOD_S: Final = 0.02
@@ -40,7 +56,14 @@ class _Files:
     current_a: float
     voltage_v: float
     shunt_ohm: float | None
-    """What the driver was told; None where it does not say."""
+    """What the driver was told; None where it does not say, or has none."""
+
+    @property
+    def end_a(self) -> float:
+        """The current as the driver gives it at the end of the range [A]; infinite where the shunt is not known."""
+        if self.chip == POWERZ:
+            return POWERZ_MAX_A
+        return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
 
 
 class HwmonSource:
@@ -49,8 +72,11 @@ class HwmonSource:
     period_s = PERIOD_S
     mean_since_last = False
 
-    def __init__(self, wanted: str = "", hwmon: Path = HWMON, iio: Path = IIO) -> None:
-        self._wanted, self._hwmon, self._iio = wanted, hwmon, iio
+    def __init__(
+        self, wanted: str = "", hwmon: Path = HWMON, iio: Path = IIO, *, shunt: Shunt | None = None
+    ) -> None:
+        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another."""
+        self._wanted, self._hwmon, self._iio, self._shunt = wanted, hwmon, iio, shunt
         self._files: _Files | None = None
 
     def open(self) -> MeterIdentity:
@@ -60,7 +86,7 @@ class HwmonSource:
         if not chosen:
             listed = ", ".join(f"{each.chip} at {each.place.name}" for each in found) or "none"
             raise MeterFault(
-                f"hwmon: no INA2xx{' called ' + self._wanted if self._wanted else ''} (found: {listed}): "
+                f"hwmon: no INA2xx or POWER-Z{' called ' + self._wanted if self._wanted else ''} (found: {listed}): "
                 "load its driver (dtoverlay or modprobe ina2xx)"
             )
         if len(chosen) > 1:
@@ -84,8 +110,8 @@ class HwmonSource:
             notes=(
                 f"at most one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: short "
                 "bursts are missed",
-                f"current in steps of {self._files.current_a * 1e3:g} mA",
-                _shunt_note(self._files.shunt_ohm),
+                f"current in steps of {self._files.current_a * self._factor * 1e3:g} mA",
+                *([] if self._files.chip == POWERZ else [_shunt_note(self._files.shunt_ohm, self._shunt)]),
                 ON_BOARD,
             ),
         )
@@ -101,38 +127,47 @@ class HwmonSource:
             raise MeterFault(
                 f"hwmon: {self._files.place} cannot be read ({error}): check its wiring"
             ) from None
-        return Reading(amperes, volts, amperes >= self._current_max_a() - self._files.current_a)
+        if self._files.chip == POWERZ:
+            amperes = abs(amperes)
+        clipped = amperes >= self._files.end_a - self._files.current_a
+        return Reading(amperes * self._factor, volts, clipped)
 
-    def _current_max_a(self) -> float:
-        """The current at the end of the range; infinite where the shunt is not known."""
-        shunt_ohm = self._files.shunt_ohm if self._files else None
-        return RANGE_V[self._files.chip] / shunt_ohm if self._files and shunt_ohm else math.inf
+    @property
+    def _factor(self) -> float:
+        """True current by that of the driver, which divides by the shunt it was told."""
+        told_ohm = self._files.shunt_ohm if self._files else None
+        return told_ohm / self._shunt.ohm if told_ohm and self._shunt else 1.0
 
     def error_bounds(self) -> ErrorBounds:
         """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
+        if self._files and self._files.chip == POWERZ:
+            return _POWERZ_BOUNDS
         told_ohm = self._files.shunt_ohm if self._files else None
         origin = "the driver's shunt_resistor" if told_ohm else "assumed: the driver does not state it"
-        shunt = Shunt(told_ohm or Shunt.ohm, origin=origin)
+        shunt = (told_ohm and self._shunt) or Shunt(told_ohm or Shunt.ohm, origin=origin)
         bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt)
-        step_a = self._files.current_a if self._files else 1e-3
+        step_a = self._files.current_a * self._factor if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
         step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)
         return replace(
             bounds,
             current_step_a=step_shunt_v / shunt.ohm,
             voltage_step_v=max(bounds.voltage_step_v, step_v),
-            current_max_a=self._current_max_a() if told_ohm else bounds.current_max_a,
+            current_max_a=self._files.end_a * self._factor
+            if self._files and told_ohm
+            else bounds.current_max_a,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )
 
 
 def _hwmon(root: Path) -> list[_Files]:
-    """Sensors of the hwmon driver: milliamperes and millivolts; in1 is the bus, in0 the shunt."""
+    """Sensors of hwmon drivers: milliamperes and millivolts. Of an INA2xx in1 is the bus and in0 the shunt."""
     found = []
     for folder in sorted(root.glob("hwmon*")):
         chip = _text(folder / "name")
-        current, voltage = folder / "curr1_input", folder / "in1_input"
-        if chip in RANGE_V and current.exists() and voltage.exists():
+        current = folder / "curr1_input"
+        voltage = folder / ("in0_input" if chip == POWERZ else "in1_input")
+        if (chip in RANGE_V or chip == POWERZ) and current.exists() and voltage.exists():
             shunt_ohm = _number(folder / "shunt_resistor", 1e-6)
             found.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, shunt_ohm))
     return found
@@ -153,13 +188,19 @@ def _iio(root: Path) -> list[_Files]:
     return found
 
 
-def _shunt_note(shunt_ohm: float | None) -> str:
-    if shunt_ohm is None:
+def _shunt_note(told_ohm: float | None, soldered: Shunt | None) -> str:
+    if told_ohm is None:
         return "the driver does not state its shunt"
-    note = f"shunt {shunt_ohm:g} ohm, as set in the driver"
-    if math.isclose(shunt_ohm, KERNEL_SHUNT_OHM):
-        note += " or its default; a breakout usually has 0.1 ohm (set it in micro-ohms: shunt_resistor)"
-    return note
+    if soldered:
+        factor = told_ohm / soldered.ohm
+        return f"shunt {soldered.ohm:g} ohm; the driver was told {told_ohm:g}: currents are corrected by {factor:g}"
+    if not math.isclose(told_ohm, KERNEL_SHUNT_OHM):
+        return f"shunt {told_ohm:g} ohm, as the driver was told"
+    return (
+        f"WARNING: the driver takes a shunt of {told_ohm:g} ohm, which it does where nobody told it another. With the "
+        f"usual 0.1 ohm (R100) every current is {Shunt.ohm / told_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
+        "name yours, for example hwmon:hwmon3,shunt=0.1"
+    )
 
 
 def _number(path: Path, unit: float) -> float | None:

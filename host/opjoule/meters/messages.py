@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-VERSION = 2
+VERSION = 3
 BAUD = 500000
 TICK_HZ = 2000000
 MAX_FRAME_BYTES = 253
@@ -45,7 +45,7 @@ class ResetCause(IntFlag):
     BROWN_OUT = 4
     """the supply fell below the brown-out level"""
     WATCHDOG = 8
-    """the firmware hung"""
+    """the firmware hung, or something kept the processor busy"""
 
 
 class ChipKind(IntEnum):
@@ -59,6 +59,14 @@ class ChipKind(IntEnum):
     """shunt 2.5 uV, bus 1.25 mV a step"""
     INA228 = 3
     """20 bit: shunt 312.5 or 78.125 nV, bus 195.3125 uV a step"""
+    SQ52201 = 4
+    """Silergy's copy of the INA226, as sold under its name: the same steps"""
+    INA237 = 5
+    """16 bit: shunt 5 or 1.25 uV, bus 3.125 mV a step"""
+    INA238 = 6
+    """as the INA237, more exact"""
+    INA260 = 7
+    """current 1.25 mA by its own shunt of 2 mohm, bus 1.25 mV a step"""
 
 
 class Mode(IntEnum):
@@ -108,6 +116,8 @@ class Fault(IntEnum):
     """the stack came near the data"""
     SENSOR_RESET = 11
     """a sensor's configuration was found changed (its supply failed) and was written again"""
+    SYNC_OSCILLATES = 12
+    """more than 2,000 sync edges a second: the line was not looked at for 0.1 s"""
 
 
 class Result(IntEnum):
@@ -364,7 +374,7 @@ class Status:
     """Answer to status, once a second while sampling, and once after stop (then with the final sums)."""
 
     TYPE: ClassVar[int] = 0x06
-    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIIH12H")
+    FIELDS: ClassVar[struct.Struct] = struct.Struct("<BBIIIH13H")
     ITEM: ClassVar[np.dtype[np.void]] = np.dtype(
         [("conversions", "<u4"), ("shunt_sum", "<u4"), ("bus_sum", "<u4"), ("clipped", "<u2")]
     )
@@ -404,11 +414,11 @@ class Status:
     @classmethod
     def unpack(cls, body: bytes) -> "Status":
         """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
-        fixed, rest = body[:40], body[40:]
-        if len(fixed) < 40 or len(rest) % 14:
+        fixed, rest = body[:42], body[42:]
+        if len(fixed) < 42 or len(rest) % 14:
             raise ValueError(f"status: a body of {len(body)} bytes")
         v = cls.FIELDS.unpack(fixed)
-        return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6:18], np.frombuffer(rest, dtype=cls.ITEM))
+        return cls(v[0], v[1], v[2], v[3], v[4], v[5], v[6:19], np.frombuffer(rest, dtype=cls.ITEM))
 
 
 @dataclass(frozen=True, slots=True)

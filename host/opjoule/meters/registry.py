@@ -18,7 +18,7 @@ from opjoule.meters.polled import PolledMeter
 from opjoule.meters.ppk2 import Ppk2Meter
 from opjoule.meters.rapl import ROOT, RaplSource
 from opjoule.meters.serial_meter import SerialMeter
-from opjoule.meters.serial_options import LABEL, sensor_numbers, setting_changes, shunts, split_options
+from opjoule.meters.serial_options import LABEL, SHUNT, sensor_numbers, setting_changes, shunts, split_options
 
 KINDS = {
     "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%",
@@ -26,7 +26,7 @@ KINDS = {
     "ppk2": "ppk2:PORT,voltage=5.1",
     "joulescope": "joulescope or joulescope:SERIAL",
     "rapl": "rapl (this computer's processor)",
-    "hwmon": "hwmon or hwmon:hwmon3 (an INA2xx that this computer's kernel drives)",
+    "hwmon": "hwmon or hwmon:hwmon3,shunt=0.1 (an INA2xx or POWER-Z that this computer's kernel drives)",
     "pmic": "pmic (this Raspberry Pi 5's power chip)",
 }
 """Kind -> how it is written."""
@@ -182,13 +182,19 @@ def _monsoon(address: Address, supply_v: tuple[float, float] | None) -> Meter:
     return MonsoonMeter(chosen)
 
 
+def _hwmon(address: Address) -> Meter:
+    named = SHUNT in address.options
+    [shunt] = shunts(address.options)[:1]
+    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None))
+
+
 Maker = Callable[[Address, tuple[float, float] | None], Meter]
 _MAKERS: dict[str, Maker] = {
     "monsoon": _monsoon,
     "ppk2": lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),
     "joulescope": lambda address, _: JoulescopeMeter(address.place),
     "rapl": lambda address, _: PolledMeter(RaplSource(Path(address.place) if address.place else ROOT)),
-    "hwmon": lambda address, _: PolledMeter(HwmonSource(address.place)),
+    "hwmon": lambda address, _: _hwmon(address),
     "pmic": lambda address, _: PolledMeter(PmicSource(address.place or PROGRAM)),
 }
 """Kind -> what makes its meter; of an address's options it takes those it knows."""

@@ -46,10 +46,25 @@ def serial_obstacles(port: str, root: Path | None = None) -> list[Obstacle]:
     device = _usb_device(root, node.name)
     found = [_brltty(root, device)]
     if node.exists():
-        found += [_rights(root, port, node), _name(root, port, node)]
+        found += [_rights(root, port, node), _name(root, port)]
     if device:
         found += [_modem_manager(root, node.name, device), _latency(root, node.name)]
     return [each for each in found if each]
+
+
+def lasting_name(port: str, root: Path | None = None) -> str:
+    """The name under which a port's device is found tomorrow, too; the port itself where there is none.
+
+    Args:
+        port: for example /dev/ttyACM0.
+        root: of the file system, if it is not this computer's.
+    """
+    root = root or ROOT
+    if not Path(port).name.startswith(("ttyUSB", "ttyACM")):
+        return port
+    node = (root / port.lstrip("/")).resolve()
+    links = sorted((root / "dev/serial/by-id").glob("*"))
+    return next((f"/dev/serial/by-id/{link.name}" for link in links if link.resolve() == node), port)
 
 
 def _usb_device(root: Path, tty: str) -> Path | None:
@@ -140,17 +155,14 @@ def _user(root: Path, uid: int) -> str:
     return next((entry[0] for entry in entries if len(entry) > 2 and entry[2] == str(uid)), str(uid))
 
 
-def _name(root: Path, port: str, node: Path) -> Obstacle | None:
+def _name(root: Path, port: str) -> Obstacle | None:
     """A number that is another one tomorrow, where the device has a name that stays."""
-    if not Path(port).name.startswith(("ttyUSB", "ttyACM")):
+    if (lasting := lasting_name(port, root)) == port:
         return None
-    for link in sorted((root / "dev/serial/by-id").glob("*")):
-        if link.resolve() == node:
-            return Obstacle(
-                f"{port} may be another device after the next boot",
-                f'write port = "serial:/dev/serial/by-id/{link.name}" into rig.toml',
-            )
-    return None
+    return Obstacle(
+        f"{port} may be another device after the next boot",
+        f'write port = "serial:{lasting}" into rig.toml',
+    )
 
 
 def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:

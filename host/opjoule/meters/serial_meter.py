@@ -56,6 +56,7 @@ NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 REPLY_LIMIT_S = 0.05
 """For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
 NS_PER_S = 1_000_000_000
+_CHIP_CODES = frozenset(ChipKind)
 
 
 class SerialMeter:
@@ -148,9 +149,9 @@ class SerialMeter:
         if not self._events and self._reset is None and not self._input_ended:
             link.pump(timeout_s, gather=now_s(self._clock) >= self._sharp_until_s)
         if self._reset is not None and not self._events:
-            cause = _causes(self._reset.reset_cause)
+            bits = self._reset.reset_cause
             raise MeterFault(
-                f"meter on {self._path}: was reset in mid-run ({cause}): check its supply and cable"
+                f"meter on {self._path}: was reset in mid-run ({_causes(bits)}): {_reset_advice(bits)}"
             )
         if self._input_ended and not self._events:
             raise InputEnded(f"meter on {self._path}: the simulator's input has ended")
@@ -234,7 +235,9 @@ class SerialMeter:
             changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
         return dataclasses.replace(settings, **changes)
 
-    def _shunt(self, place: int) -> Shunt:
+    def _shunt(self, identity: Identity, place: int) -> Shunt:
+        if own := self._chip(identity, place).own_shunt:
+            return own
         return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
 
     def _times(self, identity: Identity, place: int) -> ConversionTimes:
@@ -242,13 +245,15 @@ class SerialMeter:
 
     def _scale(self, identity: Identity, place: int) -> ChipScale:
         shunt_range = self._chosen(identity, place).shunt_range
-        return self._chip(identity, place).scale(self._shunt(place).ohm, shunt_range)
+        return self._chip(identity, place).scale(self._shunt(identity, place).ohm, shunt_range)
 
     def _bounds(self, place: int) -> ErrorBounds:
         _, identity = self._opened()
         range_code = self._chosen(identity, place).shunt_range
         seen_fraction = self._times(identity, place).seen_fraction
-        return self._chip(identity, place).error_bounds(range_code, seen_fraction, self._shunt(place))
+        return self._chip(identity, place).error_bounds(
+            range_code, seen_fraction, self._shunt(identity, place)
+        )
 
     def _chip(self, identity: Identity, place: int) -> Chip:
         if place >= len(identity.items):
@@ -278,7 +283,16 @@ class SerialMeter:
             sensors=tuple(SensorIdentity(_name(ChipKind, int(c)), int(a)) for c, a in sensors),
             voltage_at=LOAD_SIDE,
             simulated=is_pseudo_terminal(self._path),
+            notes=self._notes(identity),
         )
+
+    def _notes(self, identity: Identity) -> tuple[str, ...]:
+        """What users of its sensors' chips are told."""
+        known = [place for place in self._sensors if place < len(identity.items)]
+        kinds = [
+            ChipKind(code) for place in known if (code := int(identity.items["chip"][place])) in _CHIP_CODES
+        ]
+        return tuple(dict.fromkeys(chip_of(kind).note for kind in kinds if kind and chip_of(kind).note))
 
     def _expect_done(self, command: Configure | Start | Stop, ack: Ack) -> None:
         """Raises: MeterFault: the meter refused."""
@@ -304,3 +318,12 @@ def _causes(bits: int) -> str:
     """Reset causes in words."""
     named = [cause.name.lower().replace("_", "-") for cause in ResetCause if bits & cause and cause.name]
     return ", ".join(named) or "unknown cause"
+
+
+def _reset_advice(bits: int) -> str:
+    """What to look at after a reset by these causes."""
+    if bits & ResetCause.WATCHDOG:
+        return "its firmware hung: check SDA, SCL, D2 and D8 for loose wires, and flash the firmware anew"
+    if bits & ResetCause.EXTERNAL:
+        return "another program may have opened its port; or its reset pin or cable is loose"
+    return "check its supply and cable"

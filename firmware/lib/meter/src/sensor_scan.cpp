@@ -24,15 +24,37 @@ bool is_ina219(BusAccess transfer, uint8_t address) {
   return read16(transfer, address, ina219::kConfiguration) == ina219::kConfigurationDefault;
 }
 
+ChipKind with_ids_of_ina228(BusAccess transfer, uint8_t address) {
+  if (read16(transfer, address, ina228::kManufacturerId) != ina228::kManufacturer) {
+    return ChipKind::none;
+  }
+  switch (read16(transfer, address, ina228::kDeviceId) & ina228::kDeviceMask) {
+    case ina228::kDevice:
+      return ChipKind::ina228;
+    case ina228::kDeviceIna237:
+      return ChipKind::ina237;
+    case ina228::kDeviceIna238:
+      return ChipKind::ina238;
+    default:
+      return ChipKind::none;
+  }
+}
+
+ChipKind with_ids_of_ina226(BusAccess transfer, uint8_t address) {
+  const uint16_t manufacturer = read16(transfer, address, ina226::kManufacturerId);
+  const uint16_t die = read16(transfer, address, ina226::kDieId);
+  if (manufacturer == ina226::kManufacturerSilergy && die == ina226::kDieSq52201) {
+    return ChipKind::sq52201;
+  }
+  if (manufacturer != ina226::kManufacturer) return ChipKind::none;
+  if ((die & ina226::kDieMask) == ina226::kDie) return ChipKind::ina226;
+  return (die & ina226::kDieMask) == ina226::kDieIna260 ? ChipKind::ina260 : ChipKind::none;
+}
+
 ChipKind chip_at(BusAccess transfer, uint8_t address) {
-  if (read16(transfer, address, ina228::kManufacturerId) == ina228::kManufacturer &&
-      (read16(transfer, address, ina228::kDeviceId) & ina228::kDeviceMask) == ina228::kDevice) {
-    return ChipKind::ina228;
-  }
-  if (read16(transfer, address, ina226::kManufacturerId) == ina226::kManufacturer &&
-      read16(transfer, address, ina226::kDieId) == ina226::kDie) {
-    return ChipKind::ina226;
-  }
+  ChipKind chip = with_ids_of_ina228(transfer, address);
+  if (chip == ChipKind::none) chip = with_ids_of_ina226(transfer, address);
+  if (chip != ChipKind::none) return chip;
   return is_ina219(transfer, address) ? ChipKind::ina219 : ChipKind::none;
 }
 
@@ -54,7 +76,13 @@ Result plan_sensor(const FoundSensor& sensor, const protocol::Configure& wanted,
     case ChipKind::ina219:
       return ina219::plan(wanted, sensor.address, plan, detail);
     case ChipKind::ina226:
+    case ChipKind::sq52201:
       return ina226::plan(wanted, sensor.address, plan, detail);
+    case ChipKind::ina260:
+      return ina226::plan(wanted, sensor.address, plan, detail, ina226::kKeptIna260);
+    case ChipKind::ina237:
+    case ChipKind::ina238:
+      return ina228::plan_16_bit(wanted, sensor.address, plan, detail);
     case ChipKind::ina228:
       return ina228::plan(wanted, sensor.address, plan, detail);
     default:

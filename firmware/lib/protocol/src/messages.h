@@ -11,7 +11,7 @@
 namespace opjoule {
 namespace protocol {
 
-constexpr uint16_t kVersion = 2;
+constexpr uint16_t kVersion = 3;
 constexpr uint32_t kBaud = 500000UL;
 constexpr uint32_t kTickHz = 2000000UL;
 constexpr uint8_t kMaxFrameBytes = 253;  // type to CRC, before COBS
@@ -33,7 +33,7 @@ enum class ResetCause : uint8_t {
   power_on = 1,  // power came up
   external = 2,  // reset pin, as an Uno does when its port is opened
   brown_out = 4,  // the supply fell below the brown-out level
-  watchdog = 8,  // the firmware hung
+  watchdog = 8,  // the firmware hung, or something kept the processor busy
 };
 
 // A sensor's chip; it gives the scale of the raw codes.
@@ -42,6 +42,10 @@ enum class ChipKind : uint8_t {
   ina219 = 1,  // shunt 10 uV, bus 4 mV a step
   ina226 = 2,  // shunt 2.5 uV, bus 1.25 mV a step
   ina228 = 3,  // 20 bit: shunt 312.5 or 78.125 nV, bus 195.3125 uV a step
+  sq52201 = 4,  // Silergy's copy of the INA226, as sold under its name: the same steps
+  ina237 = 5,  // 16 bit: shunt 5 or 1.25 uV, bus 3.125 mV a step
+  ina238 = 6,  // as the INA237, more exact
+  ina260 = 7,  // current 1.25 mA by its own shunt of 2 mohm, bus 1.25 mV a step
 };
 
 // What a sensor converts, and which message carries it.
@@ -71,9 +75,10 @@ enum class Fault : uint8_t {
   edge_missed = 9,  // sync edges closer than the capture can tell apart
   stack_low = 10,  // the stack came near the data
   sensor_reset = 11,  // a sensor's configuration was found changed (its supply failed) and was written again
+  sync_oscillates = 12,  // more than 2,000 sync edges a second: the line was not looked at for 0.1 s
 };
 
-constexpr uint8_t kFaultCount = 12;
+constexpr uint8_t kFaultCount = 13;
 
 // Answer to a command.
 enum class Result : uint8_t {
@@ -365,7 +370,7 @@ struct ClockReply {
 // Answer to status, once a second while sampling, and once after stop (then with the final sums).
 struct Status {
   static constexpr uint8_t kType = 0x06;
-  static constexpr uint8_t kBytes = 40;
+  static constexpr uint8_t kBytes = 42;
   static constexpr uint8_t kItemBytes = 14;
   // enum acquisition
   uint8_t acquisition;
@@ -380,7 +385,7 @@ struct Status {
   // the least there ever was; 65535 if unknown
   uint16_t stack_free_bytes;
   // counters since the meter's start, in the order of fault; they stop at 65535
-  uint16_t faults[12];
+  uint16_t faults[13];
   template <typename Writer>
   void write(Writer& out) const {
     out.put8(static_cast<uint8_t>(acquisition));
@@ -389,7 +394,7 @@ struct Status {
     out.put32(static_cast<uint32_t>(tick_wraps));
     out.put32(static_cast<uint32_t>(edges));
     out.put16(static_cast<uint16_t>(stack_free_bytes));
-    for (uint8_t i = 0; i < 12; ++i) out.put16(static_cast<uint16_t>(faults[i]));
+    for (uint8_t i = 0; i < 13; ++i) out.put16(static_cast<uint16_t>(faults[i]));
   }
   template <typename Reader>
   void read(Reader& in) {
@@ -399,7 +404,7 @@ struct Status {
     tick_wraps = static_cast<uint32_t>(in.get32());
     edges = static_cast<uint32_t>(in.get32());
     stack_free_bytes = static_cast<uint16_t>(in.get16());
-    for (uint8_t i = 0; i < 12; ++i) faults[i] = static_cast<uint16_t>(in.get16());
+    for (uint8_t i = 0; i < 13; ++i) faults[i] = static_cast<uint16_t>(in.get16());
   }
 };
 

@@ -49,14 +49,15 @@ uint32_t conversion_ticks(uint8_t code) {
   }
 }
 
-Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t* detail) {
+Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t* detail,
+            uint16_t kept) {
   const AveragedChip chip = {conversion_ticks(wanted.shunt_adc & 7),
                              conversion_ticks(wanted.bus_adc), kLeastPairTicks, kLeastShuntTicks,
                              kMostRange};
   const Result result = plan_averaged(wanted, address, chip, plan, detail);
   if (result != Result::ok) return result;
   const uint16_t times =
-      static_cast<uint16_t>(kKept | ((wanted.shunt_adc >> 3) << 9) | (wanted.bus_adc << 6) |
+      static_cast<uint16_t>(kept | ((wanted.shunt_adc >> 3) << 9) | (wanted.bus_adc << 6) |
                             ((wanted.shunt_adc & 7) << 3));
   plan->map = &kRegisters;
   plan->setups = 1;

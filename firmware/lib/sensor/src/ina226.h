@@ -1,5 +1,6 @@
 // INA226 register driver: TI data sheet SBOS547A (August 2015), sections cited below. Its functions
-// are those of ina219.h.
+// are those of ina219.h. Two chips have the same registers: Silergy's SQ52201, and the INA260
+// (SBOS656C), whose register 1 holds the current through its own shunt.
 #ifndef OPJOULE_SENSOR_INA226_H_
 #define OPJOULE_SENSOR_INA226_H_
 
@@ -20,9 +21,15 @@ constexpr uint8_t kManufacturerId = 0xFE;
 constexpr uint8_t kDieId = 0xFF;
 constexpr uint16_t kManufacturer = 0x5449;
 constexpr uint16_t kDie = 0x2260;
+constexpr uint16_t kDieIna260 = 0x2270;  // SBOS656C, 8.6.9
+constexpr uint16_t kDieMask = 0xFFF0;    // the rest is the revision
+// As modules with it answer (github.com/meshtastic/firmware, pull request 10247).
+constexpr uint16_t kManufacturerSilergy = 0x190F;
+constexpr uint16_t kDieSq52201 = 0x0000;
 
 // 7.6.1, table 9: operating modes; bit 14 reads as 1 and is kept.
 constexpr uint16_t kKept = 0x4000;
+constexpr uint16_t kKeptIna260 = 0x6000;  // SBOS656C, 8.6.1
 constexpr uint16_t kShuntContinuous = 5;
 constexpr uint16_t kBusContinuous = 6;
 constexpr uint16_t kShuntAndBusContinuous = 7;
@@ -37,9 +44,10 @@ constexpr uint16_t kAlertReady = 0x0400;
 // Time of one conversion by VSHCT or VBUSCT code (7.6.1, tables 7 and 8), 0: no such code.
 uint32_t conversion_ticks(uint8_t code);
 
-// As ina219::plan(); shunt_adc is AVG << 3 | VSHCT, bus_adc is VBUSCT, range must be 0.
+// As ina219::plan(); shunt_adc is AVG << 3 | VSHCT, bus_adc is VBUSCT, range must be 0. `kept`: the
+// configuration's constant bits.
 protocol::Result plan(const protocol::Configure& wanted, uint8_t address, SensorPlan* plan,
-                      uint16_t* detail);
+                      uint16_t* detail, uint16_t kept = kKept);
 
 }  // namespace ina226
 }  // namespace opjoule

@@ -20,6 +20,16 @@ constexpr uint8_t kMostRange = 1;
 const RegisterMap kRegisters = {
     kAdcConfig, kDiagnostics, kNoRegister, kShuntVoltage,    kBusVoltage,
     true,       kCodeShift,   kCodeShift,  kConversionReady, 0};
+const RegisterMap kShortRegisters = {kAdcConfig,
+                                     kDiagnostics,
+                                     kNoRegister,
+                                     kShuntVoltage,
+                                     kBusVoltage,
+                                     false,
+                                     0,
+                                     0,
+                                     kConversionReady,
+                                     0};
 
 }  // namespace
 
@@ -64,6 +74,15 @@ Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t
   plan->bus_mode = static_cast<uint16_t>(times | kBusContinuous);
   plan->shunt_full_scale = 524287;  // 20 bit
   plan->bus_full_scale = 524287;    // positive half of 20 bit: 102.4 V
+  return Result::ok;
+}
+
+Result plan_16_bit(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t* detail) {
+  const Result result = ina228::plan(wanted, address, plan, detail);
+  if (result != Result::ok) return result;
+  plan->map = &kShortRegisters;
+  plan->shunt_full_scale = 32767;
+  plan->bus_full_scale = 32767;  // 102.4 V; the chip stands 85 V
   return Result::ok;
 }
 

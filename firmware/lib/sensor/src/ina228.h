@@ -1,6 +1,7 @@
 // INA228 register driver: TI data sheet SLYS021A (May 2022), sections cited below. Its functions
-// are those of ina219.h. The chip's own charge and energy accumulators are not used: the meter
-// keeps running sums for every chip alike, with time stamps.
+// are those of ina219.h. INA237 and INA238 (SLYS025A) are the same with codes of 16 bits. The
+// chip's own charge and energy accumulators are not used: the meter keeps running sums for every
+// chip alike, with time stamps.
 #ifndef OPJOULE_SENSOR_INA228_H_
 #define OPJOULE_SENSOR_INA228_H_
 
@@ -22,6 +23,8 @@ constexpr uint8_t kManufacturerId = 0x3E;
 constexpr uint8_t kDeviceId = 0x3F;
 constexpr uint16_t kManufacturer = 0x5449;
 constexpr uint16_t kDevice = 0x2280;
+constexpr uint16_t kDeviceIna237 = 0x2370;
+constexpr uint16_t kDeviceIna238 = 0x2380;
 constexpr uint16_t kDeviceMask = 0xFFF0;  // the rest is the revision
 constexpr uint8_t kCodeShift = 4;
 
@@ -44,6 +47,9 @@ uint32_t conversion_ticks(uint8_t code);
 // As ina219::plan(); shunt_adc is AVG << 3 | VSHCT, bus_adc is VBUSCT, range is ADCRANGE.
 protocol::Result plan(const protocol::Configure& wanted, uint8_t address, SensorPlan* plan,
                       uint16_t* detail);
+// The same of an INA237 or INA238.
+protocol::Result plan_16_bit(const protocol::Configure& wanted, uint8_t address, SensorPlan* plan,
+                             uint16_t* detail);
 
 }  // namespace ina228
 }  // namespace opjoule

@@ -132,6 +132,10 @@ class Chip:
     """what suits it as the only sensor on its bus"""
     sharing: Mapping[int, SensorSettings]
     """sensors on the bus -> what suits each of them"""
+    own_shunt: Shunt | None = None
+    """of a chip that has its shunt inside; its tolerance is in the gain error"""
+    note: str = ""
+    """what a user of this chip is told"""
     codes_in_words: str = "averaging << 3 | conversion time, 0 to 63"
 
     def range_of(self, code: int) -> ShuntRange:

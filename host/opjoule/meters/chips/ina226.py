@@ -14,6 +14,8 @@ INA226: Final = Chip(
     bus_gain_error_max=0.001,
     bus_offset_max_v=7.5e-3,
     conversion_us=dict(enumerate((140, 204, 332, 588, 1100, 2116, 4156, 8244))),  # SBOS547A, tables 7 and 8
+    note="an INA226 of a cheap module may be a copy that reads the voltage 1.4 to 5.3 % high: compare it with a "
+    "multimeter, or calibrate (docs/how-to/calibrate.md)",
     averages=(1, 4, 16, 64, 128, 256, 512, 1024),  # SBOS547A, table 6
     alone=SensorSettings(shunt_range=0),  # 588 us
     sharing={
