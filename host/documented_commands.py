@@ -31,6 +31,8 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 TABLE: Final = Path(__file__).with_suffix(".toml")
 LIMIT_S: Final = 300
 JOBS: Final = 2
+ENDED: Final = (130, 128 + signal.SIGTERM, -signal.SIGTERM)
+"""Exit statuses of what was asked to end."""
 _RUNNING: Final[set[int]] = set()
 _BEGINS: Final = re.compile(
     r"(?:\w+=\S+ )*(?:(?:host|loader-cpp|firmware|\.venv)/[\w./-]+|\./test|loader|probe|medium-sim|rig-sim|git|ssh|"
@@ -60,7 +62,9 @@ class Rule:
     """(pattern, text) one after the other: a smaller scale."""
     add: str = ""
     until: str = ""
-    """It serves until Ctrl-C, which it gets once it has said this."""
+    """It serves until SIGTERM, which it gets once it has said this."""
+    speed: bool = False
+    """Exit status 1 says that it is slower than its limit, or too few trials to tell: told, and fails nothing."""
     first: bool = False
     """Others need what it leaves: it runs before them, and alone."""
 
@@ -120,8 +124,8 @@ def scratch() -> Iterator[Path]:
         yield place
 
 
-def run(command: str, rule: Rule, place: Path) -> tuple[bool, str]:
-    """Did it end well, and what did it say?"""
+def run(command: str, rule: Rule, place: Path) -> tuple[int | None, str]:
+    """Its exit status (None past the limit), and what it said."""
     programs = [ROOT / "build/loader", ROOT / "build/rig-sim"]
     path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
@@ -145,19 +149,21 @@ def run(command: str, rule: Rule, place: Path) -> tuple[bool, str]:
                 status = _awaited(process, rule, said)
             finally:
                 _RUNNING.discard(process.pid)
-        return status in ((0, 130) if rule.until else (0,)), said.read_text(errors="replace")
+        return status, said.read_text(errors="replace")
 
 
 def _awaited(process: subprocess.Popen[bytes], rule: Rule, said: Path) -> int | None:
-    """Exit status; one that serves is interrupted once it has said what is waited for; None past the limit."""
+    """Exit status; one that serves is asked to end once it has said what is waited for; None past the limit."""
     end_s = time.monotonic() + LIMIT_S
-    interrupted = False
+    asked = False
     while time.monotonic() < end_s:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(0.2)
-        if rule.until and not interrupted and rule.until in said.read_text(errors="replace"):
-            os.killpg(process.pid, signal.SIGINT)
-            interrupted = True
+        if rule.until and not asked and rule.until in said.read_text(errors="replace"):
+            os.killpg(
+                process.pid, signal.SIGTERM
+            )  # SIGINT is ignored where a shell began this in the background
+            asked = True
     os.killpg(process.pid, signal.SIGKILL)
     return None
 
@@ -165,11 +171,13 @@ def _awaited(process: subprocess.Popen[bytes], rule: Rule, said: Path) -> int | 
 def report(command: Documented, rule: Rule, place: Path) -> bool:
     """Runs one command and says how it went; what it said only if it failed."""
     asked, began_s = rule.scaled(command.line), time.monotonic()
-    well, said = run(asked, rule, place)
+    status, said = run(asked, rule, place)
+    well = status == 0 or (bool(rule.until) and status in ENDED) or (rule.speed and status == 1)
+    mark = "FAIL" if not well else "slow" if status == 1 else "ok  "
     took_s = time.monotonic() - began_s
     scale = "" if asked == command.line else f"   [as: {asked}]"
-    print(f"{'ok  ' if well else 'FAIL'} {took_s:5.1f} s  {command.page}: {command.line}{scale}", flush=True)
-    if not well:
+    print(f"{mark} {took_s:5.1f} s  {command.page}: {command.line}{scale}", flush=True)
+    if status:
         print("\n".join(f"    {line}" for line in said.splitlines()[-15:]), flush=True)
     return well
 
@@ -178,8 +186,8 @@ def run_all(chosen: Sequence[tuple[Documented, Rule]], prepare: Sequence[str]) -
     """How many of them fail."""
     with scratch() as place, ThreadPoolExecutor(JOBS) as pool:
         for command in prepare:
-            well, said = run(command, Rule(""), place)
-            if not well:
+            status, said = run(command, Rule(""), place)
+            if status:
                 sys.exit(f"the scratch folder cannot be prepared:\n{said}")
         results = [report(*each, place) for each in chosen if each[1].first]
         results += pool.map(lambda each: report(*each, place), [each for each in chosen if not each[1].first])

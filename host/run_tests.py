@@ -150,6 +150,11 @@ def parts() -> list[Part]:
             ),
         ),
         Part(
+            "documents",
+            "every documented command that needs no hardware",
+            ((sys.executable, "host/documented_commands.py"),),
+        ),
+        Part(
             "host",
             "the host package, end to end through the simulated rig, and on a virtual board",
             (host_tests("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"),),
