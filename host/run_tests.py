@@ -149,11 +149,7 @@ def parts() -> list[Part]:
                 (sys.executable, "firmware/platformio/sizes.py"),
             ),
         ),
-        Part(
-            "documents",
-            "every documented command that needs no hardware",
-            ((sys.executable, "host/documented_commands.py"),),
-        ),
+        Part("documents", "documented commands", ((sys.executable, "host/documented_commands.py"),)),
         Part(
             "host",
             "the host package, end to end through the simulated rig, and on a virtual board",
