@@ -22,7 +22,7 @@ from pathlib import Path
 
 from logged_commands import SetupError, end_running, logged, say
 from plain_folder import ROOT, plain
-from system_packages import install_packages, packages
+from system_packages import install_named, install_packages, packages
 
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
@@ -130,6 +130,8 @@ class Needs:
     """What figures for print are drawn with."""
     fleet: bool = False
     """What several rigs are reached with."""
+    packages: tuple[str, ...] = ()
+    """Further packages of the system: of a study's systems."""
 
     @property
     def sections(self) -> list[str]:
@@ -142,6 +144,20 @@ def _steps(needs: Needs) -> list[Step]:
     pins = "test" if needs.test else "figures" if needs.figures else "fleet" if needs.fleet else "measure"
     lock = ROOT / "host/requirements" / f"{pins}.txt"
     steps = [_packages_step(section) for section in needs.sections]
+    if needs.packages:
+        install = partial(
+            install_named, needs.packages, "The study needs these; leave their systems out with --only:"
+        )
+        steps.append(
+            Step(
+                "packages-of-study",
+                "system packages for the study",
+                (),
+                install,
+                salt=repr(needs.packages),
+                lane="packages",
+            )
+        )
     steps.append(
         Step(
             lock.stem + "-environment",

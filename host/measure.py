@@ -51,6 +51,7 @@ def main() -> int:
                 board=asked.board,
                 figures=asked.figures,
                 fleet=asked.fleet,
+                packages=asked.packages,
             )
         )
         os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")

@@ -149,6 +149,7 @@ def parts() -> list[Part]:
                 (sys.executable, "firmware/platformio/sizes.py"),
             ),
         ),
+        Part("documents", "documented commands", ((sys.executable, "host/documented_commands.py"),)),
         Part(
             "host",
             "the host package, end to end through the simulated rig, and on a virtual board",

@@ -5,17 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from logged_commands import SetupError, logged, say
 from plain_folder import ROOT
-
-
-def sections() -> list[str]:
-    """The sections of host/packages.txt."""
-    lines = (ROOT / "host" / "packages.txt").read_text().splitlines()
-    return [line.strip("[] ") for line in lines if line.startswith("[")]
 
 
 def packages(section: str) -> list[tuple[str, str]]:
@@ -46,24 +40,33 @@ def _is_installed(names: Iterable[str]) -> list[str]:
     return [name for name in names if name not in present]
 
 
-def _package_list_error(section: str, why: str) -> SetupError:
-    rows = "\n".join(f"    {name:<20} {reason}" for name, reason in packages(section))
-    return SetupError(
-        f"{why}\nOpJoule needs these programs and libraries (Debian's package names):\n{rows}\n"
-        "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
-    )
-
-
 def install_packages(section: str, log: Path) -> None:
     """Installs the missing Debian packages of one section with apt-get, through sudo where needed.
 
     Raises: SetupError: no apt-get, no root rights and no sudo, or apt-get failed.
     """
+    rows = [f"{name:<20} {reason}" for name, reason in packages(section)]
+    names = [name for name, _ in packages(section)]
+    install_named(names, "OpJoule needs these programs and libraries (Debian's package names):", log, rows)
+
+
+def install_named(names: Sequence[str], why: str, log: Path, rows: Sequence[str] = ()) -> None:
+    """Installs those of the packages that are missing.
+
+    Args:
+        why: what they are for, for the message of a system where they cannot be installed.
+        rows: the packages with their reasons, for that message; the names without.
+    Raises: SetupError: as install_packages().
+    """
     if os.environ.get("OPJOULE_SKIP_PACKAGES") == "1":
         return
     if not (shutil.which("apt-get") and shutil.which("dpkg-query")):
-        raise _package_list_error(section, "This system has no apt-get.")
-    missing = _is_installed(name for name, _ in packages(section))
+        listed = "\n".join(f"    {row}" for row in rows or names)
+        raise SetupError(
+            f"This system has no apt-get.\n{why}\n{listed}\n"
+            "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
+        )
+    missing = _is_installed(names)
     if not missing:
         return
     say(f"    {len(missing)} to install: {' '.join(missing)}")

@@ -2,7 +2,9 @@
 
 import re
 import shlex
+import subprocess
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from opjoule.cli import twin_profiles
@@ -11,7 +13,11 @@ from opjoule.cli.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-LINK = re.compile(r"\]\(([^)#\s]+)(#[^)\s]*)?\)")
+LINK = re.compile(
+    r"\]\(([^)#\s]*)(#[^)\s]*)?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+([^#\s]*)(#\S*)?\s*$", re.MULTILINE
+)
+EXTERNAL = re.compile(r"(?<![\w`'\"=(])https?://[^\s<>`)\"']+|(?<=\]\()[a-z]+:[^)\s]+")
+CONFLICT = re.compile(r"^(?:<{7}|>{7}|[|]{7}) ", re.MULTILINE)
 FILE = re.compile(
     r"(?<![\w/.-])((?:host|loader-cpp|firmware|docs|ycsb-workloads|calibration)/[\w./-]+)(?![\w/*{\[-])"
 )
@@ -30,12 +36,57 @@ def anchors(page: Path) -> set[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page):
-    for target, anchor in LINK.findall(page.read_text()):
-        if "://" in target:
+    for inline, inline_anchor, defined, defined_anchor in LINK.findall(without_code(page.read_text())):
+        target, anchor = inline or defined, inline_anchor or defined_anchor
+        if re.match(r"[a-z]+:", target):
             continue
-        place = (page.parent / target).resolve()
+        place = (page.parent / target).resolve() if target else page
         assert place.exists(), target
         assert not anchor or anchor in anchors(place), target + anchor
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_addresses_outside_are_well_formed(page):
+    """Whether anybody answers there depends on the network, and is not asked."""
+    for address in EXTERNAL.findall(without_code(page.read_text())):
+        parts = urlsplit(address.rstrip(".,;:"))
+        assert parts.scheme in ("https", "http", "mailto"), address
+        assert parts.scheme == "mailto" or re.fullmatch(r"[\w-]+(\.[\w-]+)+", parts.hostname or ""), address
+
+
+def without_code(text):
+    """A page without its fenced blocks and inline code, where brackets mean something else."""
+    return re.sub(r"```.*?```|``[^`]+``|`[^`\n]+`", "``", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize(
+    ("text", "links"),
+    [
+        ("[a](b.md)", [("b.md", "")]),
+        ("[a](#here)", [("", "#here")]),
+        ('[a](b.md#there "a title")', [("b.md", "#there")]),
+        ("[a]: b.md#there", [("b.md", "#there")]),
+        ("`x[1](2)`", []),
+    ],
+)
+def test_every_form_of_link_is_found(text, links):
+    found = [(one or three, two or four) for one, two, three, four in LINK.findall(without_code(text))]
+    assert found == links
+
+
+def test_no_tracked_file_holds_the_marks_of_a_merge_that_was_not_settled():
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("not a clone")
+    files = [ROOT / each for each in listed.stdout.decode().split("\0") if each]
+    assert len(files) > 500
+    texts = {file: file.read_bytes().decode("utf-8", "replace") for file in files if file.is_file()}
+    assert [str(file) for file, text in texts.items() if CONFLICT.search(text)] == []
+
+
+@pytest.mark.parametrize("mark", ["<" * 7, ">" * 7, "|" * 7])
+def test_such_marks_are_seen(mark):
+    assert CONFLICT.search(f"text\n{mark} main\n") and not CONFLICT.search(f"a line with {mark} in it\n")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import itertools
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -322,3 +323,44 @@ def test_answers_agree_but_for_rounding():
     assert not agree({"a": 1.0}, {"a": 1.001})
     assert not agree("1", 1)
     assert agree(None, None)
+
+
+def test_studies_databases_dry_run_and_doctor_agree_about_what_is_missing(tmp_path, monkeypatch, capsys):
+    """The Python of a simulated board without a client of Berkeley DB, whose engine the loader has built in."""
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    words = f"its Python module berkeleydb or bsddb3 ({tmp_path}/python3 has neither); --study s3 --simulate installs"
+    monkeypatch.chdir(tmp_path)
+    for argv in (
+        ["studies"],
+        ["databases"],
+        ["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run"],
+        ["doctor", "--simulate"],
+    ):
+        main(argv)
+        said = [line for line in capsys.readouterr().out.splitlines() if words in line]
+        assert len(said) == 1 and said[0].endswith("python3-bsddb3"), argv
+    main(["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run", "--only", "system=sqlite"])
+    assert "missing" not in capsys.readouterr().out
+    main(["--study", "s2", "--device", "rpi4", "--simulate", "--dry-run", "--only", "system=berkeleydb"])
+    assert "missing" not in capsys.readouterr().out  # the loader runs that one
+
+
+def test_a_client_that_is_there_is_told_by_all_of_them(tmp_path, monkeypatch, capsys):
+    (tmp_path / "python3").write_text("#!/bin/sh\ncase $2 in *bsddb3) exit 0;; esac; exit 1\n")
+    (tmp_path / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    main(["databases"])
+    assert "study s3: found, Python module bsddb3" in capsys.readouterr().out
+    main(["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run"])
+    assert "berkeleydb: its" not in capsys.readouterr().out
+
+
+def test_a_simulated_study_sets_up_the_packages_of_its_systems_alone():
+    study = ["--study", "s3", "--device", "rpi4"]
+    assert parse([*study, "--simulate"]).packages == ("python3-bsddb3", "postgresql")
+    assert parse([*study, "--simulate", "--only", "system=sqlite,duckdb"]).packages == ()
+    assert parse(["--study", "s2", "--device", "rpi4", "--simulate"]).packages == ()
+    assert parse(study).packages == ()  # a real board's own affair
+    assert parse([*study, "--simulate", "--dry-run"]).packages == ()

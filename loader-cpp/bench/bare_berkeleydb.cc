@@ -9,7 +9,7 @@
 namespace opjoule {
 namespace {
 
-void check(int result) {
+void check_berkeleydb(int result) {
   if (result != 0) bare_failure(db_strerror(result));
 }
 
@@ -26,12 +26,13 @@ DBT dbt(std::string_view text) {
 BareResult bare_berkeleydb(const BareRequest& request) {
   DB_ENV* env = nullptr;
   DB* db = nullptr;
-  check(db_env_create(&env, 0));
-  check(env->set_cachesize(env, 0, 262144, 1));
-  check(env->open(env, request.path.c_str(), DB_CREATE | DB_PRIVATE | DB_INIT_MPOOL, 0644));
-  check(db_create(&db, env, 0));
-  check(db->set_pagesize(db, 4096));
-  check(db->open(db, nullptr, "usertable.db", nullptr, DB_BTREE, DB_CREATE, 0644));
+  check_berkeleydb(db_env_create(&env, 0));
+  check_berkeleydb(env->set_cachesize(env, 0, 262144, 1));
+  check_berkeleydb(
+      env->open(env, request.path.c_str(), DB_CREATE | DB_PRIVATE | DB_INIT_MPOOL, 0644));
+  check_berkeleydb(db_create(&db, env, 0));
+  check_berkeleydb(db->set_pagesize(db, 4096));
+  check_berkeleydb(db->open(db, nullptr, "usertable.db", nullptr, DB_BTREE, DB_CREATE, 0644));
   const BareResult result = bare_pairs(
       request,
       [&](const std::string& name, std::string* row) {
@@ -45,15 +46,15 @@ BareResult bare_berkeleydb(const BareRequest& request) {
           got = db->get(db, nullptr, &key, &value, 0);
           row->resize(value.size);
         } while (got == DB_BUFFER_SMALL);
-        check(got);
+        check_berkeleydb(got);
       },
       [&](const std::string& name, std::string_view row) {
         DBT key = dbt(name);
         DBT value = dbt(row);
-        check(db->put(db, nullptr, &key, &value, 0));
+        check_berkeleydb(db->put(db, nullptr, &key, &value, 0));
       });
-  check(db->close(db, 0));
-  check(env->close(env, 0));
+  check_berkeleydb(db->close(db, 0));
+  check_berkeleydb(env->close(env, 0));
   return result;
 }
 

@@ -8,7 +8,7 @@
 namespace opjoule {
 namespace {
 
-void check(int result) {
+void check_lmdb(int result) {
   if (result != 0) bare_failure(mdb_strerror(result));
 }
 
@@ -19,7 +19,7 @@ MDB_val val(std::string_view text) { return {text.size(), const_cast<char*>(text
 class BareLmdb {
  public:
   BareLmdb(MDB_env* env, MDB_dbi dbi) : env_(env), dbi_(dbi) {
-    check(mdb_txn_begin(env, nullptr, MDB_RDONLY, &reader_));
+    check_lmdb(mdb_txn_begin(env, nullptr, MDB_RDONLY, &reader_));
     mdb_txn_reset(reader_);
   }
   ~BareLmdb() { mdb_txn_abort(reader_); }
@@ -27,18 +27,18 @@ class BareLmdb {
   BareLmdb& operator=(const BareLmdb&) = delete;
 
   void get(const std::string& name, std::string* row) {
-    check(mdb_txn_renew(reader_));
+    check_lmdb(mdb_txn_renew(reader_));
     take(reader_, name, row);
     mdb_txn_reset(reader_);
   }
   void put(const std::string& name, std::string_view row) {
     MDB_txn* txn = nullptr;
-    check(mdb_txn_begin(env_, nullptr, 0, &txn));
+    check_lmdb(mdb_txn_begin(env_, nullptr, 0, &txn));
     write(txn, name, row);
   }
   void update(const std::string& name, std::string_view value, std::string& row) {
     MDB_txn* txn = nullptr;
-    check(mdb_txn_begin(env_, nullptr, 0, &txn));
+    check_lmdb(mdb_txn_begin(env_, nullptr, 0, &txn));
     take(txn, name, &row);
     bare_merge(value, row);
     write(txn, name, row);
@@ -48,14 +48,14 @@ class BareLmdb {
   void take(MDB_txn* txn, const std::string& name, std::string* row) const {
     MDB_val key = val(name);
     MDB_val value;
-    check(mdb_get(txn, dbi_, &key, &value));
+    check_lmdb(mdb_get(txn, dbi_, &key, &value));
     row->assign(static_cast<const char*>(value.mv_data), value.mv_size);
   }
   void write(MDB_txn* txn, const std::string& name, std::string_view row) const {
     MDB_val key = val(name);
     MDB_val value = val(row);
-    check(mdb_put(txn, dbi_, &key, &value, 0));
-    check(mdb_txn_commit(txn));
+    check_lmdb(mdb_put(txn, dbi_, &key, &value, 0));
+    check_lmdb(mdb_txn_commit(txn));
   }
 
   MDB_env* env_;
@@ -79,14 +79,14 @@ BareResult run(BareLmdb& engine, const BareRequest& request) {
 
 BareResult bare_lmdb(const BareRequest& request) {
   MDB_env* env = nullptr;
-  check(mdb_env_create(&env));
-  check(mdb_env_set_mapsize(env, size_t{64} << 30));
-  check(mdb_env_open(env, request.path.c_str(), MDB_NOTLS | MDB_NOSYNC, 0644));
+  check_lmdb(mdb_env_create(&env));
+  check_lmdb(mdb_env_set_mapsize(env, size_t{64} << 30));
+  check_lmdb(mdb_env_open(env, request.path.c_str(), MDB_NOTLS | MDB_NOSYNC, 0644));
   MDB_txn* txn = nullptr;
   MDB_dbi dbi = 0;
-  check(mdb_txn_begin(env, nullptr, 0, &txn));
-  check(mdb_dbi_open(txn, nullptr, 0, &dbi));
-  check(mdb_txn_commit(txn));
+  check_lmdb(mdb_txn_begin(env, nullptr, 0, &txn));
+  check_lmdb(mdb_dbi_open(txn, nullptr, 0, &dbi));
+  check_lmdb(mdb_txn_commit(txn));
   std::optional<BareLmdb> engine(std::in_place, env, dbi);
   const BareResult result = run(*engine, request);
   engine.reset();

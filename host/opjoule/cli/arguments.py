@@ -65,6 +65,7 @@ class Asked:
     figures: bool = False
     fleet: bool = False
     board: str = ""
+    packages: tuple[str, ...] = ()
     options: argparse.Namespace = field(default_factory=argparse.Namespace)
 
 

@@ -19,6 +19,7 @@ from opjoule.cli.checks import check_here, check_plans
 from opjoule.cli.duration import least_s
 from opjoule.cli.measure import alone_here, exit_status, measure_again
 from opjoule.cli.planning import ROOT, desk_warnings, make_plan
+from opjoule.cli.studies import missing
 from opjoule.devices.rig_file import Rig
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
 from opjoule.measurement.pace import in_words
@@ -148,7 +149,21 @@ def _about(file: CampaignFile, campaign: Campaign, folder: Path) -> list[str]:
     failed = [
         f"  given up   {each.runs[-1].name}, block {each.block}: {each.runs[-1].why}" for each in given_up
     ]
-    return [lines[0], *file.about, lines[1], *failed, *lines[2:]]
+    return [lines[0], *file.about, *_lacking(campaign), lines[1], *failed, *lines[2:]]
+
+
+def _lacking(campaign: Campaign) -> list[str]:
+    """What this computer lacks as the simulated board of a study's cells."""
+    studies = [cell.plan.study for cell in campaign.missing]
+    suites = [each for each in studies if isinstance(each, SuiteStudy)]
+    if not (campaign.simulated and suites):
+        return []
+    values = {value for each in suites for value in each.cell.values()} - set(suites[0].given)
+    return [
+        f"  missing    {name}: {words.removeprefix('missing: ')}"
+        for name, words in missing(suites[0].definition).items()
+        if name in values
+    ]
 
 
 def _length(campaign: Campaign) -> str:

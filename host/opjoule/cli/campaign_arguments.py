@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from opjoule.cli.argument_types import Parser, directory
@@ -23,6 +23,7 @@ from opjoule.cli.fleet_arguments import (
 )
 from opjoule.cli.study_arguments import is_study, study_cell
 from opjoule.errors import BadInput
+from opjoule.studies.folder import find_study
 
 EXAMPLES: Final = """\
 examples:
@@ -93,8 +94,17 @@ def _for_cells(cells: Sequence[argparse.Namespace]) -> dict[str, Any]:
         "simulate": virtual or any(each.simulate for each in cells),
         "ycsb": any(each.generator == "ycsb" for each in cells),
         "virtual": virtual,
+        "packages": tuple(dict.fromkeys(name for each in cells for name in _packages(each))),
         "board": next((found for each in cells if (found := board_architecture(each))), ""),
     }
+
+
+def _packages(options: argparse.Namespace) -> Iterator[str]:
+    """Debian packages that a cell needs of this computer as its simulated board."""
+    if options.study == "suite" and options.simulate:
+        study = find_study(options.folder)
+        for value in options.cell.values():
+            yield from study.packages.get(value, ())
 
 
 def campaign_parser() -> Parser:

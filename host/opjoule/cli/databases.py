@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from opjoule.databases import Database, known_databases
 from opjoule.devices.server_programs import find_programs, program_version
 from opjoule.devices.shell import LocalShell
 from opjoule.errors import OpJouleError
+from opjoule.studies.definition import StudyFolder
+from opjoule.studies.folder import known_studies
 
 LOADER = ROOT / "build" / "loader" / "loader"
 
@@ -38,10 +41,45 @@ def run_databases(options: argparse.Namespace) -> int:
     console = Console(highlight=False, markup=False)
     for each in known_databases():
         console.print(f"{each.name:<13} {each.title}: {found[each.name].words}", soft_wrap=True)
+        for study, state in for_studies(each).items():
+            console.print(f"              study {study}: {state.words}", soft_wrap=True)
         console.print(f"              asynchronous: {each.asynchronous}", soft_wrap=True)
         if each.stand_in:
             console.print(f"              {each.stand_in}", soft_wrap=True)
     return 0
+
+
+def study_availability(study: StudyFolder, database: Database) -> Availability:
+    """As availability(), for the job of one study on this computer, which may need more or other things."""
+    inside = bool(study.workload) or any("{loader}" in part for part in study.command)
+    found = availability(database) if inside or not database.clients else _client(database)
+    packages = study.packages.get(database.name)
+    if found.there or not packages:
+        return found
+    return Availability(
+        False, f"{found.words}; --study {study.name} --simulate installs {' '.join(packages)}"
+    )
+
+
+def _client(database: Database) -> Availability:
+    """Of the modules that a job can take, the one that this computer's python3 has."""
+    shell = LocalShell()
+    for module in database.clients:
+        if shell.run(["python3", "-c", f"import {module}"]).status == 0:
+            return Availability(True, f"found, Python module {module}")
+    names = " or ".join(database.clients)
+    python = shell.run(["sh", "-c", "command -v python3"]).text().strip() or "no python3"
+    return Availability(False, f"missing: its Python module {names} ({python} has neither)")
+
+
+def for_studies(database: Database) -> dict[str, Availability]:
+    """Study -> whether its job finds what it needs for this database, where that is not what the loader needs."""
+    return {
+        study.name: found
+        for study in known_studies()
+        if any(database.name in values for values in study.axes.values())
+        and (found := study_availability(study, database)) != availability(database)
+    }
 
 
 def availability(database: Database) -> Availability:
@@ -63,10 +101,23 @@ def availability(database: Database) -> Availability:
     try:
         programs = find_programs(shell, database)
     except OpJouleError as error:
-        return Availability(False, f"missing: {error}")
+        return _by_jar(shell, database) or Availability(False, f"missing: {error}")
     version = program_version(shell, database, programs)
     return Availability(
         True, f"found, {', '.join(programs.values())}{f', version {version}' if version else ''}"
+    )
+
+
+def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
+    """Of a database in Java whose archive the first measurement fetches; None where that cannot be."""
+    if not (database.jars and shutil.which("mvn")):
+        return None
+    try:
+        find_programs(shell, database, given=dict.fromkeys(database.jars, ""))
+    except OpJouleError:
+        return None
+    return Availability(
+        True, f"found Java; its first measurement fetches {' '.join(database.jars)} with Maven"
     )
 
 
@@ -92,4 +143,8 @@ def _plain(database: Database, found: Availability) -> dict[str, object]:
         "settled": database.settled,
         "stand_in": database.stand_in,
         "background_threads": database.background_threads,
+        "studies": {
+            study: {"there": state.there, "words": state.words}
+            for study, state in for_studies(database).items()
+        },
     }

@@ -15,6 +15,7 @@ from rich.text import Text
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.cli.listening import Listening, flow_finding, listening
 from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.cli.studies import missing
 from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases import known_databases
 from opjoule.devices.examine import PULSES, Finding, examine_board
@@ -28,6 +29,7 @@ from opjoule.meters.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.meters.registry import Address, open_meter
 from opjoule.meters.serial_host import serial_obstacles
 from opjoule.meters.serial_options import sensor_numbers
+from opjoule.studies.folder import known_studies
 
 _FREE_BYTES_MIN = 2 << 30
 _TRIAL_S = 3.0
@@ -64,6 +66,7 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
     there = rig_path.exists()
     if simulate or not there:
         yield from _simulated_rig()
+        yield from _studies()
     if there or not simulate:
         yield from _guarded("rig", lambda: _rig(rig_path, pulses))
 
@@ -115,6 +118,13 @@ def _stand_ins() -> Finding:
     """Databases that OpJoule's own tests could not have."""
     words = [f"{each.title} ({each.stand_in})" for each in known_databases() if each.stand_in]
     return Finding("tested otherwise", True, "; ".join(words))
+
+
+def _studies() -> Iterator[Finding]:
+    """What a simulated board lacks for a study; only a study that is wanted needs it."""
+    for study in known_studies():
+        lacking = "; ".join(f"{name}: {words}" for name, words in missing(study).items())
+        yield Finding(f"study {study.name}", True, lacking or "all of its systems are here")
 
 
 def _simulated_rig() -> Iterator[Finding]:

@@ -152,7 +152,8 @@ def _prune() -> Parser:
         "prune",
         program="runs.py",
         description="Says which records all given rules pick and what deleting them would free; with --yes it deletes "
-        "them. Kept in any case: the example, runs of a comparison or campaign, and those still being written.",
+        "them. Kept in any case: the example, what is still being written, and runs of a comparison or campaign that "
+        "came to an end.",
     )
     _add_places(parser)
     _add_status(parser, "those that ended so; may be given several times")

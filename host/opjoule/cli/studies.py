@@ -7,7 +7,7 @@ import json
 
 from rich.console import Console
 
-from opjoule.cli.databases import availability
+from opjoule.cli.databases import study_availability
 from opjoule.databases import Database, database_called
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import known_studies
@@ -33,7 +33,7 @@ def run_studies(options: argparse.Namespace) -> int:
             given = "needs" if connection.needed else "takes"
             console.print(f"           {name} {given}, by --connections: {connection.what}", soft_wrap=True)
         for name, words in missing(each).items():
-            console.print(f"           {name} {words}", soft_wrap=True)
+            console.print(f"           {name}: {words}", soft_wrap=True)
         for name, words in stand_ins(each).items():
             console.print(f"           {name}: {words}", soft_wrap=True)
     console.print("measure one with: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
@@ -42,7 +42,7 @@ def run_studies(options: argparse.Namespace) -> int:
 
 def missing(study: StudyFolder) -> dict[str, str]:
     """Of a study's databases, those that this computer lacks, with how to get them."""
-    states = {each.name: availability(each) for each in _databases(study)}
+    states = {each.name: study_availability(study, each) for each in _databases(study)}
     return {name: state.words for name, state in states.items() if not state.there}
 
 

@@ -90,6 +90,8 @@ class Database:
     """What OpJoule's tests had in its place; empty where they had it itself."""
     module: str = ""
     """Of Python."""
+    clients: tuple[str, ...] = ()
+    """Modules of Python, any of which lets the job of a study work on what is otherwise inside the loader."""
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Program -> where it may be beside the PATH, as patterns of the shell."""
     jars: Mapping[str, Jar] = field(default_factory=dict)
@@ -122,6 +124,7 @@ def _read(name: str) -> Database:
         program: DrivenVersions(**{**each, "command": tuple(each["command"])})
         for program, each in entry.pop("driven", {}).items()
     }
+    entry["clients"] = tuple(entry.get("clients", ()))
     made: dict[str, Any] = {"programs": programs, "jars": jars, "version": version, "driven": driven}
     return Database(name, server=_server(server), **made, **entry)
 

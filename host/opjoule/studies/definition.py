@@ -76,6 +76,8 @@ class StudyFolder:
     figures: Mapping[str, StudyFigure] = field(default_factory=dict)
     wheels: Mapping[str, Path] = field(default_factory=dict)
     """Value of an axis -> pinned requirements of the Python modules that its job needs."""
+    packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Value of an axis -> Debian packages that it needs where this computer is the simulated board."""
     phases: Mapping[str, str] = field(default_factory=dict)
     """Phase -> what happens in it."""
     unranked: tuple[str, ...] = ()

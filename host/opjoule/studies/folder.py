@@ -27,6 +27,7 @@ KEYS_OF: Final = {
         "files",
         "within",
         "wheels",
+        "packages",
         "connections",
         "phases",
         "unranked",
@@ -97,6 +98,10 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         where=tables(entry, "where"),
         figures={figure: _figure(figure, each) for figure, each in table(entry, "figures").items()},
         wheels={system: folder / str(file) for system, file in table(entry, "wheels").items()},
+        packages={
+            system: _words(f"[packages] {system}", names)
+            for system, names in table(entry, "packages").items()
+        },
         phases={phase: str(words) for phase, words in table(entry, "phases").items()},
         unranked=_words("unranked", entry.get("unranked", [])),
         cold={phase: str(cold) for phase, cold in table(entry, "cold").items()},
@@ -122,7 +127,8 @@ def _check(made: StudyFolder) -> None:
     _check_cells(made)
     _check_places(made)
     values = list(dict.fromkeys(value for each in made.axes.values() for value in each))
-    for key, names in (("wheels", made.wheels), ("connections", made.connections)):
+    tables = (("wheels", made.wheels), ("packages", made.packages), ("connections", made.connections))
+    for key, names in tables:
         for name in names:
             if name not in values:
                 raise BadInput(unknown(f"database of [{key}]", name, values))

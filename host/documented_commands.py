@@ -1,0 +1,240 @@
+#!/usr/bin/env python3
+"""Runs every command of README.md, CONTRIBUTING.md and docs/ that needs no hardware: a part of `./test`.
+
+    host/documented_commands.py [--list] [WORD ...]      only those that hold all the words
+
+A command is a line of a fenced or indented block. It runs as it stands, in a scratch folder that holds what the
+repository holds; documented_commands.toml says what runs at a smaller scale and what cannot run here, and why. A rule
+there that fits no command is an error, as is a command that fails. Uses the standard library alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+TABLE: Final = Path(__file__).with_suffix(".toml")
+LIMIT_S: Final = 300
+JOBS: Final = 2
+ENDED: Final = (130, 128 + signal.SIGTERM, -signal.SIGTERM)
+"""Exit statuses of what was asked to end."""
+_RUNNING: Final[set[int]] = set()
+_BEGINS: Final = re.compile(
+    r"(?:\w+=\S+ )*(?:(?:host|loader-cpp|firmware|\.venv)/[\w./-]+|\./test|loader|probe|medium-sim|rig-sim|git|ssh|"
+    r"sudo|pip|python3|cmake|java|avrdude|printf|apt-get) "
+)
+_PROSE: Final = re.compile(r"\w+ alone ")
+"""A line of a run's summary, "loader alone ...", is no command."""
+
+
+@dataclass(frozen=True)
+class Documented:
+    """One command line of one page."""
+
+    page: str
+    line: str
+    """Without its comment."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is done with the commands that `match` is found in; the first rule that fits counts."""
+
+    match: str
+    skip: str = ""
+    """Why it cannot run here; empty: it can."""
+    replace: tuple[tuple[str, str], ...] = ()
+    """(pattern, text) one after the other: a smaller scale."""
+    add: str = ""
+    until: str = ""
+    """It serves until SIGTERM, which it gets once it has said this."""
+    speed: bool = False
+    """Exit status 1 says that it is slower than its limit, or too few trials to tell: told, and fails nothing."""
+    first: bool = False
+    """Others need what it leaves: it runs before them, and alone."""
+
+    def scaled(self, line: str) -> str:
+        """The command that is run."""
+        for pattern, text in self.replace:
+            line = re.sub(pattern, text, line)
+        return f"{line} {self.add}".strip()
+
+
+def documented(root: Path = ROOT) -> list[Documented]:
+    """Every command of the pages, each line once, in order."""
+    found: dict[str, Documented] = {}
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
+    for page in pages:
+        for line in block_lines(page.read_text(encoding="utf-8")):
+            if (_BEGINS.match(line + " ")) and not _PROSE.match(line):
+                command = re.split(r"\s{2,}#|\s+# ", line)[0].strip()
+                found.setdefault(command, Documented(str(page.relative_to(root)), command))
+    return list(found.values())
+
+
+def block_lines(text: str) -> Iterator[str]:
+    """The lines of a page's fenced and indented blocks, other languages' aside."""
+    fence: str | None = None
+    for line in text.splitlines():
+        if line.startswith("```"):
+            fence = line[3:].strip() if fence is None else None
+        elif fence in ("", "sh", "console") or (fence is None and line.startswith("    ")):
+            yield line.strip().removeprefix("$ ")
+
+
+def read_rules(path: Path = TABLE) -> tuple[list[Rule], list[Documented], list[str]]:
+    """The rules, the benchmarks that no page runs in a block, and what prepares the scratch folder."""
+    table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    rules = [
+        Rule(**{**each, "replace": tuple(map(tuple, each.get("replace", ())))}) for each in table["rule"]
+    ]
+    further = [Documented(path.name, line) for line in table["benchmarks"]["commands"]]
+    return rules, further, table["prepare"]["commands"]
+
+
+def rule_of(command: Documented, rules: Sequence[Rule]) -> Rule:
+    """The first that fits; without one the command runs as it stands."""
+    return next((each for each in rules if re.search(each.match, command.line)), Rule(""))
+
+
+@contextlib.contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder with what the repository holds, where commands may leave files; `runs/` has the example alone."""
+    with tempfile.TemporaryDirectory(prefix="opjoule-documented-") as name:
+        place = Path(name)
+        for each in ROOT.iterdir():
+            if each.name not in ("runs", ".git", "rig.toml"):
+                (place / each.name).symlink_to(each)
+        shutil.copytree(ROOT / "runs" / "example", place / "runs" / "example")
+        yield place
+
+
+def run(command: str, rule: Rule, place: Path) -> tuple[int | None, str]:
+    """Its exit status (None past the limit), and what it said."""
+    programs = [ROOT / "build/loader", ROOT / "build/rig-sim"]
+    path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
+    environment.pop("PYTHONPATH", None)
+    with tempfile.TemporaryDirectory(prefix="opjoule-said-") as folder:
+        said = Path(folder) / "said"
+        with (
+            said.open("wb") as sink,
+            subprocess.Popen(
+                ["bash", "-euc", command],
+                cwd=place,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            ) as process,
+        ):
+            _RUNNING.add(process.pid)
+            try:
+                status = _awaited(process, rule, said)
+            finally:
+                _RUNNING.discard(process.pid)
+        return status, said.read_text(errors="replace")
+
+
+def _awaited(process: subprocess.Popen[bytes], rule: Rule, said: Path) -> int | None:
+    """Exit status; one that serves is asked to end once it has said what is waited for; None past the limit."""
+    end_s = time.monotonic() + LIMIT_S
+    asked = False
+    while time.monotonic() < end_s:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(0.2)
+        if rule.until and not asked and rule.until in said.read_text(errors="replace"):
+            os.killpg(
+                process.pid, signal.SIGTERM
+            )  # SIGINT is ignored where a shell began this in the background
+            asked = True
+    os.killpg(process.pid, signal.SIGKILL)
+    return None
+
+
+def report(command: Documented, rule: Rule, place: Path) -> bool:
+    """Runs one command and says how it went; what it said only if it failed."""
+    asked, began_s = rule.scaled(command.line), time.monotonic()
+    status, said = run(asked, rule, place)
+    well = (
+        status == 0
+        or (bool(rule.until) and status in ENDED)
+        or (rule.speed and status == 1 and "Traceback (most recent" not in said)
+    )
+    mark = "FAIL" if not well else "slow" if status == 1 else "ok  "
+    took_s = time.monotonic() - began_s
+    scale = "" if asked == command.line else f"   [as: {asked}]"
+    print(f"{mark} {took_s:5.1f} s  {command.page}: {command.line}{scale}", flush=True)
+    if status:
+        print("\n".join(f"    {line}" for line in said.splitlines()[-15:]), flush=True)
+    return well
+
+
+def run_all(chosen: Sequence[tuple[Documented, Rule]], prepare: Sequence[str]) -> int:
+    """How many of them fail."""
+    with scratch() as place, ThreadPoolExecutor(JOBS) as pool:
+        for command in prepare:
+            status, said = run(command, Rule(""), place)
+            if status:
+                sys.exit(f"the scratch folder cannot be prepared:\n{said}")
+        results = [report(*each, place) for each in chosen if each[1].first]
+        results += pool.map(lambda each: report(*each, place), [each for each in chosen if not each[1].first])
+    return results.count(False)
+
+
+def main() -> int:
+    """Exit status 0 only if every command that can run here ended well, and every rule fits one."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--list", action="store_true", help="say what would be run and skipped, and stop")
+    parser.add_argument("word", nargs="*", help="only commands that hold all of these")
+    asked = parser.parse_args()
+    rules, further, prepare = read_rules()
+    commands = [(each, rule_of(each, rules)) for each in (*documented(), *further)]
+    unused = [each.match for each in rules if each not in [rule for _, rule in commands]]
+    for match in unused:
+        print(f"{TABLE.name}: no command fits the rule '{match}': remove it", file=sys.stderr)
+    chosen = [
+        (each, rule)
+        for each, rule in commands
+        if all(word in each.line for word in asked.word) or (asked.word and rule.first)
+    ]
+    for each, rule in chosen:
+        if rule.skip or asked.list:
+            said = f"skip: {rule.skip}" if rule.skip else f"as: {rule.scaled(each.line)}"
+            print(f"     {each.page}: {each.line}   [{said}]")
+    if asked.list:
+        return bool(unused)
+    running = [(each, rule) for each, rule in chosen if not rule.skip]
+    failed = run_all(running, prepare)
+    print(
+        f"{len(running)} commands ran, {failed} failed; {len(chosen) - len(running)} need more than is here"
+    )
+    return 1 if failed or unused else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        for group in tuple(_RUNNING):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, signal.SIGKILL)
+        os._exit(130)  # threads that wait for them are not waited for
