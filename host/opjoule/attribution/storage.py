@@ -194,9 +194,9 @@ def _tail_range_j(
     grown = np.concatenate([[0.0], np.diff(counters.written_bytes), [0.0]])
     near = np.convolve(grown, np.ones(3))[1:-1]
     waits_s = np.bincount(pieces.sampled, pieces.lasts_s * pieces.waited, grown.size)
-    synced = (waits_s > 0.0) | (np.append(0.0, waits_s[:-1]) > 0.0)
-    still = (near <= 0.0) & ~synced
-    busy_s = np.where(synced, np.inf, near / counters.steepest_bytes_per_s)
+    flushes_s = waits_s + np.append(0.0, waits_s[:-1])
+    still = (near <= 0.0) & (flushes_s <= 0.0)
+    busy_s = near / counters.steepest_bytes_per_s + flushes_s
     _, step = np.unique(pieces.cell // STEP_CELLS * grown.size + pieces.sampled, return_inverse=True)
     energy_j, lasts_s = pieces.summed(step, alone_j), pieces.summed(step, pieces.lasts_s * alone)
     sampled = np.zeros(energy_j.size, np.intp)
