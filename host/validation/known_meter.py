@@ -76,9 +76,7 @@ class Sensor:
     def calibrated(cls, rng: np.random.Generator, kind: Kind, name: str = "known") -> Sensor:
         """One with what its calibration leaves."""
         gain, offset_a = rng.normal(1, GAIN_U), rng.normal(0, OFFSET_U_A)
-        return cls(
-            gain, offset_a, replace(kind.bounds, calibration=replace(CALIBRATION, identity=name))
-        )
+        return cls(gain, offset_a, replace(kind.bounds, calibration=replace(CALIBRATION, identity=name)))
 
 
 @dataclass(frozen=True)

@@ -92,9 +92,7 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
     in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
     sensed = _sensed(works, runs)
-    told = sensed.added_to(columns.names, whole) if sensed else whole
-    beside_j = max(sensed.alone.energy_j, 0.0) if sensed else 0.0
-    reasons = _reasons(works, columns, matrix, told, in_step, beside_j)
+    reasons = _reasons(works, columns, matrix, whole, in_step, sensed)
     of_medium = sensed.reasons(float(whole.energy_j[:-1].sum())) if sensed else {}
     return [
         _attribution(
@@ -250,22 +248,22 @@ def _reasons(
     matrix: Float64Array,
     found: Fit,
     in_step: BoolArray,
-    beside_j: float,
+    sensed: SensedParts | None,
 ) -> list[str]:
     """Why each part is not told; an empty line where it is.
 
     Args:
         in_step: the part is another one where operations count as the meter saw them, shape (q,).
-        beside_j: what the medium drew by its own sensor while nobody waited for it.
+        sensed: what the medium drew by its own sensor.
     """
     reasons = verdicts(
         columns.names,
         len(columns.of_kind),
         columns.parts,
         matrix,
-        found,
+        sensed.added_to(columns.names, found) if sensed else found,
         float(columns.group.duration_s.sum()),
-        beside_j,
+        max(sensed.alone.energy_j, 0.0) if sensed else 0.0,
     )
     short = too_short(
         Intervals.joined([work.activities for work in works]),
