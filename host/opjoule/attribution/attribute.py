@@ -83,16 +83,15 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
     ]
     budget = _budget(works, float(above_j.sum()))
     if budget.taken:
-        medium_j = np.concatenate([each.medium.drawn_j for each in runs if each.medium])
-        drawn_j = budget.board.apart_u(budget.taken) * np.where(sound, medium_j, 0.0)
+        drawn_j = np.concatenate([each.medium.drawn_j for each in runs if each.medium]) * sound
+        drawn_j *= budget.board.apart_u(budget.taken)
         other_j = energies_of(columns, above_j + drawn_j)
         whole, *found = [
             each.with_spread([other]) for each, other in zip([whole, *found], other_j, strict=True)
         ]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
-    in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
     sensed = _sensed(works, runs)
-    reasons = _reasons(works, columns, matrix, whole, in_step, sensed)
+    reasons = _reasons(works, columns, matrix, whole, moved_j > MOVED_U * budget.standard_u_j(whole), sensed)
     of_medium = sensed.reasons(float(whole.energy_j[:-1].sum())) if sensed else {}
     return [
         _attribution(
