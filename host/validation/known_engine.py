@@ -23,7 +23,7 @@ from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.databases import background_threads
-from opjoule.measurement.attributed import WorkedRun, attributed
+from opjoule.measurement.attributed import PlacedMedium, WorkedRun, attributed
 from opjoule.measurement.evidence import BoardEvents
 from opjoule.measurement.logged import read_logs
 from opjoule.measurement.result import repeat_energy
@@ -186,6 +186,8 @@ class Drawn:
     """What the board drew above idle, and what of it was whose."""
 
     pieces: list[Piece]
+    medium: list[Piece]
+    """Those of them that the medium draws, the last ones."""
     true_j: Mapping[str, float]
     """By kind and by activity."""
     written: Float64Array
@@ -207,7 +209,7 @@ def draw(rng: Generator, timeline: Timeline, *, late: bool = False) -> Drawn:
     medium, of_medium_j, course, settled_s = _medium(rng, timeline, late=late)
     for name, energy_j in of_medium_j.items():
         true_j[name] = true_j.get(name, 0.0) + energy_j
-    return Drawn([*pieces, *medium], true_j, course.written, settled_s)
+    return Drawn([*pieces, *medium], medium, true_j, course.written, settled_s)
 
 
 def _seconds(board_ns: np.ndarray) -> Float64Array:
@@ -286,9 +288,12 @@ class Trial:
     drawn: Drawn
 
 
-def trial(timeline: Timeline, seed: int, *, late: bool = False) -> Trial:
+def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | None = None) -> Trial:
     """Draws what each part of the run drew, a meter and a board's idle, measures, and attributes.
 
+    Args:
+        supply: "board" or "own", what feeds the medium, and a second sensor of the same kind is in that supply, with
+            idle, clock and errors of its own; None: there is one sensor.
     Raises: ValueError: the run is too short to be attributed.
     """
     rng = np.random.default_rng(seed)
@@ -299,15 +304,25 @@ def trial(timeline: Timeline, seed: int, *, late: bool = False) -> Trial:
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
         bursts(rng, end_s + 1, rng.uniform(1, 10), 10 ** rng.uniform(-3, -1.7)),
     ]
-    placed = measured(rng, kind, [*idle, *drawn.pieces], end_s)
+    pieces, medium = [*idle, *drawn.pieces], None
+    if supply:
+        second = np.random.default_rng([seed, 1])
+        own = [
+            wander(second, end_s + 1, second.uniform(0.02, 0.3), 10 ** second.uniform(-4, -2.7)),
+            *drawn.medium,
+        ]
+        medium = PlacedMedium(measured(second, kind, own, end_s, name="storage"), supply == "board")
+        pieces = [*pieces, own[0]] if medium.of_board else pieces[: -len(drawn.medium)]
+    placed = measured(rng, kind, pieces, end_s)
     phases = _phases(timeline, drawn.settled_s)
     cycle = Cycle.of(phases, 1)
     assert cycle
     run = cycle.work
     samples = SystemSamples.of_run(timeline.seen(drawn.written), run.start_board_ns, run.end_board_ns, 4)
     energies = repeat_energy(placed, phases, 1)
-    worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples)
-    (found,) = attributed(placed, [worked], timeline.events, timeline.database)
+    of_medium = (lambda: repeat_energy(medium.placed, phases, 1)) if medium else None
+    worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples, of_medium)
+    (found,) = attributed(placed, [worked], timeline.events, timeline.database, medium)
     if isinstance(found, Missing):
         raise ValueError(found.reason)
     return Trial(found, drawn)

@@ -73,10 +73,10 @@ class Sensor:
     bounds: ErrorBounds
 
     @classmethod
-    def calibrated(cls, rng: np.random.Generator, kind: Kind) -> Sensor:
+    def calibrated(cls, rng: np.random.Generator, kind: Kind, name: str = "known") -> Sensor:
         """One with what its calibration leaves."""
         gain, offset_a = rng.normal(1, GAIN_U), rng.normal(0, OFFSET_U_A)
-        return cls(gain, offset_a, replace(kind.bounds, calibration=CALIBRATION))
+        return cls(gain, offset_a, replace(kind.bounds, calibration=replace(CALIBRATION, identity=name)))
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,12 @@ def _ns(time_s: float) -> int:
 
 
 def measured(
-    rng: np.random.Generator, kind: Kind, pieces: Sequence[Piece], end_s: float, sensor: Sensor | None = None
+    rng: np.random.Generator,
+    kind: Kind,
+    pieces: Sequence[Piece],
+    end_s: float,
+    sensor: Sensor | None = None,
+    name: str = "known",
 ) -> Placed:
     """Samples on the meter's clock, the map to it with its error, and what the sensor states; a calibrated one is
     drawn if none is given."""
@@ -139,7 +144,7 @@ def measured(
     power_w = np.diff(np.reshape(drawn_j, (2, -1)), axis=0)[0] / conversion_s
     current_a = (SUPPLY_V - np.sqrt(SUPPLY_V**2 - 4 * SUPPLY_OHM * power_w)) / (2 * SUPPLY_OHM)
     voltage_v = SUPPLY_V - SUPPLY_OHM * current_a
-    sensor = sensor or Sensor.calibrated(rng, kind)
+    sensor = sensor or Sensor.calibrated(rng, kind, name)
     read_a = current_a * sensor.gain + sensor.offset_a + rng.normal(0, kind.noise_a, current_a.size)
     step_a = kind.bounds.current_step_a
     read_a = np.rint(read_a / step_a) * step_a

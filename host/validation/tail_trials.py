@@ -4,9 +4,10 @@
     .venv/bin/python host/validation/tail_trials.py /tmp/sqlite --trials 16 --seed 1
 
 Takes from a record when a real engine did what. Each trial draws what its parts cost, and a medium that obeys the state
-machine of docs/method/attribution.md: tail power from 0 to 1 W, length from 0.05 to 5 s. With --late the tail begins
-only when the medium has been left alone for half a second: a medium that the estimate does not assume. The estimate
-sees the trace and the record, never the powers.
+machine of docs/method/attribution.md: tail power from 0 to 1 W, length from 0.05 to 5 s. With --storage-sensor the
+estimate has a second trace, of a sensor in the medium's supply with idle, clock and errors of its own. With --late the
+tail begins only when the medium has been left alone for half a second: a medium that the estimate without that sensor
+does not assume. The estimate sees the traces and the record, never the powers.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from known_engine import Timeline, trial  # noqa: E402
 from opjoule.attribution.columns import FOREGROUND  # noqa: E402
 
 
-def _one(timeline: Timeline, late: bool, seed: int) -> list[Held]:
-    made = trial(timeline, seed, late=late)
+def _one(timeline: Timeline, late: bool, supply: str | None, seed: int) -> list[Held]:
+    made = trial(timeline, seed, late=late, supply=supply)
     parts, whole_j = held(made, seed), sum(made.drawn.true_j.values())
     true_j = sum(each.true_j for each in parts if each.name in made.found.operations)
     all_kinds = made.found.foreground
@@ -64,17 +65,24 @@ def main() -> int:
     parser.add_argument(
         "--late", action="store_true", help="the tail begins half a second after the last write"
     )
+    parser.add_argument(
+        "--storage-sensor",
+        choices=("board", "own"),
+        help="a second sensor measures the medium, which draws from the board's supply or from one of its own",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     asked = parser.parse_args()
     by_record: dict[str, list[Held]] = {}
     for record in asked.records:
-        one = partial(_one, Timeline.read(record), asked.late)
+        one = partial(_one, Timeline.read(record), asked.late, asked.storage_sensor)
         with ProcessPoolExecutor(asked.jobs) as pool:
             made = pool.map(one, range(asked.seed, asked.seed + asked.trials), chunksize=2)
             by_record[record.name] = [each for some in made for each in some]
     everything = [each for some in by_record.values() for each in some]
     seeds = f"{asked.seed} to {asked.seed + asked.trials - 1}"
-    print(f"SIMULATED; seeds {seeds} of each record{', tail begins late' if asked.late else ''}\n")
+    sensor = f", a sensor in the medium's supply ({asked.storage_sensor})" if asked.storage_sensor else ""
+    late = ", tail begins late" if asked.late else ""
+    print(f"SIMULATED; seeds {seeds} of each record{late}{sensor}\n")
     print("| | told | hold the truth | median width | median error |\n|---|---|---|---|---|")
     for name, parts in by_record.items():
         print(line(name, parts))

@@ -6,25 +6,28 @@ Source: docs/method/attribution.md.
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 import numpy as np
 
+from opjoule.attribution import budgets
 from opjoule.attribution.activities import Intervals, writing
+from opjoule.attribution.budgets import FitBudget, SensorBudget
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK, PartColumns
 from opjoule.attribution.fit import Fit, fits, part_energies_j, together
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
 from opjoule.attribution.run_windows import RunWindows
+from opjoule.attribution.sensed_parts import SensedParts, sensed_courses
 from opjoule.attribution.shares import Attribution, EnergyCourse, Share
+from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.verdict import IN_STEP, too_short, verdicts
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
-from opjoule.energy.baseline import MarginalEnergy
 from opjoule.operations.latency import narrow
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
@@ -34,8 +37,6 @@ AT_ONCE: Final = 2
 """Fits that are made at the same time."""
 STRETCHES: Final = 400
 """Of the course of a run."""
-PROPORTIONAL: Final = ("gain", "timebase")
-"""Parts of an energy's budget that scale every share of it; the others act on the whole."""
 
 
 def attribute(work: Work, seed: int = 1) -> Attribution:
@@ -53,6 +54,7 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
         works: repeats of the same work on the same board, one or more.
         seed: of the bootstrap.
     """
+    works = _alike(works)
     runs = [RunWindows.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
     ends = np.cumsum([0, *(len(each.windows) for each in runs)]).tolist()
     own = [slice(first, end) for first, end in itertools.pairwise(ends)]
@@ -63,10 +65,10 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
     columns = without.with_medium(media.best)
     matrix = columns.matrix * sound[:, None]
 
-    def energies_of(other: PartColumns) -> Float64Array:
+    def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
         """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts that the others lack."""
         other_matrix = other.matrix * sound[:, None]
-        found_j = part_energies_j(other_matrix, above_j, other.group, other.sets, other.parts, own)
+        found_j = part_energies_j(other_matrix, windows_j, other.group, other.sets, other.parts, own)
         by_name = dict(zip(other.names, found_j.T, strict=True))
         return np.stack([by_name.get(name, np.zeros(len(found_j))) for name in columns.names], axis=1)
 
@@ -79,23 +81,29 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
         _split(_with_rivals(each, media, [rival[at] for rival in rivals_j]), columns, media.best, windows)
         for at, (each, windows) in enumerate(zip(found, together(len(above_j), own), strict=True))
     ]
-    marginals = [work.marginal() for work in works]
-    budget = _Budget(marginals, float(above_j.sum()))
+    budget = _budget(works, float(above_j.sum()))
+    if budget.taken:
+        drawn_j = np.concatenate([each.medium.drawn_j for each in runs if each.medium]) * sound
+        drawn_j *= budget.board.apart_u(budget.taken)
+        other_j = energies_of(columns, above_j + drawn_j)
+        whole, *found = [
+            each.with_spread([other]) for each, other in zip([whole, *found], other_j, strict=True)
+        ]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
-    reasons = _reasons(works, columns, matrix, whole, moved_j > MOVED_U * budget.standard_u_j(whole))
+    sensed = _sensed(works, runs)
+    reasons = _reasons(works, columns, matrix, whole, moved_j > MOVED_U * budget.standard_u_j(whole), sensed)
+    of_medium = sensed.reasons(float(whole.energy_j[:-1].sum())) if sensed else {}
     return [
-        Attribution(
-            {name: shares[name] for name in columns.of_kind},
-            shares[FOREGROUND],
-            {name: shares[name] for name in columns.of_activity},
-            Share(marginal.energy.value, marginal.budget.standard_u),
-            len(run.windows),
-            float(np.mean(run.windows.duration_s)),
+        _attribution(
+            work,
+            run,
+            columns,
+            _shares(columns.names, fitted, reasons, budget),
+            of_medium,
             media.best.tail_length_s,
             _course(columns, matrix[windows], fitted, run),
         )
-        for run, marginal, fitted, windows in zip(runs, marginals, found, own, strict=True)
-        for shares in [_shares(columns.names, fitted, reasons, budget)]
+        for work, run, fitted, windows in zip(works, runs, found, own, strict=True)
     ]
 
 
@@ -112,14 +120,80 @@ def _window_ns(works: Sequence[Work]) -> list[int]:
     ]
 
 
+def _alike(works: Sequence[Work]) -> Sequence[Work]:
+    """The works with their storage sensors, or all without where one has none: one fit holds all of them."""
+    if all(work.storage for work in works):
+        return works
+    return [replace(work, storage=None) for work in works]
+
+
+def _budget(works: Sequence[Work], windows_j: float) -> FitBudget:
+    """What is stated of the energy that the fit shares out."""
+    taken = [storage.marginal() for work in works if (storage := work.storage) and storage.of_board]
+    board = SensorBudget.of([work.marginal() for work in works])
+    return FitBudget(board, SensorBudget.of(taken) if taken else None, windows_j)
+
+
+def _sensed(works: Sequence[Work], runs: Sequence[RunWindows]) -> SensedParts | None:
+    """The medium's parts in all runs together; None without a sensor in its supply."""
+    media = [run.medium for run in runs if run.medium]
+    if not media:
+        return None
+    marginals = [work.storage.marginal() for work in works if work.storage]
+    return SensedParts.of(SensedMedium.joined(media), SensorBudget.of(marginals))
+
+
+def _attribution(
+    work: Work,
+    run: RunWindows,
+    columns: PartColumns,
+    shares: dict[str, Share],
+    of_medium: dict[str, str],
+    tail_length_s: float | None,
+    course: EnergyCourse,
+) -> Attribution:
+    """What one run's parts drew.
+
+    Args:
+        of_medium: why write-back and tail are not told, where a sensor is in the medium's supply.
+    """
+    marginal, alone = work.marginal(), None
+    whole = Share(marginal.energy.value, marginal.budget.standard_u)
+    activities = {name: shares[name] for name in columns.of_activity}
+    if work.storage and (sensed := _sensed([work], [run])):
+        activities, alone = sensed.joined_with(activities, of_medium), sensed.alone
+        if not work.storage.of_board:
+            whole = budgets.together(marginal, work.storage.marginal())
+    return Attribution(
+        {name: shares[name] for name in columns.of_kind},
+        shares[FOREGROUND],
+        activities,
+        whole,
+        len(run.windows),
+        float(np.mean(run.windows.duration_s)),
+        tail_length_s,
+        course,
+        alone,
+    )
+
+
 def _course(columns: PartColumns, matrix: Float64Array, found: Fit, run: RunWindows) -> EnergyCourse:
     """Energies of each part in a few hundred stretches of time."""
     starts = np.unique(np.linspace(0, len(run.windows), STRETCHES, endpoint=False).astype(np.int64))
     names = [*columns.of_kind, *columns.of_activity]
     parts = columns.parts[: len(names)] * found.coefficients
-    drawn = {name: np.add.reduceat(matrix @ own, starts) for name, own in zip(names, parts, strict=True)}
+    drawn = {name: matrix @ own for name, own in zip(names, parts, strict=True)}
+    measured_j = run.above_j
+    if run.medium:
+        for name, own_j in sensed_courses(run.medium).items():
+            drawn[name] = drawn.get(name, 0.0) + own_j
+        measured_j = measured_j + run.medium.drawn_j
     edge_ns = run.windows.edge_board_ns
-    return EnergyCourse(np.append(edge_ns[starts], edge_ns[-1]), drawn, np.add.reduceat(run.above_j, starts))
+    return EnergyCourse(
+        np.append(edge_ns[starts], edge_ns[-1]),
+        {name: np.add.reduceat(each, starts) for name, each in drawn.items()},
+        np.add.reduceat(measured_j, starts),
+    )
 
 
 def _with_rivals(found: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
@@ -142,7 +216,9 @@ def _split(found: Fit, columns: PartColumns, medium: MediumColumns, windows: sli
 def _media(
     works: Sequence[Work], runs: Sequence[RunWindows], columns: PartColumns, above_j: Float64Array
 ) -> MediumModels:
-    """What the medium may have done; nothing where its counters are not known."""
+    """What the medium may have done; nothing where its counters are not known, or a sensor of its own tells."""
+    if any(run.medium for run in runs):
+        return MediumModels(MediumColumns.none(above_j.size))
     known = [
         MediumRun.of(work.counters, run.edge_ns, writing(work.activities))
         for work, run in zip(works, runs, strict=True)
@@ -171,19 +247,22 @@ def _reasons(
     matrix: Float64Array,
     found: Fit,
     in_step: BoolArray,
+    sensed: SensedParts | None,
 ) -> list[str]:
     """Why each part is not told; an empty line where it is.
 
     Args:
         in_step: the part is another one where operations count as the meter saw them, shape (q,).
+        sensed: what the medium drew by its own sensor.
     """
     reasons = verdicts(
         columns.names,
         len(columns.of_kind),
         columns.parts,
         matrix,
-        found,
+        sensed.added_to(columns.names, found) if sensed else found,
         float(columns.group.duration_s.sum()),
+        max(sensed.alone.energy_j, 0.0) if sensed else 0.0,
     )
     short = too_short(
         Intervals.joined([work.activities for work in works]),
@@ -195,27 +274,7 @@ def _reasons(
     ]
 
 
-class _Budget:
-    """What else than the windows makes the energy of a part uncertain: the energies that are stated of the runs."""
-
-    def __init__(self, marginals: Sequence[MarginalEnergy], windows_j: float) -> None:
-        """Takes the stated energies above idle, and what all windows add up to."""
-        stated_j = math.fsum(each.energy.value for each in marginals)
-        self.stated = stated_j / windows_j if windows_j else 1.0
-        """What the windows' energies are multiplied by to be the stated ones."""
-        parts = [each.budget.parts for each in marginals]
-        of_whole = [(u for name, u in each.items() if name not in PROPORTIONAL) for each in parts]
-        self._whole_u_j = math.fsum(math.hypot(*each) for each in of_whole)
-        scaling_j = math.fsum(math.hypot(*(each[name] for name in PROPORTIONAL)) for each in parts)
-        self._scaling = scaling_j / max(abs(stated_j), 1e-300)
-
-    def standard_u_j(self, found: Fit) -> Float64Array:
-        """Scatter of the windows, the share in what is wrong of the whole, and what scales every energy, shape (q,)."""
-        whole_u_j = np.hypot(found.shift_per_j * self._whole_u_j, self._scaling * found.energy_j)
-        return np.hypot(found.standard_u_j, whole_u_j)
-
-
-def _shares(names: Sequence[str], found: Fit, reasons: Sequence[str], budget: _Budget) -> dict[str, Share]:
+def _shares(names: Sequence[str], found: Fit, reasons: Sequence[str], budget: FitBudget) -> dict[str, Share]:
     """What each part drew, scaled from the windows' sum to the energy that is stated of the whole."""
     stated_j, u_j = (found.energy_j * budget.stated).tolist(), budget.standard_u_j(found).tolist()
     return {name: Share(*each) for name, *each in zip(names, stated_j, u_j, reasons, strict=True)}

@@ -43,11 +43,14 @@ class Attribution:
     """All kinds together, which may be told where each kind cannot."""
     activities: Mapping[str, Share]
     whole: Share
-    """Energy above idle of run and settle."""
+    """Energy above idle of run and settle: the board's, and that of a medium with a supply and a sensor of its own."""
     windows: int
     window_s: float
     tail_length_s: float | None
     course: EnergyCourse
+    alone: Share | None = None
+    """What the medium drew while nobody waited for a sync, write-back and tail together; None without a sensor in its
+    supply."""
 
     @property
     def unseparated(self) -> Share:

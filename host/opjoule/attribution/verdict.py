@@ -47,7 +47,13 @@ def told_from_j(energy_j: float, whole_j: float, *, kind: bool) -> float:
 
 
 def verdicts(
-    names: Sequence[str], kinds: int, parts: Float64Array, columns: Float64Array, found: Fit, lasted_s: float
+    names: Sequence[str],
+    kinds: int,
+    parts: Float64Array,
+    columns: Float64Array,
+    found: Fit,
+    lasted_s: float,
+    beside_j: float = 0.0,
 ) -> list[str]:
     """Why each part is not identifiable; an empty line where it is.
 
@@ -57,8 +63,9 @@ def verdicts(
         parts: 1 where a column belongs to a part, shape (q, p).
         columns: shape (n, p).
         lasted_s: of all windows.
+        beside_j: what else the whole is: the medium's energy that its own sensor tells.
     """
-    whole_j = float(np.abs(found.energy_j[:-1]).sum())
+    whole_j = float(np.abs(found.energy_j[:-1]).sum()) + beside_j
     drawn = columns @ (parts * found.coefficients).T
     reasons = []
     for at, name in enumerate(names):

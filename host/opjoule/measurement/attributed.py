@@ -11,8 +11,10 @@ import pyarrow as pa
 
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import attribute_runs
+from opjoule.attribution.columns import TAIL, WRITE_BACK
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.shares import Attribution, Share
+from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
 from opjoule.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
@@ -42,18 +44,35 @@ class WorkedRun:
     """Gives the energies of the repeat, which may be computed meanwhile."""
     operations: OperationTable
     samples: SystemSamples | Missing
+    medium: Callable[[], RepeatEnergy] | None = None
+    """The same by the sensor in the medium's supply, where there is one."""
+
+
+@dataclass(frozen=True)
+class PlacedMedium:
+    """The sensor in the medium's own supply."""
+
+    placed: Placed
+    of_board: bool
+    """The medium draws from the board's supply: its energy is part of the board's."""
 
 
 def attributed(
-    placed: Placed, runs: Sequence[WorkedRun], events: pa.Table, database: str
+    placed: Placed,
+    runs: Sequence[WorkedRun],
+    events: pa.Table,
+    database: str,
+    medium: PlacedMedium | None = None,
 ) -> list[Attribution | Missing]:
     """Whose joules those of each repeat are, by what all repeats tell together.
 
     Missing where idle power or the operations are not known, or the run is too short.
 
+    Args:
+        medium: the sensor in the medium's own supply.
     Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
     """
-    works = [_work(placed, each, events, database) for each in runs]
+    works = [_work(placed, each, events, database, medium) for each in runs]
     known = [each for each in works if isinstance(each, Work)]
     try:
         found = iter(attribute_runs(known) if known else [])
@@ -62,7 +81,9 @@ def attributed(
     return [each if isinstance(each, Missing) else next(found) for each in works]
 
 
-def _work(placed: Placed, run: WorkedRun, events: pa.Table, database: str) -> Work | Missing:
+def _work(
+    placed: Placed, run: WorkedRun, events: pa.Table, database: str, medium: PlacedMedium | None
+) -> Work | Missing:
     cycle = run.cycle
     idle = repeat_idle(placed, cycle)
     if idle is None:
@@ -92,6 +113,22 @@ def _work(placed: Placed, run: WorkedRun, events: pa.Table, database: str) -> Wo
         background_threads(database) == 1,
         _counters(run.samples),
         placed.sensor.seen_fraction,
+        _storage(medium, run) if medium else None,
+    )
+
+
+def _storage(medium: PlacedMedium, run: WorkedRun) -> StorageTrace | None:
+    """The trace of the medium's sensor; None where its idle power is not known."""
+    idle = repeat_idle(medium.placed, run.cycle)
+    if idle is None or run.medium is None:
+        return None
+    energy = run.medium
+    return StorageTrace(
+        medium.placed.cells,
+        medium.placed.board_to_meter,
+        idle,
+        lambda: _marginal(energy()),
+        medium.of_board,
     )
 
 
@@ -174,9 +211,13 @@ def _background(of: Repeat, kind: str) -> Figure | Missing:
 
 def _later(found: Attribution) -> Figure | Missing:
     """All background work together [J]."""
-    shares: list[Share] = list(found.activities.values())
+    parts: dict[str, Share] = dict(found.activities)
+    if found.alone:  # a sensor knows the medium's energy better than what of it was the tail's
+        parts = {name: each for name, each in parts.items() if name not in (WRITE_BACK, TAIL)}
+        parts["the medium"] = found.alone
+    shares = list(parts.values())
     if any(each.unidentified for each in shares):
-        names = [name for name, each in found.activities.items() if each.unidentified]
+        names = [name for name, each in parts.items() if each.unidentified]
         return Missing(f"{' and '.join(names)} cannot be told apart from the rest", "J")
     return Figure(
         sum(each.energy_j for each in shares),

@@ -18,7 +18,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.measurement.alignment import Alignment
-from opjoule.measurement.attributed import WorkedRun, attributed, by_operation, course_table
+from opjoule.measurement.attributed import PlacedMedium, WorkedRun, attributed, by_operation, course_table
 from opjoule.measurement.by_phase import by_phase, phase_figures
 from opjoule.measurement.result import Placed, harness_energy, repeat_energy
 from opjoule.measurement.samples import read_samples
@@ -144,10 +144,15 @@ def _repeats(evidence: _Evidence, numbers: Sequence[int]) -> list[Repeat]:
     placed, phases = evidence.placed, evidence.phases
     with ThreadPoolExecutor(1) as beside:
         computed = [beside.submit(repeat_energy, placed, phases, number) for number in numbers]
+        medium = _medium(evidence)
+        of_medium = [
+            beside.submit(repeat_energy, medium.placed, phases, number) if medium else None
+            for number in numbers
+        ]
         try:
-            runs = [_worked(evidence, number, each) for number, each in zip(numbers, computed, strict=True)]
+            runs = [_worked(evidence, *each) for each in zip(numbers, computed, of_medium, strict=True)]
             beside.submit(lambda: [each.operations.latency for each in runs])
-            found = attributed(placed, runs, evidence.events, evidence.record.run.asked.db or "")
+            found = attributed(placed, runs, evidence.events, evidence.record.run.asked.db or "", medium)
         finally:
             energies = [
                 each.result() for each in computed
@@ -155,13 +160,22 @@ def _repeats(evidence: _Evidence, numbers: Sequence[int]) -> list[Repeat]:
     return [_repeat(evidence, *each) for each in zip(numbers, runs, energies, found, strict=True)]
 
 
-def _worked(evidence: _Evidence, number: int, energy: Future[RepeatEnergy]) -> WorkedRun:
+def _medium(evidence: _Evidence) -> PlacedMedium | None:
+    """The sensor in the medium's own supply."""
+    sensor = evidence.record.run.found.storage_sensor
+    return PlacedMedium(evidence.storage, sensor.supply == "board") if sensor and evidence.storage else None
+
+
+def _worked(
+    evidence: _Evidence, number: int, energy: Future[RepeatEnergy], medium: Future[RepeatEnergy] | None
+) -> WorkedRun:
     cycle = Cycle.of(evidence.phases, number)
     if cycle is None:
         raise DataFault(f"repeat {number} has no complete run")
     run = cycle.work
     own = evidence.operations.started_in(run.start_board_ns, run.end_board_ns)
-    return WorkedRun(cycle, energy.result, own, _samples(evidence.record, run, evidence.cores))
+    samples = _samples(evidence.record, run, evidence.cores)
+    return WorkedRun(cycle, energy.result, own, samples, medium.result if medium else None)
 
 
 def _repeat(
@@ -180,15 +194,15 @@ def _repeat(
         worked.samples,
         found,
         harness if isinstance(harness, Missing) else Figure.energy(harness),
-        _storage(evidence.record.run, evidence.storage, evidence.phases, number),
+        _storage(_medium(evidence), worked),
     )
 
 
-def _storage(run: Run, placed: Placed | None, phases: Sequence[Phase], number: int) -> StorageEnergy | None:
-    sensor = run.found.storage_sensor
-    if sensor is None or placed is None:
+def _storage(medium: PlacedMedium | None, worked: WorkedRun) -> StorageEnergy | None:
+    """What the sensor in the medium's supply says of one repeat."""
+    if medium is None or worked.medium is None:
         return None
-    return StorageEnergy(repeat_energy(placed, phases, number).marginal, sensor.supply == "board")
+    return StorageEnergy(worked.medium().marginal, medium.of_board)
 
 
 def _by_phase(record: RunRecord, placed: Placed, repeats: Sequence[Repeat]) -> dict[str, Any]:

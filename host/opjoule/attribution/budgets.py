@@ -1,0 +1,88 @@
+"""What else than the windows makes the energy of a part uncertain: the energies that are stated of the runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.fit import Fit
+from opjoule.attribution.shares import Share
+from opjoule.energy.baseline import MarginalEnergy
+from opjoule.trace.power_trace import Float64Array
+
+PROPORTIONAL: Final = ("gain", "timebase")
+"""Parts of an energy's budget that scale every share of it; the others act on the whole."""
+
+
+@dataclass(frozen=True)
+class SensorBudget:
+    """What one sensor states of some runs above idle, and what makes that uncertain."""
+
+    stated_j: float
+    whole_u_j: float
+    """Standard uncertainty by all that acts on the whole: offset, idle, noise, alignment."""
+    scale_u: float
+    """Relative standard uncertainty by all that scales every share."""
+    shared: Mapping[str, float]
+    """Source -> relative contribution that other sensors may have in common with it, with sign."""
+
+    @classmethod
+    def of(cls, marginals: Sequence[MarginalEnergy]) -> SensorBudget:
+        """The stated energies of some runs; what is wrong with one of them is wrong with all."""
+        stated_j = math.fsum(each.energy.value for each in marginals)
+        size_j = max(abs(stated_j), 1e-300)
+        budgets = [each.budget for each in marginals]
+        whole = [[u for name, u in each.parts.items() if name not in PROPORTIONAL] for each in budgets]
+        scaling = [[each.parts[name] for name in PROPORTIONAL] for each in budgets]
+        sources = sorted({source for each in budgets for source in each.shared})
+        return cls(
+            stated_j,
+            math.fsum(math.hypot(*each) for each in whole),
+            math.fsum(math.hypot(*each) for each in scaling) / size_j,
+            {name: math.fsum(each.shared.get(name, 0.0) for each in budgets) / size_j for name in sources},
+        )
+
+    def apart_u(self, other: SensorBudget) -> float:
+        """Relative standard uncertainty of one sensor's scale against another's, a common reference taken out.
+
+        Source: JCGM 100:2008, 5.2.2.
+        """
+        in_common = math.fsum(u * other.shared.get(source, 0.0) for source, u in self.shared.items())
+        variance = self.scale_u**2 + other.scale_u**2 - 2.0 * in_common
+        return math.sqrt(max(variance, (self.scale_u - other.scale_u) ** 2))
+
+
+@dataclass(frozen=True)
+class FitBudget:
+    """What is stated of the energy that the windows of a fit share out."""
+
+    board: SensorBudget
+    taken: SensorBudget | None
+    """The medium's sensor, where its energy was taken from the board's."""
+    windows_j: float
+    """What all windows add up to."""
+
+    @property
+    def stated(self) -> float:
+        """What the windows' energies are multiplied by to be the stated ones."""
+        own_j = self.board.stated_j - (self.taken.stated_j if self.taken else 0.0)
+        return own_j / self.windows_j if self.windows_j else 1.0
+
+    def standard_u_j(self, found: Fit) -> Float64Array:
+        """Scatter of the windows, the share in what is wrong of the whole, and what scales every energy, shape (q,)."""
+        whole_u_j = math.hypot(self.board.whole_u_j, self.taken.whole_u_j if self.taken else 0.0)
+        of_whole_j = np.hypot(found.shift_per_j * whole_u_j, self.board.scale_u * found.energy_j)
+        return np.hypot(found.standard_u_j, of_whole_j)
+
+
+def together(one: MarginalEnergy, other: MarginalEnergy) -> Share:
+    """Two sensors' energies as one; a reference that both were calibrated against moves them together."""
+    in_common_j2 = math.fsum(
+        u * other.budget.shared.get(source, 0.0) for source, u in one.budget.shared.items()
+    )
+    variance_j2 = one.budget.standard_u**2 + other.budget.standard_u**2 + 2.0 * in_common_j2
+    return Share(one.energy.value + other.energy.value, math.sqrt(max(variance_j2, 0.0)))

@@ -1,0 +1,117 @@
+"""What a sensor in the medium's supply says of sync, write-back and tail, each with its uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from opjoule.attribution.activities import SYNC
+from opjoule.attribution.budgets import SensorBudget
+from opjoule.attribution.columns import TAIL, WRITE_BACK
+from opjoule.attribution.fit import Fit
+from opjoule.attribution.shares import Share
+from opjoule.attribution.storage import Range, SensedMedium
+from opjoule.attribution.verdict import told_from_j
+from opjoule.trace.power_trace import Float64Array
+from opjoule.units import COVERAGE_FACTOR
+
+
+@dataclass(frozen=True)
+class SensedParts:
+    """The medium's energy above idle by what it was doing."""
+
+    waited: Share
+    """While somebody waited for a sync: the medium's part of the sync."""
+    write_back: Share
+    tail: Share
+    alone: Share
+    """Write-back and tail together."""
+
+    @classmethod
+    def of(cls, medium: SensedMedium, budget: SensorBudget) -> SensedParts:
+        """The parts of the windows, scaled to the energy that the sensor states.
+
+        A range within which the truth lies anywhere has its middle, and half of it over the root of 3 for its standard
+        uncertainty.
+        Source: JCGM 100:2008, 4.3.7.
+        """
+        windows_j = float(medium.drawn_j.sum())
+        stated = budget.stated_j / windows_j if windows_j else 1.0
+        waited_j, waited_u_j = _middle(medium.waited_range_j)
+        tail_j, tail_u_j = _middle(medium.tail_range_j)
+        bound_u_j = math.hypot(waited_u_j, tail_u_j)
+
+        def share(energy_j: float, own_u_j: float, part: float = 1.0) -> Share:
+            whole_u_j = math.hypot(budget.whole_u_j * part, budget.scale_u * energy_j)
+            return Share(energy_j * stated, math.hypot(own_u_j, whole_u_j))
+
+        return cls(
+            share(waited_j, waited_u_j, medium.waited_part),
+            share(windows_j - waited_j - tail_j, bound_u_j),
+            share(tail_j, bound_u_j),
+            share(windows_j - waited_j, waited_u_j),
+        )
+
+    def added_to(self, names: tuple[str, ...], found: Fit) -> Fit:
+        """The fit of what the medium did not draw, with the medium's part of the sync."""
+        own = np.array([name == SYNC for name in names])
+        u_j = own * self.waited.standard_u_j
+        return replace(
+            found,
+            energy_j=found.energy_j + own * self.waited.energy_j,
+            standard_u_j=np.hypot(found.standard_u_j, u_j),
+            model_u_j=np.hypot(found.model_u_j, u_j),
+        )
+
+    def reasons(self, rest_j: float) -> dict[str, str]:
+        """Why write-back and tail are not told; an empty line where they are.
+
+        Args:
+            rest_j: what all else drew.
+        """
+        whole_j = abs(rest_j) + self.waited.energy_j + self.alone.energy_j
+        return {
+            name: _reason(name, own, self.alone, whole_j)
+            for name, own in ((WRITE_BACK, self.write_back), (TAIL, self.tail))
+        }
+
+    def joined_with(self, shares: Mapping[str, Share], reasons: Mapping[str, str]) -> dict[str, Share]:
+        """The shares of a fit of what the medium did not draw, and the medium's.
+
+        Args:
+            reasons: why write-back and tail are not told.
+        """
+        found = dict(shares)
+        if SYNC in found:
+            own = found[SYNC]
+            u_j = math.hypot(own.standard_u_j, self.waited.standard_u_j)
+            found[SYNC] = replace(own, energy_j=own.energy_j + self.waited.energy_j, standard_u_j=u_j)
+        medium = {WRITE_BACK: self.write_back, TAIL: self.tail}
+        return found | {name: replace(own, unidentified=reasons[name]) for name, own in medium.items()}
+
+
+def sensed_courses(medium: SensedMedium) -> dict[str, Float64Array]:
+    """Energy of each of the medium's parts in each window, shape (n,) each."""
+    alone_j = medium.drawn_j - medium.waited_j
+    return {SYNC: medium.waited_j, WRITE_BACK: alone_j - medium.tail_j, TAIL: medium.tail_j}
+
+
+def _middle(of: Range) -> tuple[float, float]:
+    """The middle of a range, and its standard uncertainty."""
+    return (of[0] + of[1]) / 2, (of[1] - of[0]) / math.sqrt(12.0)
+
+
+def _reason(name: str, own: Share, alone: Share, whole_j: float) -> str:
+    u_j = COVERAGE_FACTOR * own.standard_u_j
+    if own.energy_j <= 0.0:
+        return f"not found: {name} drew less than {max(own.energy_j + u_j, 0.0):.2g} J, if anything"
+    if u_j <= told_from_j(own.energy_j, whole_j, kind=False):
+        return ""
+    return (
+        f"the counters decide: {name} drew {max(own.energy_j - u_j, 0.0):.3g} to {own.energy_j + u_j:.3g} J, by when "
+        f"bytes went between two readings; write-back and tail together drew {alone.energy_j:.3g} "
+        f"± {COVERAGE_FACTOR * alone.standard_u_j:.2g} J"
+    )

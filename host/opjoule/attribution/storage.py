@@ -1,0 +1,241 @@
+"""What a sensor in the medium's own supply says of each window, and what of it is whose.
+
+Source: docs/method/attribution.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.attribution.activities import Intervals
+from opjoule.attribution.counters import Counters, joined
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import IdlePower, MarginalEnergy
+from opjoule.energy.cells import Cells
+from opjoule.energy.step_integral import NS
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+
+STEP_CELLS: Final = 4
+"""Samples whose mean power is compared with the tail's: the noise of one would take from it."""
+SEEN_U: Final = 4.0
+"""Standard uncertainties of what idle drew by which pauses draw more, at least, where the medium has a tail."""
+IntArray = npt.NDArray[np.intp]
+Range = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class StorageTrace:
+    """The trace of a sensor in the medium's own supply, over one run and its settle."""
+
+    cells: Cells
+    board_to_meter: ClockMap
+    idle: IdlePower
+    """Of the medium."""
+    marginal: Callable[[], MarginalEnergy]
+    """The medium's energy of run and settle above idle."""
+    of_board: bool
+    """The medium draws from the board's supply: its energy is part of the board's."""
+
+    def above_j(self, moment_board_ns: Int64Array) -> Float64Array:
+        """Energy above idle between moments of the board's clock that follow on each other, shape (n + 1,) to (n,)."""
+        edge_ns = self.board_to_meter.to_target(moment_board_ns)
+        lasts_s = np.diff(moment_board_ns) * NS
+        rate = lasts_s / (np.maximum(np.diff(edge_ns), 1) * NS)
+        return self.cells.power.between_edges(edge_ns) * rate - self.idle.power.value * lasts_s
+
+
+@dataclass(frozen=True)
+class SensedMedium:
+    """The medium's energy above idle by the sensor in its supply, in n windows."""
+
+    drawn_j: Float64Array
+    """shape (n,)"""
+    waited_j: Float64Array
+    """Part of it while somebody waited for a sync, shape (n,)."""
+    tail_j: Float64Array
+    """Part of it in the tail while nobody did, in the middle of what can be, shape (n,)."""
+    waited_range_j: Range
+    """Least and most of `waited_j` in all windows: a sample in which a sync begins or ends does not say on which side
+    of that moment its energy was."""
+    tail_range_j: Range
+    """Least and most of `tail_j` in all windows."""
+    waited_part: float
+    """Part of the time in which somebody waits for a sync."""
+
+    @classmethod
+    def of(
+        cls,
+        storage: StorageTrace,
+        edge_board_ns: Int64Array,
+        late_ns: int,
+        counters: Counters | None,
+        syncs: Intervals | None,
+    ) -> SensedMedium:
+        """The windows of one run.
+
+        Args:
+            edge_board_ns: shape (n + 1,).
+            late_ns: delay of the power behind the board's stamps.
+        """
+        pieces = _Pieces.of(storage, edge_board_ns, late_ns, counters, syncs)
+        least_j, most_j = _tail_range_j(pieces, storage.idle, counters)
+        windows = pieces.window
+        return cls(
+            pieces.summed(windows, pieces.energy_j),
+            pieces.summed(windows, pieces.energy_j * pieces.waited),
+            pieces.summed(windows, (least_j + most_j) / 2),
+            _waited_range_j(pieces),
+            (float(least_j.sum()), float(most_j.sum())),
+            float(pieces.lasts_s @ pieces.waited / pieces.lasts_s.sum()),
+        )
+
+    @classmethod
+    def joined(cls, runs: Sequence[SensedMedium]) -> SensedMedium:
+        """Several runs as one."""
+
+        def total(ranges: Sequence[Range]) -> Range:
+            return sum(low for low, _ in ranges), sum(high for _, high in ranges)
+
+        return cls(
+            np.concatenate([each.drawn_j for each in runs]),
+            np.concatenate([each.waited_j for each in runs]),
+            np.concatenate([each.tail_j for each in runs]),
+            total([each.waited_range_j for each in runs]),
+            total([each.tail_range_j for each in runs]),
+            float(
+                np.average([each.waited_part for each in runs], weights=[each.drawn_j.size for each in runs])
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """Stretches in which one sample of the medium's sensor holds and nothing begins or ends, shape (m,) each."""
+
+    energy_j: Float64Array
+    """Above idle."""
+    lasts_s: Float64Array
+    window: IntArray
+    cell: IntArray
+    sampled: IntArray
+    """Samples of the counters up to there."""
+    waited: BoolArray
+    """Somebody waits for a sync."""
+
+    @classmethod
+    def of(
+        cls,
+        storage: StorageTrace,
+        edge_board_ns: Int64Array,
+        late_ns: int,
+        counters: Counters | None,
+        syncs: Intervals | None,
+    ) -> _Pieces:
+        nowhere = np.zeros(0, np.int64)
+        waits = syncs.merged if syncs and syncs.start_ns.size else Intervals(nowhere, nowhere)
+        begins_ns, ends_ns = waits.start_ns + late_ns, waits.end_ns + late_ns
+        read_ns = counters.board_ns + late_ns if counters else nowhere
+        bound_ns = storage.board_to_meter.inverse().to_target(storage.cells.bounds_ns)
+        changes_ns = np.concatenate([begins_ns, ends_ns, read_ns, bound_ns])
+        inside = (changes_ns > edge_board_ns[0]) & (changes_ns < edge_board_ns[-1])
+        moment_ns = joined(edge_board_ns, np.sort(changes_ns[inside]))
+        middle_ns = moment_ns[:-1] + np.diff(moment_ns) // 2
+
+        def before(starts_ns: Int64Array) -> IntArray:
+            return np.asarray(np.searchsorted(starts_ns, middle_ns, "right"), np.intp)
+
+        return cls(
+            storage.above_j(moment_ns),
+            np.diff(moment_ns) * NS,
+            before(edge_board_ns) - 1,
+            before(bound_ns),
+            before(read_ns),
+            before(begins_ns) > before(ends_ns),
+        )
+
+    def summed(self, labels: IntArray, values: Float64Array) -> Float64Array:
+        """Sums of values, shape (m,), over what has the same label, which is a number from 0 on."""
+        return np.asarray(np.bincount(labels, values), np.float64)
+
+
+def _waited_range_j(pieces: _Pieces) -> Range:
+    """Least and most energy while somebody waits: at any instant the medium draws from nothing to the most of all."""
+    cell = pieces.cell - pieces.cell[0]
+    energy_j, lasts_s = (pieces.summed(cell, each) for each in (pieces.energy_j, pieces.lasts_s))
+    waited_s = pieces.summed(cell, pieces.lasts_s * pieces.waited)
+    cut = (waited_s > 0.0) & (waited_s < lasts_s * (1.0 - 1e-9))
+    most_w = float(
+        np.max(energy_j / np.maximum(lasts_s, 1e-12), initial=0.0, where=lasts_s > lasts_s.max() / 2)
+    )
+    known_j = float(energy_j[(waited_s > 0.0) & ~cut].sum())
+    drawn_j, inside_s, outside_s = np.maximum(energy_j[cut], 0.0), waited_s[cut], (lasts_s - waited_s)[cut]
+    least_j = np.maximum(drawn_j - most_w * outside_s, 0.0).sum()
+    return known_j + float(least_j), known_j + float(np.minimum(drawn_j, most_w * inside_s).sum())
+
+
+def _tail_range_j(
+    pieces: _Pieces, idle: IdlePower, counters: Counters | None
+) -> tuple[Float64Array, Float64Array]:
+    """Least and most energy of the tail in each piece, shape (m,) each.
+
+    Where no byte went for a sample of the counters on either side, and no sync just before, all is the tail's. Anywhere
+    else it is no more than the tail's power there, and no less than what is left when the medium was busy in the
+    moments at which it drew most, for as long as its bytes take at the highest rate that was seen.
+    """
+    alone = ~pieces.waited
+    alone_j = pieces.energy_j * alone
+    if counters is None:
+        return np.zeros(alone_j.size), alone_j
+    grown = np.concatenate([[0.0], np.diff(counters.written_bytes), [0.0]])
+    near = np.convolve(grown, np.ones(3))[1:-1]
+    waits_s = np.bincount(pieces.sampled, pieces.lasts_s * pieces.waited, grown.size)
+    flushes_s = waits_s + np.append(0.0, waits_s[:-1])
+    still = (near <= 0.0) & (flushes_s <= 0.0)
+    busy_s = near / counters.steepest_bytes_per_s + flushes_s
+    _, step = np.unique(pieces.cell // STEP_CELLS * grown.size + pieces.sampled, return_inverse=True)
+    energy_j, lasts_s = pieces.summed(step, alone_j), pieces.summed(step, pieces.lasts_s * alone)
+    sampled = np.zeros(energy_j.size, np.intp)
+    sampled[step] = pieces.sampled
+    power_w = energy_j / np.maximum(lasts_s, 1e-12)
+    tail_w = _tail_w(power_w[still[sampled]], lasts_s[still[sampled]], idle)
+    left = 1.0 - _busiest(sampled, power_w, lasts_s, busy_s)
+    most_j = np.where(still[sampled], energy_j, np.minimum(power_w, tail_w) * lasts_s)
+    least_j = np.where(still[sampled], energy_j, np.minimum(energy_j * left, most_j))
+    share = np.where(alone, pieces.lasts_s / np.maximum(lasts_s[step], 1e-12), 0.0)
+    return least_j[step] * share, most_j[step] * share
+
+
+def _tail_w(power_w: Float64Array, lasts_s: Float64Array, idle: IdlePower) -> float:
+    """Power of the tail by the steps of pauses; infinite where they show none."""
+    drawn_j, all_s = float(power_w @ lasts_s), float(lasts_s.sum())
+    idle_u_j = idle.standard_u_w * all_s + idle.noise_w_root_s * np.sqrt(all_s)
+    if drawn_j <= SEEN_U * idle_u_j:
+        return np.inf
+    usual_w = float(power_w**2 @ lasts_s) / drawn_j
+    high = power_w > usual_w / 2
+    return float(np.average(power_w[high], weights=lasts_s[high]))
+
+
+def _busiest(
+    sampled: IntArray, power_w: Float64Array, lasts_s: Float64Array, busy_s: Float64Array
+) -> Float64Array:
+    """Part of each step that is busy if the medium is so when it draws most, shape (k,).
+
+    Args:
+        sampled: samples of the counters up to each step, shape (k,).
+        busy_s: between two samples, at most.
+    """
+    order = np.lexsort((-power_w, sampled))
+    own, sorted_s = sampled[order], lasts_s[order]
+    before_s = np.cumsum(sorted_s) - sorted_s
+    first = np.flatnonzero(np.append(True, own[1:] != own[:-1]))
+    before_s -= np.repeat(before_s[first], np.diff(np.append(first, own.size)))
+    part = np.clip((busy_s[own] - before_s) / np.maximum(sorted_s, 1e-12), 0.0, 1.0)
+    found = np.empty(part.size)
+    found[order] = part
+    return found
