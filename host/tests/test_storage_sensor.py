@@ -132,7 +132,7 @@ def test_each_sensor_is_corrected_by_its_own_calibration_alone(result):
 def test_a_sensor_that_the_meter_does_not_record_is_refused_before_anything_is_done(recorded, tmp_path):
     sensors = known(recorded, tmp_path)
     assert sensors.of_storage(Medium("/mnt/sd")) is None
-    with pytest.raises(BadInput, match=r"sensor = 2 of the medium /mnt/ssd .*sensors=0\+1\+2"):
+    with pytest.raises(BadInput, match=r"sensor 2, .* for the medium /mnt/ssd: .*sensors=0\+1\+2"):
         sensors.of_storage(Medium("/mnt/ssd", sensor=2))
 
 
