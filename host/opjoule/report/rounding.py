@@ -17,6 +17,8 @@ PREFIXED_SYMBOLS = ("J", "W", "s", "A", "V", "B", "C", "Hz", "Ω")
 PRINTED_UNITS = {"1": "", "1/s": "/s"}
 MINUS = "\N{MINUS SIGN}"
 OPERATIONS = "operations/s"
+LARGE = 100
+"""From which on the hundredths of an exact number tell nobody anything."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
     Args:
         value: finite number in `unit`.
         u: its expanded uncertainty in `unit`; None: unknown, then `digits_without_u` significant digits are
-            kept; 0: exact, then the value is printed in full.
+            kept; 0: exact, then the value is printed in full, a large one with a fraction (a mean of counts) to a tenth.
         unit: unit without prefix; "" and "1" print bare numbers, "1/s" as "/s".
     Returns: the texts, prefixed so that the larger of value and u lies between 1 and 1000, or one prefix higher
         where digits beyond the uncertainty would have to be filled with zeros (0.50 ± 0.10 J, not 500 ± 100 mJ).
@@ -106,7 +108,7 @@ def _last_place(value: Decimal, u: Decimal | None, digits: int) -> int | None:
     if u is None:
         return None if value == 0 else value.adjusted() - digits + 1
     if u == 0:
-        return None
+        return None if value == value.to_integral_value() or abs(value) < LARGE else -1
     place = u.adjusted() - 1
     # 0.0996 rounds up to 0.10: two digits again, one place higher.
     return place + 1 if _to_place(u, place).adjusted() > u.adjusted() else place
