@@ -5,6 +5,7 @@ import shutil
 import signal
 import tempfile
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -25,6 +26,7 @@ def pytest_configure(config):
     runs elsewhere on this computer is no concern of theirs. Folders of tests stay where pytest has them."""
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     config.own_temporary = tempfile.mkdtemp(prefix="opjoule-tests-", dir=os.environ["PYTEST_DEBUG_TEMPROOT"])
+    Path(config.own_temporary).chmod(0o755)  # servers have accounts of their own
     tempfile.tempdir = os.environ["TMPDIR"] = config.own_temporary
 
 
