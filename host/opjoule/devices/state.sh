@@ -47,15 +47,15 @@ for led in /sys/class/leds/*; do
   get "$led/brightness"
   line led "$led" "$(sed -n 's/.*\[\([^]]*\)\].*/\1/p' "$led/trigger")" "$value"
 done
-for device in /sys/class/thermal/cooling_device*; do
-  get "$device/type"
+for cooler in /sys/class/thermal/cooling_device*; do
+  get "$cooler/type"
   case $value in *fan*) ;; *) continue ;; esac
-  get "$device/max_state"
+  get "$cooler/max_state"
   highest=$value
-  get "$device/cur_state"
-  line fan "$device" "$highest" "$value"
+  get "$cooler/cur_state"
+  line fan "$cooler" "$highest" "$value"
   for binding in /sys/class/thermal/thermal_zone*/cdev[0-9]*; do # the zones that switch it
-    [ "$(readlink -f "$binding")" = "$(readlink -f "$device")" ] || continue
+    [ "$(readlink -f "$binding")" = "$(readlink -f "$cooler")" ] || continue
     zone=${binding%/*}
     get "$zone/available_policies"
     policies=$value
