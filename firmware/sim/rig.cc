@@ -87,8 +87,7 @@ int Rig::run(const volatile std::sig_atomic_t& stop) {
   return stop ? 128 + stop : 0;
 }
 
-/// A line that closes in the middle of a frame would count as damaged. Frames last 9 ms in the
-/// default mode.
+/// A line that closes in the middle of a frame would count as damaged; a frame lasts 9 ms.
 void Rig::finish_frame() {
   const double until_s = mcu_.now_s() + kLongestFrame_s;
   while (!live_ && !host_port_.at_frame_end() && mcu_.now_s() < until_s)
@@ -185,8 +184,7 @@ void Rig::await_time(double slice_s, const volatile std::sig_atomic_t& stop) {
     wait_readable(link_.fd(), live_ ? live_->fd() : -1, std::min(early_s, kSlice_s));
 }
 
-/// Answers the host if all that it granted is over, or if it has something to read and asked for
-/// that.
+/// Answers the host if its grant is over, or if it has something to read and asked for that.
 void Rig::tell_host(bool sent, const volatile std::sig_atomic_t& stop) {
   const bool over = mcu_.now_s() >= allowed_s() - kTick_s;
   if (!over && !(sent && grant_->for_reading())) return;

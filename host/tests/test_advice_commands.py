@@ -7,11 +7,9 @@ import json
 import re
 from argparse import Namespace
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 from advised import Cases, check
-from opjoule.campaign.comparison import notes
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
 from opjoule.cli.import_trace import run_import
@@ -182,7 +180,7 @@ def a_trace_of_an_unknown_meter(told, tmp_path, capsys):
     return str(energy.get("reason"))
 
 
-@CASES.advice("not comparable", r"compare with (--although) (\S+)")
+@CASES.advice("not comparable", r"allow it with (--although) (\S+)")
 def runs_that_differ(told, tmp_path, capsys):
     if not told:
         several(tmp_path, "a", [1.0, 1.01])
@@ -209,16 +207,6 @@ def a_change_of_single_runs(told, tmp_path, capsys):
     before = several(place, "before", [1.0, 1.01][:count])
     after = several(place, "after", [1.2, 1.21][:count])
     return said(capsys, ["compare", "--before", *before, "--after", *after])
-
-
-@CASES.advice("one run of each", r"\((--repeats)\)")
-def a_comparison_of_single_runs(told, tmp_path, capsys):
-    assert not told or told[1] in arguments.measure_parser()._option_string_actions
-    runs = [
-        SimpleNamespace(block=block, result={"x": 1}, status="complete", folder="f", name="sd", why="")
-        for block in ((1, 2) if told else (1,))
-    ]
-    return " ".join(notes(runs))
 
 
 @pytest.mark.parametrize("case", CASES.all, ids=lambda case: case.name)

@@ -101,7 +101,7 @@ def functions(text):
     lines = text.splitlines()
     for start, line in enumerate(lines):
         begin = re.match(r"( *)(:? ?)[^ /#}:].*\{$", line)
-        if not begin or "](" in line or "= [" in line or "= {" in line:
+        if not begin or re.search(r"\]\(|\[[^]]*\] \{|= [\[{]", line):
             continue
         if re.match(r" *(template.*> )?(namespace|class|struct|union|enum|extern|typedef)\b", line):
             continue

@@ -14,12 +14,18 @@ SIDE: Final = "side"
 """The axis of runs before and after a change."""
 SHORT: Final = "short"
 """In `although`: runs that are too short are judged all the same."""
+STUDY_CELL: Final = ("study", "cell")
+"""Group and key of a setting."""
 _SHOWN: Final = 4
 """Differences that a refusal names."""
 
 
 def check_comparable(
-    strata: Iterable[Sequence[Sequence[ComparedRun]]], by: Sequence[str], although: Iterable[str] = ()
+    strata: Iterable[Sequence[Sequence[ComparedRun]]],
+    by: Sequence[str],
+    although: Iterable[str] = (),
+    *,
+    cells: bool = False,
 ) -> list[str]:
     """Checks that runs differ in nothing but what they are compared by.
 
@@ -27,6 +33,7 @@ def check_comparable(
         strata: groups that are held against each other, each a list of runs of the same.
         by: the axes that tell groups apart; (SIDE,) for before and after.
         although: groups of settings that may differ.
+        cells: the cells of a study may differ: they are laid out side by side, not judged.
     Returns: a line for each thing that differs and may.
     Raises: BadInput: something else differs.
     """
@@ -44,6 +51,8 @@ def check_comparable(
         between = {str(one): one for one in disagreements(everything, explained)}
         declared = _of_one_index(groups) and not is_change
         for line, one in {**inside, **between}.items():
+            if cells and (one.group, one.key) == STUDY_CELL:
+                continue
             if one.group in allowed:
                 told[line] = f"compared although they differ: {line}"
             elif declared and line not in inside and one.group not in (*VERSIONS, "simulated"):

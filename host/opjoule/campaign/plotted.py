@@ -192,7 +192,7 @@ def check_drawable(found: Plotted, although: Iterable[str] = ()) -> list[str]:
     Raises: BadInput: something else differs.
     """
     runs = [cell.runs for cell in found.cells]
-    return check_comparable([runs], [*found.series_axes, *found.group_axes], although)
+    return check_comparable([runs], [*found.series_axes, *found.group_axes], although, cells=True)
 
 
 def known(cells: Iterable[PlottedCell], path: str) -> list[float]:

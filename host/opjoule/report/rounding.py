@@ -40,7 +40,8 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
     Args:
         value: finite number in `unit`.
         u: its expanded uncertainty in `unit`; None: unknown, then `digits_without_u` significant digits are
-            kept; 0: exact, then the value is printed in full, a large one with a fraction (a mean of counts) to a tenth.
+            kept; 0: exact, then the value is printed in full, a large one that is no whole number (a mean of
+            counts) to a tenth.
         unit: unit without prefix; "" and "1" print bare numbers, "1/s" as "/s".
     Returns: the texts, prefixed so that the larger of value and u lies between 1 and 1000, or one prefix higher
         where digits beyond the uncertainty would have to be filled with zeros (0.50 ± 0.10 J, not 500 ± 100 mJ).
