@@ -171,11 +171,12 @@ def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_anothe
         told = capsys.readouterr().err
         assert recorded("bench-7") == 5
     (folder / "bench-7@0x40.toml").unlink()
-    assert "measure.py: warning: " in told and "was made at 23 °C, it is 35 °C" in told
+    assert "measure.py: warning: " in told and "was made at 23 °C, and it is 35 °C now" in told
     run = json.loads((tmp_path / "bench-1/run.json").read_text())
     assert run["asked"]["room_temperature_c"] == 35
     assert run["sensor"]["calibration"]["identity"].startswith("bench-1@0x40 ")
-    assert "is of sensor bench-1@0x40, this is bench-7@0x40: no current, power or" in capsys.readouterr().err
+    refused = "is for sensor bench-1@0x40, and this is bench-7@0x40: it cannot be used"
+    assert refused in capsys.readouterr().err
     assert not (tmp_path / "bench-7").exists()
 
 
@@ -212,7 +213,7 @@ def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
     assert "2 point(s): gain and offset of the current cannot be trusted, and no energy either" in said[0]
     assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither can be trusted" in said[1]
     assert "the current cannot be trusted, nor any energy: point 7 lies +2" in said[2]
-    assert "A from a line through the others" in said[2] and "DMM is noisier than that" in said[2]
+    assert " mA from the line through the others" in said[2] and "DMM is noisier than stated" in said[2]
     assert "there is no point 9: 7 are taken" in told
     assert status == 0, told
     assert len(read_calibration(tmp_path / "calibration/x@0x40.toml").current) == 6
@@ -265,9 +266,7 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
         ]
     assert [status for status, _, _ in found] == [2, 5]
     assert "holds no calibration of sensor bench-8@0x40: calibrate it first" in found[0][2]
-    assert (
-        "is of sensor bench-1@0x40, this is bench-9@0x40: no current, power or energy could be" in found[1][2]
-    )
+    assert "is for sensor bench-1@0x40, and this is bench-9@0x40: it cannot be used" in found[1][2]
     assert all(told.count("\n") == 1 for _, _, told in found)
 
 
