@@ -16,7 +16,7 @@ from known_meter import IDLE_S, KINDS, RUN_STARTS_S, measured, phases, watched
 from known_work import Known
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute, attribute_runs
-from opjoule.attribution.budgets import SensorBudget, together
+from opjoule.attribution.budgets import SensorBudget, sum_of_sensors
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.storage import SensedMedium, StorageTrace
@@ -121,8 +121,8 @@ def test_a_reference_that_both_sensors_have_in_common_does_not_set_their_scales_
     of_board, of_same, of_other = (SensorBudget.of([each]) for each in (board, same, other))
     assert of_board.apart_u(of_same) == pytest.approx(0.0, abs=1e-9)
     assert of_board.apart_u(of_other) == pytest.approx(0.01 * math.sqrt(2))
-    assert together(board, same).standard_u_j == pytest.approx(0.12)
-    assert together(board, other).standard_u_j == pytest.approx(math.hypot(0.1, 0.02))
+    assert sum_of_sensors(board, same).standard_u_j == pytest.approx(0.12)
+    assert sum_of_sensors(board, other).standard_u_j == pytest.approx(math.hypot(0.1, 0.02))
 
 
 RUN_S, EACH_J = 30.0, {"read": 45e-6, "update": 385e-6}

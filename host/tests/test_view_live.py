@@ -157,7 +157,7 @@ def round_trips(raw):
 
 
 def seconds(clock):
-    """Of a time that the page shows, "1:02:03"."""
+    """Seconds of a time that the page shows, "1:02:03"."""
     hours, minutes, rest = clock.split(":")
     return 3600 * int(hours) + 60 * int(minutes) + int(rest)
 

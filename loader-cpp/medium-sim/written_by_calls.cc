@@ -27,7 +27,7 @@ bool maps_file_writable(std::string_view maps) {
   return false;
 }
 
-uint64_t WrittenByCalls::grown(const std::vector<pid_t>& pids) {
+WrittenByCalls::Growth WrittenByCalls::grown(const std::vector<pid_t>& pids) {
   bool changed = processes_.size() != pids.size();
   std::map<pid_t, Process> now;
   uint64_t pages_bytes = 0;
@@ -51,7 +51,7 @@ uint64_t WrittenByCalls::grown(const std::vector<pid_t>& pids) {
     now.emplace(pid, std::move(process));
   }
   processes_ = std::move(now);
-  return changed ? kAny : pages_bytes;
+  return {pages_bytes, !changed};
 }
 
 bool WrittenByCalls::maps_files(const std::vector<pid_t>& pids) {
@@ -68,21 +68,13 @@ bool WrittenByCalls::maps_files(const std::vector<pid_t>& pids) {
   return any;
 }
 
-uint64_t WrittenByCalls::believed(uint64_t dirtied, uint64_t by_calls,
+uint64_t WrittenByCalls::believed(uint64_t dirtied, const Growth& by_calls,
                                   const std::vector<pid_t>& pids) {
-  const uint64_t before = std::exchange(left_over_, 0);
-  if (by_calls == kAny) {
-    spare_ = 0;
-    return dirtied + before;
-  }
-  const uint64_t most = by_calls + spare_;
-  spare_ = 0;
-  const uint64_t wanted = dirtied + before;
-  if (wanted <= most) {
-    spare_ = std::min(most - wanted, by_calls);
-    return wanted;
-  }
-  if (maps_files(pids)) return wanted;
+  const uint64_t wanted = dirtied + std::exchange(left_over_, 0);
+  const uint64_t most = by_calls.bytes + std::exchange(spare_, 0);
+  // Calls are read a moment after the pages: the next look finds the pages of some of them.
+  if (wanted <= most) spare_ = std::min(most - wanted, by_calls.bytes);
+  if (wanted <= most || !by_calls.is_all || maps_files(pids)) return wanted;
   left_over_ = std::min(wanted - most, kLeftOverBytes);
   return most;
 }

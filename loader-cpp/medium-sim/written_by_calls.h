@@ -12,7 +12,6 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
@@ -23,14 +22,16 @@ namespace opjoule {
 
 class WrittenByCalls {
  public:
-  static constexpr uint64_t kAny = std::numeric_limits<uint64_t>::max();
+  struct Growth {
+    uint64_t bytes;  // of pages that calls touched
+    bool is_all;     // false where a process has come or gone: there were calls that nobody saw
+  };
 
-  // Bytes of pages that calls of these processes touched since the last call; kAny where a process
-  // has come or gone meanwhile.
-  uint64_t grown(const std::vector<pid_t>& pids);
+  // What calls of these processes touched since the last call.
+  Growth grown(const std::vector<pid_t>& pids);
   // What of `dirtied` bytes, as the kernel counts them, is believed. A folio is counted whole with
   // its first byte and a call when it ends: what is not believed now may be later, as calls follow.
-  uint64_t believed(uint64_t dirtied, uint64_t by_calls, const std::vector<pid_t>& pids);
+  uint64_t believed(uint64_t dirtied, const Growth& by_calls, const std::vector<pid_t>& pids);
 
  private:
   struct Process {

@@ -14,11 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.attribution import budgets
 from opjoule.attribution.activities import Intervals, writing
-from opjoule.attribution.budgets import FitBudget, SensorBudget
+from opjoule.attribution.budgets import FitBudget, SensorBudget, sum_of_sensors
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK, PartColumns
-from opjoule.attribution.fit import Fit, fits, part_energies_j, together
+from opjoule.attribution.fit import Fit, all_and_each, fits, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
 from opjoule.attribution.run_windows import RunWindows
@@ -79,7 +78,7 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
         found = first.result()
     whole, *found = [
         _split(_with_rivals(each, media, [rival[at] for rival in rivals_j]), columns, media.best, windows)
-        for at, (each, windows) in enumerate(zip(found, together(len(above_j), own), strict=True))
+        for at, (each, windows) in enumerate(zip(found, all_and_each(len(above_j), own), strict=True))
     ]
     budget = _budget(works, float(above_j.sum()))
     if budget.taken:
@@ -163,7 +162,7 @@ def _attribution(
     if work.storage and (sensed := _sensed([work], [run])):
         activities, alone = sensed.joined_with(activities, of_medium), sensed.alone
         if not work.storage.of_board:
-            whole = budgets.together(marginal, work.storage.marginal())
+            whole = sum_of_sensors(marginal, work.storage.marginal())
     return Attribution(
         {name: shares[name] for name in columns.of_kind},
         shares[FOREGROUND],

@@ -1,4 +1,4 @@
-"""What else than the windows makes the energy of a part uncertain: the energies that are stated of the runs."""
+"""The uncertainty of a part that comes from the stated energies of its runs, beside the scatter of the windows."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FitBudget:
         return np.hypot(found.standard_u_j, of_whole_j)
 
 
-def together(one: MarginalEnergy, other: MarginalEnergy) -> Share:
+def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Share:
     """Two sensors' energies as one; a reference that both were calibrated against moves them together."""
     in_common_j2 = math.fsum(
         u * other.budget.shared.get(source, 0.0) for source, u in one.budget.shared.items()

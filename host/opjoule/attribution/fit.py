@@ -136,10 +136,10 @@ def fits(
             coefficients=x / scale,
         )
 
-    return [of(own) for own in together(len(columns), runs)]
+    return [of(own) for own in all_and_each(len(columns), runs)]
 
 
-def together(windows: int, runs: Sequence[slice]) -> list[slice]:
+def all_and_each(windows: int, runs: Sequence[slice]) -> list[slice]:
     """All windows, then those of each run."""
     return [slice(0, windows), *runs]
 
@@ -155,7 +155,7 @@ def part_energies_j(
     """Energies of the parts alone, as of `fits`, shape (1 + runs, q)."""
     scale, blocks = _solved(columns, energy_j, group, sets)
     per_unit = parts * (blocks.solution / scale)
-    return np.stack([per_unit @ columns[own].sum(axis=0) for own in together(len(columns), runs)])
+    return np.stack([per_unit @ columns[own].sum(axis=0) for own in all_and_each(len(columns), runs)])
 
 
 def _solved(
@@ -306,8 +306,9 @@ def _iterated(
         x = non_negative(*summed, sets.free, x != 0)
         variance = equations.variance(x)
         kinds_j, usual_s = float(total[sets.count] @ x[sets.count]), float(total[sets.usual].sum())
-        strays_w = NEIGHBOURS_U * kinds_j / usual_s if usual_s > 0.0 else 0.0
-        usual = sets.usual / strays_w**2 if strays_w > _NO_POWER * whole_j else np.zeros(total.size)
+        strays_w2 = (NEIGHBOURS_U * kinds_j / usual_s) ** 2 if usual_s > 0.0 else 0.0
+        told = strays_w2 > (_NO_POWER * whole_j) ** 2
+        usual = sets.usual / strays_w2 if told else np.zeros(total.size)
     return x, variance, usual
 
 

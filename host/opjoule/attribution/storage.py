@@ -1,4 +1,4 @@
-"""What a sensor in the medium's own supply says of each window, and what of it is whose.
+"""The medium's energy in each window by a sensor in its own supply, split into sync, write-back and tail.
 
 Source: docs/method/attribution.md.
 """
@@ -35,7 +35,7 @@ class StorageTrace:
     cells: Cells
     board_to_meter: ClockMap
     idle: IdlePower
-    """Of the medium."""
+    """Idle power of the medium."""
     marginal: Callable[[], MarginalEnergy]
     """The medium's energy of run and settle above idle."""
     of_board: bool

@@ -21,17 +21,17 @@ class Work:
     cells: Cells
     board_to_meter: ClockMap
     start_board_ns: int
-    """Of the run."""
+    """Start of the run."""
     work_end_board_ns: int
-    """Of the run."""
+    """End of the run."""
     end_board_ns: int
-    """Of settle, or of the run where none follows."""
+    """End of settle; end of the run if none follows."""
     idle: IdlePower
     marginal: Callable[[], MarginalEnergy]
-    """Of run and settle, idle power taken away throughout; asked for when the windows are shared out, so that it may be
+    """Energy of run and settle less idle power throughout; asked for when the windows are shared out, so that it may be
     computed beside that."""
     operations: OperationTable
-    """Of the run, sorted by start."""
+    """Operations of the run, sorted by start."""
     activities: Mapping[str, Intervals] = field(default_factory=dict)
     one_background_thread: bool = False
     counters: Counters | None = None

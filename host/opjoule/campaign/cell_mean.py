@@ -22,7 +22,7 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
     Returns: value, u (k = 2, widened by Student's t for the number of runs), unit and runs; with a reason where
         value or u is null.
     """
-    sides = _sides(results, of)
+    sides = sides_of(results, of)
     side = Side.mean(sides) if sides else None
     if side and (of.topic not in COUNTED or side.expanded_u > 0):
         return {"value": side.value, "u": side.expanded_u, "unit": side.unit, "runs": len(sides)}
@@ -36,7 +36,7 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
     return {**mean, "reason": reasons[0] if reasons else "uncertainty not stated in a run"}
 
 
-def _sides(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]:
+def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]:
     """The runs that have the number with an uncertainty."""
     found = []
     for each in results:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from opjoule.campaign.cell_mean import sides_of
 from opjoule.campaign.comparable import SIDE
 from opjoule.campaign.contrasts import Compared, Group
 from opjoule.campaign.sentences import place_words, side_words
 from opjoule.campaign.value_words import listed, sentence_case
 from opjoule.energy.comparison import Side, differ, difference
 from opjoule.record.definition import ABOVE_IDLE
-from opjoule.record.side import side_of
 from opjoule.report.rounding import rounded
 from opjoule.units import Measured
 
@@ -92,12 +92,7 @@ def _cell_words(group: Group, compared: Compared) -> str:
 def _mean(group: Group, key: str) -> Side | None:
     """Mean of a quantity over the runs of a group that have it."""
     of = group.runs[0].quantities.get(key)
-    sides = []
-    for run in group.runs if of else ():
-        try:
-            sides.append(side_of(run.numbers, of))  # type: ignore[arg-type]
-        except ValueError:
-            continue
+    sides = sides_of([run.numbers for run in group.runs], of) if of else []
     return Side.mean(sides) if sides else None
 
 

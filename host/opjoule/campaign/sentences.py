@@ -32,7 +32,7 @@ def sentence(contrast: Contrast, compared: Compared) -> str:
 
 
 def _without_conclusion(contrast: Contrast, a: str, b: str, what: str) -> str:
-    """Of single runs, and of runs that are too short."""
+    """A contrast of single runs, or of runs that are too short."""
     size = f", {a} over {b}, is {contrast.ratio.value:.3g}" if contrast.ratio else " is not known"
     if contrast.cannot == TOO_SHORT_RUNS:
         return f"nothing can be concluded on {what}, because runs are too short. Their ratio{size}."

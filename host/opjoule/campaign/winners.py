@@ -83,7 +83,7 @@ def _no_winner(compared: Compared) -> str:
 
 
 def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
-    """Of each stratum in order; none of a quantity that is neither better nor worse."""
+    """One ranking for each stratum, in order; none if less of the quantity is neither better nor worse."""
     if quantity.unit not in (*RANKED, *RATES):
         return
     strata: dict[tuple[tuple[str, str], ...], list[tuple[Side, Group]]] = {}

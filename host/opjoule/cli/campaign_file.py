@@ -98,7 +98,7 @@ class CampaignFile:
 
 
 def _name(entry: Mapping[str, Any], path: Path) -> str:
-    """Of the campaign's folder under runs/."""
+    """Name of the campaign's folder under runs/."""
     name = entry.get("name", path.stem)
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w. -]{0,99}", name):
         raise BadInput(

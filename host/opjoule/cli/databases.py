@@ -62,7 +62,7 @@ def study_availability(study: StudyFolder, database: Database) -> Availability:
 
 
 def _client(database: Database) -> Availability:
-    """Of the modules that a job can take, the one that this computer's python3 has."""
+    """The first of the modules that a job can take which this computer's python3 has."""
     shell = LocalShell()
     for module in database.clients:
         if shell.run(["python3", "-c", f"import {module}"]).status == 0:
@@ -109,7 +109,7 @@ def availability(database: Database) -> Availability:
 
 
 def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
-    """Of a database in Java whose archive the first measurement fetches; None where that cannot be."""
+    """State of a database in Java whose archive the first measurement fetches; None where it cannot."""
     if not (database.jars and shutil.which("mvn")):
         return None
     try:

@@ -16,7 +16,7 @@ from opjoule.drawing.packing import Floats
 from opjoule.drawing.scales import Scale
 
 WIDTH: Final = 400
-"""Of a drawing in its own units: its letters, set in drawing.css, are legible at any width of a screen."""
+"""Width of a drawing in its own units. Its letters, set in drawing.css, are legible on any screen."""
 KINDS: Final = 10
 """kind-0 to kind-9 of drawing.css: colours of series, kinds of operation and activities."""
 
@@ -104,7 +104,7 @@ STYLE: Final = (
     ".zero{stroke:#4d5862;stroke-width:.6}.band{fill:#23629f;fill-opacity:.14}.dot{fill:#a83f06}"
     ".whisker{stroke:#a83f06;stroke-width:.8}"
 )
-"""Of a drawing that is a file of its own, on white."""
+"""Style sheet of a drawing that is a file of its own, on white."""
 
 
 def file_text(drawn: Element) -> str:

@@ -26,7 +26,7 @@ class Job(Struct, frozen=True):
     id: str
     """The same for a cell of one campaign's folder, whoever asks and however often."""
     campaign: str
-    """Of the campaign's folder."""
+    """Path of the campaign's folder."""
     title: str
     words: tuple[str, ...]
     """Options of measure.py."""

@@ -27,7 +27,7 @@ INK: Final = "#222222"
 WARNING: Final = "#A50026"
 SIMULATED: Final = "SIMULATED: no board was measured; these joules come from a power model"
 WARNING_LETTERS: Final = 95
-"""Of a line of warnings."""
+"""Most letters in a line of warnings."""
 WARNING_LINE_IN: Final = 0.14
 """Height of such a line, which a figure is higher by."""
 LETTERS_A_LINE: Final = 85

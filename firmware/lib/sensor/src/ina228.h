@@ -1,7 +1,7 @@
 // INA228 register driver: TI data sheet SLYS021A (May 2022), sections cited below. Its functions
-// are those of ina219.h. INA237 and INA238 (SLYS025A) are the same with codes of 16 bits. The
-// chip's own charge and energy accumulators are not used: the meter keeps running sums for every
-// chip alike, with time stamps.
+// are those of ina219.h. INA237 (SBOSA20A) and INA238 (SLYS025A) are the same with codes of 16
+// bits. The chip's own charge and energy accumulators are not used: the meter keeps running sums
+// for every chip alike, with time stamps.
 #ifndef OPJOULE_SENSOR_INA228_H_
 #define OPJOULE_SENSOR_INA228_H_
 
