@@ -95,7 +95,7 @@ def registers(transfer: list[Action]) -> list[tuple[int, int, int]]:
 
 
 def own_costs(log: list[Action]) -> list[Cost]:
-    """Of the firmware: shunt and bus register, and with the read that clears the ready flag between them."""
+    """Cycles of the firmware: shunt and bus register, and with the read that clears the ready flag between them."""
     rows = [row for row in map(registers, transfers(log)) if [r for r, _, _ in row] == [SHUNT, CLEAR, BUS]]
     both = [[part for part in row if part[0] != CLEAR] for row in rows]
 
@@ -110,7 +110,7 @@ def own_costs(log: list[Action]) -> list[Cost]:
 
 
 def arduino_costs(lines: list[str], log: list[Action]) -> list[Cost]:
-    """Of the paths of library_pair.cpp: cycles by its own count, bus cycles from the log."""
+    """Cycles of the paths of library_pair.cpp: by its own count, bus cycles from the log."""
     cuts = [i for i in range(1, len(log)) if log[i].start - log[i - 1].end > SILENCE_CYCLES]
     groups = [log[begin:end] for begin, end in zip(cuts, [*cuts[1:], len(log)], strict=True)]
     names = {

@@ -94,7 +94,7 @@ class Browser:
 
     @property
     def process_id(self) -> int:
-        """Of the first of its processes."""
+        """Identity of the first of its processes."""
         return self._process.pid
 
     def open(self, page: Path) -> None:

@@ -29,7 +29,7 @@ NANO_FIRMWARE = ROOT / ".pio/build/nano/firmware.elf"
 ARDUINO_FIRMWARE = ROOT / ".pio/build/uno-arduino/firmware.elf"
 NOMINAL_HZ = 16_000_000
 LIMIT_S = 300
-"""Of everything that is waited for: guards against waiting without end, and is far from what a busy computer needs."""
+"""Limit of each wait: guards against waiting without end, and is far from what a busy computer needs."""
 
 PERFECT_SENSOR = ErrorBounds(
     gain_errors_max={},

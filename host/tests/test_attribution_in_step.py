@@ -17,7 +17,7 @@ from opjoule.attribution.verdict import IN_STEP
 from opjoule.operations.operation_table import OperationTable
 
 IN_STEP_SEED = 25
-"""Of host/validate.py's experiments."""
+"""Seeds as in host/validate.py's experiments."""
 
 
 def test_of_an_operation_counts_what_a_conversion_saw():

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.rig
 
 COUNT = 20
 MISSED_MAX = 5
-"""Of 20; with 95 % in each interval more than that happens three times in 10,000."""
+"""Most misses of 20; with 95 % in each interval more than that happens three times in 10,000."""
 RMS_MAX = 1.45
 RMS_MIN = 0.45
 """Below it an interval is twice as wide as it has to be."""
@@ -35,7 +35,7 @@ def found(tmp_path_factory):
 
 
 def rms(found, view, quantity):
-    """Of error over standard uncertainty."""
+    """Ratios of error to standard uncertainty."""
     errors = scaled_errors(found, view, quantity)
     return 2 * math.sqrt(sum(error**2 for error in errors) / len(errors))
 

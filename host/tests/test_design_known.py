@@ -116,7 +116,7 @@ def test_the_whole_run_keeps_the_workload_s_proportions(logs):
 
 def test_the_mix_differs_from_block_to_block_in_the_same_way_for_both_threads(logs):
     def shares(name: str, thread: int):
-        """Of reads, in the first stretches that are as long as a block."""
+        """Shares of reads in the first stretches that are as long as a block."""
         own = logs[name].select(logs[name].thread == thread)
         length_ns = round(block_length_s(METER.period_s) / SLOWER * 1e9)
         stretch = (own.board_ns - logs[name].board_ns[0]) // length_ns

@@ -30,7 +30,7 @@ def commands(folder: Path) -> list[Path]:
 
 @pytest.fixture
 def runner(tmp_path):
-    """Of a session whose probe runs."""
+    """Disturbance of a session whose probe runs."""
     shell, session = LocalShell(), tmp_path / "opjoule-0123456789ab"
     program = installed_here(ROOT / "build").probe
     probe = Probe(shell, program, f"{session}/{PROBE_FOLDER}", [])

@@ -73,7 +73,7 @@ DATA = f"{SESSION}-data $(x)"
 
 @pytest.fixture
 def probe(shell, tmp_path):
-    """Of the session, running."""
+    """The session's server, running."""
     program = str(find_program(ROOT / "build", platform.machine(), "probe"))
     made = Probe(shell, program, str(tmp_path / SESSION / PROBE_FOLDER), [])
     yield made

@@ -83,7 +83,7 @@ def test_a_chips_ranges_end_where_its_codes_do_and_the_narrowest_is_first(chip):
 
 
 def test_bounds_of_an_older_record_are_the_same_to_the_last_digit():
-    """Of 0.07 ohm the quotients are no round numbers."""
+    """The quotients of 0.07 ohm are no round numbers."""
     bounds = run_json(sensor=OLDER).sensor
     assert (bounds.current_offset_max_a, bounds.current_step_a) == (200e-6 / 0.07, 10e-6 / 0.07)
     assert bounds.gain_errors_max == {"shunt": 0.01, "current": 0.005, "voltage": 0.005}

@@ -115,7 +115,7 @@ class LoopbackFleet:
         return {name: self.start("rig", name, self.address, str(self.spool), name) for name in names}
 
     def start_campaign(self, file: Path | str, *more: str) -> Forked:
-        """Of a file, or of what begins with --study."""
+        """Starts the campaign of a file, or of words that begin with --study."""
         argv = (str(file), *more, "--out", str(self.out), "--scheduler", self.address)
         return self.start("campaign", "campaign", *argv)
 

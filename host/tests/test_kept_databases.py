@@ -47,7 +47,7 @@ class Medium:
         path.mkdir(parents=True)
 
     def place(self) -> str:
-        """Of a new session's database."""
+        """Path of a new session's database."""
         return database_folder(str(self.path), new_session(), "leveldb")
 
     def database(self) -> str:

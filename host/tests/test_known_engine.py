@@ -30,7 +30,7 @@ def test_the_parts_are_all_that_the_board_draws_above_idle(timeline):
 
 
 def test_an_activity_draws_in_the_seconds_that_are_its_own(timeline):
-    """Of one background thread: a flush inside a compaction, and a sync inside either, is not the outer's."""
+    """Work of one background thread: a flush inside a compaction, and a sync inside either, is not the outer's."""
     edges_ns = timeline.operations.board_ns[[0, -1]] + np.array([-(10**9), 10**11])
     own_s = background_s(edges_ns, timeline.activities, one_thread=True)
     watt = [

@@ -13,7 +13,7 @@ from opjoule.trace.power_trace import PowerTrace
 PERIOD_NS = 532_000
 CONVERSIONS = 20_000
 STEPS = 133
-"""Of 4 us in a conversion."""
+"""Steps of 4 us in a conversion."""
 
 
 def averages(rng: np.random.Generator, on_s: float, regular: bool) -> tuple[np.ndarray, float]:

@@ -50,7 +50,7 @@ NEW = Definition(
 )  # fmt: skip
 WITH_NEW = Quantities((*YCSB, NEW))
 PLAIN_LANGUAGE = Quantities((*COMMON, NEW))
-"""Of a study that knows nothing of operations or keys."""
+"""Results of a study that knows nothing of operations or keys."""
 
 
 def a_repeat():

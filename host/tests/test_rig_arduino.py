@@ -18,7 +18,7 @@ pytestmark = pytest.mark.rig
 
 AT_D2 = ("--sync-pin", "D2")
 EDGE_LIMIT_S = 20e-6
-"""Of an edge about the median of all: 4 us of micros(), and what its interrupt waits for two others."""
+"""Greatest error of an edge about the median of all: 4 us of micros(), and what its interrupt waits for two others."""
 
 
 def many_edges():

@@ -58,7 +58,7 @@ def measured(out: Path, medium: str, *options: str):
 
 
 def test_a_tail_of_12_s_is_part_of_the_energy_above_idle(tmp_path):
-    """Of 0.48 W at least. Without it the marginal energy would be 6 to 10 J too small, which is most of it."""
+    """The tail draws 0.48 W at least. Without it the marginal energy would lack 6 to 10 J, which is most of it."""
     out = tmp_path / "record"
     run, result = measured(out, "sd-folding")
     assert run["faults"] == []

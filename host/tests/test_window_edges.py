@@ -29,7 +29,7 @@ def recorded(start: float, end: float, inside_a: float, outside_a: float = 0.5, 
 def error_and_u_j(
     start: float, end: float, inside_a: float, u_ns: float = 0.0, late: float = 0.0
 ) -> tuple[float, float]:
-    """Of the energy between two marks at which the load changes, the window `late` samples after them."""
+    """Error of the energy between two marks at which the load changes, the window `late` samples after them."""
     cells = recorded(start, end, inside_a)
     edges_ns = [round((each + late) * PERIOD_NS) for each in (start, end)]
     truth_j = inside_a * VOLTS * (end - start) * PERIOD_NS * 1e-9

@@ -27,7 +27,7 @@ from opjoule.trace.power_trace import PowerTrace
 from opjoule.twin.known_power import Float64Array, Piece, bursts, wander
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)
-"""Of idle, which is measured as long as on a board."""
+"""Duration of idle, which is measured as long as on a board."""
 RUN_STARTS_S: Final = IDLE_S + 1.0
 BOARD_NS: Final = 1_000_000_000_000
 SUPPLY_V, SUPPLY_OHM = 5.1, 0.1

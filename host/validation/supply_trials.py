@@ -33,7 +33,7 @@ BOARDS: Final = ("rpi5", "rpi4", "rpi3", "odroid-c2")
 MEDIA: Final = ("sd", "sd-folding", "emmc", "ssd-usb3", "nvme")
 STEP_S: Final = 133e-6
 STEPS: Final = 4
-"""Of a conversion."""
+"""Duration of a conversion."""
 BUS_EVERY: Final = 129
 LENGTH_S: Final = 20.0
 SENSOR: Final = ina219_breakout()

@@ -54,9 +54,9 @@ class _Read:
 
     folder: Path
     row: Mapping[str, Any]
-    """Of the results."""
+    """Its row of the results."""
     correction: Mapping[str, float]
-    """Of its samples."""
+    """Correction of its samples."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class OpenedRuns:
     """The records below some folders: `results`, and every sample, operation, event and counter of all of them."""
 
     folders: tuple[Path, ...]
-    """Of the records, by name; `run` in every table is one of them as a text."""
+    """Folders of the records, by name; `run` in every table is one of them as a text."""
     memory_limit: str
     """What DuckDB may take, as "1GB"."""
     unreadable: Mapping[str, str] = field(default_factory=dict, repr=False)

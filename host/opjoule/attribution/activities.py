@@ -29,7 +29,7 @@ class Intervals:
 
     @classmethod
     def of(cls, start_ns: Int64Array, end_ns: Int64Array) -> Intervals:
-        """Of starts and ends in any order."""
+        """Intervals with these starts and ends, in any order."""
         order = np.argsort(start_ns, kind="stable")
         return cls(start_ns[order], end_ns[order])
 

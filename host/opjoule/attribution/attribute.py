@@ -35,7 +35,7 @@ MOVED_U: Final = 2.5
 AT_ONCE: Final = 2
 """Fits that are made at the same time."""
 STRETCHES: Final = 400
-"""Of the course of a run."""
+"""Stretches that the course of a run is cut into."""
 
 
 def attribute(work: Work, seed: int = 1) -> Attribution:

@@ -117,7 +117,7 @@ class PartColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the parts: kinds, activities, and the foreground, which is all kinds."""
+        """Names of the parts: kinds, activities, and the foreground, which is all kinds."""
         return (*self.of_kind, *self.of_activity, FOREGROUND)
 
     @property

@@ -39,15 +39,15 @@ class Fit:
     standard_u_j: Float64Array
     """Every source that is seen in the windows, shape (q,)."""
     scatter_u_j: Float64Array
-    """Of it what a longer run lessens: the windows' scatter, by blocks, widened by Student's t so that k = 2 means
-    95 %, shape (q,).
+    """The part of it that a longer run lessens, shape (q,): the windows' scatter, by blocks, widened by Student's t so
+    that k = 2 means 95 %.
 
     No less than without the rule that nothing is negative: at its bound the rule would make certainty of no knowledge.
     """
     simplified_u_j: Float64Array
-    """Of it what columns and neighbours simplify, shape (q,)."""
+    """The part of it from what columns and neighbours simplify, shape (q,)."""
     model_u_j: Float64Array
-    """Of it how far models disagree that no window tells apart, shape (q,)."""
+    """The part of it from how far models disagree that no window tells apart, shape (q,)."""
     independent: Float64Array
     """Effective number of independent blocks that each part rests on, shape (q,)."""
     shift_per_j: Float64Array

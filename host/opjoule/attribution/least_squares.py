@@ -10,9 +10,9 @@ from opjoule.trace.power_trace import BoolArray, Float64Array
 
 _TOLERANCE: Final = 1e-10
 _UNTOLD: Final = 1e-12
-"""Of the greatest eigenvalue, columns scaled alike: a smaller one holds rounding errors."""
+"""Share of the greatest eigenvalue, columns scaled alike: a smaller one holds rounding errors."""
 _NOTHING: Final = 1e-9
-"""Of the greatest column: a smaller one holds rounding errors."""
+"""Share of the greatest column: a smaller one holds rounding errors."""
 _ROUNDS: Final = 10
 """Exchanges per column before the solution so far is taken; each lowers the sum of squares."""
 

@@ -17,7 +17,7 @@ _ROUNDS: Final = 3
 
 
 class Likelihood:
-    """Of groups of windows, with columns that all candidates share; run and settle have a variance of their own."""
+    """Likelihood of groups of windows. All candidates share columns; run and settle have a variance of their own."""
 
     def __init__(self, shared: Float64Array, free: BoolArray, energy_j: Float64Array, group: Groups) -> None:
         """Takes shared columns, (n, p), which of them may have either sign, and the energy of each window, (n,)."""

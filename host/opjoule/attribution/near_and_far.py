@@ -31,7 +31,7 @@ BLOCKS_MIN: Final = 16
 BLOCKS_MAX: Final = 512
 """... or longer where there would be more."""
 _PART: Final = 0.5
-"""Of a window: an activity that fills more of it is said to go on in it."""
+"""Share of a window: an activity that fills more of it is said to go on in it."""
 
 IntArray = npt.NDArray[np.int64]
 
@@ -49,9 +49,9 @@ class Groups:
     settling: BoolArray
     """Whether a group lies after the last operation, where the power is quieter, shape (groups,)."""
     duration_s: Float64Array
-    """Of each window, shape (n,)."""
+    """Duration of each window, shape (n,)."""
     block: IntArray
-    """Of the bootstrap, numbered upwards from 0, shape (n,)."""
+    """Block of the bootstrap that each window is in, from 0, shape (n,)."""
 
     @classmethod
     def joined(cls, runs: Sequence[Groups]) -> Groups:
@@ -167,7 +167,7 @@ class Equations:
         within: BoolArray,
         between: BoolArray,
     ) -> Equations:
-        """Of windows.
+        """Equations of windows.
 
         Args:
             columns: shape (n, p).

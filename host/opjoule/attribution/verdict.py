@@ -38,7 +38,7 @@ FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
 """Reasons that more of the same run does away with, and so the mean of several."""
 BESIDE: Final = 0.2
-"""Of the part that explains most of another's course: those that explain so much are named with it."""
+"""Parts that explain more than this share of what the best one explains of a part's course are named with it."""
 
 
 def told_from_j(energy_j: float, whole_j: float, *, kind: bool) -> float:

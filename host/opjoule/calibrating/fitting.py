@@ -23,7 +23,7 @@ SPAN_MIN: Final = 0.5
 VOLTAGE_RANGE: Final = 0.05
 """A voltage calibrated at one place holds so far around it; its gain is then the data sheet's."""
 GAIN_MIN, GAIN_MAX = 0.5, 2.0
-"""Of a current: further off is no error of a sensor, but of its wiring or of what was stated."""
+"""Limits of a current's gain: further off is no error of a sensor, but of its wiring or of what was stated."""
 VOLTAGE_OFF_MAX: Final = 0.1
 """The same of a voltage: the reference reads another place, or another unit was typed."""
 CHANCE_MIN: Final = 1e-3

@@ -36,13 +36,13 @@ class LineFit:
     gain: float
     offset: float
     covariance: Float64Array
-    """Of (gain, offset), shape (2, 2)."""
+    """Covariance of (gain, offset), shape (2, 2)."""
     residuals: Float64Array
     """Reference less line, shape (n,)."""
     residual_u: Float64Array
     """Standard uncertainty of each point's distance from the true line, shape (n,)."""
     degrees: int
-    """Of freedom."""
+    """Degrees of freedom."""
     chi_squared: float
 
     @property

@@ -18,9 +18,9 @@ class Axis:
     """An option, a property of workload or engine, or a change of the board's state."""
 
     option: str
-    """Of measure.py, without dashes."""
+    """An option of measure.py, without dashes."""
     key: str = ""
-    """Of a `KEY=VALUE` option: its key."""
+    """The key of a `KEY=VALUE` option."""
     listed: bool = False
     """Several values with commas are conditions on measure.py's own command line, too."""
 

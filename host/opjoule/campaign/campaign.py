@@ -51,7 +51,7 @@ class Cell:
     """One condition in one block."""
 
     plan: Plan
-    """Of one repeat."""
+    """Plan of one repeat."""
     block: int
     runs: list[ConditionRun]
     """Every time it was measured, in order; the last one has not been where it is still to be measured."""
@@ -162,7 +162,7 @@ class Campaign:
 
     @property
     def runs(self) -> list[ConditionRun]:
-        """Of every cell, failed ones too, and of the folder's other cells."""
+        """Runs of every cell, failed ones too, and of the folder's other cells."""
         return [*(run for cell in self.cells for run in cell.runs), *self.others]
 
     @property

@@ -108,7 +108,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
 
 
 def _ends(contrast: Contrast) -> list[float | None] | None:
-    """Of the ratio's interval, the upper one None where there is none; None without a ratio."""
+    """Limits of the ratio's interval, the upper one None where there is none; None without a ratio."""
     if contrast.ratio is None:
         return None
     return [end if math.isfinite(end) else None for end in contrast.limits]

@@ -48,7 +48,7 @@ class Page:
     troubles: Sequence[str] = ()
     """What is not comparable, failed, or was measured again."""
     runs: Sequence[ConditionRun] = ()
-    """Of a campaign: every time that a cell was measured."""
+    """Every time that a cell of the campaign was measured."""
     refused: str = ""
     """Why the cells are listed and not drawn; empty where they are drawn."""
     conclusions: Sequence[str] = ()

@@ -236,7 +236,7 @@ def _drift_words(drift: Drift) -> str:
 
 
 def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
-    """Of each value of each axis, when it was measured in the mean, and what the line adds to its mean."""
+    """For each value of each axis: its mean place in time, and what the drift's line adds to its mean."""
     body = []
     measured = {each.cell for each in drift.runs}
     for axis in (*cells.series_axes, *cells.group_axes):

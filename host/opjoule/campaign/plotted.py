@@ -105,7 +105,7 @@ class Plotted:
 
     @property
     def runs(self) -> list[ComparedRun]:
-        """Of all cells."""
+        """Runs of all cells."""
         return [run for cell in self.cells for run in cell.runs]
 
     @property

@@ -57,7 +57,7 @@ def best_systems(study: StudyTable) -> list[Best]:
 
 
 def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
-    """Of one cell; None where no system has the measure."""
+    """The best system of one cell; None where no system has the measure."""
     by_system: dict[str, list[PhaseRow]] = {}
     for row in rows:
         if measure in row.measures:

@@ -122,7 +122,7 @@ class Parser(argparse.ArgumentParser):
         usage: str | None = None,
         program: str = MEASURE,
     ) -> None:
-        """Of `measure.py COMMAND`; of measure.py itself without one."""
+        """Parser of `measure.py COMMAND`; of measure.py itself without one."""
         self._program = program
         super().__init__(
             prog=f"{program} {command}".strip(),

@@ -32,7 +32,7 @@ from opjoule.report.calibration_figure import write_residuals
 from opjoule.units import COVERAGE_FACTOR
 
 SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
-"""Of the simulated sensors' files: no measurement looks there."""
+"""Folder of the simulated sensors' files: no measurement looks there."""
 
 
 def run_calibrate(options: argparse.Namespace) -> int:

@@ -38,7 +38,7 @@ board's peak; 'done' ends. What it writes: calibration/README.md
 
 
 def calibrate_parser(action: str = "") -> Parser:
-    """Of calibrating (no action) or of one of ACTIONS."""
+    """Parser of calibrating (no action) or of one of ACTIONS."""
     if action == "show":
         parser = Parser("show", program="calibrate.py", description="Lists the calibrations that there are.")
         _add_folder(parser)

@@ -255,7 +255,7 @@ def _asked_load(number: int) -> str:
 
 
 def _place(number: int, found: list[ReferencePoint]) -> int:
-    """Of a point, counted from 1. Raises: BadInput: there is no such point."""
+    """Index of a point, which is counted from 1. Raises: BadInput: there is no such point."""
     if not 1 <= number <= len(found):
         raise BadInput(f"there is no point {number}: {len(found)} are taken")
     return number - 1

@@ -66,7 +66,7 @@ class CampaignFile:
     repeats: int
     """Blocks, each of which holds every cell once."""
     seed: int
-    """Of the order in a block, of keys and values, and of a simulated rig."""
+    """Seed of the order in a block, of keys and values, and of a simulated rig."""
     retries: int
     """How many times more a cell that has failed is measured."""
     cells: tuple[PlannedCell, ...]

@@ -25,7 +25,7 @@ LOADER = ROOT / "build" / "loader" / "loader"
 
 @dataclass(frozen=True)
 class Availability:
-    """Of one database on this computer, which a simulated board runs on."""
+    """Whether one database is on this computer, which a simulated board runs on."""
 
     there: bool
     words: str

@@ -216,7 +216,7 @@ def kinds_finding(period_s: float) -> Finding:
 
 
 def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
-    """Of each sensor: its calibration, or how it gets one."""
+    """One finding a sensor: its calibration, or how it gets one."""
     for number, bounds in known.bounds.items():
         found = known.found.get(number)
         if found:
@@ -235,7 +235,7 @@ def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
 
 
 def _ready_flags(rig: Rig) -> Iterator[Finding]:
-    """Of each sensor that is recorded: whether the firmware can rest on its flag."""
+    """One finding a recorded sensor: whether the firmware can rest on its flag."""
     address = Address.of(rig.meter)
     for sensor in sensor_numbers(address.options):
         trial = try_ready_flag(address.needed_place(), sensor)

@@ -14,7 +14,7 @@ from opjoule.cli.argument_types import Parser, directory, port, seconds
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8786
-"""Of a scheduler: distributed's own."""
+"""Port of a scheduler: distributed's own."""
 
 
 def add_scheduler(parser: argparse._ActionsContainer) -> None:

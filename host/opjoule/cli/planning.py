@@ -43,7 +43,7 @@ from opjoule.studies.ycsb.study import YcsbStudy
 from opjoule.toml_entry import combinations
 
 SEED = 1
-"""Of keys, values and order, where none is asked for."""
+"""Seed of keys, values and order, where none is asked for."""
 ROOT = Path(__file__).resolve().parents[3]
 CALIBRATIONS = ROOT / FOLDER
 """Where the sensors' calibrations are."""
@@ -199,9 +199,9 @@ class _Kind:
     """How a kind of study is made."""
 
     asked: Callable[[argparse.Namespace], Study]
-    """Of the command line."""
+    """Makes it of the command line."""
     written: Callable[[Mapping[str, Any]], Study]
-    """Of a plan's JSON."""
+    """Makes it of a plan's JSON."""
 
 
 _STUDIES: Mapping[str, _Kind] = {

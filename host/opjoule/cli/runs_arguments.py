@@ -13,7 +13,7 @@ _FOLDERS: Final = "a record, or a folder of records at any depth (default: runs)
 
 
 def runs_parser(action: str) -> Parser:
-    """Of one of ACTIONS; of runs.py itself for anything else."""
+    """Parser of one of ACTIONS; of runs.py itself for anything else."""
     made = ACTIONS.get(action)
     if made:
         return made()
@@ -167,7 +167,7 @@ def _prune() -> Parser:
 
 
 def view_parser() -> Parser:
-    """Of view.py."""
+    """Parser of view.py."""
     parser = Parser(
         program="view.py",
         description="Serves a page with a table of past runs, to be sorted and filtered. Chosen runs lie on one time "

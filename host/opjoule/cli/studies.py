@@ -41,13 +41,13 @@ def run_studies(options: argparse.Namespace) -> int:
 
 
 def missing(study: StudyFolder) -> dict[str, str]:
-    """Of a study's databases, those that this computer lacks, with how to get them."""
+    """Those of a study's databases that this computer lacks, with how to get them."""
     states = {each.name: study_availability(study, each) for each in _databases(study)}
     return {name: state.words for name, state in states.items() if not state.there}
 
 
 def stand_ins(study: StudyFolder) -> dict[str, str]:
-    """Of a study's databases, what OpJoule's own tests had in place of those that they could not have."""
+    """What OpJoule's own tests had in place of those of a study's databases that they could not have."""
     return {each.name: each.stand_in for each in _databases(study) if each.stand_in}
 
 

@@ -203,7 +203,7 @@ def _left_out(
 
 
 def _folder(definition: StudyFolder, options: argparse.Namespace) -> str:
-    """Of the records under runs/: the same command goes on in it, and a further board that is compared."""
+    """Name of the records' folder under runs/: the same command goes on in it, and so does one for another board."""
     name = "".join(
         letter if letter.isalnum() or letter in "._-" else "-" for letter in definition.folder.name
     )

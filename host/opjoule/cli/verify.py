@@ -16,7 +16,7 @@ from opjoule.record.run_record import RunRecord, reading
 
 
 def run_verify(options: argparse.Namespace) -> int:
-    """Of the records that were named."""
+    """Verifies the records that were named."""
     return print_verified(options.records, as_json=options.json)
 
 

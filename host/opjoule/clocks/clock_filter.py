@@ -30,7 +30,7 @@ class Series:
     seen_ns: Float64Array
     """Offsets; anything where nothing was seen."""
     variance: Float64Array
-    """Of each [ns^2]; infinite where nothing was seen."""
+    """Variance of each [ns^2]; infinite where nothing was seen."""
     walk_min: Float64Array
     """What the walk is at least in each step [ns^2/s^3], shape (m - 1,)."""
 

@@ -17,7 +17,7 @@ Int64Array = npt.NDArray[np.int64]
 Nanoseconds = TypeVar("Nanoseconds", int, Int64Array)
 NS_PER_S = 1e9
 END_CORRELATION = 0.8
-"""Of offset and rate at the outermost knots: 0.87 at the end of a straight line, 0.71 where the rate walks."""
+"""Correlation of offset and rate at the outermost knots: 0.87 for a straight line, 0.71 where the rate walks."""
 
 
 class Knot(NamedTuple):

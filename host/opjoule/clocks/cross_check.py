@@ -16,7 +16,7 @@ from opjoule.units import COVERAGE_FACTOR
 POINTS: Final = 33
 """Moments that are compared."""
 FACTOR: Final = 3.0
-"""Of that many moments the worst is beyond twice the standard uncertainty in many a right map, beyond this in few."""
+"""The worst of that many moments is beyond twice the standard uncertainty in many a right map, beyond this in few."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class _Stretches:
     turns: npt.NDArray[np.int8]
     """Which of the later edges have another level than the first: three bits."""
     level: npt.NDArray[np.int8]
-    """Of the first edge."""
+    """Level of the first edge."""
 
     @classmethod
     def of(cls, edges: Edges, first: int, last: int, begins: IndexArray | None = None) -> _Stretches:
@@ -93,7 +93,7 @@ class StretchIndex:
     """The stretches of one recording, to look those of another up in."""
 
     def __init__(self, edges: Edges, first: int = 0, last: int | None = None) -> None:
-        """Of the edges first to last - 1."""
+        """Stretches of the edges first to last - 1."""
         made = _Stretches.of(edges, first, edges.ns.size if last is None else last)
         order = np.argsort(made.inner[:, 0])
         self._stretches = _Stretches(

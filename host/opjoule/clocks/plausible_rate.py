@@ -64,7 +64,7 @@ def odd_stretch_of_map(
 
 
 def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
-    """Of each few in a row the one with the shortest way; where all ways are taken as equal, the earliest answer."""
+    """The exchange with the shortest way of each few in a row; the earliest answer where all ways count as equal."""
     count = max(len(exchanges) // max(min(TOGETHER, len(exchanges) // 4), 1), 1)
     groups = np.array_split(np.arange(len(exchanges)), count)
     return [

@@ -162,7 +162,7 @@ class _Solution:
     """Rate less 1."""
     lag_s: float
     covariance: Float64Array
-    """Of the places [s], and of the slope where it was fitted."""
+    """Covariance of the places [s], and of the slope where it was fitted."""
     steps_w: Sequence[float]
 
     def moments_ns(self) -> tuple[Int64Array, Int64Array, Float64Array]:

@@ -14,7 +14,7 @@ from opjoule.suggestion import unknown
 
 _FOLDER: Final = Path(__file__).parent
 _ORDER: Final = ("leveldb", "sqlite", "rocksdb", "lmdb", "berkeleydb", "flatfolder", "nestedfolder")
-"""Of those listed first; the others follow by name."""
+"""Databases that are listed first; the others follow by name."""
 
 Command = tuple[str, ...]
 """With places in braces: each program by its name, {data}, {port}, {secret}, {passfile}."""
@@ -89,7 +89,7 @@ class Database:
     stand_in: str = ""
     """What OpJoule's tests had in its place; empty where they had it itself."""
     module: str = ""
-    """Of Python."""
+    """Name of its Python module."""
     clients: tuple[str, ...] = ()
     """Modules of Python, any of which lets the job of a study work on what is otherwise inside the loader."""
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

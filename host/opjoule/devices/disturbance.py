@@ -12,7 +12,7 @@ from opjoule.suggestion import unknown
 
 _SCRIPT = (Path(__file__).parent / "disturb.sh").read_text()
 TAG = "disturbance"
-"""Of its folder on the board."""
+"""Tag of its folder on the board."""
 
 
 @dataclass(frozen=True)

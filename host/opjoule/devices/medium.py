@@ -33,7 +33,7 @@ class Medium:
         Annotated[int, Meta(ge=0, le=15)],
         Meta(description="the place of a further sensor in the meter's list: 1 for the second"),
     ] = 0
-    """Of the further sensor in this medium's own supply line; 0: there is none."""
+    """Place of the further sensor in this medium's own supply line; 0: there is none."""
     supply: Annotated[Literal["board", "own"], Meta(description='"board" or "own"')] = "board"
     """Whose supply it draws from: the board's, so that the board's sensor sees it, too, or one of its own."""
 

@@ -81,7 +81,7 @@ class Preparation(Protocol):
 
 
 class StoragePreparation:
-    """Of a board that has no settings: only the directory on its medium is made."""
+    """Preparation of a board that has no settings: only the directory on its medium is made."""
 
     def __init__(self, shell: Shell, storage: str) -> None:
         self._shell = shell
@@ -110,7 +110,7 @@ class StoragePreparation:
 
 
 class BoardPreparation:
-    """Of a real board: settings, medium, and a lock, so that no two measurements change it at once."""
+    """Preparation of a real board: settings, medium, and a lock, so that no two measurements change it at once."""
 
     def __init__(
         self,

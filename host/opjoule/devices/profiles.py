@@ -34,7 +34,7 @@ class Profile:
     throttled: str = ""
     """The board's file with the Raspberry Pi firmware's flags, or a pattern for it; empty for none."""
     nominal_voltage_v: float | None = None
-    """Of the supply that its maker asks for [V]; None where nothing is known of the board."""
+    """Voltage of the supply that its maker asks for [V]; None where nothing is known of the board."""
     least_voltage_v: float | None = None
     """Below this the board complains and throttles, or is outside its specification [V]."""
     peak_current_a: float | None = None

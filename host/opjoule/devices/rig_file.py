@@ -86,7 +86,7 @@ class RigSupply(Struct, frozen=True):
     cable_ohm: Annotated[
         Annotated[float, Meta(ge=0.0, le=5.0)] | None, Meta(description="a number from 0 to 5")
     ] = None
-    """Of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
+    """Resistance of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
 
 
 class RigRoom(Struct, frozen=True):

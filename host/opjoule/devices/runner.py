@@ -13,7 +13,7 @@ from opjoule.devices.workload_run import SILENCE_S, WorkloadRun
 from opjoule.errors import DeviceFault
 
 PROBE_FOLDER = "probe"
-"""Of the probe's own files, in the session's folder."""
+"""Folder of the probe's own files, in the session's folder."""
 _MAKE_FIFO = 'mkdir -p -- "$1" && mkfifo -- "$2"'
 _RECEIVE = 'mkdir -p -- "${1%/*}" && cat > "$1" && chmod "$2" "$1"'
 

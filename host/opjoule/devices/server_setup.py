@@ -16,7 +16,7 @@ from opjoule.devices.shell import Shell
 from opjoule.errors import DeviceFault
 
 ACCOUNT = "nobody"
-"""Of a server that root may not be."""
+"""Account of a server that root may not be."""
 ACCESS = "server-access"
 """Folder of the session with what clients need to be let in."""
 LISTENS = (Path(__file__).parent / "server_listens.sh").read_text()

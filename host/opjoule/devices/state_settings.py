@@ -52,7 +52,7 @@ class StateSettings:
     pin: str = ""
     """Processors the loader is kept on, as taskset -c takes them."""
     file_system: str = "keep"
-    """Of an expendable medium: keep it, check it, or make a new ext4."""
+    """File system of an expendable medium: keep it, check it, or make a new ext4."""
     journal: str = "keep"
     """ext4 journalling of an expendable medium."""
     trim: str = "yes"

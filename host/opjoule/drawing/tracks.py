@@ -86,7 +86,7 @@ class SampleParts:
 
     @classmethod
     def of(cls, centre_s: Floats, columns: Mapping[str, Floats]) -> SampleParts:
-        """Of whole columns, shape (n,)."""
+        """Parts of whole columns, shape (n,)."""
         return cls(
             len(centre_s), lambda some: (centre_s[some], {name: each[some] for name, each in columns.items()})
         )

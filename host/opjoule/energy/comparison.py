@@ -60,8 +60,8 @@ class Side:
 
     @classmethod
     def mean(cls, runs: Sequence[Side]) -> Side:
-        """Of several runs of the same: how much they differ is known from them; what else each gets wrong on its own
-        may be alike in all of them and does not average out.
+        """The mean of several runs of the same. How much they differ is known from them. What else each gets wrong may
+        be alike in all of them and does not average out.
 
         Raises: ValueError: no run, or they have different units.
         """
@@ -218,7 +218,7 @@ def holm(probabilities: Sequence[float]) -> list[float]:
 
 
 def correlation(a: Side, b: Side) -> float:
-    """Of the two figures, -1 to 1: how much of their uncertainty a comparison is spared."""
+    """Correlation of the two figures, -1 to 1: how much of their uncertainty a comparison is spared."""
     both = sum(a.shared[name] * b.shared[name] for name in a.shared.keys() & b.shared.keys())
     return both / (a.standard_u * b.standard_u) if a.standard_u and b.standard_u else 0.0
 

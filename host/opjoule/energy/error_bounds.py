@@ -63,7 +63,7 @@ class ErrorBounds:
     sensor_id: str = ""
     """Which sensor: the meter's serial number or label, and the chip's place on it; empty where neither is known."""
     model: str = ""
-    """Of the chip, or of the meter."""
+    """Name of the chip, or of the meter."""
     calibration: SensorCalibration | None = None
     """What the trace is corrected by when it is read; None: as delivered."""
 

@@ -29,13 +29,13 @@ class LevelCounts:
     counts: Float64Array
     """Values, or the sum of their shares, on the levels from the lowest on, shape (levels,)."""
     in_whole_parts: Float64Array
-    """Of them those in whole parts, from where counting goes on, shape (levels,)."""
+    """The counts that are in whole parts, from where counting goes on, shape (levels,)."""
     values: int
     """How many were counted; 0 where there are so many levels that counting cannot go on."""
 
     @classmethod
     def of(cls, values: Float64Array, width: float, share: Float64Array | None = None) -> LevelCounts:
-        """Of values on levels of a width.
+        """Counts of values on levels of a width.
 
         Args:
             share: what each counts for, shape as `values`; None: 1.
@@ -44,7 +44,7 @@ class LevelCounts:
         return cls(0, nothing, nothing, 0).grown(values, width, share)
 
     def grown(self, values: Float64Array, width: float, share: Float64Array | None = None) -> LevelCounts:
-        """Of all values, where these counts are those of the first ones: only the others are looked at."""
+        """Counts of all values, where these are the counts of the first ones: only the others are looked at."""
         if self.values > values.size:
             return LevelCounts.of(values, width, share)
         if self.values == values.size and values.size:

@@ -19,7 +19,7 @@ from opjoule.energy.moving_current import moving_current
 PEAK: Final = 2.0
 """Standard deviations of the movement within a conversion from its mean to its peak."""
 SHARE_MIN: Final = 0.001
-"""Of the time; less is told by nobody's figures."""
+"""Least share of the time that is warned of: less shows in nobody's figures."""
 
 
 def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:

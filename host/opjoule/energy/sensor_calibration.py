@@ -34,7 +34,7 @@ BEYOND: Final = 0.05
 Readings = TypeVar("Readings", float, Float64Array)
 Row = tuple[float, float, float, float]
 Matrix = tuple[Row, Row, Row, Row]
-"""Of parameters, in their order."""
+"""Covariance matrix of the four parameters, in their order."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SensorCalibration:
     voltage: Correction | None = field(default_factory=Correction)
     """None: the voltage was not calibrated; what the meter states of it still holds."""
     covariance: Matrix = ((0.0, 0.0, 0.0, 0.0),) * 4
-    """Of the parameters, shape (4, 4), from the fit alone: without what the reference gets wrong everywhere."""
+    """Covariance of the parameters, shape (4, 4), by the fit alone: the reference's own error is not in it."""
     common: tuple[CommonSource, ...] = ()
     gain_drift_u: float = 0.0
     """Relative standard uncertainty of the power since then: temperature. No other run shares it."""

@@ -31,7 +31,7 @@ RIPPLE_U_V: Final = 0.018
 
 @dataclass(frozen=True)
 class VoltageDoubt:
-    """Of one window; independent parts except for the resistance, which all windows of a trace share."""
+    """Doubt about the voltage of one window. Its parts are independent, but all windows share the resistance."""
 
     spread_u_j: float
     """Standard uncertainty [J] from the readings' spread about the line, and from currents that moved too fast."""

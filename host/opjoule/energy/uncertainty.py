@@ -58,11 +58,11 @@ class _Known:
     first: int
 
     def of_current(self, values: Float64Array, width: float, _: Float64Array | None) -> LevelCounts:
-        """Of the first currents."""
+        """Counts of the first currents."""
         return self._grown("current", values, width, None)
 
     def of_voltage(self, values: Float64Array, width: float, share: Float64Array | None) -> LevelCounts:
-        """Of the first voltages, each by the current at it."""
+        """Counts of the first voltages, each by the current at it."""
         return self._grown("voltage", values, width, share)
 
     def _grown(
@@ -219,7 +219,7 @@ class _SamplePower:
         return int(self.current_a.size)
 
     def neighbours(self) -> Iterator[_Neighbours]:
-        """Of parts that hold every sample with both its neighbours, in order."""
+        """Parts that hold every sample with both its neighbours, in order."""
         for some in parts(self.size - 2):
             key = some.start, some.stop
             if key not in self.known:
@@ -263,7 +263,7 @@ def _quiet_variance(values: Float64Array) -> float:
 
 
 def _quiet(variance: Float64Array) -> float:
-    """Of the variances of stretches, which are put in another order; 0 where there is none."""
+    """Lower quartile of the variances of stretches, which are put in another order; 0 where there is none."""
     return float(np.quantile(variance, 0.25, overwrite_input=True)) if variance.size else 0.0
 
 

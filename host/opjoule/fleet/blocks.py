@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from opjoule.campaign.campaign import Campaign, Cell
 
 Names = frozenset[str]
-"""Of boards, media and meters, as job.py has them."""
+"""Names of boards, media and meters, as job.py has them."""
 
 
 class Blocks:

@@ -15,7 +15,7 @@ from opjoule.devices.rig_file import Rig
 from opjoule.measurement.plan import Plan
 
 RIG: Final = "rig"
-"""Of which every worker has one and every cell takes one: a rig measures one cell at a time, whoever asks."""
+"""Every worker has one of this resource and every cell takes one: a rig measures one cell at a time."""
 SIMULATED: Final = "simulated"
 """What a worker with a simulated rig has."""
 
@@ -33,10 +33,10 @@ class Job(Struct, frozen=True):
     condition: dict[str, str]
     block: int
     seed: int
-    """Of the campaign; a simulated rig's meter is drawn from it and the rig's name."""
+    """Seed of the campaign; a simulated rig's meter is drawn from it and the rig's name."""
     plan_sha256: str
     name: str
-    """Of the record's folder."""
+    """Name of the record's folder."""
 
 
 class Outcome(Struct, frozen=True):
@@ -64,7 +64,7 @@ class Parcel(Struct, frozen=True):
     job: str
     name: str
     sha256: str
-    """Of run.json, which holds those of all other files: one content, one hash."""
+    """Hash of run.json, which holds those of all other files: one content, one hash."""
     status: str
     plan_sha256: str
     files: tuple[ParcelFile, ...]
@@ -94,12 +94,12 @@ class About(Struct, frozen=True):
 
 
 def campaign_id(folder: Path) -> str:
-    """Of a campaign's folder, by this computer's name and its path: what a rig keeps goes back to it alone."""
+    """Identity of a campaign's folder, by this computer's name and its path: what a rig keeps goes back to it alone."""
     return hashlib.sha256(f"{socket.gethostname()}:{folder.resolve()}".encode()).hexdigest()[:16]
 
 
 def job_id(campaign: str, *identity: object) -> str:
-    """Of a cell of a campaign."""
+    """Identity of a cell of a campaign."""
     return hashlib.sha256("\0".join(map(str, (campaign, *identity))).encode()).hexdigest()[:20]
 
 

@@ -31,7 +31,7 @@ UNMATCHED_MAX = 0.1
 UNMATCHED_FEW = 10
 """So many may anyhow."""
 AT_ONCE_NS = 1_000_000
-"""Of edges so close the meter may see one, or none."""
+"""Longest pause between edges so close that the meter may see one, or none."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class EdgeCounts:
     board_unmatched: int
     """Made by the board, not found in the meter's list."""
     board_invisible: int
-    """Of those: the line had that level already, as when another loader took it over, or changed again at once."""
+    """Those of them that no meter can see: the line had that level already, or changed again at once."""
     meter_unmatched: int
     """Seen by the meter, not found in the board's list."""
     longest_gap_s: float

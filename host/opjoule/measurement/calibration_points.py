@@ -50,11 +50,11 @@ class RecordedMeter:
     name: str
     identity: MeterIdentity
     bounds: ErrorBounds
-    """Of its first sensor: with its calibration, if it is the reference."""
+    """Bounds of its first sensor: with its calibration, if it is the reference."""
     directory: Path
     recording: Recording
     warnings: Sequence[str]
-    """Of its calibration."""
+    """Warnings of its calibration."""
 
     def mean(self, stretch: Stretch, period_ns: int = 0) -> MeanReading:
         """What it read in a stretch that has passed, corrected if it is calibrated.

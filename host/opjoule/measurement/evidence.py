@@ -58,7 +58,7 @@ class BoardEvents:
 
     @classmethod
     def of(cls, record: RunRecord) -> BoardEvents:
-        """Of every file of events.
+        """Events of every file of events.
 
         Raises: RecordFault: one of them is damaged.
         """

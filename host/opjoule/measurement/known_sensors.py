@@ -31,7 +31,7 @@ class Calibrations:
 
 @dataclass(frozen=True)
 class KnownSensors:
-    """Of one opened meter."""
+    """What is known of the sensors of one opened meter."""
 
     bounds: Mapping[int, ErrorBounds]
     """Number (0: of the board's supply) -> error bounds, with name and calibration where there are some."""
@@ -83,7 +83,7 @@ class KnownSensors:
 
     @property
     def warnings(self) -> list[str]:
-        """Of old calibrations, and of those made at another temperature; a line each."""
+        """Warnings of old calibrations, and of those made at another temperature; a line each."""
         return [line for each in self.found.values() for line in each.warnings]
 
     def entries(self) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class LoggedOperations:
     """What the logs of a record hold."""
 
     table: OperationTable
-    """Of all sound logs, sorted by start."""
+    """Operations of all sound logs, sorted by start."""
     faults: tuple[str, ...]
     """A line for each log that cannot be relied on."""
     withheld: str

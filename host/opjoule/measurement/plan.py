@@ -158,5 +158,5 @@ class Plan:
 
     @property
     def sha256(self) -> str:
-        """Of the plan's JSON: two plans of one hash do the same."""
+        """Hash of the plan's JSON: two plans of one hash do the same."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()

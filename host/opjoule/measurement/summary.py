@@ -232,7 +232,7 @@ def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missi
 def shared_with_others(
     budgets: Mapping[str, Any], quantities: Quantities, repeats: Sequence[Figures]
 ) -> dict[str, Mapping[str, float]]:
-    """Of each budget, and of each figure without one, what other results of the same sensor, or reference, have in
+    """For each budget, and each figure without one: what other results of the same sensor, or reference, have in
     common with it (k = 1, signed)."""
     found = {key: each.shared for key, each in budgets.items() if isinstance(each, Budget) and each.shared}
     for path in (each.key for each in quantities if each.formula and not each.budget):

@@ -11,7 +11,7 @@ from opjoule.devices.probe import Mark
 
 @dataclass(frozen=True)
 class Bounds:
-    """Of one workload's phase."""
+    """Limits of one workload's phase."""
 
     start_board_ns: int
     end_board_ns: int

@@ -40,7 +40,7 @@ def parse(frame: Frame) -> Message | None:
 FAR_EDGES = 8
 """A message that says more edges were lost waits until the next one, or the meter's own count, bears it out."""
 LEVELS = (0, 1)
-"""Of the sync line; a message that says another contradicts itself, whatever its check sum."""
+"""Levels of the sync line; a message that says another contradicts itself, whatever its check sum."""
 
 
 class Assembler:

@@ -33,7 +33,7 @@ BUS_READING_SHARE: Final = 4.0
 FASTEST_SHARE: Final = 0.5
 """Conversions cannot follow each other faster than this part of the period."""
 CLOCK_TOLERANCE: Final = 0.12
-"""Of the chip's own clock: 532 us nominal, 586 us at most (SBOS448G, 7.5); a missed conversion is no slow clock."""
+"""The chip's own clock: 532 us nominal, 586 us at most (SBOS448G, 7.5). A missed conversion is no slow clock."""
 PERIOD_MEMORY: Final = 1024
 """Conversions over which the measured period is averaged."""
 FAR_CONVERSIONS: Final = 256

@@ -39,7 +39,7 @@ CURRENT_MAX_A: Final = 1.0
 GAIN_ERROR_MAX: Final = 0.1
 """Vendor: about +-10 % in the upper range."""
 SUPPLY_ERROR_MAX: Final = 0.05
-"""Of a 5 V supply that is not measured."""
+"""Greatest error of a 5 V supply that is not measured, as a part."""
 DELIVERY_NS: Final = 10_000_000
 """Longest time from a sample to its arrival when nothing waits: the kit sends about each 10 ms."""
 _GONE = (OSError, termios.error)
@@ -47,7 +47,7 @@ _GONE = (OSError, termios.error)
 _ADC_V: Final = 1.8 / 163840
 _ADC_END: Final = 0x3FFF
 _COARSE_OHM: Final = 0.043
-"""Of its greatest range."""
+"""Shunt of its greatest range."""
 OFFSET_MAX_A: Final = 1e-3
 _RANGES: Final = 5
 _GET_META, _POWER_MODE, _DEVICE_POWER, _START, _STOP, _REGULATOR = 0x19, 0x11, 0x0C, 0x06, 0x07, 0x0D

@@ -99,7 +99,7 @@ class RaplSource:
         return Reading(energy_uj * 1e3 / (now_ns - last_ns), 1.0)
 
     def error_bounds(self) -> ErrorBounds:
-        """Of power alone; its step is a count a reading."""
+        """Bounds of power alone; its step is a count a reading."""
         return ErrorBounds.of_power(
             gain_error_max=GAIN_ERROR_MAX,
             offset_max_w=0.0,

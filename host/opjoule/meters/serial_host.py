@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT = Path("/")
-"""Of the file system that is looked at."""
+"""Root of the file system that is looked at."""
 RULES: Final = "docs/how-to/60-opjoule-meter.rules"
 INSTALL: Final = (
     f"sudo cp {RULES} /etc/udev/rules.d/ && sudo udevadm control --reload && sudo udevadm trigger, "

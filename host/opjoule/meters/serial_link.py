@@ -16,7 +16,7 @@ Answer = TypeVar("Answer", Identity, Ack, Status)
 ANSWER_LIMIT_S = 15.0
 """A meter answers in milliseconds; a simulated one on a busy computer gets its turn after seconds."""
 RETRY_PERIOD_S = 0.5
-"""Of each command while no answer comes: a command or its answer may have been lost on the line."""
+"""Time between repeats of a command while no answer comes: it, or its answer, may have been lost on the line."""
 GATHER_S = 0.01
 """How long bytes are gathered before they are decoded; an answer that is time-stamped is not kept waiting."""
 

@@ -24,7 +24,7 @@ SYNC_EDGE = "sync-edge"
 LOAD_CHANGE = "load-change"
 OPERATION = "operation"
 BEGIN = "begin"
-"""Of something that may last, for whoever reads along; its own event follows when it ends."""
+"""Beginning of something that may last, for whoever reads along; its own event follows when it ends."""
 _OF_SYSTEM = {field.name: float if field.type == pa.float64() else int for field in schemas.SYSTEM}
 
 

@@ -76,12 +76,12 @@ class OperationTable:
 
     @cached_property
     def latency(self) -> Latency | None:
-        """Of all of them; None for none."""
+        """Latency of all operations; None for none."""
         return latency_s(self.duration_ns)
 
     @cached_property
     def latency_by_kind(self) -> dict[str, Latency]:
-        """Of each kind that occurs."""
+        """Latency of each kind that occurs."""
         counts = self.counts()
         duration_ns = narrow(self.duration_ns) if counts else self.duration_ns
         return {name: latency_of_narrow_s(duration_ns[self.of_kind(name)]) for name in counts}

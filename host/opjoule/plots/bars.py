@@ -17,7 +17,7 @@ from opjoule.report.quantities import NONE
 from opjoule.report.rounding import scaled
 
 WIDTH = 0.8
-"""Of all bars of one group, whose groups are 1 apart."""
+"""Width of all bars of one group; groups are 1 apart."""
 HEIGHT_IN = 2.9
 INTERVAL_AT = -0.24
 POINTS_AT = {1: (0.2,), 2: (0.06, 0.32)}

@@ -23,14 +23,14 @@ from opjoule.report.rounding import with_limits
 
 ROW_IN: Final = 0.2
 AROUND_IN: Final = 0.75
-"""Of each quantity, for its axis and its name."""
+"""Height around the rows, for the axis and its name."""
 LEGEND_IN: Final = 0.5
 NUMBERS_AT: Final = 1.03
 """Left end of the numbers, in parts of the axes' width."""
 
 
 def forest(compared: Compared) -> Figure:
-    """Of each quantity its ratios: thick is the interval for 95.45 % of one alone, thin that of all together."""
+    """The ratios of each quantity: thick is the interval for 95.45 % of one alone, thin that of all together."""
     rows = [
         [each for each in compared.contrasts if each.quantity.key == of.key] for of in compared.quantities
     ]

@@ -18,10 +18,10 @@ from opjoule.report.quantities import NONE
 
 HEIGHT_IN: Final = 5.2
 WIDTH: Final = 0.84
-"""Of all bars of one phase, which are 1 apart."""
+"""Width of all bars of one phase; phases are 1 apart."""
 NOT_SUPPORTED: Final = "n/s"
 LOWEST: Final = 0.9
-"""Of a value: an interval goes no further down on a logarithmic axis."""
+"""Longest lower half of an interval on a logarithmic axis, as a part of its value."""
 _CALLS: Final = "calls"
 """The job's own figure: operations of a phase in one of its runs."""
 
@@ -35,7 +35,7 @@ def study_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]
 
 
 def place_name(study: StudyTable, place: Place, what: str) -> str:
-    """Of the files of a figure of one place."""
+    """Name of the files of a figure of one place."""
     words = [study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place), what]
     return "-".join("".join(letter if letter.isalnum() else "-" for letter in word) for word in words)
 
@@ -93,12 +93,12 @@ def logarithmic(axes: Axes) -> None:
 
 
 def seconds(rows: Sequence[PhaseRow]) -> float | None:
-    """Of one run of a phase [s]: what the job has timed, else the mark's; the mean over records."""
+    """Duration of one run of a phase [s]: what the job has timed, else the mark's; the mean over records."""
     return _mean([row.measures.get("mean_s", row.measures.get("duration_s")) for row in rows])
 
 
 def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
-    """Of one run of a phase [J]: where its job repeats it, of as many calls as one run has; the mean over records."""
+    """Energy of one run of a phase [J], as many calls as one run has where its job repeats it; mean over records."""
     return _mean([_of_one_run(row.measures, row, name) for row in rows])
 
 

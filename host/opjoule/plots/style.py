@@ -33,9 +33,9 @@ WARNING_LINE_IN: Final = 0.14
 LETTERS_A_LINE: Final = 85
 """That fit side by side into the width."""
 COLUMNS: Final = 6
-"""Of a legend, at most."""
+"""Most columns of a legend."""
 WIDTH_IN: Final = 6.3
-"""Of the text of an A4 page with usual margins [inch]."""
+"""Width of the text of an A4 page with usual margins [inch]."""
 FORMATS: Final[dict[str, dict[str, Any]]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 """With what each would otherwise say of the moment it was written: the same records make the same file."""
 PNG_DPI: Final = 200

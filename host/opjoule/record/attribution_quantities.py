@@ -205,4 +205,4 @@ AMPLIFICATION: Final = (
         "marginal_energy_j over bytes of values that operations moved", energy_per_byte, rests_on=_ALL,
     ),
 )  # fmt: skip
-"""Of a study of key-value stores, beside the joules."""
+"""Quantities of a study of key-value stores, beside the joules."""

@@ -37,13 +37,13 @@ class Topic(StrEnum):
     WORK = "work"
     LATENCY = "latency"
     USAGE = "usage"
-    """Of processor, medium and memory."""
+    """Use of processor, medium and memory."""
     CHECK = "check"
     """What the rest is to be believed by."""
     PART = "part"
-    """Of a breakdown, which has a table of its own."""
+    """A part of a breakdown, which has a table of its own."""
     SENSOR = "sensor"
-    """Of a further sensor."""
+    """A quantity of a further sensor."""
 
 
 _ORDER: Final = tuple(Topic)
@@ -64,7 +64,7 @@ class Definition:
     over: Callable[[Sequence[Figure | Missing]], Quantity] = over_repeats
     """What all repeats together say of it."""
     rests_on: tuple[str, ...] = ()
-    """Of ENERGY, ABOVE_IDLE and PER_OPERATION: what makes it wrong when a fault withholds it."""
+    """For ENERGY, ABOVE_IDLE and PER_OPERATION: what makes it wrong when a fault withholds it."""
     required: bool = True
     """A result gives it, or says why not."""
     of_sensors: bool = False

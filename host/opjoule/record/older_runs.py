@@ -8,7 +8,7 @@ from typing import Any, Final
 from opjoule.energy.error_bounds import CURRENT, RESONATOR_ERROR_MAX, SHUNT, VOLTAGE
 
 _DEFAULTS: Final = {"seen_fraction": 0.5, "clock_error_max": RESONATOR_ERROR_MAX}
-"""Of records from before these were stated: an INA219 that reads pairs, on an Arduino Uno."""
+"""Defaults of records from before these were stated: an INA219 that reads pairs, on an Arduino Uno."""
 
 
 def in_todays_form(document: Mapping[str, Any]) -> dict[str, Any]:

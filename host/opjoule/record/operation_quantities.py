@@ -109,7 +109,7 @@ OPERATIONS: Final = (
     ),
     *budget_parts("headline_budget", "the same of marginal_energy_per_operation_j", *_ALL),
 )  # fmt: skip
-"""Of a study that counts operations."""
+"""Quantities of a study that counts operations."""
 
 KEY_VALUE: Final = (
     Definition(
@@ -125,4 +125,4 @@ KEY_VALUE: Final = (
     *BY_ACTIVITY,
     *COMPONENTS,
 )  # fmt: skip
-"""Of a study of key-value stores."""
+"""Quantities of a study of key-value stores."""

@@ -85,7 +85,7 @@ class Cycle:
 
     @classmethod
     def of(cls, phases: Sequence[Phase], repeat: int) -> Cycle | None:
-        """Of one repeat; None without work that came to its end."""
+        """The cycle of one repeat; None without work that came to its end."""
         own = [phase for phase in phases if phase.repeat == repeat]
         work = next((phase for phase in own if phase.role in WORKED), None)
         if work is None:

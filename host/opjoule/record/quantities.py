@@ -183,7 +183,7 @@ COMMON: Final = (
     ),
     *budget_parts("marginal_budget", "the same of marginal_energy_j", *ENERGY_ABOVE_IDLE),
 )  # fmt: skip
-"""Of every measurement, whatever the board was doing."""
+"""Quantities of every measurement, whatever the board was doing."""
 
 SENSORS: Final = tuple(
     Definition(

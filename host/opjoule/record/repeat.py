@@ -111,7 +111,7 @@ class Repeat:
 
     @property
     def latency(self) -> Latency | None:
-        """Of the operations; None where none was logged."""
+        """Latency of the operations; None where none was logged."""
         return self.operations.latency
 
     @property

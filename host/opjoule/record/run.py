@@ -154,7 +154,7 @@ class LoaderSummary(Struct, frozen=True):
     seed: int | None = None
     operations: int | None = None
     bytes: int | None = None
-    """Of values moved [B]."""
+    """Size of the values moved [B]."""
     by_kind: dict[str, KindSummary] = {}
     settings: dict[str, str] = {}
     mix_blocks: int | None = None
@@ -199,7 +199,7 @@ class LeastVoltageFound(Struct, frozen=True):
     """Into the trace [s]."""
     phase: str = ""
     limit_v: float | None = None
-    """Of the board [V]."""
+    """Least voltage that the board allows [V]."""
     unchecked: str = ""
     """Why it was not held against a limit."""
 

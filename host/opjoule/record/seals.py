@@ -113,7 +113,7 @@ class Closed:
     """What is wrong with each file that was changed since it was recorded, or is missing, by its path in the record.
     With raw/seals.csv among them nothing can be told of any file."""
     sha256: dict[str, str] = field(default_factory=dict)
-    """Of each sound file, by its path in the record."""
+    """Hash of each sound file, by its path in the record."""
 
 
 def close_unfinished(directory: Path) -> Closed:

@@ -209,7 +209,7 @@ def _cell(value: Any) -> Child:
 
 
 def budgets(answer: Answer) -> list[Element]:
-    """Of each quantity that has one, the headline's first."""
+    """A section for each quantity that has a budget, the headline's first."""
     return [
         made
         for each in answer.quantities.shown("budget")

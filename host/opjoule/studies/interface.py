@@ -52,7 +52,7 @@ class Study(Protocol):
     """One study with all its settings: a value that can be written down and read again."""
 
     name: ClassVar[str]
-    """Of the kind of study, as a plan names it."""
+    """Name of the kind of study, as a plan has it."""
 
     @property
     def label(self) -> str:

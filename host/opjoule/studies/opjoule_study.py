@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 LEAST_S = 0.05
-"""Of a phase that only reads, where it can be done again: most meters see ten samples of that."""
+"""Least duration of a phase that only reads, where it can be done again: most meters see ten samples of that."""
 
 
 class RepeatedReading(NamedTuple):

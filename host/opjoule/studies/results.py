@@ -19,14 +19,14 @@ TRACE: Final = Wording(
     more=lambda run: "a longer trace",
     longer=lambda run, times, run_s, operations: "record for longer",
 )
-"""Of a power trace on its own: no study, no board, no workload."""
+"""Words for a power trace on its own: no study, no board, no workload."""
 
 WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND, "suite": SUITE}
 """By the name of the study."""
 
 
 def wording_of(run: Run) -> Wording:
-    """Of a record.
+    """The words for a record.
 
     Args:
         run: its run.json. Before plans were written down a study was YCSB's.

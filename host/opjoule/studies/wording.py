@@ -13,7 +13,7 @@ from opjoule.record.run import Run
 
 @dataclass(frozen=True)
 class Wording:
-    """Of one kind of study; its functions are given run.json."""
+    """Words for one kind of study; its functions are given run.json."""
 
     quantities: Quantities
     """The first of its answer is the headline: what --until-u is about, and whose absence is explained."""

@@ -33,7 +33,7 @@ from opjoule.trace.supply_line import BusReadings
 
 FLUSH_PERIOD_S = 1.0
 _SAMPLE_BYTES = 24
-"""Of one sample in a stream, at least."""
+"""Least size of one sample in a stream."""
 TABLES = {
     "power": (schemas.POWER, schemas.POWER_VERSION),
     "gaps": (schemas.GAPS, schemas.GAPS_VERSION),

@@ -38,7 +38,7 @@ class Gap:
     """Integral of the current over the whole stretch [C], from the meter's running sums; None if unknown."""
     reason: str
     clipped_samples: int = 0
-    """Of the lost ones, how many were at the end of the meter's range: the charge is then a lower bound."""
+    """How many of the lost samples were at the end of the meter's range: the charge is then a lower bound."""
 
     def __post_init__(self) -> None:
         if self.end_meter_ns <= self.start_meter_ns:

@@ -77,7 +77,7 @@ class SupplyLine:
     current_a: Float64Array
     """Predicted during the reading."""
     weight: Float64Array
-    """Of each reading in the smoothed line, by how well its current is known; at most 1."""
+    """Weight of each reading in the smoothed line, by how well its current is known; at most 1."""
 
     @property
     def source_v(self) -> Float64Array:

@@ -22,7 +22,7 @@ from opjoule.twin.power_model import Activity, LoadModel, Supply
 from opjoule.twin.supply import SimulatedSupply
 
 STEPS: Final = 2
-"""Of the feed, after a load was set: the first may have begun before."""
+"""Steps of the feed that pass after a load was set: the first may have begun before it."""
 FOLLOW_LIMIT_S: Final = 60.0
 ATTEMPTS: Final = 3
 """At each load, on average; then something is wrong that taking the point again does not mend."""

@@ -23,7 +23,7 @@ class Steady:
     """shape (n,), sorted, as are the ends"""
     end_s: Float64Array
     energy_j: Float64Array
-    """Of each piece, shape (n,)."""
+    """Energy of each piece, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
         """Energy drawn by each moment."""
@@ -51,7 +51,7 @@ class Overlapping:
     """shape (n,), in any order"""
     end_s: Float64Array
     power_w: Float64Array
-    """Of each piece, shape (n,)."""
+    """Power of each piece, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
         """Energy drawn by each moment."""
@@ -65,7 +65,7 @@ class Gridded:
     start_s: float
     step_s: float
     power_w: Float64Array
-    """Of each step, shape (n,)."""
+    """Power of each step, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
         """Energy drawn by each moment."""
@@ -80,7 +80,7 @@ class Paused:
 
     piece: Overlapping
     start_s: Float64Array
-    """Of the pauses, shape (k,), sorted, as are the ends."""
+    """Starts of the pauses, shape (k,), sorted, as are the ends."""
     end_s: Float64Array
 
     def until_j(self, time_s: Float64Array) -> Float64Array:

@@ -31,7 +31,7 @@ class Models:
     supply: Supply
     source: str = "host/opjoule/twin/models.toml"
     sha256: str = ""
-    """Of the twin profile; empty without one."""
+    """Hash of the twin profile; empty without one."""
     own_supply: bool = False
     """The supply is that of a twin profile: it is not drawn."""
 

@@ -43,9 +43,9 @@ class ShownRun:
 
     def __init__(self, run: OpenedRun) -> None:
         self.lock = threading.Lock()
-        """Of what is drawn."""
+        """Lock of what is drawn."""
         self.energies = threading.Lock()
-        """Of joules, which the whole trace is read for."""
+        """Lock of joules, which the whole trace is read for."""
         self._given = run
         self._ahead: threading.Thread | None = None
 

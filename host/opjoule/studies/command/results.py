@@ -76,4 +76,4 @@ def _cell(run: Run) -> str:
 
 
 SUITE: Final = replace(WORDING, work=_cell)
-"""Of a cell of a study that is a folder."""
+"""Words for a cell of a study that is a folder."""

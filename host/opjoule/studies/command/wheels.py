@@ -21,7 +21,7 @@ from opjoule.errors import BadInput, DeviceFault, NoWheels
 from opjoule.files import file_sha256
 
 FOLDER: Final = "python"
-"""Of the unpacked modules, beside the copied files on the board."""
+"""Folder of the unpacked modules, beside the copied files on the board."""
 _OLDEST_GLIBC: Final = 5
 """PEP 600: manylinux_2_5 is the oldest."""
 _FETCH_LIMIT_S: Final = 600
@@ -63,7 +63,7 @@ class Interpreter:
 
     @property
     def options(self) -> list[str]:
-        """Of `pip download`, by which wheels for it are chosen."""
+        """Options of `pip download`, by which wheels for it are chosen."""
         tag = f"cp{self.version.replace('.', '')}"
         platforms = [
             f"manylinux_2_{minor}_{self.machine}" for minor in range(self.glibc, _OLDEST_GLIBC - 1, -1)

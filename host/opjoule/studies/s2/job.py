@@ -47,11 +47,11 @@ class SizedStore(NamedTuple):
     """A database that the job makes and works on."""
 
     size: str
-    """Of its records, in words."""
+    """The size of its records, in words."""
     count: int
     least_bytes: int
     most_bytes: int
-    """Of a record; no record is as long."""
+    """Length of a record; every record is shorter than `most_bytes`."""
     number: int
     """Operations of each phase after the load."""
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 SENSORS = 54
 FIRST_DAY, LAST_DAY = date(2004, 2, 28), date(2004, 4, 5)
-"""Of the deployment. Source: db.csail.mit.edu/labdata/labdata.html, like the sensors' number and the period."""
+"""Days of the deployment. Source: db.csail.mit.edu/labdata/labdata.html, like the sensors' number and the period."""
 PERIOD_US = 31_000_000
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 START_US = (FIRST_DAY - date(1970, 1, 1)).days * DAY_US

@@ -129,7 +129,7 @@ def _calls(name, asked):
 
 
 def _figures(name, asked, runs):
-    """Of one phase: calls in a run; of its durations [s] mean, least and greatest; the mean of its harness alone."""
+    """One phase's calls in a run; mean, least and greatest of its durations [s]; the mean of its harness alone."""
     each = [run.seconds[name] for run in runs]
     found = {"calls": _calls(name, asked), "mean_s": sum(each) / len(each)}
     found |= {"least_s": min(each), "greatest_s": max(each)}

@@ -32,7 +32,7 @@ SPACE = {"influxdb": (5_000_000, 40), "questdb": (300_000_000, 80), "mongodb": (
 docs/reference/study-s4.md says how they were measured; MongoDB's are reckoned.
 """
 CSV_BYTES = 50
-"""Of a drawn point's line at most: the file lies beside the server's."""
+"""Most bytes that a drawn point takes as a line of the CSV file, which lies beside the server's."""
 NOT_KEPT = "the server keeps nothing when it is restarted: a stand-in"
 
 

@@ -89,7 +89,7 @@ def read(path, most, left_out):
 
 
 def _milliseconds(text):
-    """Of a timestamp: a number of milliseconds, or a date and time (UTC where it names no zone)."""
+    """Milliseconds of a timestamp: a number of milliseconds, or a date and time (UTC where it names no zone)."""
     if text.isdigit():
         return int(text)
     at = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))

@@ -33,7 +33,7 @@ SERVER_BYTES = (80_000_000, 4_000)
 """The same of a PostgreSQL that the rig has started on the medium."""
 NOBODY = "postgresql://nobody@127.0.0.1:1/none"
 DURABLE = ("SET synchronous_commit TO on",)
-"""Of a PostgreSQL that the rig has started: a commit waits for the log, as in one that is delivered."""
+"""Setting of a PostgreSQL that the rig has started: a commit waits for the log, as in one that is delivered."""
 
 
 def main():

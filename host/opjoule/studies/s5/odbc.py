@@ -82,7 +82,7 @@ def about(connection):
 
 
 def postgresql_string(address):
-    """Of a server that the rig has started, for Debian's driver.
+    """Connection string of a server that the rig has started, for Debian's driver.
 
     Args:
         address: postgresql://USER@HOST:PORT/DATABASE?passfile=FILE, the file in libpq's form.

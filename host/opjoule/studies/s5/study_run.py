@@ -116,7 +116,7 @@ def tell(asked, runs, results):
 
 
 def _figures(name, count, runs):
-    """Of one phase: rows in a run; the median, least, greatest and mean time of a row [us]; the harness's median."""
+    """One phase's rows in a run; median, least, greatest and mean time of a row [us]; the harness's median."""
     each = _per_row_us(name, count, runs)
     found = {"calls": count, "per_row_us": statistics.median(each)}
     found |= {"least_per_row_us": min(each), "greatest_per_row_us": max(each)}

@@ -16,7 +16,7 @@ from pathlib import Path
 from opjoule.errors import BadInput, RigFault
 
 VERSION = "0.17.0"
-"""Of site.ycsb:core, as host/requirements/ycsb/pom.xml pins it."""
+"""Version of site.ycsb:core, as host/requirements/ycsb/pom.xml pins it."""
 NOT_YCSBS = frozenset(
     {
         *("removeproportion", "truezipfian.theta", "valuecharacters", "valuecompressratio"),

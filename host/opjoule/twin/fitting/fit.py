@@ -62,7 +62,7 @@ class FittedTwin:
     medium: MediumModel
     supply: Supply
     model: tuple[Replayed, ...]
-    """Of each record: what the fitted model says."""
+    """What the fitted model says of each record."""
 
     @property
     def simulated(self) -> bool:

@@ -98,7 +98,7 @@ class Solved:
     tail_s: float
     idle_w: float
     watts: Float64Array
-    """Of each core in turn, the medium at work, its tail, shape (cores + 2,)."""
+    """Power of each core in turn, of the medium at work, and of its tail, shape (cores + 2,)."""
     unlikely: float
     """Weighted sum of squares [W^2]."""
     matrix: Float64Array
@@ -133,7 +133,7 @@ class PowerFit:
     best: Solved
     idle_u_w: float
     covariances: tuple[Float64Array, ...]
-    """Of the watts, from the scatter of blocks, of phases, and from idle power's doubt, shape (cores + 2,) squared."""
+    """Covariances of the watts, shape (cores + 2, cores + 2): scatter of blocks, scatter of phases, doubt of idle."""
     busy_s: Float64Array
     """For how long each part was at work, shape (cores + 2,)."""
     tails_s: tuple[float, float]

@@ -73,7 +73,7 @@ class SignatureLevels:
     idle_w: float
     busy_w: float
     standard_u_w: float
-    """Of the difference, from the spread of its stretches [W]."""
+    """Uncertainty of the difference, from the spread of its stretches [W]."""
     core_s: float
     """Processor time of all stretches, by the board's counters [s]."""
     busy_s: float

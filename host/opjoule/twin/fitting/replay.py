@@ -29,7 +29,7 @@ class Replayed:
     rest_w: Float64Array
     processor_w: Float64Array
     medium_w: Float64Array
-    """Of a medium that reads, writes or flushes, above its idle."""
+    """Power of a medium that reads, writes or flushes, above its idle."""
     tail_w: Float64Array
 
     @property
