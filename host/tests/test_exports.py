@@ -43,7 +43,7 @@ class PerfettoFile:
                 start_ns, title = open_slices.pop(event.track_uuid)
                 self.slices[name].append((start_ns, packet.timestamp, title))
             elif event.type == TrackEvent.TYPE_INSTANT:
-                self.moments[name].append(packet.timestamp)
+                self.moments[name].append((packet.timestamp, event.name))
             else:
                 assert event.type == TrackEvent.TYPE_COUNTER and self.tracks[event.track_uuid].HasField(
                     "counter"
@@ -143,7 +143,7 @@ def test_names_from_the_record_cannot_break_the_openmetrics_text(tmp_path):
 
 def test_csv_files_hold_the_tables_and_the_numbers(run, tmp_path):
     told = list(write_csv(run, tmp_path))
-    assert len(told) == 6 and not any(line.startswith("no ") for line in told)
+    assert len(told) == 7 and not any(line.startswith("no ") for line in told)
     with (tmp_path / "operations-SIMULATED.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(run.operations) and {row["kind"] for row in rows} == {"read", "update"}
@@ -152,3 +152,20 @@ def test_csv_files_hold_the_tables_and_the_numbers(run, tmp_path):
     wanted = from_json(run.result["energy_j"])
     assert float(numbers["energy_j"]["value"]) == wanted.value and float(numbers["energy_j"]["u"]) == wanted.u
     assert numbers["harness_energy_j"]["value"] == "" and numbers["harness_energy_j"]["reason"]
+
+
+def test_every_export_of_a_partial_run_holds_its_fault(tmp_path):
+    make_record(tmp_path / "record", status="partial")
+    run = opjoule.open_run(tmp_path / "record")
+    fault = "cable pulled after 31.0 s"
+    [warning] = {each.name: each for each in text_string_to_metric_families(openmetrics(run))}[
+        "opjoule_warning"
+    ].samples
+    assert warning.labels["title"] == "PARTIAL" and fault in warning.labels["text"]
+    write_perfetto(run, tmp_path / "trace")
+    [(_, title)] = PerfettoFile(tmp_path / "trace").moments["warnings"]
+    assert title.startswith("PARTIAL") and fault in title
+    list(write_csv(run, tmp_path))
+    with (tmp_path / "warnings-SIMULATED.csv").open() as file:
+        rows = {row["title"]: row["text"] for row in csv.DictReader(file)}
+    assert fault in rows["PARTIAL"] and "SIMULATED" in rows

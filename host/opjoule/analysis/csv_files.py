@@ -1,4 +1,4 @@
-"""A run as CSV files: its tables as they are opened, its phases, and every number of its result."""
+"""A run as CSV files: its tables as they are opened, its phases, every number of its result, and its warnings."""
 
 from __future__ import annotations
 
@@ -70,4 +70,5 @@ _TABLES: Final[dict[str, Callable[[OpenedRun], pa.Table]]] = {
     "system": lambda run: run.system.arrow,
     "phases": lambda run: pa.Table.from_pylist([vars(each) for each in run.phases]),
     "result": _result,
+    "warnings": lambda run: pa.Table.from_pylist([vars(each) for each in run.answer.banners]),
 }

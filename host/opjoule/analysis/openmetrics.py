@@ -1,6 +1,7 @@
 """The numbers of a run as OpenMetrics text, for Prometheus and whatever else reads it.
 
-One gauge a quantity, with a second one for its expanded uncertainty, and an info metric that says what was measured.
+One gauge a quantity, with a second one for its expanded uncertainty, an info metric that says what was measured, and
+one that holds each warning of the run.
 Source: OpenMetrics 1.0, https://prometheus.io/docs/specs/om/open_metrics_spec/ (names, units, escapes, order, EOF).
 """
 
@@ -51,6 +52,11 @@ def openmetrics(run: OpenedRun) -> str:
         "# HELP opjoule_run What was measured.",
         f"opjoule_run_info{_labels(own | about)} 1{stamp}",
     ]
+    if run.answer.warnings:
+        lines += ["# TYPE opjoule_warning info", "# HELP opjoule_warning What limits the run's figures."]
+    for each in run.answer.warnings:
+        labels = _labels(own | {"title": each.title, "text": each.text})
+        lines.append(f"opjoule_warning_info{labels} 1{stamp}")
     for name, unit, about_it, samples in _families(run):
         lines.append(f"# TYPE {name} gauge")
         if unit:

@@ -51,7 +51,7 @@ def write_perfetto(run: OpenedRun, path: Path, most: int | None = MOST) -> list[
     with rewriting(path) as file:
         writer = _Writer(file, run.title)
         lacking = []
-        for add in (_phases, _power, _operations, _events, _counters):
+        for add in (_warnings, _phases, _power, _operations, _events, _counters):
             try:
                 add(run, writer, most)
             except RecordFault as fault:
@@ -110,6 +110,11 @@ class _Writer:
 
     def _packet(self, content: bytes) -> None:
         self._file.write(_bytes(1, content))
+
+
+def _warnings(run: OpenedRun, writer: _Writer, most: int | None) -> None:
+    if warnings := run.answer.warnings:
+        writer.instants("warnings", ((0.0, f"{each.title}: {each.text}") for each in warnings))
 
 
 def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
