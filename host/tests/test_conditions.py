@@ -10,8 +10,10 @@ import pytest
 from opjoule.campaign import conditions
 from opjoule.campaign.axes import Axis
 from opjoule.campaign.campaign import block_order
+from opjoule.campaign.compared_run import gather
 from opjoule.campaign.comparison import cells, notes, print_comparison
 from opjoule.campaign.conditions import asked_values, run_conditions
+from opjoule.campaign.contrasts import SINGLE_RUNS, Contrast, Question, compare
 from opjoule.campaign.index import ConditionRun, means_of, read_index
 from opjoule.cli import arguments
 from opjoule.cli.planning import make_plans
@@ -264,20 +266,26 @@ def media(tmp_path, sd, emmc, shared_u=0.05):
         return 0, place
 
     run_conditions(made, tmp_path / "out", measure_one, seed=1, json=False)
-    return json.loads((tmp_path / "out" / "conditions.json").read_text())
+
+
+def told_apart(folder: Path) -> dict[str, Contrast]:
+    """The eMMC against the SD card, by the quantity's key."""
+    runs, _ = gather([str(folder)])
+    asked = Question(("storage",), ("power_w", "throughput_per_s"), against="sd")
+    return {each.quantity.key: each for each in compare(runs, asked).contrasts}
 
 
 SAME = (1.0, 1.01, 0.99, 1.005, 0.995)
 
 
 def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
-    index = media(tmp_path, sd=SAME, emmc=[1.03 * each for each in SAME])
-    assert index["base"] == "sd", "the first that was asked for"
-    found = index["differences"]["emmc"]
-    assert found["power_w"]["ratio"]["value"] == pytest.approx(1.03)
-    assert 0.008 < found["power_w"]["ratio"]["u"] < 0.015, "Welch's t for 8 degrees of freedom, and no gain"
-    assert found["power_w"]["differ"] is True
-    assert found["throughput_per_s"]["differ"] is False, "nothing says that it shares its uncertainty"
+    media(tmp_path, sd=SAME, emmc=[1.03 * each for each in SAME])
+    found = told_apart(tmp_path / "out")
+    ratio = found["power_w"].ratio
+    assert ratio.value == pytest.approx(1.03)
+    assert 0.008 < ratio.u < 0.015, "Welch's t for 8 degrees of freedom, and no gain"
+    assert found["power_w"].differs
+    assert not found["throughput_per_s"].differs, "nothing says that it shares its uncertainty"
     said = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
     assert (
         "No difference in energy above idle per operation was found between the SD card and the eMMC" in said
@@ -286,21 +294,21 @@ def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
 
 
 def test_media_that_are_the_same_are_not_told_apart(tmp_path, capsys):
-    index = media(tmp_path, sd=SAME, emmc=[1.003 * each for each in SAME])
-    assert index["differences"]["emmc"]["power_w"]["differ"] is False
+    media(tmp_path, sd=SAME, emmc=[1.003 * each for each in SAME])
+    assert not told_apart(tmp_path / "out")["power_w"].differs
     assert "used the least" not in capsys.readouterr().out
 
 
 def test_one_run_of_each_medium_says_nothing_about_the_media(tmp_path, capsys):
-    index = media(tmp_path, sd=[2.0], emmc=[1.0])
-    assert index["differences"]["emmc"]["power_w"]["differ"] is None
+    media(tmp_path, sd=[2.0], emmc=[1.0])
+    assert told_apart(tmp_path / "out")["power_w"].cannot == SINGLE_RUNS
     said = capsys.readouterr().out
     assert "No medium is named best: these are single runs" in said and "ONE RUN: 2 of 2 cells" in said
 
 
 def test_a_medium_without_a_number_is_compared_with_nothing(tmp_path):
-    index = media(tmp_path, sd=[0.0] * 5, emmc=SAME)
-    assert index["differences"]["emmc"]["power_w"]["ratio"]["reason"] == "sd has none of it"
+    media(tmp_path, sd=[0.0] * 5, emmc=SAME)
+    assert told_apart(tmp_path / "out")["power_w"].ratio is None
 
 
 def test_a_condition_by_a_study_s_count_changes_no_option_of_that_name(tmp_path):

@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,7 +30,7 @@ sys.path[:0] = [str(HOST), str(HOST / "validation")]
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
 from known_work import Choice, Known, work  # noqa: E402
 from opjoule.campaign.campaign import block_order  # noqa: E402
-from opjoule.campaign.index import ConditionRun, differences_of  # noqa: E402
+from opjoule.energy.comparison import Side, differ, ratio_limits  # noqa: E402
 from opjoule.energy.error_bounds import CURRENT, SHUNT  # noqa: E402
 from opjoule.measurement.result import repeat_energy  # noqa: E402
 from opjoule.measurement.summary import budgets, headline_budget, shared_with_others  # noqa: E402
@@ -41,6 +40,7 @@ from opjoule.record.json_file import plain  # noqa: E402
 from opjoule.record.operation_quantities import OPERATIONS  # noqa: E402
 from opjoule.record.quantities import COMMON  # noqa: E402
 from opjoule.record.repeat import Repeat  # noqa: E402
+from opjoule.record.side import side_of  # noqa: E402
 from opjoule.twin.known_power import Float64Array, Piece, bursts, wander  # noqa: E402
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
@@ -67,15 +67,15 @@ class Verdict:
     """One comparison of two media."""
 
     differ: bool | None
-    ratio: float
-    u: float
+    limits: tuple[float, float]
     """95.45 %"""
     true_ratio: float
 
     @property
     def held(self) -> bool:
         """Whether the interval holds the truth."""
-        return abs(self.ratio - self.true_ratio) <= self.u
+        low, high = self.limits
+        return low <= self.true_ratio <= high
 
 
 def as_delivered(rng: np.random.Generator, kind: Kind) -> Sensor:
@@ -114,19 +114,17 @@ def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tupl
     idle_w = rng.uniform(1.5, 3.5)
     factors = {"a": 1.0, "a again": 1.0, "dearer": 1.0 + difference}
     names = list(factors)
-    compared = [each for each in QUANTITIES.shown("compared") if each.key == HEADLINE]
-    runs = []
-    for block, which in block_order(len(names), REPEATS, seed):
+    runs: dict[str, list[Side]] = {name: [] for name in names}
+    for _, which in block_order(len(names), REPEATS, seed):
         factor = factors[names[which]] * rng.normal(1, spread)
         numbers = one_run(rng, kind, known, sensor, factor, idle_w)
-        condition = {"storage": names[which]}
-        runs.append(ConditionRun(block, condition, "", status="complete", result=numbers, compared=compared))
-    return _verdict(runs, "dearer", 1.0 + difference), _verdict(runs, "a again", 1.0)
+        runs[names[which]].append(side_of(numbers, QUANTITIES.headline))
+    base, again, dearer = (Side.mean(each) for each in runs.values())
+    return _verdict(dearer, base, 1.0 + difference), _verdict(again, base, 1.0)
 
 
-def _verdict(runs: Sequence[ConditionRun], name: str, true_ratio: float) -> Verdict:
-    found = differences_of(runs, name, "a")[HEADLINE]
-    return Verdict(found.differ, found.ratio.value, found.ratio.u, true_ratio)
+def _verdict(one: Side, base: Side, true_ratio: float) -> Verdict:
+    return Verdict(differ(one, base), ratio_limits(one, base), true_ratio)
 
 
 def main() -> int:
@@ -151,7 +149,7 @@ def main() -> int:
         found = np.mean([bool(apart.differ) for apart, _ in made])
         quiet = np.mean([not same.differ for _, same in made])
         held = np.mean([each.held for pair in made for each in pair])
-        width = np.median([each.u for pair in made for each in pair])
+        width = np.median([np.ptp(each.limits) / 2 for pair in made for each in pair])
         shares = " | ".join(f"{100 * each:.1f} of 100" for each in (found, quiet, held))
         print(f"| {sensor} | {len(made)} | {shares} | ±{100 * width:.2f} % |", flush=True)
         good = good and bool(found >= 0.90 and quiet >= 0.94)

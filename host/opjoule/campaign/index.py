@@ -1,4 +1,4 @@
-"""conditions.json: the runs of one measurement in several conditions, each condition's means, and how they differ.
+"""conditions.json: the runs of one measurement in several conditions, and each condition's means.
 
 Schema: docs/reference/run-record.md.
 """
@@ -15,16 +15,13 @@ from msgspec import Struct
 
 from opjoule.campaign.cell_mean import cell_mean
 from opjoule.campaign.index_file import INDEX, MEDIA_INDEX, has_index
-from opjoule.energy.comparison import Side, differ, ratio
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.record.definition import Definition
-from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
+from opjoule.record.json_file import Schema, as_value, read_json, write_json
 from opjoule.record.run_record import RunRecord
-from opjoule.record.side import side_of
 from opjoule.report.answer import open_answer
-from opjoule.units import Measured, Missing
 
-SCHEMA: Final = Schema("conditions", 1)
+SCHEMA: Final = Schema("conditions", 2)
 NOT_MEASURED: Final = "not measured"
 _MEDIA_SCHEMA: Final = Schema("media", 2)
 
@@ -45,7 +42,7 @@ class ConditionRun:
     compared: Sequence[Definition] = field(default=(), repr=False)
     """What its study compares, the headline first."""
     rank: int = 0
-    """Place of the condition among all, as they were asked for; the others are compared with the first."""
+    """Place of the condition among all, as they were asked for."""
 
     @classmethod
     def of(cls, block: int, condition: Mapping[str, str], number: int, rank: int = 0) -> ConditionRun:
@@ -92,7 +89,7 @@ def _is_block(directory: Path) -> bool:
 def write_index(
     directory: Path, runs: Sequence[ConditionRun], *, simulated: bool, programs: Iterable[str] = ()
 ) -> None:
-    """Writes conditions.json: the runs, each condition's means and differences as far as there are results.
+    """Writes conditions.json: the runs, each condition's means as far as there are results.
 
     Args:
         programs: versions of OpJoule that the runs were made by.
@@ -109,15 +106,12 @@ def write_index(
         for each in runs
     ]
     directory.mkdir(parents=True, exist_ok=True)
-    base, *others = names_of(runs)
     document = {
         "schema": SCHEMA,
         "simulated": simulated,
         "programs": list(programs),
         "runs": entries,
-        "conditions": {name: means_of(runs, name) for name in (base, *others)},
-        "base": base,
-        "differences": {name: plain(differences_of(runs, name, base)) for name in others},
+        "conditions": {name: means_of(runs, name) for name in names_of(runs)},
     }
     write_json(directory / INDEX, document)
 
@@ -198,39 +192,3 @@ def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
     """Mean of every compared quantity over one condition's runs, by its key (campaign/cell_mean.py)."""
     results = [each.result for each in runs if each.name == name and each.result]
     return {each.key: cell_mean(results, each) for each in compared_by(runs)}
-
-
-class Difference(Struct, frozen=True):
-    """One quantity of a condition against the same of the base."""
-
-    ratio: Measured | Missing
-    """Condition over base, 95.45 %; what both get wrong alike is not in its interval."""
-    differ: bool | None
-    """Are the two found different? None where nobody knows: without a ratio, or with one run of either."""
-
-
-def differences_of(runs: Sequence[ConditionRun], name: str, base: str) -> dict[str, Difference]:
-    """Every compared quantity of one condition against the base's, by its key."""
-    return {each.key: _difference(runs, name, base, each) for each in compared_by(runs)}
-
-
-def _difference(runs: Sequence[ConditionRun], name: str, base: str, quantity: Definition) -> Difference:
-    try:
-        own, other = _side(runs, name, quantity), _side(runs, base, quantity)
-        return Difference(ratio(own, other), differ(own, other))
-    except ValueError as error:
-        return Difference(Missing(str(error), "1"), None)
-    except ZeroDivisionError:
-        return Difference(Missing(f"{base} has none of it", "1"), None)
-
-
-def _side(runs: Sequence[ConditionRun], name: str, quantity: Definition) -> Side:
-    """The mean over the condition's runs that have the number.
-
-    Raises: ValueError: no run has it, or one states no uncertainty.
-    """
-    results = [each.result for each in runs if each.name == name and each.result]
-    known = [each for each in results if each.get(quantity.key, {}).get("value") is not None]
-    if not known:
-        raise ValueError(f"no run of {name} has it")
-    return Side.mean([side_of(each, quantity) for each in known])
