@@ -220,4 +220,4 @@ def test_a_run_is_exported_to_all_formats_at_once(made, tmp_path, capsys):
     text = told(capsys, "export", made / "a-complete", *where, "--most", "50")
     assert "https://ui.perfetto.dev" in text
     assert (tmp_path / "t").stat().st_size > 1000 and (tmp_path / "m").read_text().endswith("# EOF\n")
-    assert len(list((tmp_path / "c").iterdir())) == 6
+    assert len(list((tmp_path / "c").iterdir())) == 7
