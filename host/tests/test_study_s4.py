@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import importlib
 import json
 import os
@@ -291,6 +293,36 @@ def test_answers_are_those_of_the_definitions(study):
     assert queries.agrees([3, 81.0 * (1 + 1e-12)], [3, 81.0])
     for wrong in ([3, 81.0001], [2, 81.0], [3, None], [3]):
         assert not queries.agrees(wrong, [3, 81.0])
+
+
+def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkeypatch):
+    job, done = study("job"), []
+
+    class Recorder:
+        """A server or a client that notes what it is asked."""
+
+        address = ""
+
+        def __init__(self, *_):
+            pass
+
+        def __getattr__(self, name):
+            answer = [1, 2.0] if name.startswith("q") else 1
+            return lambda *_: (done.append(name), answer)[1]
+
+    monkeypatch.setattr(job, "SYSTEMS", {"influxdb": Recorder})
+    monkeypatch.setattr(job, "phase", lambda _: contextlib.nullcontext())
+    options = argparse.Namespace(system="influxdb", storage="/nowhere", dataset="", cold=2, repeats=1)
+    measurement = job.Measurement(options, Recorder())
+    measurement._client = Recorder()
+    measurement._see_what_is_kept(1)
+    measurement._query("Q1", [1, 2.0], 1)
+    starts = [at for at, name in enumerate(done) if name == "start"]
+    assert [done[at + 1 : at + 3] for at in starts] == [
+        ["version", "count"],
+        ["version", "q1"],
+        ["version", "q1"],
+    ]
 
 
 @pytest.mark.rig
