@@ -1,1 +1,1 @@
-"""A record in the hands of a user's own program, and in other programs' formats."""
+"""A record as it is read: its answer, its trace on one time axis, lists of many; and in other formats."""

@@ -1,1 +1,1 @@
-"""One measurement: plan, run, align, result."""
+"""One measurement up to the record's raw/: the plan, its execution, settling, recording, progress."""
