@@ -28,20 +28,20 @@ import numpy as np
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests"), str(HOST / "validation")]
 
-from opjoule.calibrating.calibration_file import CalibratedSensor, new_file  # noqa: E402  # path set above
-from opjoule.calibrating.calibration_text import write_calibration  # noqa: E402
-from opjoule.calibrating.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402
-from opjoule.calibrating.library import find_calibration  # noqa: E402
-from opjoule.calibrating.means import mean_reading  # noqa: E402
-from opjoule.calibrating.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
+from opjoule.calibration.calibration_file import CalibratedSensor, new_file  # noqa: E402  # path set above
+from opjoule.calibration.calibration_text import write_calibration  # noqa: E402
+from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402
+from opjoule.calibration.library import find_calibration  # noqa: E402
+from opjoule.calibration.means import mean_reading  # noqa: E402
+from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt  # noqa: E402
 from opjoule.energy.timebase import Timebase  # noqa: E402
 from opjoule.energy.window import Window, window_energy_j  # noqa: E402
+from opjoule.evaluation.corrected_trace import CorrectedTrace  # noqa: E402
 from opjoule.meters.chips.ina219 import INA219  # noqa: E402
-from opjoule.meters.sensors import default_settings  # noqa: E402
-from opjoule.record.corrected_trace import CorrectedTrace  # noqa: E402
-from opjoule.twin.imperfections import Imperfections  # noqa: E402
+from opjoule.meters.serial.sensors import default_settings  # noqa: E402
+from opjoule.simulation.imperfections import Imperfections  # noqa: E402
 from random_load import KINDS, run_load  # noqa: E402
 from rig_session import Recording, record  # noqa: E402
 

@@ -23,18 +23,18 @@ from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.databases import background_threads
-from opjoule.measurement.attributed import PlacedMedium, WorkedRun, attributed
-from opjoule.measurement.evidence import BoardEvents
-from opjoule.measurement.logged import read_logs
-from opjoule.measurement.result import repeat_energy
-from opjoule.measurement.samples import read_samples
+from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed
+from opjoule.evaluation.board_samples import read_samples
+from opjoule.evaluation.evidence import BoardEvents
+from opjoule.evaluation.logged import read_logs
+from opjoule.evaluation.quantities.attribution import READS
+from opjoule.evaluation.quantities.repeat import SystemSamples
+from opjoule.evaluation.repeat_energy import repeat_energy
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.attribution_quantities import READS
 from opjoule.record.phases import Cycle, Phase, Role
-from opjoule.record.repeat import SystemSamples
 from opjoule.record.run_record import RunRecord
-from opjoule.twin.known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
-from opjoule.twin.part_powers import PartPowers, own_stretches
+from opjoule.simulation.known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
+from opjoule.simulation.part_powers import PartPowers, own_stretches
 from opjoule.units import Missing
 
 Generator = np.random.Generator

@@ -23,19 +23,19 @@ from opjoule.energy.cells import Cells  # noqa: E402  # path set above
 from opjoule.energy.error_bounds import ErrorBounds, Shunt  # noqa: E402
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
 from opjoule.errors import OpJouleError  # noqa: E402
-from opjoule.measurement.alignment import ClockEvidence, align  # noqa: E402
-from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
+from opjoule.evaluation.alignment import ClockEvidence, align  # noqa: E402
+from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
+from opjoule.evaluation.quantities.definition import Quantities  # noqa: E402
+from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
+from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
+from opjoule.evaluation.repeat_energy import Placed, repeat_energy  # noqa: E402
 from opjoule.meters.chips.ina219 import INA219  # noqa: E402
-from opjoule.meters.sensors import default_settings  # noqa: E402
+from opjoule.meters.serial.sensors import default_settings  # noqa: E402
 from opjoule.operations.board_files import BoardEdges  # noqa: E402
-from opjoule.record.definition import Quantities  # noqa: E402
-from opjoule.record.figures import Figure  # noqa: E402
 from opjoule.record.phases import Phase  # noqa: E402
-from opjoule.record.quantities import COMMON  # noqa: E402
-from opjoule.record.repeat import Repeat  # noqa: E402
+from opjoule.simulation.imperfections import Imperfections  # noqa: E402
 from opjoule.trace.journal import read_edges  # noqa: E402
 from opjoule.trace.power_trace import PowerTrace  # noqa: E402
-from opjoule.twin.imperfections import Imperfections  # noqa: E402
 from random_load import Load, draw_load  # noqa: E402
 from rig_session import record  # noqa: E402
 

@@ -1,6 +1,6 @@
 // The contract that every engine keeps (loader/database.h), checked on all that are built in.
 // `null` stores nothing and has a test of its own. MongoDB takes part where OPJOULE_TEST_MONGODB
-// gives a server's address (host/tests/mongo_server.py runs a command with one).
+// gives a server's address (host/tests/support/mongo_server.py runs a command with one).
 #include <fstream>
 #include <functional>
 #include <iterator>

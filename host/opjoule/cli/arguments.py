@@ -13,23 +13,23 @@ from typing import NoReturn
 
 from opjoule.cli.argument_types import Parser, count, directory, seconds, voltage
 from opjoule.cli.board_build import board_architecture
-from opjoule.cli.calibrate_arguments import calibrate_options
-from opjoule.cli.campaign_arguments import campaign_options, for_campaign
-from opjoule.cli.command_arguments import command_parser
-from opjoule.cli.compare_arguments import compare_parser
-from opjoule.cli.failures import one_line
-from opjoule.cli.fleet_arguments import check_network
-from opjoule.cli.measure_arguments import add_live, again_parser, measure_parser
-from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
-from opjoule.cli.runs_arguments import runs_parser, view_parser
-from opjoule.cli.study_arguments import (
+from opjoule.cli.calibrate.arguments import calibrate_options
+from opjoule.cli.campaign.arguments import campaign_options, for_campaign
+from opjoule.cli.campaign.fleet_arguments import check_network
+from opjoule.cli.campaign.study_arguments import (
     databases_parser,
     is_study,
     studies_parser,
     study_campaign,
     study_parser,
 )
-from opjoule.cli.twin_arguments import twin_parser
+from opjoule.cli.compare.arguments import compare_parser
+from opjoule.cli.failures import one_line
+from opjoule.cli.measure.arguments import add_live, again_parser, measure_parser
+from opjoule.cli.measure.command_arguments import command_parser
+from opjoule.cli.runs.arguments import ACTIONS as ACTIONS_ON_RUNS
+from opjoule.cli.runs.arguments import runs_parser, view_parser
+from opjoule.cli.twin.arguments import twin_parser
 from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opjoule.databases.registry import is_server
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.programs import architecture_of
+from opjoule.devices.programs.binaries import architecture_of
 from opjoule.errors import OpJouleError
 
 

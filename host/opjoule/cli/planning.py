@@ -12,20 +12,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.calibrating.calibration_file import FOLDER
+from opjoule.calibration.calibration_file import FOLDER
 from opjoule.campaign.conditions import asked_values, in_condition
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig_file import Rig, RigSupply
+from opjoule.devices.rig.file import Rig, RigSupply
 from opjoule.errors import BadInput
-from opjoule.measurement.plan import (
-    IDLE_S,
-    RUN_S,
-    SIMULATED_IDLE_S,
-    Plan,
-    TwinProfile,
-)
-from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
+from opjoule.measuring.plan import IDLE_S, RUN_S, SIMULATED_IDLE_S, Plan, TwinProfile
+from opjoule.measuring.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import SuiteStudy
 from opjoule.studies.folder import find_study

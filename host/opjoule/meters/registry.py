@@ -9,16 +9,16 @@ from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.hwmon import HwmonSource
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.joulescope import JoulescopeMeter
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
-from opjoule.meters.pmic import PROGRAM, PmicSource
-from opjoule.meters.polled import PolledMeter
+from opjoule.meters.polled.hwmon import HwmonSource
+from opjoule.meters.polled.pmic import PROGRAM, PmicSource
+from opjoule.meters.polled.polling import PolledMeter
+from opjoule.meters.polled.rapl import ROOT, RaplSource
 from opjoule.meters.ppk2 import Ppk2Meter
-from opjoule.meters.rapl import ROOT, RaplSource
-from opjoule.meters.serial_meter import SerialMeter
-from opjoule.meters.serial_options import LABEL, SHUNT, sensor_numbers, setting_changes, shunts, split_options
+from opjoule.meters.serial.meter import SerialMeter
+from opjoule.meters.serial.options import LABEL, SHUNT, sensor_numbers, setting_changes, shunts, split_options
 
 KINDS = {
     "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%",

@@ -9,14 +9,14 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from opjoule.campaign.compared_run import gather
-from opjoule.campaign.plotted import ENERGY, Plotted, check_drawable, known, plotted
-from opjoule.campaign.run_warnings import warnings_of
-from opjoule.campaign.study_best import BEST_TABLE, best_csv
-from opjoule.campaign.study_csv import TABLE, as_csv
-from opjoule.campaign.study_figures import figures_of_studies
-from opjoule.campaign.study_rows import StudyTable, read_studies
-from opjoule.campaign.value_words import measure_words, quantity_words
+from opjoule.comparison.compared_run import gather
+from opjoule.comparison.plotted import ENERGY, Plotted, check_drawable, known, plotted
+from opjoule.comparison.run_warnings import warnings_of
+from opjoule.comparison.study.best import BEST_TABLE, best_csv
+from opjoule.comparison.study.csv_file import TABLE, as_csv
+from opjoule.comparison.study.figures import figures_of_studies
+from opjoule.comparison.study.rows import StudyTable, read_studies
+from opjoule.comparison.value_words import measure_words, quantity_words
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
 from opjoule.plots.bars import Drawn, bars

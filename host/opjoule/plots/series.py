@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from opjoule.campaign.study_best import mean_with_u
-from opjoule.campaign.study_rows import PhaseRow, StudyTable
-from opjoule.campaign.value_words import measure_words
+from opjoule.comparison.study.best import mean_with_u
+from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.value_words import measure_words
 from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
 
 PANELS_A_ROW: Final = 5

@@ -14,9 +14,9 @@ from msgspec import Struct
 from opjoule.clocks.cross_check import Check
 from opjoule.energy.budget import Budget
 from opjoule.errors import RecordFault
-from opjoule.record.definition import Definition, Quantities
-from opjoule.record.figures import RepeatValues
+from opjoule.evaluation.quantities.definition import Definition, Quantities
 from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
+from opjoule.record.result import RepeatValues
 
 RESULT_SCHEMA: Final = Schema("result", 2)
 TOO_SHORT: Final = "too short to be representative"

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from opjoule.energy.sensor_calibration import CALIBRATION
-from opjoule.record.definition import Quantities
-from opjoule.report.quantities import is_quantity, quantity
-from opjoule.report.rounding import percent
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.opened.quantities import is_quantity, quantity
+from opjoule.opened.rounding import percent
 from opjoule.units import Measured, Missing
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"

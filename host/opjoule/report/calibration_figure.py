@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.calibrating.calibration_file import CalibrationFile, FilePoint
+from opjoule.calibration.calibration_file import CalibrationFile, FilePoint
 from opjoule.drawing.markup import Element, element
 from opjoule.drawing.scales import Scale
 from opjoule.drawing.svg import WIDTH, file_text, line, numbered, standalone, text, x_axis, y_axis

@@ -8,10 +8,10 @@ from typing import Any
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
+from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
 from opjoule.report import sections
 from opjoule.report.activity_stack import activity_stack
-from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
 from opjoule.report.page import framed, section

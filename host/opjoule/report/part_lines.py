@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from opjoule.record.definition import Topic
+from opjoule.evaluation.quantities.definition import Topic
+from opjoule.opened.answer import Answer
+from opjoule.opened.quantities import is_quantity, quantity, quantity_text
 from opjoule.record.phases import Role
-from opjoule.report.answer import Answer
-from opjoule.report.quantities import is_quantity, quantity, quantity_text
 from opjoule.units import Missing, Quantity
 
 _SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")

@@ -16,21 +16,15 @@ from opjoule.drawing.stretches import Lane, LostStretch, PhaseSpan
 from opjoule.drawing.tracks import SampleParts, Track, sampled_track
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import RecordFault
+from opjoule.evaluation.corrected_trace import CorrectedTrace
+from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, run_operations, system_track
 from opjoule.operations.board_files import of_loader_alone
 from opjoule.operations.latency import Latency
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations, read_parquet
-from opjoule.record.corrected_trace import CorrectedTrace
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
-from opjoule.report.board_tracks import (
-    ToSeconds,
-    event_lanes,
-    operation_track,
-    run_operations,
-    system_track,
-)
 from opjoule.report.latency_histogram import LatencyCounts, counted_latency
 from opjoule.trace.journal import read_trace
 from opjoule.trace.power_trace import PowerTrace

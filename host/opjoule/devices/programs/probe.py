@@ -1,0 +1,259 @@
+"""The probe on a board: one process that tells its clock and pending writes, drives its sync line and samples its load.
+
+docs/reference/probe.md has its requests and answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import subprocess
+import threading
+import time
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.devices.connection.heartbeat import beat_until
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.on_board import script
+from opjoule.errors import DeviceFault, LinkFault
+
+ANSWER_S = 30.0
+START_S = 60.0
+SILENCE_S = 20
+PERIOD_MS = 100
+"""Between two samples of the board's counters."""
+_HELLO = "probe"
+"""Key of its first line."""
+_LAST_WORDS_S = 5.0
+_START = script("start_probe.sh")
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A phase of a workload begins or ends."""
+
+    begins: bool
+    name: str
+    board_ns: int
+
+
+class BoardProbe(Protocol):
+    """What a measurement asks of the probe."""
+
+    def clock_exchange(self) -> Exchange:
+        """One round trip between host_ns and board_ns.
+
+        Raises: LinkFault: the board does not answer.
+        """
+        ...
+
+    def pending_write_bytes(self) -> int:
+        """Bytes that the board has yet to write to its media."""
+        ...
+
+    def begin_files(self, name: str) -> None:
+        """From now on events and samples go to NAME.events.jsonl and NAME.system.csv; the files before are complete."""
+        ...
+
+    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
+        """Plays a busy and idle pattern; its start and end [board_ns]."""
+        ...
+
+    def steering(self) -> dict[str, Any]:
+        """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason where it cannot be read."""
+        ...
+
+    def marks(self) -> list[Mark]:
+        """Phase marks that have come since the last call, in order."""
+        ...
+
+    def faults(self) -> list[str]:
+        """What has gone wrong on the board since the last call, one line each."""
+        ...
+
+    def close(self) -> None:
+        """Ends it; its files are complete then."""
+        ...
+
+
+class Probe:
+    """A running `probe serve`. Safe from several threads."""
+
+    def __init__(self, shell: Shell, program: str, folder: str, options: list[str]) -> None:
+        """Starts it.
+
+        Args:
+            program: the probe on the board.
+            folder: on the board, directly in a session's: for its files and the marks' socket.
+            options: further ones of `probe serve`.
+        Raises: LinkFault, DeviceFault: it does not start; says its last line.
+        """
+        self._shell = shell
+        self._answers: dict[str, queue.Queue[tuple[dict[str, Any], int] | None]] = {}
+        self._asking: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+        self._writing = threading.Lock()
+        self._marks: queue.SimpleQueue[Mark] = queue.SimpleQueue()
+        self._faults: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._ended = threading.Event()
+        command = [program, "serve", "--dir", folder, "--silence-s", str(SILENCE_S), *options]
+        self._process = subprocess.Popen(
+            shell.command(["sh", "-c", _START, "sh", folder, *command]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._said = ""
+        self._listener = threading.Thread(target=self._listen, name="probe-complaints", daemon=True)
+        self._listener.start()
+        hello = self._answers[_HELLO] = queue.Queue()
+        threading.Thread(target=self._read, name="probe-answers", daemon=True).start()
+        try:
+            started = hello.get(timeout=START_S)
+        except queue.Empty:
+            started = None
+        if started is None:
+            self._ended.set()
+            words = self._last_words()
+            self.close()
+            raise DeviceFault(f"the probe on {shell.target} does not start: {words}")
+        beat_until(self._ended, lambda: self._send(""), "probe-lifeline")
+
+    def clock_exchange(self) -> Exchange:
+        """One round trip between host_ns and board_ns."""
+        answer, sent_ns, received_ns = self._ask("clock")
+        return Exchange(sent_ns, int(answer["received_ns"]), int(answer["sent_ns"]), received_ns)
+
+    def pending_write_bytes(self) -> int:
+        """Dirty and Writeback of the board's /proc/meminfo."""
+        return int(self._ask("pending")[0]["bytes"])
+
+    def begin_files(self, name: str) -> None:
+        """Begins new files of events and samples."""
+        self._ask(f"files {name}")
+
+    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
+        """Plays the load signature; its start and end [board_ns]."""
+        answer = self._ask(f"signature {bits} {bit_ms}", limit_s=ANSWER_S + len(bits) * bit_ms * 1e-3)[0]
+        return int(answer["start_ns"]), int(answer["end_ns"])
+
+    def steering(self) -> dict[str, Any]:
+        """adjtimex of the board."""
+        found: dict[str, Any] = self._ask("steering")[0].get("adjtimex") or {
+            "reason": "the probe gives no reason"
+        }
+        return found
+
+    def marks(self) -> list[Mark]:
+        """Phase marks since the last call."""
+        return _drained(self._marks)
+
+    def faults(self) -> list[str]:
+        """Faults since the last call."""
+        return _drained(self._faults)
+
+    def close(self) -> None:
+        """Ends it in order."""
+        self._ended.set()
+        with (
+            self._writing,
+            contextlib.suppress(OSError),
+        ):  # the connection is gone: the board ends it by itself
+            assert self._process.stdin
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, request: str, limit_s: float = ANSWER_S) -> tuple[dict[str, Any], int, int]:
+        """(the answer, host_ns when the request left, host_ns when it arrived)."""
+        word = request.partition(" ")[0]
+        with self._guard:
+            asking = self._asking.setdefault(word, threading.Lock())
+            answers = self._answers.setdefault(word, queue.Queue())
+        with asking:
+            sent_ns = self._send(request)
+            try:
+                arrived = None if self._ended.is_set() else answers.get(timeout=limit_s)
+            except queue.Empty:
+                self._ended.set()  # an answer that comes later would be taken for that of another request
+                arrived = None
+            if arrived is None:
+                raise LinkFault(f"the probe on {self._shell.target} does not answer: {self._last_words()}")
+        answer, received_ns = arrived
+        if "error" in answer:
+            raise DeviceFault(f"the probe on {self._shell.target}: {answer['error']}")
+        return answer, sent_ns, received_ns
+
+    def _send(self, request: str) -> int:
+        assert self._process.stdin
+        line = request.encode() + b"\n"
+        with self._writing:
+            sent_ns = time.monotonic_ns()
+            try:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+            except (OSError, ValueError):
+                raise LinkFault(f"the probe on {self._shell.target} is gone: {self._last_words()}") from None
+        return sent_ns
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            received_ns = time.monotonic_ns()
+            with contextlib.suppress(
+                ValueError, KeyError, TypeError, AttributeError
+            ):  # a torn line at its end
+                self._take(json.loads(line), received_ns)
+        self._ended.set()
+        with self._guard:
+            for answers in self._answers.values():
+                answers.put(None)
+
+    def _listen(self) -> None:
+        assert self._process.stderr
+        for line in self._process.stderr:
+            self._said = line.decode(errors="replace").strip() or self._said
+
+    def _take(self, entry: dict[str, Any], received_ns: int) -> None:
+        if "mark" in entry:
+            self._marks.put(Mark(entry["mark"] == "phase-begin", str(entry["name"]), int(entry["board_ns"])))
+        elif "fault" in entry:
+            self._faults.put(str(entry["fault"]))
+        elif _HELLO in entry:
+            self._answers[_HELLO].put((entry, received_ns))
+        elif "answer" in entry:
+            # An answer of "error" repeats the request: it is for whoever sent that.
+            failed = entry["answer"] == "error"
+            word = str(entry["line"]).partition(" ")[0] if failed else str(entry["answer"])
+            with self._guard:
+                answers = self._answers.setdefault(word, queue.Queue())
+            answers.put((entry, received_ns))
+
+    def _last_words(self) -> str:
+        if self._process.poll() is None:
+            if not self._ended.is_set():
+                return self._shell.why_down() or "no answer in time"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=_LAST_WORDS_S)
+        self._listener.join(timeout=_LAST_WORDS_S)
+        if self._said:
+            return self._said
+        return self._shell.why_down() or ("it has ended" if self._process.poll() is not None else "no answer")
+
+
+T = TypeVar("T")
+
+
+def _drained(waiting: queue.SimpleQueue[T]) -> list[T]:
+    found = []
+    with contextlib.suppress(queue.Empty):
+        while True:
+            found.append(waiting.get_nowait())
+    return found
