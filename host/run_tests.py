@@ -73,7 +73,7 @@ def cpp_sources() -> list[str]:
 
 def board_scripts() -> list[str]:
     """The shell scripts that run on a board."""
-    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "host/opjoule/devices").rglob("*.sh"))
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "host/opjoule").rglob("*.sh"))
 
 
 def other_core_check() -> tuple[str, ...]:
@@ -117,8 +117,8 @@ def parts() -> list[Part]:
             "style",
             "formatting, lint, types, layers, shell scripts",
             (
-                (f"{VENV}/ruff", "format", "--check", "host", "firmware"),
-                (f"{VENV}/ruff", "check", "host", "firmware"),
+                (f"{VENV}/ruff", "format", "--check", "host", "firmware", "studies"),
+                (f"{VENV}/ruff", "check", "host", "firmware", "studies"),
                 (f"{VENV}/mypy",),
                 (f"{VENV}/lint-imports",),
                 ("clang-format", "--dry-run", "--Werror", *cpp_sources()),

@@ -33,6 +33,7 @@ from opjoule.meters.interface import Meter
 from opjoule.meters.registry import open_meter
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
+from opjoule.report.timeline import packed_timeline
 from opjoule.system_errors import of_system
 
 
@@ -166,7 +167,7 @@ def _conclude(
         for line in captured.fault_lines():
             record.add_fault(line)
         record.update(capture=captured.to_json())
-        timeline = collect(record, Evidence.of(record, ended_early=ended_early))
+        timeline = collect(record, Evidence.of(record, ended_early=ended_early), packed_timeline)
         write_report(record, timeline)
     except KeyboardInterrupt:
         if record.status == "partial":

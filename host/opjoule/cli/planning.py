@@ -43,7 +43,7 @@ CALIBRATIONS = ROOT / FOLDER
 """Where the sensors' calibrations are."""
 ALONG = (
     ROOT / "loader-cpp/probe/opjoule_marks.py",
-    *(ROOT / "host/opjoule/studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
+    *(ROOT / "studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
 )
 """What the job of every study of a folder gets."""
 WHEELS = ROOT / "build" / "wheels"

@@ -11,8 +11,8 @@ from opjoule.comparison.contrasts import Compared, Group
 from opjoule.comparison.sentences import place_words, side_words
 from opjoule.comparison.value_words import listed, sentence_case
 from opjoule.energy.comparison import Side, differ, difference
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE
 from opjoule.opened.rounding import rounded
+from opjoule.record.groups import ABOVE_IDLE
 from opjoule.units import Measured
 
 TAIL_SHARE: Final = 0.5

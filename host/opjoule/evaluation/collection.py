@@ -21,7 +21,6 @@ from opjoule.evaluation.clock_rates import odd_clock_lines
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.evidence import BoardEvents, Evidence
 from opjoule.evaluation.logged import LoggedOperations, read_logs
-from opjoule.evaluation.quantities.definition import ENERGY, PER_OPERATION
 from opjoule.evaluation.repeat_energy import Placed
 from opjoule.evaluation.result_file import write_result
 from opjoule.evaluation.summary import build_result, sensor_energies
@@ -39,24 +38,32 @@ from opjoule.operations.board_files import (
 )
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import write_operations
+from opjoule.record.groups import ENERGY, PER_OPERATION
 from opjoule.record.phases import SIGNATURE, whole_repeats
 from opjoule.record.run_record import RunRecord
-from opjoule.report.timeline import Timeline, read_timeline
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_file import PowerFile
 from opjoule.trace.power_trace import PowerTrace
 
+T = TypeVar("T")
 
-def collect(record: RunRecord, evidence: Evidence) -> Timeline | None:
+
+def collect(
+    record: RunRecord,
+    evidence: Evidence,
+    drawn: Callable[[RunRecord, PowerTrace, OperationTable | None], T] | None = None,
+) -> T | None:
     """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
 
     The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial".
-    What takes long to write is written beside the analysis, and the report's timeline is made there.
+    What takes long to write is written beside the analysis.
 
-    Returns: the timeline; None without a trace.
+    Args:
+        drawn: what else is made of the corrected trace and the operations, beside the analysis: the report's timeline.
+    Returns: what `drawn` gave; None without a trace.
     """
-    attempt, timeline = _Attempt(record), None
+    attempt, drawing = _Attempt(record), None
     with ThreadPoolExecutor(2) as beside:
         events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({}, damaged=True)
         logs = beside.submit(read_logs, record, events.table)
@@ -73,7 +80,7 @@ def collect(record: RunRecord, evidence: Evidence) -> Timeline | None:
         operations_file = beside.submit(_operations, record, logged)
         if supply is not None:
             operations = None if logged.withheld else logged.table
-            timeline = beside.submit(_drawn, record, supply.trace, operations)
+            drawing = beside.submit(drawn, record, supply.trace, operations) if drawn else None
             _check_supply(record, evidence, supply, alignment, attempt)
         if alignment is not None and not alignment.passed:
             record.add_fault(
@@ -92,10 +99,7 @@ def collect(record: RunRecord, evidence: Evidence) -> Timeline | None:
         record.finish("partial")
     else:
         record.finish("failed" if record.withheld else "complete")
-    return timeline.result() if timeline else None
-
-
-T = TypeVar("T")
+    return drawing.result() if drawing else None
 
 
 class _Attempt:
@@ -127,14 +131,6 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
         record, evidence, alignment, logged, events, CorrectedTrace.of(raw, evidence.sensor)
     )
     return withhold(entries, record.withheld, wording_of(record.run).quantities)
-
-
-def _drawn(record: RunRecord, trace: PowerTrace, operations: OperationTable | None) -> Timeline:
-    """The report's timeline, its tracks packed."""
-    timeline = read_timeline(record, trace, operations)
-    for track in timeline.tracks.values():
-        _ = track.packed
-    return timeline
 
 
 def _trace_files(record: RunRecord, raw: PowerTrace | None, power_file: Future[list[Path]] | None) -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 
 from opjoule.attribution.shares import Attribution
-from opjoule.devices.server.samples import server_usage
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -28,6 +27,7 @@ from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import Placed, harness_energy, repeat_energy
+from opjoule.evaluation.server_samples import server_usage
 from opjoule.evaluation.short_runs import short_run_warnings
 from opjoule.evaluation.trace_faults import TraceFault, trace_faults
 from opjoule.evaluation.until import until_warnings

@@ -7,8 +7,8 @@ from typing import Final
 
 from opjoule.energy.baseline import IdlePower
 from opjoule.energy.window import EnergyResult
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE
 from opjoule.evaluation.quantities.repeat import RepeatEnergy
+from opjoule.record.groups import ABOVE_IDLE
 
 LOST_MAX: Final = 0.01
 """Share of a window's time whose samples may be lost without a word above the figures."""

@@ -16,9 +16,9 @@ from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.evaluation.clock_rates import odd_clocks
 from opjoule.evaluation.corrected_trace import CorrectedTrace
-from opjoule.evaluation.quantities.definition import ENERGY
 from opjoule.evaluation.withheld import withhold
 from opjoule.evaluation.wording.by_study import TRACE
+from opjoule.record.groups import ENERGY
 from opjoule.record.json_file import write_json
 from opjoule.record.result import RESULT_SCHEMA
 from opjoule.record.run_record import RunRecord

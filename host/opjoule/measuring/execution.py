@@ -17,12 +17,12 @@ from opjoule.devices.board import Board
 from opjoule.devices.programs.probe import Mark
 from opjoule.devices.programs.workload_run import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.settling import Left, Settling
 from opjoule.measuring.workload_marks import Bounds, PrintedMarks, marked_phases, process_bounds
+from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Study, Workload

@@ -11,12 +11,13 @@ from msgspec import structs
 
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.evaluation.clock_rates import odd_clocks
-from opjoule.evaluation.quantities.definition import ENERGY, PER_OPERATION, Quantities
+from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.withheld import withhold
 from opjoule.evaluation.wording.by_study import TRACE, wording_of
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.opened.quantities import ABSENT, quantity, rounded_quantity
 from opjoule.opened.rounding import with_unit
+from opjoule.record.groups import ENERGY, PER_OPERATION
 from opjoule.record.json_file import plain
 from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run

@@ -9,8 +9,8 @@ from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.evaluation.quantities.repeat import NO_IDLE
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 NO_OPERATION = "no operation began in it"

@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.errors import BadInput
+from opjoule.scripts import HOST
 from opjoule.studies.definition import FIGURE, SYSTEM, Connection, StudyFigure, StudyFolder, whole_numbers
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import axis_values, check_keys, check_match, read_toml, table, tables
 
-FOLDER: Final = Path(__file__).parent
+FOLDER: Final = HOST.parent / "studies"
+"""The studies of a checkout; an installed package has none."""
 PLACES: Final = (
     *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )

@@ -33,9 +33,9 @@ from opjoule.devices.programs.probe import Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
 from opjoule.devices.server.programs import find_programs, program_version
 from opjoule.devices.server.running import DatabaseServer
-from opjoule.devices.server.samples import server_usage
 from opjoule.devices.server.setup import ServerPrograms, check_server
 from opjoule.errors import BadInput, DeviceFault
+from opjoule.evaluation.server_samples import server_usage
 
 ROOT = Path(__file__).resolve().parents[3]
 PORT = 27955

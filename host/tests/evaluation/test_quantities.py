@@ -14,14 +14,7 @@ import quantities_page
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
-from opjoule.evaluation.quantities.definition import (
-    ABOVE_IDLE,
-    ENERGY,
-    PER_OPERATION,
-    Definition,
-    Quantities,
-    Topic,
-)
+from opjoule.evaluation.quantities.definition import Definition, Quantities, Topic
 from opjoule.evaluation.quantities.figures import Figure, by_repeat
 from opjoule.evaluation.quantities.first_version import of_version
 from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
@@ -33,6 +26,7 @@ from opjoule.evaluation.wording import by_study as results
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.record.phases import Phase
 from opjoule.report.html import write_report
 from opjoule.report.terminal import print_summary

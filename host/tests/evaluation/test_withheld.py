@@ -4,9 +4,9 @@ from argparse import Namespace
 
 import pytest
 from opjoule.cli.measure.command import exit_status, tell
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.evaluation.withheld import withhold
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing
 

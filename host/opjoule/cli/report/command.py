@@ -90,8 +90,9 @@ def _end_measurement(record: RunRecord) -> Timeline | None:
             record.close_raw()
         from opjoule.evaluation.collection import collect  # noqa: PLC0415
         from opjoule.evaluation.evidence import Evidence  # noqa: PLC0415
+        from opjoule.report.timeline import packed_timeline  # noqa: PLC0415
 
-        return collect(record, Evidence.of(record, ended_early=True))
+        return collect(record, Evidence.of(record, ended_early=True), packed_timeline)
 
 
 def _end_trace(record: RunRecord) -> None:

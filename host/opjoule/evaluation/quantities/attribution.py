@@ -11,9 +11,10 @@ from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
 from opjoule.attribution.shares import Share
 from opjoule.energy.comparison import Side, difference
 from opjoule.evaluation.quantities.common import above_idle
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE, ENERGY, PER_OPERATION, Definition, Topic
+from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.evaluation.quantities.figures import Figure
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.units import Missing
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)

@@ -14,9 +14,10 @@ from typing import Final
 
 from opjoule.energy.budget import PARTS
 from opjoule.energy.window import seen
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE, ENERGY, LAST, Definition, Topic
+from opjoule.evaluation.quantities.definition import LAST, Definition, Topic
 from opjoule.evaluation.quantities.figures import Figure
 from opjoule.evaluation.quantities.repeat import NO_IDLE, NO_SETTLE, Repeat
+from opjoule.record.groups import ABOVE_IDLE, ENERGY
 from opjoule.units import Measured, Missing, Unstated, exact
 
 

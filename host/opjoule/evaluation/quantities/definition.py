@@ -12,13 +12,6 @@ from opjoule.evaluation.quantities.figures import Figure, Figures, over_repeats
 from opjoule.evaluation.quantities.repeat import Repeat
 from opjoule.units import Missing, Quantity
 
-ENERGY: Final = "energy"
-"""Every energy and power of the run's windows."""
-ABOVE_IDLE: Final = "above_idle"
-"""Whatever idle power or the end of settle is part of."""
-PER_OPERATION: Final = "per_operation"
-"""Whatever is counted or divided by operations."""
-
 FIRST: Final = -1
 LAST: Final = 1
 

@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 
-from msgspec import Struct
-
 from opjoule.energy.budget import Budget
 from opjoule.energy.repeats import repeat_standard_u
+from opjoule.record.result import RepeatValues
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 
@@ -71,16 +70,6 @@ def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
         return Measured.from_standard(one.value, one.standard_u, one.unit)
     standard_u = math.hypot(fmean(shared) if shared else 0.0, repeat_standard_u(values))
     return Measured.from_standard(fmean(values), standard_u, figures[0].unit)
-
-
-class RepeatValues(Struct, frozen=True):
-    """One figure repeat by repeat."""
-
-    n: int
-    unit: str
-    values: tuple[float, ...]
-    standard_deviation: float | None
-    """None for one repeat."""
 
 
 def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:

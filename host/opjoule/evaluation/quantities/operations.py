@@ -8,16 +8,10 @@ from typing import Final
 
 from opjoule.evaluation.quantities.attribution import AMPLIFICATION, BY_ACTIVITY, COMPONENTS
 from opjoule.evaluation.quantities.common import above_idle, budget_parts
-from opjoule.evaluation.quantities.definition import (
-    ABOVE_IDLE,
-    ENERGY,
-    FIRST,
-    PER_OPERATION,
-    Definition,
-    Topic,
-)
+from opjoule.evaluation.quantities.definition import FIRST, Definition, Topic
 from opjoule.evaluation.quantities.figures import Figure
 from opjoule.evaluation.quantities.repeat import Repeat
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.units import Measured, Missing, exact
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)

@@ -8,9 +8,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from opjoule.evaluation.quantities.common import COMMON, SENSORS
-from opjoule.evaluation.quantities.definition import ABOVE_IDLE, ENERGY, FIRST, Definition, Quantities, Topic
+from opjoule.evaluation.quantities.definition import FIRST, Definition, Quantities, Topic
 from opjoule.evaluation.quantities.operations import OPERATIONS
 from opjoule.evaluation.wording.wording import Wording
+from opjoule.record.groups import ABOVE_IDLE, ENERGY
 from opjoule.record.run import Run
 from opjoule.studies.definition import SYSTEM, in_words
 

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opjoule.evaluation.quantities.definition import PER_OPERATION, Quantities
+from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.first_version import of_version
+from opjoule.record.groups import PER_OPERATION
 from opjoule.record.run import Run
 
 

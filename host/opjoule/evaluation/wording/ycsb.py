@@ -13,10 +13,9 @@ from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.record.phases import Role
 from opjoule.record.run import Generator, Run
+from opjoule.studies.ycsb.core import MIX_BLOCK
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
-MIX_BLOCK: Final = "mixblock.length_s"
-"""The loader's property: its run's mix changes at random every so many seconds."""
 _COMFORTABLE_S: Final = 30
 _MORE: Final = 4.0
 """Times as long a run is advised where more work is: what is random in it halves."""
