@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 os.environ["PYTHONPATH"] = f"{HOST}{os.pathsep}{HOST / 'tests'}"
 
 from opjoule.cli.arguments import parse  # noqa: E402

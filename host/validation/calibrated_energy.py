@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests"), str(HOST / "validation")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support"), str(HOST / "validation")]
 
 from opjoule.calibration.calibration_file import CalibratedSensor, new_file  # noqa: E402  # path set above
 from opjoule.calibration.calibration_text import write_calibration  # noqa: E402

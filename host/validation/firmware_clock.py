@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 
 from opjoule.clocks.edges import fit_edges, match_edges  # noqa: E402  # path set above
 from opjoule.energy.window import Window, window_energy_j  # noqa: E402

@@ -13,7 +13,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
+sys.path[:0] = [
+    str(Path(__file__).resolve().parents[1]),
+    str(Path(__file__).resolve().parents[1] / "tests" / "support"),
+]
 
 import numpy as np  # noqa: E402
 from opjoule.energy.error_bounds import ErrorBounds  # noqa: E402

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests"), str(HOST / "validation")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support"), str(HOST / "validation")]
 
 from opjoule.energy.cells import Cells  # noqa: E402  # path set above
 from opjoule.energy.error_bounds import ErrorBounds, Shunt  # noqa: E402

@@ -68,7 +68,7 @@ def until(condition, campaign: Forked | None = None) -> None:
 def loaded():
     """The process that starts all others."""
     environment = {**os.environ, "PYTHONPATH": str(HOST)}
-    argv = [sys.executable, str(HOST / "tests" / "fleet_rigs.py")]
+    argv = [sys.executable, str(HOST / "tests" / "support" / "fleet_rigs.py")]
     process = subprocess.Popen(argv, stdin=subprocess.PIPE, text=True, env=environment)
     yield process
     process.stdin.close()

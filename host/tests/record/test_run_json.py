@@ -92,7 +92,7 @@ def test_the_example_of_version_1_is_analysed_to_the_figures_that_it_had(tmp_pat
     killed(tmp_path / "example")
     run_report(Namespace(record=tmp_path / "example"))
     result = read_result(tmp_path / "example").numbers
-    wanted = json.loads((Path(__file__).parent / "example_figures.json").read_text())
+    wanted = json.loads((ROOT / "host/tests/support/example_figures.json").read_text())
     found = {path: quantity(result, path) for path in wanted}
     for path, (value, u) in wanted.items():
         assert found[path].value == pytest.approx(value, rel=1e-12, abs=0), path

@@ -47,8 +47,8 @@ PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
     "view.py": {"": view_parser},
     "compare.py": {"": compare_parser},
 }
-NO_MESSAGES = ("studies/s2/", "studies/s3/", "studies/s4/", "studies/s5/", "devices/virtual/initrd.py")
-"""Jobs of studies, programs with options of their own in the same file, and a script of the virtual board."""
+NO_MESSAGES = ("devices/virtual/initrd.py",)
+"""A script of the virtual board."""
 OF_OTHERS = re.compile(
     r"\[\"--nojournal\"\]|(?:udevadm|pip|git|sha256sum|apt-get|rig-sim|loader)\b[^.;:()]*| -- [^\n]*"
 )

@@ -9,6 +9,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "host" / "opjoule"
+MODULES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "studies").rglob("*.py")])
 PAGE = ROOT / "docs" / "reference" / "glossary.md"
 SECOND = "## Words that still have a second meaning"
 PLACE = re.compile(r"((?:`\w+`(?:, )?)+) in `([\w./-]+)`|`([\w-]+(?:/[\w.-]+)+)`")
@@ -26,7 +27,7 @@ HOMES = {
     "board": [
         *(
             "devices/",
-            "twin/",
+            "simulation/",
             "cli/board_build.py",
             "cli/virtual_board/command.py",
             "operations/board_files.py",
@@ -77,6 +78,11 @@ def public_names(source):
     ]
 
 
+def inside(file):
+    """Path from the package, or of a job from the repository's root."""
+    return file.relative_to(PACKAGE if file.is_relative_to(PACKAGE) else ROOT).as_posix()
+
+
 def words(name):
     """`BoardState`, `board_states` -> board, state."""
     return {word.lower().removesuffix("s") for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+", name)}
@@ -102,12 +108,12 @@ def cpp_types_against_the_glossary(file, source):
 
 def against_the_glossary(file, source):
     """Public names of a module that bear a word outside the places of its one meaning."""
-    inside = file.relative_to(PACKAGE).as_posix()
+    place = inside(file)
     named = [file.stem, *(name for name, _ in public_names(source) if (file, name) not in second_names())]
     return [
-        f"{inside}: {name}: '{word.removesuffix('s')}' means something else (docs/reference/glossary.md)"
+        f"{place}: {name}: '{word.removesuffix('s')}' means something else (docs/reference/glossary.md)"
         for word, homes in HOMES.items()
-        if not inside.startswith(tuple(homes))
+        if not place.startswith(tuple(homes))
         for name in named
         if word.removesuffix("s") in words(name)
     ]
@@ -139,17 +145,17 @@ def test_what_a_term_names_is_in_the_file_that_it_names(row):
 def test_a_class_has_its_name_to_itself():
     """Apart from those that the glossary lists with a second meaning."""
     where = defaultdict(set)
-    for file in PACKAGE.rglob("*.py"):
+    for file in MODULES:
         for name, kind in public_names(file.read_text()):
             if kind is ast.ClassDef and (file, name) not in second_names():
-                where[name].add(file.relative_to(PACKAGE).as_posix())
+                where[name].add(inside(file))
     assert {name: files for name, files in where.items() if len(files) > 1} == {}
 
 
 def test_no_public_name_gives_a_word_another_meaning():
     found = [
         line
-        for file in sorted(PACKAGE.rglob("*.py"))
+        for file in MODULES
         for line in against_the_glossary(file, file.read_text())
     ]
     assert found == []
@@ -158,7 +164,7 @@ def test_no_public_name_gives_a_word_another_meaning():
 @pytest.mark.parametrize(
     ("file", "source", "name"),
     [
-        ("measurement/power.py", "class PowerSession: pass", "PowerSession"),
+        ("measuring/power.py", "class PowerSession: pass", "PowerSession"),
         ("energy/sums.py", "def add_records(): pass", "add_records"),
         ("meters/serial_session.py", "", "serial_session"),
         ("meters/serial/meter.py", "class Link:\n    def board(self): pass", "board"),

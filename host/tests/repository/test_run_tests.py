@@ -8,7 +8,7 @@ from pathlib import Path
 import run_tests
 from run_tests import Part, run_part
 
-CONFTEST = Path(__file__).with_name("conftest.py")
+CONFTEST = Path(__file__).parents[1] / "conftest.py"
 SETTINGS = "[pytest]\nmarkers = end_to_end\n"
 PASSES_SECOND = """
 import pathlib, pytest

@@ -10,6 +10,7 @@ PLACES = (
     "host/opjoule/**/*.py",
     "host/bench/*.py",
     "host/validation/*.py",
+    "studies/**/*.py",
     "firmware/**/*.py",
     "loader-cpp/**/*.py",
 )

@@ -16,7 +16,7 @@ from opjoule.cli.commands import main
 from opjoule.comparison.study.best import best_systems
 from opjoule.comparison.study.rows import agree, read_studies
 from opjoule.errors import BadInput
-from opjoule.studies import opjoule_study
+import opjoule_study
 from opjoule.studies.folder import find_study, known_studies
 
 STUDY = """

@@ -34,7 +34,7 @@ def job(tmp_path: Path, *further: str) -> subprocess.CompletedProcess[str]:
     given = {"loader": ROOT / "build/loader/loader", "data": "text", "text": ""}
     given |= {"parts": parts(20, 50), "seed": "3", "storage": tmp_path}
     options = [part for name, value in given.items() for part in (f"--{name}", str(value))]
-    along = f"{ROOT / 'loader-cpp/probe'}:{ROOT / 'host/opjoule/studies'}"
+    along = f"{ROOT / 'loader-cpp/probe'}:{ROOT / 'studies'}"
     return subprocess.run(
         [sys.executable, FOLDER / "job.py", *options, *further],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": along},
@@ -123,7 +123,7 @@ def test_a_loader_that_fails_is_one_line(tmp_path):
 def test_gets_that_are_too_quick_for_joules_are_done_in_further_rounds(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["job.py", "--check"])
     monkeypatch.syspath_prepend(str(ROOT / "loader-cpp/probe"))
-    monkeypatch.syspath_prepend(str(ROOT / "host/opjoule/studies"))
+    monkeypatch.syspath_prepend(str(ROOT / "studies"))
     monkeypatch.syspath_prepend(str(FOLDER))
     for name in ("job", "opjoule_study", "opjoule_marks"):
         monkeypatch.delitem(sys.modules, name, raising=False)

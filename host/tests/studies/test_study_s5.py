@@ -88,7 +88,7 @@ def own_process(*arguments: str) -> subprocess.CompletedProcess[str]:
 def library(tmp_path_factory) -> Path:
     """In place of Actian Zen's."""
     made = tmp_path_factory.mktemp("zen") / "libbtrieveC.so"
-    source = Path(__file__).parent / "btrieve_stand_in.cc"
+    source = ROOT / "host/tests/support/btrieve_stand_in.cc"
     subprocess.run(
         ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", made, source],
         check=True,
