@@ -24,7 +24,7 @@ from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.databases import background_threads
 from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed
-from opjoule.evaluation.board_samples import read_samples
+from opjoule.evaluation.system_samples import read_samples
 from opjoule.evaluation.evidence import BoardEvents
 from opjoule.evaluation.logged import read_logs
 from opjoule.evaluation.quantities.attribution import READS

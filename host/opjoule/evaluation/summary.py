@@ -18,7 +18,7 @@ from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed, by_operation, course_table
-from opjoule.evaluation.board_samples import read_samples
+from opjoule.evaluation.system_samples import read_samples
 from opjoule.evaluation.by_phase import by_phase, phase_figures
 from opjoule.evaluation.quantities.common import COMMON, above_idle
 from opjoule.evaluation.quantities.definition import Quantities

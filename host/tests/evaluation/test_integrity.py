@@ -19,7 +19,7 @@ from opjoule.opened.answer import open_answer
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import content
-from opjoule.report.timeline import read_timeline
+from opjoule.report.timeline import packed_timeline, read_timeline
 from raw_record import OPERATIONS, REPEATS, finished_record, running_record
 
 FIGURES = (
@@ -75,7 +75,7 @@ def test_the_small_record_is_sound(killed, finished):
 
 def test_what_is_drawn_beside_the_analysis_is_what_the_finished_record_shows(tmp_path):
     record = running_record(tmp_path / "record")
-    timeline = collect(record, Evidence.of(record, ended_early=False))
+    timeline = collect(record, Evidence.of(record, ended_early=False), packed_timeline)
     answer = open_answer(record.directory)
     assert content(answer, timeline) == content(answer, read_timeline(answer.record))
 
