@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HOST = Path(__file__).parents[1]
-STUDIES = HOST / "opjoule" / "studies"
+STUDIES = HOST.parent / "studies"
 sys.path[:0] = [str(HOST), str(STUDIES / "s4"), str(STUDIES), str(HOST.parent / "loader-cpp" / "probe")]
 PERIOD_S = 0.1
 BATCH = 10_000

@@ -25,7 +25,7 @@ from opjoule.devices.server.setup import ServerPrograms
 from opjoule.plots import figures
 
 ROOT = Path(__file__).resolve().parents[3]
-STUDY = ROOT / "host" / "opjoule" / "studies" / "s3"
+STUDY = ROOT / "studies" / "s3"
 PROBE = ROOT / "loader-cpp" / "probe"
 SESSION = "opjoule-5353535353aa"
 PORT = 27956
@@ -48,7 +48,7 @@ def study(monkeypatch):
 
 def environment(*first: Path, path: str = "") -> dict[str, str]:
     own = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
-    own["PYTHONPATH"] = os.pathsep.join(map(str, (*first, PROBE, ROOT / "host" / "opjoule" / "studies")))
+    own["PYTHONPATH"] = os.pathsep.join(map(str, (*first, PROBE, ROOT / "studies")))
     return own | ({"PATH": f"{path}{os.pathsep}{own['PATH']}"} if path else {})
 
 

@@ -21,7 +21,7 @@ from opjoule.cli.commands import main
 from opjoule.comparison.study.rows import read_studies
 
 ROOT = Path(__file__).resolve().parents[3]
-STUDIES = ROOT / "host" / "opjoule" / "studies"
+STUDIES = ROOT / "studies"
 PROBE = ROOT / "loader-cpp" / "probe"
 DAY_MS = 86_400_000
 MODULES = ("points", "queries", "lines_over_http", "documents", "job")

@@ -36,7 +36,7 @@ from opjoule.studies.command.suite import SuiteStudy
 from opjoule.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[3]
-STUDY = ROOT / "host" / "opjoule" / "studies" / "s5"
+STUDY = ROOT / "studies" / "s5"
 PROBE = ROOT / "loader-cpp" / "probe"
 SESSION = "opjoule-5555555555aa"
 PORT = 27957
