@@ -24,12 +24,12 @@ from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.databases import background_threads
 from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed
-from opjoule.evaluation.system_samples import read_samples
 from opjoule.evaluation.evidence import BoardEvents
 from opjoule.evaluation.logged import read_logs
 from opjoule.evaluation.quantities.attribution import READS
 from opjoule.evaluation.quantities.repeat import SystemSamples
 from opjoule.evaluation.repeat_energy import repeat_energy
+from opjoule.evaluation.system_samples import read_samples
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Phase, Role
 from opjoule.record.run_record import RunRecord

@@ -2,8 +2,8 @@
 
     .venv/bin/python host/validation/monsoon_loss.py --trials 100
 
-SIMULATED: real 64-byte packets made by host/tests/support/software_monsoon.py, calibration samples among them. The scale is
-exact, so that nothing but loss and rounding widens the stated interval.
+SIMULATED: real 64-byte packets made by host/tests/support/software_monsoon.py, calibration samples among them. The
+scale is exact, so that nothing but loss and rounding widens the stated interval.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed, by_operation, course_table
-from opjoule.evaluation.system_samples import read_samples
 from opjoule.evaluation.by_phase import by_phase, phase_figures
 from opjoule.evaluation.quantities.common import COMMON, above_idle
 from opjoule.evaluation.quantities.definition import Quantities
@@ -29,6 +28,7 @@ from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, 
 from opjoule.evaluation.repeat_energy import Placed, harness_energy, repeat_energy
 from opjoule.evaluation.server_samples import server_usage
 from opjoule.evaluation.short_runs import short_run_warnings
+from opjoule.evaluation.system_samples import read_samples
 from opjoule.evaluation.trace_faults import TraceFault, trace_faults
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording.by_study import wording_of

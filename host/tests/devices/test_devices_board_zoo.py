@@ -141,5 +141,7 @@ def test_doctor_says_what_is_well_and_what_to_mend(shell, board: ZooBoard, build
 
 
 def test_the_zoo_has_an_image_of_every_profile():
-    real = {path.stem for path in (Path(examine.__file__).parents[1] / "profiles").glob("*.toml")} - {"virtual"}
+    real = {path.stem for path in (Path(examine.__file__).parents[1] / "profiles").glob("*.toml")} - {
+        "virtual"
+    }
     assert real == {board.profile for board in ZOO}

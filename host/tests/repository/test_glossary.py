@@ -153,11 +153,7 @@ def test_a_class_has_its_name_to_itself():
 
 
 def test_no_public_name_gives_a_word_another_meaning():
-    found = [
-        line
-        for file in MODULES
-        for line in against_the_glossary(file, file.read_text())
-    ]
+    found = [line for file in MODULES for line in against_the_glossary(file, file.read_text())]
     assert found == []
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 from pathlib import Path
 
+import opjoule_study
 import pytest
 from opjoule.cli.arguments import parse
 from opjoule.cli.campaign.study_arguments import study_campaign, study_parser
@@ -16,7 +17,6 @@ from opjoule.cli.commands import main
 from opjoule.comparison.study.best import best_systems
 from opjoule.comparison.study.rows import agree, read_studies
 from opjoule.errors import BadInput
-import opjoule_study
 from opjoule.studies.folder import find_study, known_studies
 
 STUDY = """
