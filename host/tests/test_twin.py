@@ -13,6 +13,7 @@ from opjoule.record.phases import Phase
 from opjoule.twin.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.twin.imperfections import Imperfections, medium_chance
 from opjoule.twin.line_fifo import LineFifo
+from opjoule.twin.loader_files import LoaderFiles
 from opjoule.twin.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.twin.models import load_model
 from opjoule.twin.power_model import Activity, CountedPower, Supply
@@ -184,20 +185,37 @@ def edges_in_order(lines):
     return edges
 
 
+def test_a_run_whose_folder_goes_while_its_files_are_looked_for_ends_nothing(tmp_path, monkeypatch):
+    """A repeat's files are removed at any moment; the error ended the simulator's input, and so the meter."""
+    going = tmp_path / "session" / "run-1"
+    going.mkdir(parents=True)
+    scandir = os.scandir
+
+    def just_gone(path=".", *rest):
+        if os.fspath(path) == str(going):
+            going.rmdir()
+        return scandir(path, *rest)
+
+    monkeypatch.setattr(os, "scandir", just_gone)
+    assert LoaderFiles(tmp_path).more() == ([], [])
+    assert not going.exists(), "nothing was looked for"
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_feed_that_ends_by_a_mistake_in_a_model_says_so(tmp_path, monkeypatch):
+@pytest.mark.parametrize("mistake", [ValueError("no such power"), FileNotFoundError("no such power")])
+def test_a_feed_that_ends_by_a_mistake_in_a_model_says_so(tmp_path, monkeypatch, mistake):
     """The simulator takes the end of its input for the end of the run, so nothing else would tell."""
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
 
     def draws_nothing(*_):
-        raise ValueError("no such power")
+        raise mistake
 
     monkeypatch.setattr(feed, "_draw", draws_nothing)
     feed.start()
     with feed.live.open() as live:
         assert not live.read()
     feed.stop()
-    assert feed.broken == "ValueError: no such power"
+    assert feed.broken == f"{type(mistake).__name__}: no such power"
 
 
 def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):

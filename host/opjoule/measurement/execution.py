@@ -81,6 +81,8 @@ class Execution:
         self._raw = record.directory / "raw"
         self._unfetched: list[WorkloadRun] = []
         self._written: list[str] = []
+        self._on_board: list[str] = []
+        """Faults that the probe has told."""
         self._repeats = plan.repeats
         self._rest: Rest | None = None
         """Power of the last baseline, or of the time before anything was done."""
@@ -330,13 +332,16 @@ class Execution:
 
     def _check(self) -> None:
         """Takes note of what the probe has to say; a meter that has stopped ends the run."""
+        ended = self._capture.ended
         for line in self._board.probe.faults():
-            self._record.add_fault(f"on the board: {line}")
+            self._on_board.append(f"on the board: {line}")
+            self._record.add_fault(self._on_board[-1])
         if self._capture.error:
             raise self._capture.error
-        if why := self._capture.ended:
+        if ended:
+            told = "; ".join([ended, *self._on_board])
             raise MeterFault(
-                f"the meter stopped: {why}; the record up to here is in {self._record.directory}"
+                f"the meter stopped: {told}; the record up to here is in {self._record.directory}"
             )
 
     def _add(self, phase: Phase) -> Phase:

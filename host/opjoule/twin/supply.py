@@ -114,13 +114,14 @@ class SimulatedSupply:
         }
 
     def faults(self) -> list[str]:
-        """One line when the simulator has ended before it was told to, with its last words; only once."""
-        status = self._simulator.poll()
-        if status is None or self._end_told:
+        """One line, only once, if the simulator or its input has ended before it was told to: why."""
+        status, broken = self._simulator.poll(), self.feed.broken
+        if self._end_told or (status is None and not broken):
             return []
         self._end_told = True
-        feed = f"; its input: {self.feed.broken}" if self.feed.broken else ""
-        return [f"the rig simulator ended by itself with status {status}: {self._last_words()}{feed}"]
+        if broken:
+            return [f"the rig simulator's input ended: {broken}"]
+        return [f"the rig simulator ended by itself with status {status}: {self._last_words()}"]
 
     def _await(self, link: Path) -> None:
         deadline_s = time.monotonic() + _START_LIMIT_S
