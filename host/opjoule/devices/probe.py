@@ -74,6 +74,10 @@ class BoardProbe(Protocol):
         """What has gone wrong on the board since the last call, one line each."""
         ...
 
+    def warnings(self) -> list[str]:
+        """What has to be known of the board's run before its figures are believed, once all work is done."""
+        ...
+
     def close(self) -> None:
         """Ends it; its files are complete then."""
         ...
@@ -155,6 +159,10 @@ class Probe:
     def faults(self) -> list[str]:
         """Faults since the last call."""
         return _drained(self._faults)
+
+    def warnings(self) -> list[str]:
+        """None: the probe tells of faults alone."""
+        return []
 
     def close(self) -> None:
         """Ends it in order."""

@@ -124,6 +124,8 @@ class Execution:
         self._signature(2)
         self._fetch()
         self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
+        for line in self._board.probe.warnings():
+            self._record.add_warning(line)
 
     def _repeat(self, study: Study, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")

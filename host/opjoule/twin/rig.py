@@ -130,7 +130,7 @@ def _board(
         return simulator.faults() + supply.faults()
 
     def through(probe: BoardProbe) -> BoardProbe:
-        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults)
+        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
 
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(
