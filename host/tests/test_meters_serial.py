@@ -2,6 +2,7 @@
 
 import os
 import pty
+import select
 import time
 from contextlib import suppress
 from types import SimpleNamespace
@@ -212,6 +213,36 @@ def test_a_pulled_cable_is_reported_after_what_came_before(opened):
             read_on(meter)
 
         assert "port closed" in message_of(use, MeterGone)
+
+
+class SteppedClock:
+    """Time that passes only while nothing comes, at once."""
+
+    def __init__(self):
+        self.at_ns = 1
+
+    def now_ns(self):
+        return self.at_ns
+
+    def sleep(self, duration_s):
+        self.at_ns += round(duration_s * 1e9)
+
+    def wait_readable(self, source, timeout_s):
+        if select.select([source], [], [], 0.02)[0]:
+            return True
+        self.sleep(timeout_s)
+        return False
+
+
+def test_a_simulated_meter_that_is_twenty_seconds_late_is_waited_for_at_the_end():
+    """On a busy computer it takes its time; what it measured until then is not given up."""
+    with SoftwareMeter() as device:
+        meter = serial_meter.SerialMeter(device.path, settings=PAIRS, clock=SteppedClock())
+        meter.open()
+        meter.start()
+        device.lose_acks = 40  # it is asked twice a second
+        meter.stop()
+        meter.close()
 
 
 @pytest.fixture

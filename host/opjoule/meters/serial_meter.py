@@ -47,11 +47,13 @@ from opjoule.meters.messages import (
     Stop,
 )
 from opjoule.meters.sensors import code_ends, default_settings, read_times
-from opjoule.meters.serial_link import SerialLink, done
+from opjoule.meters.serial_link import ANSWER_LIMIT_S, SerialLink, done
 from opjoule.meters.serial_port import is_pseudo_terminal
 
 IDENTIFY_LIMIT_S = 15.0
 """An Uno is reset when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
+LATE_LIMIT_S = 300.0
+"""A simulated meter on a computer that is too slow for it is late; the command to stop comes when its time does."""
 NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 REPLY_LIMIT_S = 0.05
 """For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
@@ -174,7 +176,8 @@ class SerialMeter:
         """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
         link, _ = self._opened()
         command = Stop()
-        self._expect_done(command, link.command(command))
+        limit_s = LATE_LIMIT_S if is_pseudo_terminal(self._path) else ANSWER_LIMIT_S
+        self._expect_done(command, link.command(command, limit_s))
         link.ask(RequestStatus(), Status, wanted=lambda status: status.acquisition == Acquisition.IDLE)
         return self._handed_out()
 
