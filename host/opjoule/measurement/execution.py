@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
@@ -18,45 +18,22 @@ from opjoule.devices.probe import Mark
 from opjoule.devices.workload_run import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.measurement.plan import Plan
+from opjoule.measurement.probe_messages import ProbeMessages
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.quiet import Rest
 from opjoule.measurement.settling import Left, Settling
+from opjoule.measurement.watched import Watched
 from opjoule.measurement.workload_marks import Bounds, PrintedMarks, marked_phases, process_bounds
 from opjoule.record.definition import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Study, Workload
-from opjoule.trace.power_history import PowerHistory
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
 """Between looks at the board's clock in a baseline: each costs the board a little."""
 _TAIL_NS = 200_000_000
 _MARKS_LIMIT_S = 10.0
-
-
-class Watched(Protocol):
-    """What the execution asks of the meter's capture."""
-
-    @property
-    def ended(self) -> str | None:
-        """Why the capture has ended by itself, or None while it goes on."""
-        ...
-
-    @property
-    def error(self) -> BaseException | None:
-        """What kept the capture from writing, or None."""
-        ...
-
-    @property
-    def period_ns(self) -> int:
-        """Mean distance of the samples so far [ns]; 0 before the second."""
-        ...
-
-    @property
-    def history(self) -> PowerHistory:
-        """Power of the board's supply so far."""
-        ...
 
 
 class Execution:
@@ -81,8 +58,7 @@ class Execution:
         self._raw = record.directory / "raw"
         self._unfetched: list[WorkloadRun] = []
         self._written: list[str] = []
-        self._on_board: list[str] = []
-        """Faults that the probe has told."""
+        self._on_board = ProbeMessages(board.probe, record)
         self._repeats = plan.repeats
         self._rest: Rest | None = None
         """Power of the last baseline, or of the time before anything was done."""
@@ -124,8 +100,7 @@ class Execution:
         self._signature(2)
         self._fetch()
         self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
-        for line in self._board.probe.warnings():
-            self._record.add_warning(line)
+        self._on_board.conclude()
 
     def _repeat(self, study: Study, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
@@ -335,13 +310,11 @@ class Execution:
     def _check(self) -> None:
         """Takes note of what the probe has to say; a meter that has stopped ends the run."""
         ended = self._capture.ended
-        for line in self._board.probe.faults():
-            self._on_board.append(f"on the board: {line}")
-            self._record.add_fault(self._on_board[-1])
+        self._on_board.take()
         if self._capture.error:
             raise self._capture.error
         if ended:
-            told = "; ".join([ended, *self._on_board])
+            told = "; ".join([ended, *self._on_board.faults])
             raise MeterFault(
                 f"the meter stopped: {told}; the record up to here is in {self._record.directory}"
             )
