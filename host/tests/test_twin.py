@@ -17,6 +17,7 @@ from opjoule.twin.loader_files import LoaderFiles
 from opjoule.twin.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.twin.models import load_model
 from opjoule.twin.power_model import Activity, CountedPower, Supply
+from opjoule.twin.supply import SimulatedSupply
 from opjoule.twin.truth_line import TrueCourse, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
@@ -216,6 +217,23 @@ def test_a_feed_that_ends_by_a_mistake_in_a_model_says_so(tmp_path, monkeypatch,
         assert not live.read()
     feed.stop()
     assert feed.broken == f"{type(mistake).__name__}: no such power"
+
+
+def test_the_truth_of_another_run_is_not_written_over(tmp_path):
+    """Two campaigns in one folder: the second is refused where the first has a record, whose truth stays."""
+    record, folder = tmp_path / "record", tmp_path / "rig"
+    record.mkdir()
+    folder.mkdir()
+    (record / "run.json").write_text("{}")
+    (record / "simulator-truth.json").write_text("of the first run")
+    (folder / "truth.json").write_text("of the second run")
+    (folder / "course.csv").write_text("")
+    supply = SimulatedSupply.__new__(SimulatedSupply)  # nothing else of it is needed
+    supply.folder, supply._truth, supply._course = folder, record / "simulator-truth.json", True
+    supply._imperfections, supply._seed, supply._medium = Imperfections.draw(1), 1, None
+    supply._tell()
+    assert (record / "simulator-truth.json").read_text() == "of the first run"
+    assert [each.name for each in sorted(record.iterdir())] == ["run.json", "simulator-truth.json"]
 
 
 def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):

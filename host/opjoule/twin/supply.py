@@ -137,9 +137,11 @@ class SimulatedSupply:
         return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
 
     def _tell(self) -> None:
-        """Puts the truth into the record, once nothing more is estimated."""
+        """Puts the truth into the record, once nothing more is estimated; never over that of another run."""
         record = self._truth.parent
-        if not (record / "run.json").exists() or not (self.folder / "truth.json").exists():
+        if self._truth.exists() or not (record / "run.json").exists():
+            return
+        if not (self.folder / "truth.json").exists():
             return
         written = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
         if (self.folder / PARTS).exists():
