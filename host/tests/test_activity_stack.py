@@ -73,7 +73,8 @@ def test_what_is_told_is_what_has_a_value():
 
 def test_where_only_a_kind_is_not_told_no_row_gives_a_sum_of_nothing():
     """All kinds together are told: what is left beside the told parts is nobody's."""
-    found = result(foreground=KNOWN, flush=KNOWN, unseparated=KNOWN)
+    told = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")
+    found = result(**dict.fromkeys(told, KNOWN))
     found["by_operation"]["update"] = {"count": 5, "energy_per_operation_j": REFUSED}
     answer = SimpleNamespace(
         result=found, quantities=WORDING.quantities, quantity=lambda key: quantity(found, key)
