@@ -21,9 +21,10 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.files import replacing
 from opjoule.measurement.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
-from opjoule.meters.registry import Address
+from opjoule.meters.kinds import LABEL
+from opjoule.meters.registry import address_of
 from opjoule.meters.serial_host import lasting_name
-from opjoule.meters.serial_options import LABEL, SHUNT, TOLERANCE, shunts
+from opjoule.meters.serial_options import SHUNT, TOLERANCE, shunts
 from opjoule.meters.serial_port import ports_present
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
@@ -114,7 +115,7 @@ def _calibrations(label: str) -> list[Path]:
 
 def _label(answer: str) -> str:
     try:
-        Address.of(f"serial:,{LABEL}={answer}").take_label()
+        address_of(f"serial:,{LABEL}={answer}").take_label()
     except BadInput as wrong:
         return str(wrong)
     return "" if answer else "without a name no calibration of it could be found again"

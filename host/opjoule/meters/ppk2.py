@@ -28,6 +28,7 @@ from opjoule.meters.interface import (
     Samples,
     SensorIdentity,
 )
+from opjoule.meters.kinds import MeterKind
 from opjoule.trace.power_trace import Gap
 
 RATE_HZ: Final = 100_000
@@ -333,3 +334,18 @@ def ppk2_sensor() -> ErrorBounds:
         seen_fraction=1.0,
         clock_error_max=CRYSTAL_ERROR_MAX,
     )
+
+
+KIND: Final = MeterKind(
+    name="ppk2",
+    written="ppk2:PORT,voltage=5.1",
+    make=lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),
+    samples="100,000/s, recorded as 5,000 means",
+    sync_input="yes (D0), 10 µs",
+    runs_on="the device",
+    draw="unknown draw",
+    on_serial_port=True,
+    states_voltage=True,
+    imports={"ppk2": ppk2_sensor},
+    import_formats={"ppk2": "ppk2"},
+)
