@@ -10,7 +10,7 @@ from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
-from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading
+from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading, Source
 from opjoule.meters.serial_options import SHUNT, shunts
 
 HWMON: Final = Path("/sys/class/hwmon")
@@ -68,7 +68,7 @@ class _Files:
         return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
 
 
-class HwmonSource:
+class HwmonSource(Source):
     """One sensor of the running board: the value at the moment of the poll, not the mean since the last."""
 
     period_s = PERIOD_S

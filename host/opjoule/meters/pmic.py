@@ -9,7 +9,7 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, Err
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import MeterKind
-from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading
+from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading, Source
 
 PROGRAM: Final = "vcgencmd"
 PERIOD_S: Final = 0.1
@@ -21,7 +21,7 @@ _LINE: Final = re.compile(r"^\s*(\w+?)_([AV])\s+(?:current|volt)\(\d+\)=([-+0-9.
 _INPUT: Final = "EXT5V"
 
 
-class PmicSource:
+class PmicSource(Source):
     """Sum over the chip's rails, as current at the 5 V input. What the USB ports and the fan draw is not in it."""
 
     period_s = PERIOD_S

@@ -13,7 +13,7 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import MeterKind
-from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading
+from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading, Source
 
 ROOT: Final = Path("/sys/class/powercap")
 PERIOD_S: Final = 0.01
@@ -47,7 +47,7 @@ class _Domain:
         return None if before is None else (now_uj - before) % (self.range_uj + 1)
 
 
-class RaplSource:
+class RaplSource(Source):
     """The sum of all packages and of their memory, as power: written as 1 V and as many amperes as watts."""
 
     period_s = PERIOD_S

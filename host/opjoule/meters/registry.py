@@ -7,7 +7,7 @@ from typing import Final
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.errors import BadInput
-from opjoule.meters import hwmon, joulescope, pmic, ppk2, rapl, serial_kind
+from opjoule.meters import fnirsi, hwmon, joulescope, km003c, pmic, ppk2, rapl, serial_kind
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
@@ -19,6 +19,8 @@ _ROWS: Final = (
     monsoon.KIND,
     ppk2.KIND,
     joulescope.KIND,
+    km003c.KIND,
+    fnirsi.KIND,
     rapl.KIND,
     hwmon.KIND,
     pmic.KIND,
