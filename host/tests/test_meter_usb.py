@@ -163,17 +163,29 @@ def test_an_answer_to_an_earlier_question_is_thrown_away(monkeypatch):
 
 
 def test_a_lost_answer_of_a_powerz_is_a_gap_and_is_counted(monkeypatch):
-    plug_in(monkeypatch, SoftwareKm003c(Supply(0.5), lose=range(20, 25)))
+    plug_in(monkeypatch, SoftwareKm003c(Supply(0.5), lose=range(20, 50)))
     now_ns = count(0, 500_000)  # two looks a poll: one poll each millisecond
     meter = PolledMeter(Km003cSource(), lambda: next(now_ns))
     meter.open()
-    for _ in range(60):
+    for _ in range(90):
         meter.poll()
     events = meter.read(0.0)
     (gap,) = [each.gap for each in events if isinstance(each, GapEvent)]
-    assert gap.lost_samples == 5 and gap.charge_c is None
-    assert meter.losses.link["unanswered"] == 5 and meter.losses.lost_samples == 5
-    assert column(events, "meter_ns").size == 55
+    assert gap.lost_samples == 30 and gap.charge_c is None
+    assert meter.losses.link["unanswered"] == 30 and meter.losses.lost_samples == 30
+    assert column(events, "meter_ns").size == 60
+
+
+def test_readings_a_little_apart_are_no_gap(monkeypatch):
+    """A busy computer asks less often than 1,000 times a second."""
+    plug_in(monkeypatch, SoftwareKm003c(Supply(0.5)))
+    now_ns = count(0, 4_000_000)
+    meter = PolledMeter(Km003cSource(), lambda: next(now_ns))
+    meter.open()
+    for _ in range(20):
+        meter.poll()
+    assert not [each for each in meter.read(0.0) if isinstance(each, GapEvent)]
+    assert (meter.losses.lost_samples, meter.losses.link["late_polls"]) == (0, 19)
 
 
 def test_a_powerz_plugged_in_the_other_way_round_measures_the_same(monkeypatch):

@@ -195,6 +195,9 @@ def _record() -> Parser:
         help=METER_HELP,
     )
     parser.add_argument(
+        "--storage-meter", metavar="KIND:PLACE", help="a second meter, recorded beside it as sensor 1"
+    )
+    parser.add_argument(
         "--out",
         type=directory,
         required=True,

@@ -180,7 +180,18 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
         warnings = [*desk_warnings(plan, rig, options), *found.get("simulation", {}).get("notes", [])]
         temperature_c = rig.room.temperature_c if rig else None
         calibrations = Calibrations(CALIBRATIONS, temperature_c)
-        return measure(plan, board, meter, directory, progress, found, supply, warnings, calibrations)
+        return measure(
+            plan,
+            board,
+            meter,
+            directory,
+            progress,
+            found,
+            supply,
+            warnings,
+            calibrations,
+            options.storage_meter,
+        )
 
 
 def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:

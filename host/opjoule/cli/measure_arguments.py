@@ -217,6 +217,11 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
         help=f"{METER_HELP} (default: rig.toml's)",
     )
     rig.add_argument(
+        "--storage-meter",
+        metavar="KIND:PLACE",
+        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md)",
+    )
+    rig.add_argument(
         "--sync",
         metavar="CARRIER",
         help="gpio:GPIO17, gpio:/dev/gpiochip0:17, gpio:sysfs:249, or none (default: rig.toml's)",

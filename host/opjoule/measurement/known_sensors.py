@@ -13,6 +13,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
 from opjoule.meters.interface import Meter, MeterIdentity, further_sensors
 from opjoule.meters.registry import sensor_ids
+from opjoule.meters.storage_meter import WithStorageMeter
 from opjoule.record.run import StorageSensor
 
 
@@ -51,7 +52,7 @@ class KnownSensors:
         delivered = {0: meter.error_bounds(), **further_sensors(meter)}
         names = sensor_ids(name, identity)
         bounds = {
-            number: replace(each, sensor_id=names[number] if number < len(names) else "")
+            number: replace(each, sensor_id=names[number] if number < len(names) else each.sensor_id)
             for number, each in delivered.items()
         }
         found = {}
@@ -66,11 +67,13 @@ class KnownSensors:
             }
         return cls(bounds, found)
 
-    def of_storage(self, medium: Medium) -> StorageSensor | None:
-        """The sensor in the medium's own supply, if the rig has one.
+    def of_storage(self, medium: Medium, meter: Meter) -> StorageSensor | None:
+        """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.
 
         Raises: BadInput: the meter does not record it.
         """
+        if isinstance(meter, WithStorageMeter):
+            return StorageSensor(meter.number, medium.supply)
         if not medium.sensor:
             return None
         if medium.sensor not in self.bounds:

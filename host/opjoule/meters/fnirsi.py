@@ -283,6 +283,7 @@ def fnirsi_sensor() -> ErrorBounds:
 
 
 KIND: Final = MeterKind(
+    stamp_width_ns=DELIVERY_NS,
     name="fnirsi",
     written="fnirsi or fnirsi:SERIAL (FNB58, FNB48, FNB48S, C1)",
     make=lambda address, _: FnirsiMeter(address.place),

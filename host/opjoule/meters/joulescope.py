@@ -285,6 +285,7 @@ def joulescope_sensor() -> ErrorBounds:
 
 
 KIND: Final = MeterKind(
+    stamp_width_ns=DELIVERY_NS,
     name="joulescope",
     written="joulescope or joulescope:SERIAL",
     make=lambda address, _: JoulescopeMeter(address.place),

@@ -77,6 +77,8 @@ class MeterKind:
     """its place is a serial port, which other programs may hold"""
     states_voltage: bool = False
     """voltage= after its name is that of the board's supply"""
+    stamp_width_ns: float = 1e6
+    """within how much the host knows when a sample was measured"""
     shunt_of: ShuntOf = ShuntOf.METER
     split: Callable[[str], tuple[str, dict[str, str]]] = split_at_commas
     imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)

@@ -41,6 +41,8 @@ class Km003cSource(Source):
     """The tester as something to poll: each reading the value that it shows at that moment."""
 
     mean_since_last = False
+    gap_s = 0.02
+    """A computer that is busy asks less often; only a longer silence leaves the current in between unknown."""
 
     def __init__(self, serial_number: str = "", rate_hz: float = RATE_HZ) -> None:
         """`serial_number`: empty for the only one that is plugged in. Raises: BadInput: an impossible rate."""

@@ -44,6 +44,9 @@ class Source(ABC):
     mean_since_last: bool
     """True for a counter: a reading is the mean since the one before; False: the value at this moment"""
 
+    gap_s: float = 0.0
+    """Of a value at this moment: readings further apart than this, and than a period and a half, have a gap between."""
+
     @abstractmethod
     def open(self) -> MeterIdentity:
         """Finds it. Raises: MeterFault: absent or forbidden, with the remedy."""
@@ -220,11 +223,13 @@ class PolledMeter:
         return self._sample(Reading(current_a, voltage_v), cell * self._period_ns + self._period_ns // 2)
 
     def _now(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
-        """A value at this moment; polls that fell out before it are a gap."""
+        """A value at this moment; polls that fell out before it are a gap, if it is a long one."""
         slots = 0 if last_ns is None else round((at_ns - last_ns) / self._period_ns) - 1
         if slots <= 0 or last_ns is None:
             return [self._sample(reading, at_ns)]
         self._losses.link["late_polls"] += 1
+        if at_ns - last_ns <= self._source.gap_s * 1e9:
+            return [self._sample(reading, at_ns)]
         self._losses.lost_samples += slots
         return [
             GapEvent(0, Gap.between(last_ns, at_ns, slots, "polled late, or no answer")),

@@ -337,6 +337,7 @@ def ppk2_sensor() -> ErrorBounds:
 
 
 KIND: Final = MeterKind(
+    stamp_width_ns=DELIVERY_NS,
     name="ppk2",
     written="ppk2:PORT,voltage=5.1",
     make=lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),

@@ -13,6 +13,7 @@ from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.monsoon import meter as monsoon
 from opjoule.meters.serial_options import sensor_numbers, shunts
+from opjoule.meters.storage_meter import WithStorageMeter
 
 _ROWS: Final = (
     serial_kind.KIND,
@@ -65,6 +66,25 @@ def open_meter(
     meter = address.kind.make(address, Wishes(settings, supply_v, stated_in, clock))
     address.check_done()
     return meter
+
+
+def open_meters(
+    name: str,
+    storage: str | None,
+    *,
+    supply_v: tuple[float, float] | None = None,
+    stated_in: str = Wishes.stated_in,
+) -> Meter:
+    """The board's meter, together with one in its medium's supply where `storage` names one; else as open_meter().
+
+    Raises: BadInput: as open_meter(); both names are the same, or that of the medium's meter supplies it.
+    """
+    board = open_meter(name, supply_v=supply_v, stated_in=stated_in)
+    if storage is None:
+        return board
+    if storage == name:
+        raise BadInput(f"--storage-meter {storage} is the board's meter, too: name another one")
+    return WithStorageMeter(board, open_meter(storage), address_of(storage).kind.stamp_width_ns)
 
 
 def named_shunt(name: str, stated_in: str) -> Shunt | None:
