@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opjoule.calibrating.calibration_file import read_calibration
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.errors import BadInput, MeterFault
@@ -21,6 +22,7 @@ from with_usb_testers import GAIN, OFFSET_A
 
 HOST = Path(__file__).resolve().parents[1]
 PERIOD_NS = 10_000_000
+KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services")
 
 
 class Scripted:
@@ -210,3 +212,55 @@ def test_record_takes_both(tmp_path, load):
     assert storage.current_a[storage.good] == pytest.approx(0.8 * GAIN + OFFSET_A, abs=2e-5)
     both_s = np.ptp(storage.meter_ns) / np.ptp(board.meter_ns)
     assert both_s == pytest.approx(1, abs=0.2)
+
+
+def test_a_powerz_is_the_reference_that_a_fnirsi_is_calibrated_against(tmp_path, load):
+    """A tester 0.6 % and 2 mA high: the file takes both off again. SIMULATED by stand-ins."""
+    waiting, told = ["0.05 5.1", "0.4 5.1", "0.8 5.1", "1.2 5.1", "1.5 5.1"], ""
+    words = ("calibrate", "--meter", "fnirsi", "--reference-meter", "km003c", "--seconds", 1, "--json")
+    pipe = subprocess.PIPE
+    with command(
+        load, *words, f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--room-temperature=23",
+        stdin=pipe, stdout=pipe, stderr=pipe,
+    ) as process:  # fmt: skip
+        while letter := process.stderr.read(1):
+            told += letter
+            if told.endswith("('done' ends): "):
+                if waiting:
+                    load.with_suffix(".new").write_text(waiting.pop(0))
+                    load.with_suffix(".new").replace(load)
+                    process.stdin.write("\n")
+                else:
+                    process.stdin.write("done\n")
+                process.stdin.flush()
+        out = process.stdout.read()
+    assert process.returncode == 0, told
+    file = read_calibration(Path(json.loads(out)["file"]))
+    assert file.sensor.sensor_id == "fnirsi-FN1"
+    line = file.calibration.current
+    for amperes in (0.2, 1.0, 1.4):
+        assert line.offset + line.gain * (amperes * GAIN + OFFSET_A) == pytest.approx(amperes, abs=5e-4)
+
+
+@pytest.mark.end_to_end
+def test_a_measurement_tells_the_mediums_energy_by_its_own_tester(tmp_path, load):
+    """This computer as the board; both testers see the same constant current. SIMULATED by stand-ins."""
+    (tmp_path / "db").mkdir()
+    (tmp_path / "rig.toml").write_text(
+        '[meter]\nport = "km003c"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n'
+        f"[device.rpi4.storage]\nsd = {json.dumps(str(tmp_path / 'db'))}\n[device.rpi4.state]\n"
+        + "".join(f'{key} = "keep"\n' for key in KEEP)
+    )
+    words = "--device rpi4 --db leveldb --records 2000 --operations 20000 --idle 1 --repeats 1 --no-harness --no-blocks"
+    done = command(
+        load, *words.split(), "--no-signature", "--storage-meter", "fnirsi", "--rig", tmp_path / "rig.toml",
+        "--out", tmp_path / "out", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path,
+    )  # fmt: skip
+    said = done.communicate()
+    assert done.returncode in {0, 6}, said
+    result = json.loads((tmp_path / "out" / "result.json").read_text())
+    run = json.loads((tmp_path / "out" / "run.json").read_text())
+    assert run["found"]["storage_sensor"]["number"] == 1
+    power_w = result["by_sensor"]["1"]["power_w"]
+    assert power_w["value"] == pytest.approx((0.8 * GAIN + OFFSET_A) * 5.0, rel=2e-3)
+    assert result["power_w"]["value"] == pytest.approx(0.8 * 5.0, rel=2e-3)

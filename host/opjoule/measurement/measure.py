@@ -59,21 +59,15 @@ def measure(
     """Runs the plan and writes the record, whatever happens on the way.
 
     Args:
-        meter_address: as open_meter() takes it.
+        meter_address: as open_meter() takes it; storage_meter: that of a second one, in the medium's own supply.
         found: what is known of the rig beforehand, for run.json.
         supply: what lies between supply and board.
         warnings: lines to be shown above the figures.
         calibrations: of the meter's sensors; None: as delivered.
-        storage_meter: name of a second meter, in the medium's own supply.
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    meter = open_meters(
-        meter_address,
-        storage_meter,
-        supply_v=plan.profile.supply_voltage_v,
-        stated_in=stated_in(plan.asked),
-    )
+    meter = open_meters(meter_address, storage_meter, plan.profile.supply_voltage_v, stated_in(plan.asked))
     record: RunRecord | None = None
     try:
         plan.study.check(board)

@@ -31,7 +31,6 @@ from opjoule.meters.interface import (
 from opjoule.meters.kinds import MeterKind
 from opjoule.trace.power_trace import Gap
 
-RATE_HZ: Final = 100_000
 SAMPLE_NS: Final = 10_000
 BLOCK: Final = 20
 """Samples that are averaged into one of the trace: 5,000 a second."""
@@ -232,8 +231,7 @@ class Ppk2Meter:
             self._send(_STOP)
             self._port.reset_input_buffer()
             self._send(_GET_META)
-            text = self._metadata()
-            self._modifiers = Modifiers.parse(text)
+            self._modifiers = Modifiers.parse(self._metadata())
         except BaseException:
             self.close()
             raise
@@ -245,7 +243,7 @@ class Ppk2Meter:
             board="PPK2",
             serial_number="",
             reset_cause="",
-            tick_hz=RATE_HZ,
+            tick_hz=10**9 // SAMPLE_NS,
             sensors=(SensorIdentity("ampere meter", 0),),
             notes=(
                 f"at most {CURRENT_MAX_A:g} A, which a loaded Raspberry Pi 4 or 5 exceeds; readings there are flagged",

@@ -71,7 +71,6 @@ def open_meter(
 def open_meters(
     name: str,
     storage: str | None,
-    *,
     supply_v: tuple[float, float] | None = None,
     stated_in: str = Wishes.stated_in,
 ) -> Meter:
