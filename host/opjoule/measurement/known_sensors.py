@@ -37,6 +37,8 @@ class KnownSensors:
     bounds: Mapping[int, ErrorBounds]
     """Number (0: of the board's supply) -> error bounds, with name and calibration where there are some."""
     found: Mapping[int, FoundCalibration]
+    storage_number: int | None = None
+    """Number of the sensor that is a meter of its own in the medium's supply; None: there is none."""
 
     @classmethod
     def of(
@@ -65,15 +67,15 @@ class KnownSensors:
             bounds |= {
                 number: each.of(bounds[number], calibrations.temperature_c) for number, each in found.items()
             }
-        return cls(bounds, found)
+        return cls(bounds, found, meter.number if isinstance(meter, WithStorageMeter) else None)
 
-    def of_storage(self, medium: Medium, meter: Meter) -> StorageSensor | None:
+    def of_storage(self, medium: Medium) -> StorageSensor | None:
         """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.
 
         Raises: BadInput: the meter does not record it.
         """
-        if isinstance(meter, WithStorageMeter):
-            return StorageSensor(meter.number, medium.supply)
+        if self.storage_number is not None:
+            return StorageSensor(self.storage_number, medium.supply)
         if not medium.sensor:
             return None
         if medium.sensor not in self.bounds:

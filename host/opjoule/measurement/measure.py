@@ -75,7 +75,7 @@ def measure(
         identity = meter.open()
         meter.configure()
         sensors = KnownSensors.of(meter, meter_address, identity, calibrations)
-        storage_sensor = sensors.of_storage(board.medium, meter)
+        storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared = board.prepare()
             facts = board.facts()
