@@ -188,7 +188,7 @@ void add_inputs(CLI::App& app, Options& o) {
       "one of " + model_names() +
           " (default ina219), at 0x40 (default) to 0x4F, with a profile of its own; may be given "
           "several times",
-      "one of " + model_names() + ", then optionally @0x40 to @0x4F, then =PROFILE.csv",
+      model_names() + ", then optionally @0x40 to @0x4F, then =PROFILE.csv",
       [&o](const std::string& value) { return take_sensor(o.sensors, value); });
   number(app, "--tail-s", "S", {0, 1e6}, o.tail_s,
          "how long the rig runs on without current after the end, for the meter to send the rest "
