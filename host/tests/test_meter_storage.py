@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -169,9 +170,8 @@ def test_two_testers_record_beside_each_other(monkeypatch):
     meter.configure()
     meter.start()
     amperes = {0: [], 1: []}
-    for turn in range(400):
-        if turn % 10 == 0:
-            meter.clock_exchange()
+    for _ in count():
+        meter.clock_exchange()
         for event in meter.read(0.1):
             if isinstance(event, Samples):
                 amperes[event.sensor] += event.current_a.tolist()

@@ -22,6 +22,8 @@ from opjoule.trace.power_trace import Gap
 
 WHOLE_MAX: Final = 2
 """A poll that is later than this many periods is reported as a gap, although its energy is known."""
+GATHERED_NS: Final = 20_000_000
+"""Readings are handed over together, at most so long after the first one."""
 ON_BOARD: Final = (
     "runs on the board itself: the trace includes its own cost (losses.link.poll_cpu_us in run.json)"
 )
@@ -81,6 +83,10 @@ class PolledMeter:
         self._period_ns = round(source.period_s * 1e9)
         self._lock = threading.Condition()
         self._events: list[MeterEvent] = []
+        self._told = False
+        """the reader was told of events, and has not taken them yet"""
+        self._first_ns: int | None = None
+        """of the events that it was not told of yet, when the first one came"""
         self._fault: MeterFault | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -107,8 +113,9 @@ class PolledMeter:
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call. Raises: MeterFault: the source cannot be read any more."""
         with self._lock:
-            if not self._events and self._fault is None:
+            if not self._told and self._fault is None:
                 self._lock.wait(timeout_s)
+            self._told = False
             if not self._events and self._fault is not None:
                 raise self._fault
             events, self._events = self._events, []
@@ -184,7 +191,10 @@ class PolledMeter:
         )
         with self._lock:
             self._events += events
-            self._lock.notify()
+            self._first_ns = at_ns if self._first_ns is None else self._first_ns
+            if at_ns - self._first_ns >= GATHERED_NS or self._period_ns >= GATHERED_NS:
+                self._told, self._first_ns = True, None
+                self._lock.notify()
 
     def _mean(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
         """A mean since the last poll, shared out over the periods of a fixed grid: late polls move no energy.
