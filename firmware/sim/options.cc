@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "sensors/models.h"
 #include "signal/csv.h"
 
 namespace opjoule::rig {
@@ -122,9 +123,6 @@ bool take_seed(std::uint64_t& seed, const std::string& value) {
   return true;
 }
 
-const std::vector<std::string> kModels = {"ina219", "ina226",  "ina228", "ina237",
-                                          "ina238", "sq52201", "ina260"};
-
 /// MODEL, MODEL@ADDRESS, or either with =PROFILE.
 bool take_sensor(std::vector<SensorChoice>& sensors, const std::string& value) {
   SensorChoice sensor;
@@ -133,7 +131,7 @@ bool take_sensor(std::vector<SensorChoice>& sensors, const std::string& value) {
   const std::string chip = value.substr(0, path);
   const auto at = chip.find('@');
   sensor.model = chip.substr(0, at);
-  if (std::find(kModels.begin(), kModels.end(), sensor.model) == kModels.end()) return false;
+  if (!is_model(sensor.model)) return false;
   if (at != std::string::npos) {
     char* end = nullptr;
     const long address = std::strtol(chip.c_str() + at + 1, &end, 0);
@@ -185,13 +183,13 @@ void add_inputs(CLI::App& app, Options& o) {
       app, "--start", {{"sampling", ProfileStart::kSampling}, {"boot", ProfileStart::kBoot}},
       o.start,
       "time 0 of the profile: the meter's first sample (default) or the microcontroller's start");
-  option(app, "--sensor", "MODEL[@ADDRESS][=FILE]",
-         "ina219 (default), ina226, ina228, ina237, ina238, ina260 or sq52201, at 0x40 (default) "
-         "to 0x4F, with a profile of its "
-         "own; may be given several times",
-         "ina219, ina226, ina228, ina237, ina238, ina260 or sq52201, then optionally @0x40 to "
-         "@0x4F, then =PROFILE.csv",
-         [&o](const std::string& value) { return take_sensor(o.sensors, value); });
+  option(
+      app, "--sensor", "MODEL[@ADDRESS][=FILE]",
+      "one of " + model_names() +
+          " (default ina219), at 0x40 (default) to 0x4F, with a profile of its own; may be given "
+          "several times",
+      model_names() + ", then optionally @0x40 to @0x4F, then =PROFILE.csv",
+      [&o](const std::string& value) { return take_sensor(o.sensors, value); });
   number(app, "--tail-s", "S", {0, 1e6}, o.tail_s,
          "how long the rig runs on without current after the end, for the meter to send the rest "
          "(default 0.5)");

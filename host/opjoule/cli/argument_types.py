@@ -110,6 +110,21 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
+METER_KINDS: Final = "{meter kinds}"
+IMPORT_SENSORS: Final = "{import sensors}"
+METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
+"""Help of an option that takes a meter's name."""
+
+
+def _from_meter_table() -> tuple[str, str]:
+    """Kinds of meter, and names of sensors for import; without the libraries, which help does not need, examples."""
+    try:
+        from opjoule.meters.registry import import_sensors, known_kinds  # noqa: PLC0415
+    except ImportError:
+        return "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...", "ina219, ..."
+    return known_kinds(), ", ".join(import_sensors())
+
+
 class Parser(argparse.ArgumentParser):
     """A mistake is one line, as everywhere in this program; an epilog is printed as it is written."""
 
@@ -151,6 +166,16 @@ class Parser(argparse.ArgumentParser):
             metavar="C",
             help="in degrees Celsius: how far the sensor is from the temperature of its calibration",
         )
+
+    def format_help(self) -> str:
+        """The help, with the kinds of meter where an option's help says METER_KINDS or IMPORT_SENSORS."""
+        for action in self._actions:
+            if action.help and (METER_KINDS in action.help or IMPORT_SENSORS in action.help):
+                kinds, sensors = _from_meter_table()
+                texts = {METER_KINDS: kinds, IMPORT_SENSORS: sensors}
+                for mark, text in texts.items():
+                    action.help = action.help.replace(mark, text.replace("%", "%%"))
+        return super().format_help()
 
     def error(self, message: str) -> NoReturn:
         """Names the mistake and where to read on; exit status 2."""

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from opjoule.cli.argument_types import Parser, count, directory, seconds, voltage
+from opjoule.cli.argument_types import IMPORT_SENSORS, METER_HELP, Parser, count, directory, seconds, voltage
 from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
 from opjoule.cli.campaign_arguments import campaign_options, for_campaign
@@ -192,7 +192,10 @@ def _record() -> Parser:
         "--meter",
         required=True,
         metavar="KIND:PLACE",
-        help="serial:/dev/ttyACM0, monsoon:voltage=5.1, rapl, ... (docs/reference/meters.md)",
+        help=METER_HELP,
+    )
+    parser.add_argument(
+        "--storage-meter", metavar="KIND:PLACE", help="a second meter, recorded beside it as sensor 1"
     )
     parser.add_argument(
         "--out",
@@ -232,9 +235,7 @@ def _import() -> Parser:
         help="time, current, voltage or power, where the header does not say",
     )
     parser.add_argument("--voltage", type=voltage, metavar="V", help="of the supply, where the file has none")
-    parser.add_argument(
-        "--sensor", metavar="NAME", help="whose error bounds to use: monsoon-hvpm, ppk2, ina219, ..."
-    )
+    parser.add_argument("--sensor", metavar="NAME", help=f"whose error bounds to use: {IMPORT_SENSORS}")
     return parser
 
 

@@ -21,9 +21,11 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.files import replacing
 from opjoule.measurement.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
-from opjoule.meters.registry import Address
+from opjoule.meters.kinds import LABEL
+from opjoule.meters.registry import KINDS, address_of, open_meter
 from opjoule.meters.serial_host import lasting_name
-from opjoule.meters.serial_options import LABEL, SHUNT, TOLERANCE, shunts
+from opjoule.meters.serial_kind import KIND as SERIAL
+from opjoule.meters.serial_options import SHUNT, TOLERANCE, shunts
 from opjoule.meters.serial_port import ports_present
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
@@ -80,7 +82,11 @@ def _ask_meter(console: Console) -> str:
     listed = ", ".join(ports) or "none (plug the meter in, or type the port it will have)"
     console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
     first = lasting_name(ports[0].split(" ")[0] if ports else "/dev/ttyACM0")
-    port = _ask("Port of the meter", lambda answer: "" if answer else "the meter needs a port", first)
+    others = ", ".join(kind for kind in KINDS if kind != SERIAL.name)
+    console.print(f"Other kinds of meter (docs/reference/meters.md): {others}", soft_wrap=True)
+    port = _ask("Port of the meter, or another kind", _meter, first)
+    if port.partition(":")[0] in KINDS and not port.startswith(f"{SERIAL.name}:"):
+        return f"[meter]\nport = {_text(port)}\n\n"
     ohm = _ask("Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)", _shunt, f"{Shunt.ohm:g}")
     tolerance = _ask("Tolerance of the shunt in %", _tolerance, f"{100 * Shunt.tolerance:g}").rstrip(" %")
     label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
@@ -103,6 +109,19 @@ def _ask_meter(console: Console) -> str:
     return f"[meter]\nport = {_text(name)}\n\n"
 
 
+def _meter(answer: str) -> str:
+    """What is wrong with a port, or with the name of another kind of meter."""
+    if not answer:
+        return "the meter needs a port"
+    kind, colon, _ = answer.partition(":")
+    if kind in KINDS and (colon or kind != SERIAL.name):
+        try:
+            open_meter(answer)
+        except BadInput as wrong:
+            return str(wrong)
+    return ""
+
+
 def _free_label() -> str:
     """One that no calibration bears: another breakout must not get it by pressing Enter."""
     return next(label for number in count(1) if not _calibrations(label := f"bench-{number}"))
@@ -114,7 +133,7 @@ def _calibrations(label: str) -> list[Path]:
 
 def _label(answer: str) -> str:
     try:
-        Address.of(f"serial:,{LABEL}={answer}").take_label()
+        address_of(f"serial:,{LABEL}={answer}").take_label()
     except BadInput as wrong:
         return str(wrong)
     return "" if answer else "without a name no calibration of it could be found again"

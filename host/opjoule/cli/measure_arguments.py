@@ -7,6 +7,7 @@ from pathlib import Path
 
 import opjoule
 from opjoule.cli.argument_types import (
+    METER_HELP,
     Parser,
     directory,
     percent,
@@ -213,7 +214,12 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     rig.add_argument(
         "--meter",
         metavar="KIND:PLACE",
-        help="serial:/dev/ttyACM0, monsoon:voltage=5.1, rapl, ... (default: rig.toml's)",
+        help=f"{METER_HELP} (default: rig.toml's)",
+    )
+    rig.add_argument(
+        "--storage-meter",
+        metavar="KIND:PLACE",
+        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md)",
     )
     rig.add_argument(
         "--sync",

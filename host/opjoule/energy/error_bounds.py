@@ -64,6 +64,8 @@ class ErrorBounds:
     """Which sensor: the meter's serial number or label, and the chip's place on it; empty where neither is known."""
     model: str = ""
     """Name of the chip, or of the meter."""
+    stamp_u_ns: float = 0.0
+    """Standard uncertainty of its time stamps on the clock of the board's meter [ns]; 0 where both are one meter."""
     calibration: SensorCalibration | None = None
     """What the trace is corrected by when it is read; None: as delivered."""
 

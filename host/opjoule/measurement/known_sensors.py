@@ -13,6 +13,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
 from opjoule.meters.interface import Meter, MeterIdentity, further_sensors
 from opjoule.meters.registry import sensor_ids
+from opjoule.meters.storage_meter import WithStorageMeter
 from opjoule.record.run import StorageSensor
 
 
@@ -36,6 +37,8 @@ class KnownSensors:
     bounds: Mapping[int, ErrorBounds]
     """Number (0: of the board's supply) -> error bounds, with name and calibration where there are some."""
     found: Mapping[int, FoundCalibration]
+    storage_number: int | None = None
+    """Number of the sensor that is a meter of its own in the medium's supply; None: there is none."""
 
     @classmethod
     def of(
@@ -51,7 +54,7 @@ class KnownSensors:
         delivered = {0: meter.error_bounds(), **further_sensors(meter)}
         names = sensor_ids(name, identity)
         bounds = {
-            number: replace(each, sensor_id=names[number] if number < len(names) else "")
+            number: replace(each, sensor_id=names[number] if number < len(names) else each.sensor_id)
             for number, each in delivered.items()
         }
         found = {}
@@ -64,13 +67,15 @@ class KnownSensors:
             bounds |= {
                 number: each.of(bounds[number], calibrations.temperature_c) for number, each in found.items()
             }
-        return cls(bounds, found)
+        return cls(bounds, found, meter.number if isinstance(meter, WithStorageMeter) else None)
 
     def of_storage(self, medium: Medium) -> StorageSensor | None:
-        """The sensor in the medium's own supply, if the rig has one.
+        """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.
 
         Raises: BadInput: the meter does not record it.
         """
+        if self.storage_number is not None:
+            return StorageSensor(self.storage_number, medium.supply)
         if not medium.sensor:
             return None
         if medium.sensor not in self.bounds:

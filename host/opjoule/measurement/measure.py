@@ -29,7 +29,7 @@ from opjoule.measurement.supply_path import SupplyPath, stated_in
 from opjoule.measurement.until import Until
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
-from opjoule.meters.registry import open_meter
+from opjoule.meters.registry import open_meters
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.studies.results import wording_of
@@ -54,11 +54,12 @@ def measure(
     supply: SupplyPath,
     warnings: Sequence[str] = (),
     calibrations: Calibrations | None = None,
+    storage_meter: str | None = None,
 ) -> RunRecord:
     """Runs the plan and writes the record, whatever happens on the way.
 
     Args:
-        meter_address: as open_meter() takes it.
+        meter_address: as open_meter() takes it; storage_meter: that of a second one, in the medium's own supply.
         found: what is known of the rig beforehand, for run.json.
         supply: what lies between supply and board.
         warnings: lines to be shown above the figures.
@@ -66,7 +67,7 @@ def measure(
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v, stated_in=stated_in(plan.asked))
+    meter = open_meters(meter_address, storage_meter, plan.profile.supply_voltage_v, stated_in(plan.asked))
     record: RunRecord | None = None
     try:
         plan.study.check(board)

@@ -9,7 +9,9 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, Err
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
-from opjoule.meters.polled import ON_BOARD, Reading
+from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
+from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading, Source
+from opjoule.meters.serial_options import SHUNT, shunts
 
 HWMON: Final = Path("/sys/class/hwmon")
 IIO: Final = Path("/sys/bus/iio/devices")
@@ -66,7 +68,7 @@ class _Files:
         return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
 
 
-class HwmonSource:
+class HwmonSource(Source):
     """One sensor of the running board: the value at the moment of the poll, not the mean since the last."""
 
     period_s = PERIOD_S
@@ -217,3 +219,20 @@ def _text(path: Path) -> str:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+def _hwmon_meter(address: Address, _: Wishes) -> PolledMeter:
+    named = SHUNT in address.options
+    [shunt] = shunts(address.options)[:1]
+    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None))
+
+
+KIND: Final = MeterKind(
+    name="hwmon",
+    written="hwmon or hwmon:hwmon3,shunt=0.1 (an INA2xx or POWER-Z that this computer's kernel drives)",
+    make=_hwmon_meter,
+    samples="50/s, each of one moment",
+    runs_on="the board that is measured; a POWER-Z: the computer that it is plugged into",
+    needs="the kernel's driver for an INA2xx, or `powerz` for a ChargerLAB KM003C",
+    shunt_of=ShuntOf.DRIVER,
+)

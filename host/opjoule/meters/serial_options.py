@@ -7,6 +7,7 @@ from typing import Any
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ADC_CODES, INA219
+from opjoule.meters.kinds import LABEL
 from opjoule.meters.messages import Mode
 from opjoule.suggestion import suggestion
 
@@ -20,7 +21,6 @@ _CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
 _FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
 SENSORS = "sensors"
 SHUNT, TOLERANCE = "shunt", "shunt_tolerance"
-LABEL = "label"
 _KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE, LABEL]
 SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
 TOLERANCE_MOST = 0.2
@@ -102,11 +102,11 @@ def _number(key: str, text: str) -> float:
 def setting_changes(options: dict[str, str]) -> dict[str, Any]:
     """What was asked for, by the names of SensorSettings; the rest is left to what suits board and chip.
 
-    Raises: BadInput: there is no such value.
+    Takes it out of the options. Raises: BadInput: there is no such value.
     """
     changes: dict[str, Any] = {}
-    for key, text in options.items():
-        changes |= dict.fromkeys(_FIELDS[key], _value(key, text))
+    for key in list(options):
+        changes |= dict.fromkeys(_FIELDS[key], _value(key, options.pop(key)))
     return changes
 
 
