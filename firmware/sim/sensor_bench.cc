@@ -16,6 +16,7 @@ std::unique_ptr<PowerSensor> make(const std::string& model, const Supply& supply
   if (model == "ina260") {
     Imperfections own = imperfections;
     own.shunt_ohm = 0.002;
+    own.shunt_heat = {};  // inside the chip, and compensated there (SBOS656C, 7.3)
     return std::make_unique<Ina226>(supply, own, seed, kIna260);
   }
   if (model == "ina237") return std::make_unique<Ina228>(supply, imperfections, seed, 237);
