@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.error_bounds import POWER, SQRT3, VOLTAGE, ErrorBounds
-from opjoule.energy.sensor_calibration import PARAMETERS, Correction, SensorCalibration
+from opjoule.energy.sensor_calibration import PARAMETERS, UNLIMITED, Correction, SensorCalibration
 from opjoule.errors import BadInput
 
 CERTIFICATE: Final = "k=2"
@@ -170,26 +170,39 @@ def _voltage_bound(name: str, bounds: ErrorBounds) -> list[CommonError]:
 
 def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
     """A calibrated reference: what its own calibration is uncertain by, source by source under the same names."""
-    current, voltage = calibration.current, calibration.voltage or Correction()
+    voltage = calibration.voltage or Correction()
+    low_a, high_a = (_at(calibration, share) for share in (0.25, 1.0))
     columns = {
-        name: [
-            calibration.contributions(np.eye(len(PARAMETERS))[each])[name][1]
-            for each in range(len(PARAMETERS))
-        ]
+        name: [calibration.contributions(np.eye(len(PARAMETERS))[each])[name][1] for each in (1, 3)]
         for name in calibration.contributions(np.zeros(len(PARAMETERS)))
     }
-    found = [
-        CommonError(
-            name,
-            current_share=gain / current.gain,
-            current_a=offset_a - gain * current.offset / current.gain,
-            voltage_share=voltage_gain / voltage.gain,
-            voltage_v=offset_v - voltage_gain * voltage.offset / voltage.gain,
+    found = []
+    for name, (voltage_gain, offset_v) in columns.items():
+        share = (high_a[1][name] - low_a[1][name]) / (high_a[0] - low_a[0])
+        found.append(
+            CommonError(
+                name,
+                current_share=share,
+                current_a=low_a[1][name] - share * low_a[0],
+                voltage_share=voltage_gain / voltage.gain,
+                voltage_v=offset_v - voltage_gain * voltage.offset / voltage.gain,
+            )
         )
-        for name, (gain, voltage_gain, offset_a, offset_v) in columns.items()
-    ]
     drift = CommonError(f"{calibration.identity}: drift", current_share=calibration.gain_drift_u)
     return [*found, drift]
+
+
+def _at(calibration: SensorCalibration, share: float) -> tuple[float, dict[str, float]]:
+    """A steady current in the calibrated range [A], and what each source adds to it there [A].
+
+    Args:
+        share: of the greatest current; of a calibration without a range, of 1 A.
+    """
+    current = calibration.current
+    reading_a = share * (current.most if current.most < UNLIMITED else 1.0)
+    at = calibration.sensitivity(reading_a, calibration.steady_warmth_a2(reading_a))
+    contributions = {name: each for name, (_, each) in calibration.contributions(at).items()}
+    return calibration.steady_current_a(reading_a), contributions
 
 
 def _alive(common: list[CommonError]) -> tuple[CommonError, ...]:

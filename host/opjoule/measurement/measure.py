@@ -19,7 +19,7 @@ from opjoule.errors import OpJouleError
 from opjoule.measurement.collection import collect, interim_result
 from opjoule.measurement.evidence import Evidence
 from opjoule.measurement.execution import Execution
-from opjoule.measurement.known_sensors import Calibrations, KnownSensors
+from opjoule.measurement.known_sensors import Calibrations, KnownSensors, RigWire
 from opjoule.measurement.pace import expected_phases
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
@@ -73,7 +73,8 @@ def measure(
         plan.study.check_space(board)
         identity = meter.open()
         meter.configure()
-        sensors = KnownSensors.of(meter, meter_address, identity, calibrations)
+        wire = RigWire(supply.sense_ohm)
+        sensors = KnownSensors.of(meter, meter_address, identity, calibrations, wire)
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared = board.prepare()

@@ -73,10 +73,20 @@ class HwmonSource:
     mean_since_last = False
 
     def __init__(
-        self, wanted: str = "", hwmon: Path = HWMON, iio: Path = IIO, *, shunt: Shunt | None = None
+        self,
+        wanted: str = "",
+        hwmon: Path = HWMON,
+        iio: Path = IIO,
+        *,
+        shunt: Shunt | None = None,
+        genuine: bool = False,
     ) -> None:
-        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another."""
+        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another.
+
+        `genuine`: the chip is known to be its maker's.
+        """
         self._wanted, self._hwmon, self._iio, self._shunt = wanted, hwmon, iio, shunt
+        self._genuine = genuine
         self._files: _Files | None = None
 
     def open(self) -> MeterIdentity:
@@ -145,7 +155,7 @@ class HwmonSource:
         told_ohm = self._files.shunt_ohm if self._files else None
         origin = "the driver's shunt_resistor" if told_ohm else "assumed: the driver does not state it"
         shunt = (told_ohm and self._shunt) or Shunt(told_ohm or Shunt.ohm, origin=origin)
-        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt)
+        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self._genuine)
         step_a = self._files.current_a * self._factor if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
         step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)

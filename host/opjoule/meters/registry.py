@@ -18,7 +18,16 @@ from opjoule.meters.polled import PolledMeter
 from opjoule.meters.ppk2 import Ppk2Meter
 from opjoule.meters.rapl import ROOT, RaplSource
 from opjoule.meters.serial_meter import SerialMeter
-from opjoule.meters.serial_options import LABEL, SHUNT, sensor_numbers, setting_changes, shunts, split_options
+from opjoule.meters.serial_options import (
+    GENUINE,
+    LABEL,
+    SHUNT,
+    sensor_numbers,
+    setting_changes,
+    shunts,
+    split_options,
+    yes_or_no,
+)
 
 KINDS = {
     "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%",
@@ -122,10 +131,17 @@ def open_meter(
     if address.kind == "serial":
         sensors = sensor_numbers(address.options)
         resistors = shunts(address.options, stated_in)
+        genuine = yes_or_no(GENUINE, address.options)
         changes = setting_changes(address.options)
         place = address.needed_place()
         return SerialMeter(
-            place, settings=settings, changes=changes, sensors=sensors, shunts=resistors, clock=clock
+            place,
+            settings=settings,
+            changes=changes,
+            sensors=sensors,
+            shunts=resistors,
+            genuine=genuine,
+            clock=clock,
         )
     meter = _MAKERS[address.kind](address, supply_v)
     address.check_done()
@@ -185,7 +201,8 @@ def _monsoon(address: Address, supply_v: tuple[float, float] | None) -> Meter:
 def _hwmon(address: Address) -> Meter:
     named = SHUNT in address.options
     [shunt] = shunts(address.options)[:1]
-    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None))
+    genuine = yes_or_no(GENUINE, address.options)
+    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None, genuine=genuine))
 
 
 Maker = Callable[[Address, tuple[float, float] | None], Meter]
