@@ -143,16 +143,17 @@ def _with_bow(
 ) -> tuple[LineFit, Sequence[ReferencePoint], Heating | None]:
     """The current's fit, the points with their warmth by it, and the heating; None: the points show none."""
     prior_u = sensor.heating_max_per_a2
-    if not prior_u or any(each.warmth_a2 is None for each in points):
+    if not prior_u or len(points) < CURRENT_POINTS_MIN or any(each.warmth_a2 is None for each in points):
         return _current([replace(each, warmth_a2=None) for each in points], reference, None), points, None
     heating = Heating()
-    fit = _current(points, reference, prior_u)
+    points = [each.warmed(heating) for each in points]
+    fit = fit_line([each.current for each in points], None, prior_u)
     courses = [each.course for each in points if each.course]
     for _ in range(ROUNDS if len(courses) == len(points) else 0):
         heating = time_constant(courses, fit.heating)
         points = [each.warmed(heating) for each in points]
-        fit = _current(points, reference, prior_u)
-    return fit, points, replace(heating, per_a2=fit.heating)
+        fit = fit_line([each.current for each in points], None, prior_u)
+    return _current(points, reference, prior_u), points, replace(heating, per_a2=fit.heating)
 
 
 def _current(

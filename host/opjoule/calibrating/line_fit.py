@@ -1,4 +1,4 @@
-"""A line through points that are uncertain in both variables, with the covariance of its parameters; with a bow if wanted.
+"""A line, with a bow if wanted, through points that are uncertain in both variables; the parameters' covariance.
 
     reference = (offset + gain * reading) / (1 + heating * warmth)
 

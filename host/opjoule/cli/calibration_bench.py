@@ -20,6 +20,7 @@ from opjoule.calibrating.typed import Ask, TypedQuantity, TypedReference, typed_
 from opjoule.cli.planning import ROOT
 from opjoule.devices.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.devices.rig_file import read_rig
+from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput
 from opjoule.measurement.calibration_points import RecordedMeter, Stretch, recorded
 from opjoule.measurement.known_sensors import Calibrations
@@ -102,7 +103,7 @@ class Bench:
         found = []
         for current_a in UNSEEN_A:
             simulated.set_load(current_a)
-            read = self.sensor.mean(self._stretch())
+            read = self.sensor.read(self._stretch()).mean
             found.append(TrueLoad(current_a, simulated.load.voltage_v, read))
         return found
 
@@ -115,11 +116,15 @@ class Bench:
             say(f"Board busy {level} of {CHIPS} parts of the time, {self.seconds:g} s ...")
             stretch = Stretch(*self.steps.play(level, self.seconds))
         else:
-            say(f"  recording {self.seconds:g} s; note what the reference shows ...")
+            say(f"  recording {self.seconds:g} s; note what the reference shows at the end ...")
             stretch = self._stretch()
         period_ns = PERIOD_NS if self.steps else 0
-        read = self.sensor.mean(stretch, period_ns)
-        other = self.meter.mean(stretch, period_ns) if self.meter else None
+        taken = self.sensor.read(stretch, period_ns)
+        beside = self.meter.read(stretch, period_ns) if self.meter else None
+        read, other = taken.mean, beside.mean if beside else None
+        course = taken.course
+        if course and beside and beside.course:
+            course = course.beside(beside.course)
         say(f"  sensor {read.current_a:.5f} A, {read.voltage_v:.4f} V")
         typed_a, typed_v = self.typed.ask(self.ask) if self.typed else (None, None)
         current = (other.current_a, other.current_u_a) if other else typed_a
@@ -129,6 +134,8 @@ class Bench:
             *(read.current_a, read.current_u_a, *current, read.voltage_v, read.voltage_u_v),
             reference_v=voltage[0] if voltage else None,
             reference_u_v=voltage[1] if voltage else 0.0,
+            warmth_a2=course.kept_warmth_a2(Heating()) if course else None,
+            course=course,
         )
 
     def _stretch(self) -> Stretch:

@@ -3,9 +3,10 @@
     true = (offset + gain * reading) / (1 + heating * warmth)        of the current
     true = offset + gain * reading                                   of the voltage
 
-`opjoule.energy.shunt_heat` says what warmth is. The five parameters are known together: their covariance comes from the fit, and a reference that is wrong by the same
-share in every point moves them in step. Both are kept apart by their source, so that two energies that rest on one
-calibration, or on two against one reference, can be compared without what they share (JCGM 100:2008, 5.2.2, F.1.2).
+`opjoule.energy.shunt_heat` says what warmth is. The five parameters are known together: their covariance comes from the
+fit, and a reference that is wrong by the same share in every point moves them in step. Both are kept apart by their
+source, so that two energies that rest on one calibration, or on two against one reference, can be compared without what
+they share (JCGM 100:2008, 5.2.2, F.1.2).
 """
 
 from __future__ import annotations
