@@ -123,12 +123,12 @@ def test_the_interval_grows_with_the_distance_from_the_calibrations_temperature(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("schema = 1", "schema = 9", "schema 9, this program reads 1"),
+        ("schema = 2", "schema = 9", "schema 9, this program reads 2"),
         ("[uncertainty]", "[doubt]", "'uncertainty' is missing"),
         ("gain = ", "gain = nan  # ", "current.gain = nan is not a number"),
         ("gain = 1.0", "gain = 9.0", r"\[current\] has a gain of 9"),
         ("least = ", "least = 99.0 # ", "range without width"),
-        ("covariance = [", "covariance = [[1.0], ", "not of shape 4 x 4"),
+        ("covariance = [", "covariance = [[1.0], ", "not of shape 5 x 5"),
         ('id = "bench-1@0x40"', 'id = "../../etc"', "is not a valid name"),
         ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "is not a time with a zone"),
         ("simulated = false", "simulated = false\nsimulated = true", "is not a calibration"),

@@ -113,7 +113,7 @@ def calibrate(
         covariance[np.ix_([1, 3], [1, 3])] = _widened(voltage)[:2, :2]
     effects = {e.name: e.effect(corrections[0], corrections[1] or Correction()) for e in reference.common}
     if voltage is None:
-        effects = {name: (each[0], 0.0, each[2], 0.0) for name, each in effects.items()}
+        effects = {name: (each[0], 0.0, each[2], 0.0, 0.0) for name, each in effects.items()}
     if heating is None and sensor.heating_max_per_a2:
         bound = sensor.heating_max_per_a2
         effects[f"{sensor.sensor_id}: {HEAT}"] = heating_effect([p.current_a for p in points], bound)
@@ -142,8 +142,9 @@ def _with_bow(
     points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds
 ) -> tuple[LineFit, Sequence[ReferencePoint], Heating | None]:
     """The current's fit, the points with their warmth by it, and the heating; None: the points show none."""
+    _check_currents(points, reference)
     prior_u = sensor.heating_max_per_a2
-    if not prior_u or len(points) < CURRENT_POINTS_MIN or any(each.warmth_a2 is None for each in points):
+    if not prior_u or any(each.warmth_a2 is None for each in points):
         return _current([replace(each, warmth_a2=None) for each in points], reference, None), points, None
     heating = Heating()
     points = [each.warmed(heating) for each in points]
@@ -156,9 +157,8 @@ def _with_bow(
     return _current(points, reference, prior_u), points, replace(heating, per_a2=fit.heating)
 
 
-def _current(
-    points: Sequence[ReferencePoint], reference: Reference, heating_prior_u: float | None
-) -> LineFit:
+def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> None:
+    """Raises CalibrationFault for too few points, points at one current, or a sensor that sees something else."""
     if len(points) < CURRENT_POINTS_MIN:
         raise CalibrationFault(
             f"{len(points)} point(s): gain and offset of the current cannot be trusted, and no energy "
@@ -181,6 +181,11 @@ def _current(
             "printed on the resistor, that the reference is in series with it, and that readings are in the "
             "unit that is asked for"
         )
+
+
+def _current(
+    points: Sequence[ReferencePoint], reference: Reference, heating_prior_u: float | None
+) -> LineFit:
     lines = [each.current for each in points]
     return _line(lines, None, "current", "A", reference, heating_prior_u)
 

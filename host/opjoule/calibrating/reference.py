@@ -78,13 +78,14 @@ class CommonError:
     """of the voltage"""
     voltage_v: float = 0.0
 
-    def effect(self, current: Correction, voltage: Correction) -> tuple[float, float, float, float]:
+    def effect(self, current: Correction, voltage: Correction) -> tuple[float, ...]:
         """Change of a sensor's parameters [PARAMETERS] when they are fitted to readings that are wrong so."""
         return (
             self.current_share * current.gain,
             self.voltage_share * voltage.gain,
             self.current_share * current.offset + self.current_a,
             self.voltage_share * voltage.offset + self.voltage_v,
+            0.0,
         )
 
 

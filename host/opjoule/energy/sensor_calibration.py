@@ -98,6 +98,9 @@ class SensorCalibration:
     heating: Heating = field(default_factory=Heating)
     """How the shunt heats up; a calibration of before, which has no bow, has 0 of it."""
 
+    def __post_init__(self) -> None:
+        as_matrix(self.covariance)
+
     @property
     def heats(self) -> bool:
         """Whether heat of the shunt, or doubt about it, is in its figures."""
