@@ -245,7 +245,7 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
     assert abs(held["delivered_error"]) > 3e-3
     file = read_calibration(Path(found["file"]))
     assert file.simulated and file.sensor.sensor_id == "simulated-8@0x40"
-    assert (tmp_path / "keep/sensor/simulator-truth.json").exists()
+    assert (tmp_path / "keep/simulator-truth.json").exists()
 
 
 def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_question(done, tmp_path):

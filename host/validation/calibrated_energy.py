@@ -2,8 +2,8 @@
 
     .venv/bin/python host/validation/calibrated_energy.py --rigs 125 --references 4
 
-Each rig is drawn from all that data sheets allow (shunt, gains, offset, clocks, supply, ripple, noise). A ladder
-of steady loads is played to the real firmware in the rig simulator, read by the host's own meter, and held against
+Each rig is drawn from all that data sheets allow (shunt, its heat, gains, offset, clocks, supply, ripple, noise). A
+ladder of steady loads, a minute each, is played to the real firmware in the rig simulator, read by the host's own meter, and held against
 several references one after the other, whose own errors are drawn from what is stated of them; each calibration is
 written to a file and read back. Then a load that the calibration has not seen is measured. Given: errors of the total
 energy in 10 s windows as delivered and by each kind of reference, the intervals that hold the truth, and the median
@@ -32,12 +32,12 @@ from opjoule.calibrating.calibration_file import CalibratedSensor, new_file  # n
 from opjoule.calibrating.calibration_text import write_calibration  # noqa: E402
 from opjoule.calibrating.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402
 from opjoule.calibrating.library import find_calibration  # noqa: E402
-from opjoule.calibrating.means import mean_reading  # noqa: E402
 from opjoule.calibrating.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt  # noqa: E402
 from opjoule.energy.timebase import Timebase  # noqa: E402
 from opjoule.energy.window import Window, window_energy_j  # noqa: E402
+from opjoule.measurement.calibration_points import ReadPoint  # noqa: E402
 from opjoule.meters.chips.ina219 import INA219  # noqa: E402
 from opjoule.meters.sensors import default_settings  # noqa: E402
 from opjoule.record.corrected_trace import CorrectedTrace  # noqa: E402
@@ -47,13 +47,16 @@ from rig_session import Recording, record  # noqa: E402
 
 MEDIAN_MAX, P95_MAX = 1e-3, 3e-3
 LADDER_A = (0.0, 0.15, 0.35, 0.6, 0.85, 1.1, 1.4, 1.7)
-STEP_S, LEAD_S = 1.2, 0.3
+POINT_S, LEAD_S = 60.0, 0.3
+STEP_S = LEAD_S + POINT_S + 0.1
 WINDOW_S = 10.0
 EDGE_U_NS = 500.0
 DIGIT_A, DIGIT_V = 1e-4, 1e-4
 SETTINGS = default_settings(0, INA219)
 DELIVERED = replace(
-    INA219.error_bounds(SETTINGS.shunt_range, INA219.times(SETTINGS).seen_fraction, Shunt()),
+    INA219.error_bounds(
+        SETTINGS.shunt_range, INA219.times(SETTINGS).seen_fraction, Shunt(0.1, 0.01, "", kelvin=True)
+    ),
     sensor_id="trial@0x40",
 )
 Rows = list[tuple[float, float]]
@@ -102,7 +105,8 @@ def points(
     found = []
     spans = zip(rig.edges_ns[::2].tolist(), rig.edges_ns[1::2].tolist(), strict=True)
     for true_a, (start_ns, end_ns) in zip(LADDER_A, spans, strict=True):
-        read = mean_reading(rig.cells, start_ns, end_ns, DELIVERED)
+        taken = ReadPoint.of(rig.cells, (start_ns, end_ns), DELIVERED, u_ns=0.0, period_ns=0, steady=True)
+        read = taken.mean
         true_v = drawn.supply_open_v - drawn.supply_ohm * true_a
         shown_a = true_a + sum(
             errors[e.name] * (e.current_share * true_a + e.current_a) for e in reference.common
@@ -114,6 +118,8 @@ def points(
             ReferencePoint(
                 *(read.current_a, read.current_u_a, round(shown_a / DIGIT_A) * DIGIT_A, DIGIT_A / 12**0.5),
                 *(read.voltage_v, read.voltage_u_v, round(shown_v / DIGIT_V) * DIGIT_V, DIGIT_V / 12**0.5),
+                warmth_a2=0.0,
+                course=taken.course,
             )
         )
     return found
