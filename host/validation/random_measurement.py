@@ -1,4 +1,4 @@
-"""One measurement through the real firmware in virtual time, drawn from all that an unmarked breakout may be. SIMULATED.
+"""One measurement through the real firmware in virtual time, of all that an unmarked breakout may be. SIMULATED.
 
 The shunt is unmarked, is not sensed at its own pads and heats up; the chip may be a copy that is off in the voltage.
 
