@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.calibrating.fitting import CalibrationFault, ReferencePoint, calibrate
 from opjoule.calibrating.reference import other_meter
-from opjoule.calibrating.warming import STEADY_S, Course, time_constant
+from opjoule.calibrating.warming import STEADY_S, PointCourse, time_constant
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import Shunt
@@ -105,7 +105,7 @@ def ladder(most_a=1.5, per_a2=PER_A2, tau_s=TAU, gain=1.0, drift=0.0):
     found = []
     for number, level_a in enumerate(levels_a):
         start_ns, end_ns = number * count * PERIOD_NS, (number + 1) * count * PERIOD_NS - PERIOD_NS
-        course = Course.of(cells, start_ns, end_ns)
+        course = PointCourse.of(cells, start_ns, end_ns)
         kept = course.reading_a[round(course.reading_a.size * 2 / 3) :].mean()
         found.append(point(level_a, kept, course))
     return found

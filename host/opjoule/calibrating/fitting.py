@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.calibrating.line_fit import LineFit, LinePoint, fit_line
 from opjoule.calibrating.reference import Reference
-from opjoule.calibrating.warming import STEADY_S, Course, time_constant
+from opjoule.calibrating.warming import STEADY_S, PointCourse, time_constant
 from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.sensor_calibration import CommonSource, Correction, SensorCalibration, as_matrix
 from opjoule.energy.shunt_heat import Heating
@@ -52,7 +52,7 @@ class ReferencePoint:
     reference_u_v: float = 0.0
     warmth_a2: float | None = None
     """How warm the shunt was: squared readings, followed with its time constant; None: it was not at rest."""
-    course: Course | None = field(default=None, compare=False, repr=False)
+    course: PointCourse | None = field(default=None, compare=False, repr=False)
     """What the sensor read while the shunt warmed up; None: not recorded."""
 
     def warmed(self, heating: Heating) -> ReferencePoint:

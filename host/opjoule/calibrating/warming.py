@@ -32,7 +32,7 @@ LN_TAU_U_LEAST: Final = 0.02
 
 
 @dataclass(frozen=True)
-class Course:
+class PointCourse:
     """What a sensor read in steps of equal length, from the start of its recording to the end of one point."""
 
     step_s: float
@@ -42,7 +42,7 @@ class Course:
     """Mean reading of each step of the point, the last ones of the n, shape (k,)."""
 
     @classmethod
-    def of(cls, cells: Cells, start_ns: int, end_ns: int, period_ns: int = 0) -> Course:
+    def of(cls, cells: Cells, start_ns: int, end_ns: int, period_ns: int = 0) -> PointCourse:
         """Between two times of the meter; of a load that repeats a pattern in steps of whole periods."""
         step_ns = max(round(STEP_NS / period_ns), 1) * period_ns if period_ns else STEP_NS
         own = int((end_ns - start_ns) // step_ns)
@@ -52,12 +52,12 @@ class Course:
         squares_a2 = cells.square.between_edges(edges_ns) / step_s
         return cls(step_s, squares_a2, cells.current.between_edges(edges_ns[before:]) / step_s)
 
-    def beside(self, other: Course) -> Course:
+    def beside(self, other: PointCourse) -> PointCourse:
         """The same with what another meter in series saw of the load taken out."""
         count = min(self.reading_a.size, other.reading_a.size)
         moved = other.reading_a[:count]
         steady = float(moved.mean()) / moved if abs(float(moved.mean())) > 0 else np.ones(count)
-        return Course(self.step_s, self.squares_a2, self.reading_a[:count] * steady)
+        return PointCourse(self.step_s, self.squares_a2, self.reading_a[:count] * steady)
 
     def warmth_a2(self, heating: Heating) -> Float64Array:
         """Mean warmth in each step of the point, shape (k,)."""
@@ -83,7 +83,7 @@ class Course:
         return np.asarray(some - some.mean(), np.float64)
 
 
-def time_constant(courses: Sequence[Course], per_a2: float) -> Heating:
+def time_constant(courses: Sequence[PointCourse], per_a2: float) -> Heating:
     """The heating with its thermal time constant and how well that is known, any within the limits as likely before.
 
     Source: the posterior of one parameter on a grid, with the noise that is left at its best value.

@@ -60,22 +60,7 @@ def calibrate_parser(action: str = "") -> Parser:
     against.add_argument(
         "--reference-meter", metavar="KIND:PLACE", help="another meter of the rig, in series"
     )
-    parser.add_argument("--current", metavar="ACCURACY", help="of typed currents, for example 0.2%%+1mA")
-    parser.add_argument(
-        "--over",
-        metavar="OHM,ACCURACY",
-        help="type the voltage over this resistor instead of a current: 0.1,0.1%%",
-    )
-    parser.add_argument(
-        "--voltage",
-        metavar="ACCURACY",
-        help="of typed voltages at the sensor's board side, for example 0.05%%+1mV",
-    )
-    parser.add_argument(
-        "--same-voltage",
-        action="store_true",
-        help="the reference meter reads its voltage at the same place as the sensor: use it, too",
-    )
+    _add_accuracies(parser)
     parser.add_argument(
         "--device",
         metavar="NAME",
@@ -103,6 +88,26 @@ def calibrate_parser(action: str = "") -> Parser:
     )
     _add_folder(parser)
     return parser
+
+
+def _add_accuracies(parser: Parser) -> None:
+    """Of what is typed."""
+    parser.add_argument("--current", metavar="ACCURACY", help="of typed currents, for example 0.2%%+1mA")
+    parser.add_argument(
+        "--over",
+        metavar="OHM,ACCURACY",
+        help="type the voltage over this resistor instead of a current: 0.1,0.1%%",
+    )
+    parser.add_argument(
+        "--voltage",
+        metavar="ACCURACY",
+        help="of typed voltages at the sensor's board side, for example 0.05%%+1mV",
+    )
+    parser.add_argument(
+        "--same-voltage",
+        action="store_true",
+        help="the reference meter reads its voltage at the same place as the sensor: use it, too",
+    )
 
 
 def calibrate_options(argv: list[str]) -> argparse.Namespace:

@@ -15,7 +15,7 @@ from typing import Final
 
 from opjoule.calibrating.fitting import CalibrationFault
 from opjoule.calibrating.means import FLAT_SHARE, STEADY_SHARE, MeanReading, mean_reading
-from opjoule.calibrating.warming import KEPT_FROM, STEADY_S, Course
+from opjoule.calibrating.warming import KEPT_FROM, STEADY_S, PointCourse
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -55,7 +55,7 @@ class ReadPoint:
 
     mean: MeanReading
     """Of its last third, where it is long enough for a shunt to come to rest; of all of it otherwise."""
-    course: Course | None
+    course: PointCourse | None
     """How it came there; None for a shorter one."""
 
     @classmethod
@@ -76,7 +76,7 @@ class ReadPoint:
         mean = mean_reading(
             cells, kept_ns, end_ns, bounds, u_ns=u_ns, period_ns=period_ns, steady_share=share
         )
-        return cls(mean, Course.of(cells, start_ns, end_ns, period_ns) if steady else None)
+        return cls(mean, PointCourse.of(cells, start_ns, end_ns, period_ns) if steady else None)
 
 
 @dataclass(frozen=True)
