@@ -23,7 +23,7 @@ enum class ReadyFlag {
 };
 
 struct Imperfections {
-  double shunt_ohm = 0.1;     ///< resistance of the shunt without current
+  double shunt_ohm = 0.1;  ///< resistance of the shunt without current
   ShuntHeat shunt_heat;
   double noise_uv = 0;        ///< r.m.s. of white noise on a shunt conversion of 532 us [uV]
   double gain_error = 0;      ///< of the shunt path, 0.005 reads 0.5 % too much

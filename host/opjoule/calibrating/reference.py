@@ -13,11 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.energy.error_bounds import POWER, SQRT3, VOLTAGE, ErrorBounds
+from opjoule.energy.error_bounds import HEAT, POWER, SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.sensor_calibration import PARAMETERS, UNLIMITED, Correction, SensorCalibration
 from opjoule.errors import BadInput
 
 CERTIFICATE: Final = "k=2"
+HEATED_A: Final = 1.5
+"""Current at which the heat of an uncalibrated reference's own shunt is counted."""
 _PARTS: Final = re.compile(
     r"^\s*(\d+(?:\.\d*)?(?:e-?\d+)?)\s*(%|ppm|[munµ]?[AVΩ]|[mu]?ohm)?\s*$", re.IGNORECASE
 )
@@ -153,6 +155,7 @@ def other_meter(name: str, bounds: ErrorBounds) -> Reference:
     common = [
         CommonError(f"{name}: current, share", current_share=current_max / SQRT3),
         CommonError(f"{name}: current, fixed", current_a=bounds.current_offset_u_a),
+        CommonError(f"{name}: {HEAT}", current_share=bounds.heating_max_per_a2 * HEATED_A**2 / SQRT3),
         *_voltage_bound(name, bounds),
     ]
     stated = (
