@@ -25,7 +25,7 @@ from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.progress_notes import PROGRESS, ProgressNotes
 from opjoule.measurement.recording import Recording
-from opjoule.measurement.supply_path import SupplyPath, stated_in
+from opjoule.measurement.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.measurement.until import Until
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
@@ -66,7 +66,11 @@ def measure(
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v, stated_in=stated_in(plan.asked))
+    meter = open_meter(
+        meter_address,
+        supply_v=plan.profile.supply_voltage_v,
+        stated_in=SIMULATED_RIG if plan.simulated else stated_in(plan.asked),
+    )
     record: RunRecord | None = None
     try:
         plan.study.check(board)

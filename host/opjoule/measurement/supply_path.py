@@ -12,6 +12,7 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.registry import Address, named_shunt, named_voltage
 
 RIG_FILE: Final = "rig.toml"
+SIMULATED_RIG: Final = "the simulated rig"
 ADVISED_SHUNT_OHM: Final = 0.02
 SMALL_SHUNT: Final = f"a shunt of {ADVISED_SHUNT_OHM * 1e3:g} milliohm (0.5 %, 2 W)"
 THICK_CABLE: Final = "a shorter, thicker cable"
