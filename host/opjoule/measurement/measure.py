@@ -66,11 +66,7 @@ def measure(
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    meter = open_meter(
-        meter_address,
-        supply_v=plan.profile.supply_voltage_v,
-        stated_in=SIMULATED_RIG if plan.simulated else stated_in(plan.asked),
-    )
+    meter = _meter(plan, meter_address)
     record: RunRecord | None = None
     try:
         plan.study.check(board)
@@ -108,6 +104,12 @@ def measure(
     finally:
         meter.close()
     return record
+
+
+def _meter(plan: Plan, address: str) -> Meter:
+    """The meter, not yet open. Raises: BadInput: as open_meter()."""
+    stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked)
+    return open_meter(address, supply_v=plan.profile.supply_voltage_v, stated_in=stated)
 
 
 def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
