@@ -47,8 +47,7 @@ from rig_session import Recording, record  # noqa: E402
 
 MEDIAN_MAX, P95_MAX = 1e-3, 3e-3
 LADDER_A = (0.0, 0.15, 0.35, 0.6, 0.85, 1.1, 1.4, 1.7)
-POINT_S, LEAD_S = 60.0, 0.3
-STEP_S = LEAD_S + POINT_S + 0.1
+POINT_S, LEAD_S, REST_S = 60.0, 0.3, 0.1
 WINDOW_S, IDLE_S = 10.0, 20.0
 EDGE_U_NS = 500.0
 DIGIT_A, DIGIT_V = 1e-4, 1e-4
@@ -81,17 +80,20 @@ def references() -> dict[str, Reference]:
     }
 
 
-def ladder(folder: Path, drawn: Imperfections, options: list[str]) -> tuple[Recording, list[float]]:
+def ladder(
+    folder: Path, drawn: Imperfections, options: list[str], point_s: float
+) -> tuple[Recording, list[float]]:
     """The recording of a steady load after the other; start and end of each as sync edges."""
-    rows = [(number * STEP_S, current_a) for number, current_a in enumerate(LADDER_A)]
-    edges_s = [at for start_s, _ in rows for at in (start_s + LEAD_S, start_s + STEP_S - 0.1)]
+    step_s = LEAD_S + point_s + REST_S
+    rows = [(number * step_s, current_a) for number, current_a in enumerate(LADDER_A)]
+    edges_s = [at for start_s, _ in rows for at in (start_s + LEAD_S, start_s + step_s - REST_S)]
     rig = record(
         folder,
         rows,
         edges_s,
         *options,
         voltage_v=drawn.supply_open_v,
-        end_s=STEP_S * len(LADDER_A),
+        end_s=step_s * len(LADDER_A),
         settings=SETTINGS,
     )
     return rig, edges_s
@@ -154,11 +156,12 @@ def unseen(
     )
 
 
-def trial(seed: int, draws: int = 1) -> tuple[str, list[tuple[str, float, float]]]:
+def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, list[tuple[str, float, float]]]:
     """Kind of load, and of each calibration: its way, relative error of the energy, expanded uncertainty over it.
 
     Args:
         draws: calibrations of the rig by each way, the errors of the reference drawn anew for each.
+        point_s: length of a point; one of less than a minute may end before the shunt has come to rest.
     """
     chance = random.Random(seed)
     drawn = Imperfections.draw(chance)
@@ -167,7 +170,7 @@ def trial(seed: int, draws: int = 1) -> tuple[str, list[tuple[str, float, float]
         places = [Path(name) / each for each in ("ladder", "load", "files")]
         for each in places:
             each.mkdir()
-        stairs, _ = ladder(places[0], drawn, [*options, "--seed", str(seed)])
+        stairs, _ = ladder(places[0], drawn, [*options, "--seed", str(seed)], point_s)
         kind, rig = unseen(places[1], drawn, [*options, "--seed", str(seed + 1_000_000)], chance)
         start_ns, end_ns = rig.edges_ns.tolist()
         crystal = 1 + chance.uniform(-1, 1) * CRYSTAL_ERROR_MAX
