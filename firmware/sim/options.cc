@@ -239,7 +239,12 @@ void add_sensor_errors(CLI::App& app, Imperfections& sensor) {
   number(app, "--bus-offset-mv", "MV", {-1e5, 1e5}, sensor.bus_offset_v, "of the bus voltage",
          1e-3);
   number(app, "--shunt-ohm", "OHM", {1e-6, 1e3}, sensor.shunt_ohm,
-         "resistance of the shunt (default 0.1)");
+         "resistance of the shunt without current (default 0.1)");
+  number(app, "--shunt-ppm", "PPM", {-1e5, 1e5}, sensor.shunt_heat.per_k,
+         "the shunt's temperature coefficient per kelvin (default 0)", 1e-6);
+  pair(app, "--shunt-thermal", "K_PER_W,TAU_S", 1e4, sensor.shunt_heat.k_per_w,
+       sensor.shunt_heat.tau_s,
+       "the shunt's thermal resistance and time constant: its own current heats it");
   choice<Quantisation>(app, "--quantisation",
                        {{"round", Quantisation::kRound}, {"truncate", Quantisation::kTruncate}},
                        sensor.quantisation, "how the sensor makes codes (default round)");

@@ -335,8 +335,14 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
         "0.02",
         "half",
         "0.5 %",
+        "75",
+        "perhaps",
+        "yes",
+        "no",
         "my sensor",
         "left",
+        "much",
+        "0.01",
         "rpi4",
         "telnet:pi",
         "",
@@ -349,8 +355,13 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
     written = (tmp_path / "rig.toml").read_text()
     assert 'connection = "ssh:pi@raspberrypi.local"' in written and "/mnt/sd [a]" in written
-    assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,label=left"' in written
+    assert (
+        'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"'
+        in written
+    )
+    assert "[supply]\nsense_ohm = 0.01" in written
     said = capsys.readouterr().out
+    assert "'perhaps' is neither yes nor no" in said and "'much' is no resistance" in said
     assert (
         "'R020' is not a number" in said
         and "'half' is not" in said

@@ -316,7 +316,8 @@ def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():
 def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
     drawn = [Imperfections.draw(seed) for seed in range(500)]
     for name, least, most in (
-        ("shunt_ohm", 0.099, 0.101),
+        ("shunt_ohm", 0.0987, 0.1013),
+        ("shunt_ppm", -200, 200),
         ("gain_error", -0.005, 0.005),
         ("offset_uv", -200, 200),
         ("bus_gain_error", -0.005, 0.005),

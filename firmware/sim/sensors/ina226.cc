@@ -30,7 +30,9 @@ constexpr std::uint16_t kAlertOnReady = 0x0400, kReadyFlag = 0x0008, kOverflowFl
                         kAlertPolarity = 0x0002, kMaskWritable = 0xFC03;
 
 Imperfections with_own_shunt(Imperfections imperfections, const Ina226Variant& variant) {
-  if (variant.own_shunt_ohm > 0) imperfections.shunt_ohm = variant.own_shunt_ohm;
+  if (variant.own_shunt_ohm <= 0) return imperfections;
+  imperfections.shunt_ohm = variant.own_shunt_ohm;
+  imperfections.shunt_heat = {};  // inside the chip, and compensated there (SBOS656C, 7.3)
   return imperfections;
 }
 

@@ -25,7 +25,14 @@ from opjoule.measurement.plan import (
     Plan,
     TwinProfile,
 )
-from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
+from opjoule.measurement.supply_path import (
+    SIMULATED_RIG,
+    SupplyPath,
+    local_meter_warning,
+    stated_in,
+    supply_path,
+)
+from opjoule.meters.serial_options import SIMULATED_SENSOR
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import SuiteStudy
 from opjoule.studies.folder import find_study
@@ -233,14 +240,14 @@ class Desk:
     """What would be changed on the board."""
 
 
-SIMULATED_METER = "serial:simulated"
+SIMULATED_METER = f"serial:simulated,{SIMULATED_SENSOR}"
 """Stands for the simulated rig's own address, which is known once it runs."""
 
 
 def desk_supply(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> SupplyPath:
     """Supply, shunt and wiring before the board. Raises: BadInput: the meter's name means nothing."""
     if rig is None:
-        return supply_path(plan.profile, SIMULATED_METER, "", RigSupply())
+        return supply_path(plan.profile, SIMULATED_METER, SIMULATED_RIG, RigSupply(sense_ohm=0.0))
     return supply_path(plan.profile, options.meter or rig.meter, stated_in(vars(options)), rig.supply)
 
 

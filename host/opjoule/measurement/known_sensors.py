@@ -31,6 +31,14 @@ class Calibrations:
 
 
 @dataclass(frozen=True)
+class RigWire:
+    """The wire between the point where the supply's voltage is sensed and the board."""
+
+    sense_ohm: float | None
+    """Both ways; None: nobody says."""
+
+
+@dataclass(frozen=True)
 class KnownSensors:
     """What is known of the sensors of one opened meter."""
 
@@ -42,13 +50,19 @@ class KnownSensors:
 
     @classmethod
     def of(
-        cls, meter: Meter, name: str, identity: MeterIdentity, calibrations: Calibrations | None
+        cls,
+        meter: Meter,
+        name: str,
+        identity: MeterIdentity,
+        calibrations: Calibrations | None,
+        wire: RigWire | None = None,
     ) -> KnownSensors:
         """Names the sensors and looks for their calibrations.
 
         Args:
             name: the meter's, as open_meter() takes it.
             calibrations: None: none is looked for.
+            wire: between the first sensor and a board; None: no board is measured.
         Raises: BadInput: a calibration that cannot be read. CalibrationFault: one of another sensor or setting.
         """
         delivered = {0: meter.error_bounds(), **further_sensors(meter)}
@@ -57,6 +71,8 @@ class KnownSensors:
             number: replace(each, sensor_id=names[number] if number < len(names) else each.sensor_id)
             for number, each in delivered.items()
         }
+        if wire:
+            bounds[0] = bounds[0].wired(wire.sense_ohm)
         found = {}
         if calibrations:
             found = {

@@ -19,13 +19,13 @@ from opjoule.errors import OpJouleError
 from opjoule.measurement.collection import collect, interim_result
 from opjoule.measurement.evidence import Evidence
 from opjoule.measurement.execution import Execution
-from opjoule.measurement.known_sensors import Calibrations, KnownSensors
+from opjoule.measurement.known_sensors import Calibrations, KnownSensors, RigWire
 from opjoule.measurement.pace import expected_phases
 from opjoule.measurement.plan import Plan
 from opjoule.measurement.progress import PhaseProgress
 from opjoule.measurement.progress_notes import PROGRESS, ProgressNotes
 from opjoule.measurement.recording import Recording
-from opjoule.measurement.supply_path import SupplyPath, stated_in
+from opjoule.measurement.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.measurement.until import Until
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
@@ -67,14 +67,16 @@ def measure(
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    meter = open_meters(meter_address, storage_meter, plan.profile.supply_voltage_v, stated_in(plan.asked))
+    stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked)
+    meter = open_meters(meter_address, storage_meter, plan.profile.supply_voltage_v, stated)
     record: RunRecord | None = None
     try:
         plan.study.check(board)
         plan.study.check_space(board)
         identity = meter.open()
         meter.configure()
-        sensors = KnownSensors.of(meter, meter_address, identity, calibrations)
+        wire = RigWire(supply.sense_ohm)
+        sensors = KnownSensors.of(meter, meter_address, identity, calibrations, wire)
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared = board.prepare()

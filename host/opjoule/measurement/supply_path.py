@@ -13,6 +13,7 @@ from opjoule.meters.kinds import ShuntOf
 from opjoule.meters.registry import address_of, named_shunt, named_voltage
 
 RIG_FILE: Final = "rig.toml"
+SIMULATED_RIG: Final = "the simulated rig"
 ADVISED_SHUNT_OHM: Final = 0.02
 SMALL_SHUNT: Final = f"a shunt of {ADVISED_SHUNT_OHM * 1e3:g} milliohm (0.5 %, 2 W)"
 THICK_CABLE: Final = "a shorter, thicker cable"
@@ -34,6 +35,8 @@ class SupplyPath:
     """None: the meter has its own, which the user does not choose, or it is not known yet."""
     shunt_tolerance: float | None
     shunt_from: str
+    sense_ohm: float | None = None
+    """Between the point where the voltage is sensed and the board, both ways; None: nobody says."""
 
     @property
     def drop_v(self) -> float | None:
@@ -117,6 +120,7 @@ class SupplyPath:
             "supply_v": self.supply_v,
             "supply_v_stated": self.stated,
             "cable_ohm": self.cable_ohm,
+            "sense_ohm": self.sense_ohm,
             "peak_current_a": self.profile.peak_current_a,
             "least_voltage_v": self.profile.least_voltage_v,
             "board_v": self.board_v,
@@ -152,6 +156,7 @@ def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply)
         shunt_ohm=shunt.ohm if shunt else None,
         shunt_tolerance=shunt.tolerance if shunt else None,
         shunt_from=shunt.origin if shunt else unknown,
+        sense_ohm=supply.sense_ohm,
     )
 
 

@@ -11,7 +11,7 @@ from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.polled import ON_BOARD, PolledMeter, Reading, Source
-from opjoule.meters.serial_options import SHUNT, shunts
+from opjoule.meters.serial_options import GENUINE, SHUNT, shunts, yes_or_no
 
 HWMON: Final = Path("/sys/class/hwmon")
 IIO: Final = Path("/sys/bus/iio/devices")
@@ -75,10 +75,20 @@ class HwmonSource(Source):
     mean_since_last = False
 
     def __init__(
-        self, wanted: str = "", hwmon: Path = HWMON, iio: Path = IIO, *, shunt: Shunt | None = None
+        self,
+        wanted: str = "",
+        hwmon: Path = HWMON,
+        iio: Path = IIO,
+        *,
+        shunt: Shunt | None = None,
+        genuine: bool = False,
     ) -> None:
-        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another."""
+        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another.
+
+        `genuine`: the chip is known to be its maker's.
+        """
         self._wanted, self._hwmon, self._iio, self._shunt = wanted, hwmon, iio, shunt
+        self._genuine = genuine
         self._files: _Files | None = None
 
     def open(self) -> MeterIdentity:
@@ -147,7 +157,7 @@ class HwmonSource(Source):
         told_ohm = self._files.shunt_ohm if self._files else None
         origin = "the driver's shunt_resistor" if told_ohm else "assumed: the driver does not state it"
         shunt = (told_ohm and self._shunt) or Shunt(told_ohm or Shunt.ohm, origin=origin)
-        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt)
+        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self._genuine)
         step_a = self._files.current_a * self._factor if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
         step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)
@@ -224,7 +234,8 @@ def _text(path: Path) -> str:
 def _hwmon_meter(address: Address, _: Wishes) -> PolledMeter:
     named = SHUNT in address.options
     [shunt] = shunts(address.options)[:1]
-    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None))
+    genuine = yes_or_no(GENUINE, address.options)
+    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None, genuine=genuine))
 
 
 KIND: Final = MeterKind(

@@ -5,12 +5,20 @@ from typing import Final
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.serial_meter import SerialMeter
-from opjoule.meters.serial_options import sensor_numbers, setting_changes, shunts, split_options
+from opjoule.meters.serial_options import (
+    GENUINE,
+    sensor_numbers,
+    setting_changes,
+    shunts,
+    split_options,
+    yes_or_no,
+)
 
 
 def _serial(address: Address, wishes: Wishes) -> SerialMeter:
     sensors = sensor_numbers(address.options)
     resistors = shunts(address.options, wishes.stated_in)
+    genuine = yes_or_no(GENUINE, address.options)
     changes = setting_changes(address.options)
     return SerialMeter(
         address.needed_place(),
@@ -18,6 +26,7 @@ def _serial(address: Address, wishes: Wishes) -> SerialMeter:
         changes=changes,
         sensors=sensors,
         shunts=resistors,
+        genuine=genuine,
         clock=wishes.clock,
     )
 

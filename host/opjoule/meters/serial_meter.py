@@ -77,10 +77,14 @@ class SerialMeter:
         changes: Mapping[str, Any] = NO_CHANGES,
         sensors: tuple[int, ...] = (0,),
         shunts: tuple[Shunt, ...] = (Shunt(),),
+        genuine: bool = False,
         clock: HostClock = MONOTONIC,
     ) -> None:
-        """`shunts`: of the sensors in their order; the last one counts for those that follow."""
-        self._shunts, self._clock = shunts, clock
+        """`shunts`: of the sensors in their order; the last one counts for those that follow.
+
+        `genuine`: its chips are known to be their maker's.
+        """
+        self._shunts, self._genuine, self._clock = shunts, genuine, clock
         self._path, self._baud, self._sensors = path, baud, sensors
         self._settings, self._changes = settings, changes
         self._link: SerialLink | None = None
@@ -255,7 +259,7 @@ class SerialMeter:
         range_code = self._chosen(identity, place).shunt_range
         seen_fraction = self._times(identity, place).seen_fraction
         return self._chip(identity, place).error_bounds(
-            range_code, seen_fraction, self._shunt(identity, place)
+            range_code, seen_fraction, self._shunt(identity, place), genuine=self._genuine
         )
 
     def _chip(self, identity: Identity, place: int) -> Chip:

@@ -15,6 +15,7 @@ from typing import Any
 from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
 from opjoule.files import replacing
+from opjoule.meters.serial_options import SIMULATED_SENSOR
 from opjoule.twin.feed import DELAY_NS, Feed
 from opjoule.twin.imperfections import Imperfections
 from opjoule.twin.medium_work import MediumWork
@@ -102,7 +103,7 @@ class SimulatedSupply:
         self._end_told = False
         self.feed.start()
         self._await(link)
-        self.meter = f"serial:{link},label={imperfections.meter_name}"
+        self.meter = f"serial:{link},{SIMULATED_SENSOR},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
