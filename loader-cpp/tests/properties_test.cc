@@ -115,7 +115,7 @@ TEST_CASE("an unknown key is told with its nearest known name") {
 TEST_CASE("a key that is longer than any known one has no neighbour, and is shown in part") {
   Properties properties;
   properties.set(std::string(100'000, 'k'), std::string(100'000, 'v'));
-  const std::string message = properties.check_known({{"recordcount", ""}}).message();
+  const std::string message = properties.check_known({{"recordcount", "", ""}}).message();
   CHECK(message ==
         "unknown property " + std::string(60, 'k') + "...=" + std::string(60, 'v') + "...");
 }

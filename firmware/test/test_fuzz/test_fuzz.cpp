@@ -3,6 +3,11 @@
 
 #include "../../../fuzz/firmware/firmware_parsers.cc"
 #include "../../../fuzz/replay.h"
+// For PlatformIO, which finds the libraries by the includes of this file alone.
+#include "bus_transfer.h"
+#include "frame_encoder.h"
+#include "meter.h"
+#include "sampler.h"
 
 using namespace opjoule;
 
