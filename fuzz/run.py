@@ -5,9 +5,9 @@
     fuzz/run.py marks requests --executions 10000000
     fuzz/run.py oplog --seconds 60 --keep     # adds what reached new code to fuzz/corpus
 
-Those of C++ need clang (Debian: clang, libclang-rt-14-dev), those of Python atheris (fuzz/requirements.txt). An input
-that breaks a parser is kept in build/fuzz/found; `./test` replays fuzz/corpus, where it belongs once the parser is
-mended.
+Run host/bootstrap.py --test before. Those of C++ use clang's libFuzzer, those of Python atheris; both are
+installed where they are missing. An input that breaks a parser is kept in build/fuzz/found; `./test` replays
+fuzz/corpus, where it belongs once the parser is mended.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "host"))
+
+from system_packages import install_packages  # noqa: E402  # the path is set just above
+
 BUILD = ROOT / "build" / "fuzz"
 CORPUS = ROOT / "fuzz" / "corpus"
 FOUND = BUILD / "found"
@@ -29,6 +33,8 @@ MEMORY_MIB = 1024
 """A parser that takes more has believed a length that it should not."""
 LONGEST_S = 10
 """One input that takes longer counts as a find."""
+INPUT_BYTES = 1024
+"""Of the longest input: no message or line that matters is longer, and short ones are more a second."""
 KEPT_BYTES = 3000
 """Of a parser's corpus in the repository."""
 
@@ -56,11 +62,20 @@ class Reached:
 
 
 def built() -> None:
-    """Builds the two programs of the C++ parsers. Raises CalledProcessError."""
+    """Builds the two programs of the C++ parsers. Raises: CalledProcessError, SetupError."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    install_packages("fuzz", BUILD / "setup.log")
     environment = {**os.environ, "CC": "clang", "CXX": "clang++"}
     configure = ["cmake", "-S", str(ROOT / "fuzz"), "-B", str(BUILD), "-G", "Ninja"]
     subprocess.run(configure, env=environment, check=True, stdout=subprocess.DEVNULL)
     subprocess.run(["cmake", "--build", str(BUILD), "--target", *PROGRAMS], check=True)
+
+
+def atheris_installed() -> None:
+    """Installs atheris into .venv where it is missing. Raises: CalledProcessError."""
+    if subprocess.run([PYTHON, "-c", "import atheris"], capture_output=True, check=False).returncode:
+        lock = str(ROOT / "fuzz" / "requirements.txt")
+        subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock], check=True)
 
 
 def command(parser: str) -> tuple[list[str], dict[str, str]]:
@@ -94,7 +109,8 @@ def fuzz(parser: str, executions: int, seconds: int) -> Reached:
     before = len(list(found.iterdir()))
     program, environment = command(parser)
     limits = [f"-runs={executions}", f"-max_total_time={seconds}", f"-rss_limit_mb={MEMORY_MIB}"]
-    limits += [f"-malloc_limit_mb={MEMORY_MIB // 2}", f"-timeout={LONGEST_S}", "-print_final_stats=1"]
+    limits += [f"-malloc_limit_mb={MEMORY_MIB // 2}", f"-timeout={LONGEST_S}", f"-max_len={INPUT_BYTES}"]
+    limits += ["-print_final_stats=1"]
     log = BUILD / f"{parser}.log"
     with log.open("w") as file:
         full = [*program, *limits, f"-artifact_prefix={found}/", str(unpacked(parser))]
@@ -158,6 +174,8 @@ def main() -> int:
     chosen = asked.parser or everything
     if not set(chosen) <= set(PYTHON_PARSERS):
         built()
+    if set(chosen) & set(PYTHON_PARSERS):
+        atheris_installed()
     print("| parser | executions | places reached | memory, MiB | finds |\n|---|---|---|---|---|")
     finds = 0
     for name in chosen:
