@@ -5,7 +5,8 @@
 
 Faults of the serial line stand between the simulated meter and `measure.py record`; those of processes strike
 `measure.py --simulate` at a random moment. A fault is survived if the record opens, says how it ended and why, holds no
-sample that the meter did not take, and no process is left. Exit code 1 if one was not survived.
+sample that the meter did not take, and no process is left. A status with "before it" is of a measurement whose process
+had ended before the fault. Exit code 1 if one was not survived.
 """
 
 from __future__ import annotations
@@ -241,12 +242,13 @@ def process_trial(name: str, chance: random.Random, folder: Path) -> Trial:
         subprocess.Popen(asked, stdout=said, stderr=said, env=env()) as running,
     ):
         until_s, after_s = time.monotonic() + LIMIT_S, chance.uniform(0.0, 12.0)
-        while not (found := of_ours(program)) and running.poll() is None and time.monotonic() < until_s:
+        while not of_ours(program) and running.poll() is None and time.monotonic() < until_s:
             time.sleep(0.02)
         deadline_s = time.monotonic() + after_s
         while running.poll() is None and time.monotonic() < deadline_s:
             time.sleep(0.02)
-        for pid in (of_ours(program) or found)[:1]:
+        struck = of_ours(program)[:1]
+        for pid in struck:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
                 if number == signal.SIGSTOP:
@@ -258,6 +260,8 @@ def process_trial(name: str, chance: random.Random, folder: Path) -> Trial:
             running.kill()
             return Trial(-1, "hangs", wrong=["it did not end"])
     trial = judged(folder / "run", status, (folder / "said").read_text(errors="replace"))
+    if not struck:
+        trial.status = f"{trial.status} before it"
     until_s = time.monotonic() + 30
     while of_ours("") and time.monotonic() < until_s:
         time.sleep(0.2)
