@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from opjoule.devices.probe_lines import LINE_MAX, Answer, BoardFault, probe_line
+from opjoule.devices.probe_lines import LINE_MAX, BoardFault, ProbeAnswer, probe_line
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.board_files import read_events, read_system
@@ -118,5 +118,5 @@ def test_words_of_a_board_are_cut():
 def test_the_answer_to_a_whole_signature_is_a_line():
     bits = b"01" * 32_767
     said = probe_line(b'{"answer":"signature","start_ns":1,"end_ns":2,"bits":"' + bits + b'"}')
-    assert isinstance(said, Answer)
+    assert isinstance(said, ProbeAnswer)
     assert len(bits) * 2 < LINE_MAX

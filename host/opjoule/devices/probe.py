@@ -19,9 +19,9 @@ from opjoule.devices.probe_lines import (
     HELLO,
     LINE_MAX,
     TEXT_MAX,
-    Answer,
     BoardFault,
     Mark,
+    ProbeAnswer,
     number,
     probe_line,
 )
@@ -220,7 +220,7 @@ class Probe:
             _put(self._marks, said)
         elif isinstance(said, BoardFault):
             _put(self._faults, said.text)
-        elif isinstance(said, Answer):
+        elif isinstance(said, ProbeAnswer):
             with self._guard:
                 answers = self._answers.setdefault(said.word, queue.Queue(WAITING_MAX))
             _put(answers, (said.entry, received_ns))

@@ -38,7 +38,7 @@ class BoardFault:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProbeAnswer:
     """What the probe says to a request."""
 
     word: str
@@ -46,7 +46,7 @@ class Answer:
     entry: dict[str, Any]
 
 
-def probe_line(line: bytes) -> Mark | BoardFault | Answer | None:
+def probe_line(line: bytes) -> Mark | BoardFault | ProbeAnswer | None:
     """What one line says; None where it is none of the probe's."""
     try:
         entry = json.loads(line)
@@ -59,7 +59,7 @@ def probe_line(line: bytes) -> Mark | BoardFault | Answer | None:
         if "fault" in entry:
             return BoardFault(str(entry["fault"])[:TEXT_MAX])
         word = _word(entry)
-        return Answer(word, entry) if word in WORDS else None
+        return ProbeAnswer(word, entry) if word in WORDS else None
     except (ValueError, KeyError, RecursionError, DeviceFault):
         return None
 
