@@ -185,7 +185,7 @@ def line_trial(name: str, chance: random.Random, folder: Path) -> Trial:
 
 def env() -> dict[str, str]:
     """Of the commands that are tried."""
-    return {**os.environ, "PYTHONPATH": str(HOST), MARK: "1"}
+    return {**os.environ, "PYTHONPATH": str(HOST), MARK: str(os.getpid())}
 
 
 def judged(record: Path, exit_status: int, said: str, *, exact: bool = False) -> Trial:
@@ -224,7 +224,7 @@ def of_ours(name: str) -> list[int]:
     found = []
     for place in Path("/proc").iterdir():
         with contextlib.suppress(OSError, ValueError):
-            if f"{MARK}=".encode() not in (place / "environ").read_bytes():
+            if f"{MARK}={os.getpid()}".encode() not in (place / "environ").read_bytes().split(b"\0"):
                 continue
             words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
             program = "measure.py" if "opjoule.cli.start" in words else Path(words[0]).name
