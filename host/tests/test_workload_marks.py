@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from opjoule.devices.probe import Mark
+from opjoule.devices.probe_lines import Mark
 from opjoule.measurement.workload_marks import (
     Bounds,
     MarkedPhase,

@@ -14,7 +14,7 @@ from typing import Any
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
-from opjoule.devices.probe import Mark
+from opjoule.devices.probe_lines import Mark
 from opjoule.devices.workload_run import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.measurement.plan import Plan

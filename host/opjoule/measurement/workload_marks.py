@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opjoule.devices.probe import Mark
+from opjoule.devices.probe_lines import Mark
 
 
 @dataclass(frozen=True)

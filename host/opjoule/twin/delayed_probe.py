@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.devices.probe import BoardProbe, Mark
+from opjoule.devices.probe import BoardProbe
+from opjoule.devices.probe_lines import Mark
 from opjoule.twin.feed import DELAY_NS, Feed
 
 
