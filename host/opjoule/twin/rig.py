@@ -23,6 +23,7 @@ from opjoule.errors import RigFault
 from opjoule.twin.delayed_probe import DelayedProbe
 from opjoule.twin.engine_power import EnginePower
 from opjoule.twin.imperfections import Imperfections, medium_chance
+from opjoule.twin.line_fifo import LineFifo
 from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.twin.models import Models
 from opjoule.twin.power_model import PowerModel
@@ -87,7 +88,7 @@ class TwinRig:
             )
             self._open.callback(supply.close)
             programs = installed_here(root / "build", database)
-            self.board = _board(
+            self.board = simulated_board(
                 profile, supply, simulator, programs, storage, disturbance, sync=sync, kept=kept
             )
             self._open.callback(self.board.close)
@@ -108,7 +109,7 @@ class TwinRig:
         self._open.close()
 
 
-def _board(
+def simulated_board(
     profile: Profile,
     supply: SimulatedSupply,
     simulator: MediumSimulator,
@@ -118,8 +119,15 @@ def _board(
     *,
     sync: bool,
     kept: Path | None,
+    line: LineFifo | None = None,
+    slowed: bool = True,
 ) -> Board:
-    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model."""
+    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model.
+
+    Args:
+        line: where its sync line goes in place of the meter.
+        slowed: False: its files lie elsewhere than on its medium.
+    """
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()
     folder.mkdir()
@@ -142,9 +150,9 @@ def _board(
         medium=Medium(str(storage)),
         preparation=StoragePreparation(shell, str(storage)),
         probe=ProbeOptions(
-            f"virtual:{feed.sync.path}" if sync else None,
+            f"virtual:{(line or feed.sync).path}" if sync else None,
             further=(*watched, *live),
-            under=simulator.under,
+            under=simulator.under if slowed else (),
             through=through,
         ),
         facts={**facts, "connection": "simulated"},

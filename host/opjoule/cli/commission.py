@@ -1,0 +1,342 @@
+"""`measure.py commission`: the guided procedure that proves a rig, or its rehearsal on the simulated one."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.commissioning.certificate import (
+    COMMAND,
+    FILE,
+    PAGE,
+    Certificate,
+    read_certificate,
+    write_certificate,
+)
+from opjoule.commissioning.desk import SIMULATED_PACE, Desk, OpenMeter, Pace
+from opjoule.commissioning.dialogue import Dialogue, Stopped
+from opjoule.commissioning.page import write_page
+from opjoule.commissioning.parts import Parts
+from opjoule.commissioning.procedure import Procedure
+from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.running import recorded_alone
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.steps import STEPS, Step, step_called
+from opjoule.commissioning.zero import ZERO_A
+from opjoule.devices.board import Board
+from opjoule.devices.profiles import find_profile
+from opjoule.devices.rig_board import open_board
+from opjoule.devices.rig_file import Rig, read_rig
+from opjoule.errors import FAULTY_EXIT, BadInput
+from opjoule.files import file_sha256
+from opjoule.measurement.known_sensors import Calibrations, KnownSensors
+from opjoule.meters.interface import Meter
+from opjoule.meters.registry import open_meter
+from opjoule.record.directory import free_directory
+
+if TYPE_CHECKING:  # only a rehearsal loads the simulated rig
+    from opjoule.twin.desk_faults import DrawnDesk
+    from opjoule.twin.desk_rig import DeskRig
+    from opjoule.twin.load_bench import LoadBench
+
+REHEARSED: Final = "rpi4"
+"""The board of a rehearsal, where none is named."""
+LOAD_STEP_U_NS: Final = 2e6 / 3**0.5
+"""A simulated load follows its board in steps of 2 ms."""
+HEAD: Final = (
+    "SIMULATED: a rehearsal. Steps and limits are those of a real rig, times are shortened, and the person's hand is "
+    "simulated."
+)
+
+
+def run_commission(options: argparse.Namespace) -> int:
+    """Carries out what is left of the procedure; 0 if the rig has passed, 6 if a step failed, 1 if some are left.
+
+    Raises: BadInput: rig.toml or the certificate beside it.
+    """
+    return _rehearse(options) if options.simulate else _commission(options)
+
+
+def _commission(options: argparse.Namespace) -> int:
+    rig = read_rig(options.rig)
+    device = options.device or _only_device(rig)
+    storage = find_profile(device).medium(options.storage or _first_medium(rig, device))
+    path = options.rig.with_name(FILE)
+    certificate = _going_on(path, options, device, storage)
+    dialogue = Dialogue()
+    folder = free_directory(ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning")
+    try:
+        if not certificate.asked:
+            say("First the parts, for the certificate; Enter leaves one out.")
+            certificate.parts, certificate.asked = Parts.asked(dialogue), True
+        opened = _RealDesk(rig, device, storage, certificate, dialogue)
+        return _carried_out(certificate, opened.open, folder, path, options, dialogue)
+    except Stopped:
+        return _left(certificate, path)
+
+
+def _rehearse(options: argparse.Namespace) -> int:
+    from opjoule.twin.desk_faults import DrawnDesk  # noqa: PLC0415
+
+    profile = find_profile(options.device or REHEARSED)
+    storage = profile.medium(options.storage)
+    drawn = DrawnDesk.draw(profile, storage, options.seed, options.plant)
+    folder = options.out or free_directory(
+        ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning-simulated"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    certificate = read_certificate(path) or Certificate("", profile.name, storage, simulated=True)
+    say(HEAD)
+    opened = SimulatedDesk(drawn, certificate, SIMULATED_PACE)
+    return _carried_out(certificate, opened.open, folder, path, options, None)
+
+
+def _carried_out(
+    certificate: Certificate,
+    open_desk: Callable[[Step, Path], AbstractContextManager[Desk]],
+    folder: Path,
+    path: Path,
+    options: argparse.Namespace,
+    dialogue: Dialogue | None,
+) -> int:
+    def save() -> None:
+        write_certificate(path, certificate)
+        write_page(path.with_name(PAGE), certificate)
+
+    procedure = Procedure(certificate, open_desk, save, say, folder, dialogue)
+    steps = [step_called(key) for key in options.step] if options.step else STEPS
+    try:
+        procedure.run(steps, again=options.anew or bool(options.step))
+    except KeyboardInterrupt:
+        say(f"\ninterrupted; what is finished is kept in {path}: {COMMAND} goes on")
+        raise
+    return _left(certificate, path)
+
+
+def _left(certificate: Certificate, path: Path) -> int:
+    mark = "SIMULATED: " if certificate.simulated else ""
+    print(f"{mark}{certificate.conclusion}")
+    if certificate.finished:
+        print(f"certificate {path}\npage        {path.with_name(PAGE)}")
+    if certificate.failed_steps:
+        return FAULTY_EXIT
+    return 1 if certificate.open_steps else 0
+
+
+def _going_on(path: Path, options: argparse.Namespace, device: str, storage: str) -> Certificate:
+    """The certificate so far, where it is of this rig.toml, board and medium; else a new one with the same parts."""
+    sha256 = file_sha256(options.rig)
+    found = read_certificate(path)
+    new = Certificate(sha256, device, storage)
+    if found is None or found.simulated:
+        return new
+    same = (found.rig_sha256, found.device, found.storage) == (sha256, device, storage)
+    if same and not options.anew:
+        return found
+    new.parts, new.asked = found.parts, found.asked
+    if not same:
+        say(f"{options.rig}, board or medium have changed since {path} was written: every step is done anew.")
+    return new
+
+
+def _only_device(rig: Rig) -> str:
+    if len(rig.devices) == 1:
+        return next(iter(rig.devices))
+    raise BadInput(
+        f"{rig.path} describes {len(rig.devices)} boards ({', '.join(sorted(rig.devices))}): give --device NAME"
+    )
+
+
+def _first_medium(rig: Rig, device: str) -> str | None:
+    return next(iter(rig.device(device).storage), None)
+
+
+@dataclass(frozen=True)
+class _AskedPerson:
+    """The person at the desk, asked whenever something else is to be connected."""
+
+    dialogue: Dialogue
+    connected: list[Setup]
+    """What was connected last."""
+
+    def set_up(self, setup: Setup) -> None:
+        if self.connected[-1:] == [setup] and setup is Setup.BOARD:
+            return
+        self.dialogue.ready(f"      {setup.value}")
+        self.connected.append(setup)
+
+
+@dataclass
+class _RealDesk:
+    """Opens meter, board and second meter as rig.toml and the parts name them."""
+
+    rig: Rig
+    device: str
+    storage: str
+    certificate: Certificate
+    dialogue: Dialogue
+
+    def __post_init__(self) -> None:
+        self._person = _AskedPerson(self.dialogue, [])
+        self._calibrations = Calibrations(CALIBRATIONS, self.rig.room.temperature_c)
+
+    @contextmanager
+    def open(self, step: Step, folder: Path) -> Iterator[Desk]:
+        """What one step needs."""
+        profile = find_profile(self.device)
+        with ExitStack() as opened:
+            meter = opened.enter_context(
+                opened_meter(open_meter(self.rig.meter), self.rig.meter, self._calibrations)
+            )
+            second_name = self.certificate.parts.second_meter if step.second else ""
+            second = (
+                opened.enter_context(opened_meter(open_meter(second_name), second_name, self._calibrations))
+                if second_name
+                else None
+            )
+            self.certificate.meter = meter_words(meter)
+
+            @contextmanager
+            def board() -> Iterator[Board]:
+                with closing(open_board(self.rig, profile, self.storage, builds=ROOT / "build")) as connected:
+                    yield connected
+
+            yield Desk(
+                self._person,
+                folder,
+                Pace(),
+                self.certificate.parts,
+                profile,
+                self.certificate.figure("zero", ZERO_A),
+                meter,
+                board,
+                second,
+            )
+
+
+@contextmanager
+def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None) -> Iterator[OpenMeter]:
+    """A meter, open and configured until the end of the block. Raises: MeterFault, BadInput, CalibrationFault."""
+    try:
+        identity = meter.open()
+        meter.configure()
+        bounds = (
+            KnownSensors.of(meter, name, identity, calibrations).bounds[0] if name else meter.error_bounds()
+        )
+        yield OpenMeter(meter, identity, bounds)
+    finally:
+        meter.close()
+
+
+def meter_words(meter: OpenMeter) -> dict[str, str]:
+    """Who answered, for the certificate."""
+    identity, bounds = meter.identity, meter.bounds
+    sensors = ", ".join(f"{each.model} at 0x{each.address:02x}" for each in identity.sensors)
+    found = {
+        "board": identity.board,
+        "firmware": identity.firmware_version,
+        "serial_number": identity.serial_number,
+        "sensors": sensors,
+        "sensor_id": bounds.sensor_id,
+        "calibration": bounds.calibration.identity if bounds.calibration else "",
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+@dataclass(frozen=True)
+class _SimulatedPerson:
+    """A hand at the simulated desk."""
+
+    bench: LoadBench
+    desk: DrawnDesk
+
+    def set_up(self, setup: Setup) -> None:
+        say(f"      {setup.value} (SIMULATED: done)")
+        one, other = 1 / self.desk.load_a_ohm, 1 / self.desk.load_b_ohm
+        loads = {
+            Setup.UNPLUGGED: 0.0,
+            **dict.fromkeys((Setup.LOAD_A, Setup.A_HOT), one),
+            **dict.fromkeys((Setup.LOAD_B, Setup.B_HOT), other),
+            **dict.fromkeys((Setup.BOTH, Setup.BOTH_HOT), one + other),
+        }
+        if setup is Setup.FUSE_PULLED:
+            self.bench.pull_fuse()
+        else:
+            self.bench.connect(loads.get(setup))
+
+
+@dataclass(frozen=True)
+class _LoadDesk(Desk):
+    """A desk without the board's programs: each recording is as fast as this computer can simulate it."""
+
+    bench: LoadBench | None = None
+
+    def record(self, name: str, seconds: float) -> Recorded:
+        assert self.bench
+        folder = self.folder / name
+        with (
+            self.bench.running(seconds) as meter_name,
+            opened_meter(open_meter(meter_name), meter_name, None) as meter,
+        ):
+            return recorded_alone(meter, folder, seconds)
+
+
+@dataclass(frozen=True)
+class SimulatedDesk:
+    """Opens what a step needs of a simulated desk, always the same one."""
+
+    drawn: DrawnDesk
+    certificate: Certificate
+    pace: Pace
+
+    @contextmanager
+    def open(self, step: Step, folder: Path) -> Iterator[Desk]:
+        """What one step needs."""
+        from opjoule.twin.desk_faults import BETWEEN_OHM  # noqa: PLC0415
+        from opjoule.twin.load_bench import LoadBench  # noqa: PLC0415
+
+        parts = Parts(
+            supply="simulated",
+            sensor="simulated",
+            resistor=f"{self.drawn.load_a_ohm:g},0.1%",
+            second_meter="simulated",
+            between_ohm=f"{BETWEEN_OHM:g}",
+        )
+        self.certificate.parts, self.certificate.asked = parts, True
+        bench = LoadBench(self.drawn, ROOT)
+        person, zero_a = _SimulatedPerson(bench, self.drawn), self.certificate.figure("zero", ZERO_A)
+        desk = Desk(person, folder, self.pace, parts, self.drawn.profile, zero_a)
+        if not step.board:
+            yield _LoadDesk(**{each.name: getattr(desk, each.name) for each in fields(desk)}, bench=bench)
+            return
+        with self._rig(step) as rig, ExitStack() as opened:
+            meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
+            second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
+            self.certificate.meter = meter_words(meter)
+            yield replace(
+                desk,
+                rig=meter,
+                open_board=lambda: nullcontext(rig.board),
+                second=second,
+                load_u_ns=LOAD_STEP_U_NS,
+            )
+
+    def _rig(self, step: Step) -> AbstractContextManager[DeskRig]:
+        from opjoule.twin.desk_rig import DeskRig  # noqa: PLC0415
+
+        storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
+        return closing(DeskRig(self.drawn, root=ROOT, storage=storage))
+
+
+def say(line: str) -> None:
+    """To the person at the desk."""
+    print(line, file=sys.stderr, flush=True)
