@@ -21,8 +21,9 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
-from opjoule.commissioning.desk import SIMULATED_PACE, Desk, OpenMeter, Pace
+from opjoule.commissioning.desk import SIMULATED_PACE, Desk, Pace
 from opjoule.commissioning.dialogue import Dialogue, Stopped
+from opjoule.commissioning.open_meter import OpenMeter
 from opjoule.commissioning.page import write_page
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.procedure import Procedure

@@ -31,8 +31,9 @@ def commission_parser() -> Parser:
     """Parser of `measure.py commission`."""
     parser = Parser(
         "commission",
-        description="Proves a rig before its first figure is believed: twelve steps, about 15 minutes and what the hands "
-        "need. Exit status 0 if every step passed or was left out with a reason, 6 if one failed, 1 if some are left.",
+        description="Proves a rig before its first figure is believed: twelve steps, about 15 minutes and what "
+        "the hands need. Exit status 0 if every step passed or was left out with a reason, 6 if one failed, 1 if some "
+        "are left.",
         epilog=_EPILOG,
     )
     parser.add_argument("--device", metavar="NAME", help="the board (default: the only one of rig.toml)")

@@ -158,11 +158,16 @@ def additivity(desk: Desk) -> Verdict:
         desk.person.set_up(setup)
         return desk.record(name, pace.load_s + lead_s)
 
-    cold = [take(Setup.LOAD_A, "a"), take(Setup.LOAD_B, "b"), take(Setup.BOTH, "both")]
+    cold = Loads(
+        *(steady_mean(take(Setup.LOAD_A, "a")), steady_mean(take(Setup.LOAD_B, "b"))),
+        steady_mean(take(Setup.BOTH, "both")),
+    )
     warm = take(Setup.BOTH_HOT, "both-hot", pace.hold_s)
-    hot = [take(Setup.A_HOT, "a-hot"), take(Setup.B_HOT, "b-hot")]
-    loads = Loads(*map(steady_mean, cold)), Loads(*map(steady_mean, hot), steady_mean(warm, pace.hold_s))
-    return judge_additivity(*loads, warm.bounds, desk.zero_a)
+    hot = Loads(
+        *(steady_mean(take(Setup.A_HOT, "a-hot")), steady_mean(take(Setup.B_HOT, "b-hot"))),
+        steady_mean(warm, pace.hold_s),
+    )
+    return judge_additivity(cold, hot, warm.bounds, desk.zero_a)
 
 
 def judge_additivity(cold: Loads, hot: Loads, bounds: ErrorBounds, zero_a: float | None) -> Verdict:
@@ -205,6 +210,6 @@ def _bent(when: str, share: float) -> Fault:
 def _heats(share: float, current_a: float) -> Fault:
     return Fault(
         f"after warming up they do not add up by {100 * share:+.2f} % at {current_a:.2f} A: the shunt heats itself",
-        "take a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the sensor warm, "
+        "take a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the sensor, "
         "which fits its heating (docs/how-to/calibrate.md)",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from opjoule.calibrating.line_fit import LinePoint, fit_line
@@ -99,11 +100,7 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     faults: list[Fault] = []
     if max(each.read.current_a for each in readings) < 0:
         faults.append(Fault("the current flows backwards", SWAPPED))
-    fallen = [
-        (low.level, high.level)
-        for low, high in zip(up, up[1:], strict=False)
-        if abs(high.power_w) < abs(low.power_w)
-    ]
+    fallen = [(low.level, high.level) for low, high in pairwise(up) if abs(high.power_w) < abs(low.power_w)]
     if fallen:
         faults.append(
             Fault(
@@ -134,8 +131,8 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
         faults.append(
             Fault(
                 f"supply, fuse and cable have {stiff[CABLE_OHM].value:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
-                "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the board's "
-                "voltage falls by as much per ampere",
+                "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the "
+                "board's voltage falls by as much per ampere",
             )
         )
     cable = f", {stiff[CABLE_OHM].value:.3f} ohm of supply and cable" if stiff else ""
@@ -227,7 +224,8 @@ def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
             faults.append(
                 Fault(
                     f"the board's voltage falls to {least.voltage_v:.2f} V, its limit is {limit_v:g} V",
-                    f"a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, a shorter and thicker cable",
+                    f"a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, a shorter and thicker "
+                    "cable",
                 )
             )
     if clipped:

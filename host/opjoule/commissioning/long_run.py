@@ -29,9 +29,9 @@ def take_long(desk: Desk) -> Recorded:
 def judge_errors(recorded: Recorded) -> Verdict:
     """Whether the chain from the sensor to this computer lost or damaged anything."""
     captured = recorded.captured
-    told = {name: count for name, count in captured.losses.faults.items() if count}
+    told: dict[str, int] = {name: count for name, count in captured.losses.faults.items() if count}
     damaged = {name: captured.losses.link.get(name, 0) for name in _LINK if captured.losses.link.get(name)}
-    bus = {name: told[name] for name in _BUS if name in told}
+    bus: dict[str, int] = {name: told[name] for name in _BUS if name in told}
     line = {name: told[name] for name in _LINE if name in told} | damaged
     missed = told.get("conversion_missed", 0) + captured.losses.lost_samples
     seconds = float(recorded.trace.meter_ns[-1] - recorded.trace.meter_ns[0]) * 1e-9

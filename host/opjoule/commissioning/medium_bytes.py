@@ -120,8 +120,8 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     if share < BYTES_SHARE_MAX:
         faults.append(
             Fault(
-                f"of {taken.asked_bytes >> 20} MiB written to {look.path} the kernel counts {100 * share:.1f} % at {where}: "
-                f"the path is not on {look.name}",
+                f"of {taken.asked_bytes >> 20} MiB written to {look.path} the kernel counts {100 * share:.1f} % at "
+                f"{where}: the path is not on {look.name}",
                 f"mount the medium there, or mend the path of {look.name} in rig.toml ('findmnt -T PATH' on the board "
                 "names the device)",
             )
@@ -130,8 +130,8 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
         faults.append(
             Fault(
                 f"of {taken.asked_bytes >> 20} MiB the kernel counts {100 * share:.1f} % at {where}",
-                "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies counts "
-                "otherwise: use ext4",
+                "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies "
+                "counts otherwise: use ext4",
             )
         )
     words = f"{written / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
@@ -181,8 +181,8 @@ def _own_sensor(taken: WrittenMedium) -> tuple[list[Fault], Figure]:
         return [], figure
     return [
         Fault(
-            f"the storage sensor moves by {1e3 * moved_w:.0f} mW with the medium, by {1e3 * with_processors_w:.0f} mW with the "
-            "processors",
+            f"the storage sensor moves by {1e3 * moved_w:.0f} mW with the medium, by {1e3 * with_processors_w:.0f} mW "
+            "with the processors",
             "see that it is in the medium's own VBUS, that nothing else hangs behind it, and that sensor= in rig.toml "
             "is its place in sensors=",
         )

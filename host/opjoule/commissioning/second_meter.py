@@ -58,11 +58,14 @@ def second_meter(desk: Desk) -> Verdict:
         return Verdict.skipped("there is no second meter")
     desk.person.set_up(Setup.SECOND_METER)
     second = desk.second
-    with desk.prepared() as board, desk.recording("rig", board) as running:
-        with Running(second.meter, second.bounds, desk.folder / "second") as beside:
-            running.wait(1.0)
-            played = [play_level(board, level, desk.pace.level_s) for level in desk.pace.series_levels]
-            running.await_board(played[-1].end_board_ns)
+    with (
+        desk.prepared() as board,
+        desk.recording("rig", board) as running,
+        Running(second.meter, second.bounds, desk.folder / "second") as beside,
+    ):
+        running.wait(1.0)
+        played = [play_level(board, level, desk.pace.level_s) for level in desk.pace.series_levels]
+        running.await_board(played[-1].end_board_ns)
     rig, other = running.recorded(), beside.recorded()
     placed = board_to_meter(rig, desk.load_u_ns, played)
     host = fit_exchanges(rig.captured.exchanges, "host", "meter").inverse()

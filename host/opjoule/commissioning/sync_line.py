@@ -32,8 +32,8 @@ BOARD_RATE_MAX: Final = 200e-6
 RELEASED_NS: Final = 2_000_000_000
 """After the probe has ended: the board may let go of the line, which is an edge of its own."""
 _LOOK: Final = (
-    "look along the wire with an LED or a multimeter (host/measure.py doctor --pulses 20): the board's pin, 1 kohm, the "
-    "buffer's input (pin 2), its supply (14), enable (pin 1 to GND), output (pin 3), D8"
+    "look along the wire with an LED or a multimeter (host/measure.py doctor --pulses 20): the board's pin, 1 kohm, "
+    "the buffer's input (pin 2), its supply (14), enable (pin 1 to GND), output (pin 3), D8"
 )
 
 
@@ -164,8 +164,8 @@ def _lost_and_foreign(
             Fault(
                 f"{others} edges arrive that the board did not make"
                 + (f", and it oscillates ({storms} pauses)" if storms else ""),
-                "100 kohm from the buffer's input (pin 2) to GND, a short sync wire away from the supply's, the board's "
-                "ground joined to the buffer's",
+                "100 kohm from the buffer's input (pin 2) to GND, a short sync wire away from the supply's, the "
+                "board's ground joined to the buffer's",
             )
         )
     return found

@@ -47,8 +47,8 @@ def judge_zero(recorded: Recorded) -> Verdict:
             Fault(
                 f"the sensor reads {1e3 * mean_a:+.2f} mA without a load, and its data sheet allows "
                 f"{1e3 * offset_max_a:.3g} mA",
-                "see that nothing is connected behind VIN\N{MINUS SIGN} (a LED, a bleeder, the board); then the chip or "
-                "its solder joints are at fault: take another breakout",
+                "see that nothing is connected behind VIN\N{MINUS SIGN} (a LED, a bleeder, the board); then the chip "
+                "or its solder joints are at fault: take another breakout",
             )
         )
     if abs(drift_a) > DRIFT_MAX_A + 2 * drift_u_a:

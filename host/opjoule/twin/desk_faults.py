@@ -12,8 +12,14 @@ from opjoule.twin.imperfections import Imperfections, medium_chance
 from opjoule.twin.models import Models
 from opjoule.twin.power_model import PowerModel, Supply
 
-SHUNT_OHM: Final = 0.1
-"""As the simulated rig.toml says it: R100 of the common breakout."""
+SHUNT_OHM: Final = 0.02
+"""As the simulated rig.toml says it: the part that docs/how-to/wire-the-rig.md advises."""
+USUAL_OHM: Final = 0.1
+"""R100, as most breakouts carry it; of it a sensor's imperfections are drawn."""
+ADVISED_TOLERANCE: Final = 0.5
+"""The advised part's tolerance, as a share of that of R100."""
+ADVISED_OFFSET: Final = 125 / 200
+"""The offset's bound in the range of 80 mV, as a share of that in 320 mV (SBOS448G, 7.5)."""
 CABLE_OHM: Final = 0.06
 BETWEEN_OHM: Final = 0.05
 """From the second meter's voltage to the rig's, the shunt apart."""
@@ -24,12 +30,12 @@ HOT_PER_A2: Final = 1.7e-3
 PLANTS: Final = {
     "swapped-inputs": "VIN+ and VIN- are exchanged",
     "back-feed": "HDMI feeds the board while its fuse is out",
-    "wrong-shunt": "R020 is soldered in, and rig.toml says shunt=0.1",
+    "wrong-shunt": "R100 is soldered in, and rig.toml says shunt=0.02",
     "floating-d8": "the sync wire is off at the board, and the buffer's input picks up the mains",
     "dead-sync": "the sync wire is off at the meter",
     "cable": "the cable has 0.4 ohm",
     "wrong-medium": "the path lies on another device than the medium",
-    "hot-shunt": "the shunt heats itself: 0.1 ohm, 200 ppm/K, 85 K/W",
+    "hot-shunt": "R100 of 200 ppm/K and 85 K/W is soldered in, which heats itself; rig.toml says so",
     "second-meter": "the second meter reads 2 % too much",
     "i2c-errors": "SDA is held down for a while",
 }
@@ -54,10 +60,9 @@ class DrawnDesk:
         if plant and plant not in PLANTS:
             raise BadInput(unknown("fault to plant", plant, PLANTS))
         cable_ohm = 0.4 if plant == "cable" else CABLE_OHM
-        supply = Supply((profile.nominal_voltage_v or 5.1) + 0.1, SHUNT_OHM + cable_ohm)
-        sensor = Imperfections.draw(seed).on(supply)
-        if plant == "wrong-shunt":
-            sensor = replace(sensor, shunt_ohm=sensor.shunt_ohm / 5)
+        true_ohm = USUAL_OHM if plant in ("wrong-shunt", "hot-shunt") else SHUNT_OHM
+        supply = Supply((profile.nominal_voltage_v or 5.1) + 0.1, true_ohm + cable_ohm)
+        sensor = _with_shunt(Imperfections.draw(seed), true_ohm).on(supply)
         stated = Models.stated().load(profile.name, medium, chance=medium_chance(medium, seed))
         return cls(
             profile, seed, plant or "", supply, sensor, PowerModel(stated.board, stated.medium, supply)
@@ -80,4 +85,19 @@ class DrawnDesk:
 
     def meter(self, port: str) -> str:
         """The meter's name on a port, as the simulated rig.toml has it."""
-        return f"serial:{port},shunt={SHUNT_OHM:g},label=simulated-{self.seed}"
+        stated = (
+            f"shunt={SHUNT_OHM:g},shunt_tolerance=0.5%,range=80"
+            if self.plant != "hot-shunt"
+            else f"shunt={USUAL_OHM:g}"
+        )
+        return f"serial:{port},{stated},label=simulated-{self.seed}"
+
+
+def _with_shunt(sensor: Imperfections, ohm: float) -> Imperfections:
+    """A sensor on this shunt: the usual one as it is drawn, the advised one as much better as it is made."""
+    if ohm == USUAL_OHM:
+        return sensor
+    error = ADVISED_TOLERANCE * (sensor.shunt_ohm / USUAL_OHM - 1)
+    return replace(
+        sensor, shunt_ohm=round(ohm * (1 + error), 8), offset_uv=round(sensor.offset_uv * ADVISED_OFFSET, 3)
+    )
