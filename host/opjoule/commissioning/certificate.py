@@ -94,12 +94,13 @@ class Certificate:
         return f"the rig has passed{left_out}"
 
 
-def commissioning_note(rig: Path, device: str) -> str:
+def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
     """One line for figures of a rig that is not, or no longer, commissioned; empty for one that is.
 
     Args:
         rig: path of rig.toml, which is there.
         device: the board that is measured.
+        meter: in place of that of rig.toml.
     """
     path = rig.with_name(FILE)
     try:
@@ -115,6 +116,8 @@ def commissioning_note(rig: Path, device: str) -> str:
         return (
             f"the rig was commissioned with device {found.device}, not {device}: {COMMAND} --device {device}"
         )
+    if meter:
+        return f"the rig was commissioned with the meter of {rig}, not with {meter}"
     if found.failed_steps or found.open_steps:
         return f"commissioning ({date}): {found.conclusion}; {COMMAND} goes on"
     return f"commissioning ({date}) left out: {', '.join(found.skipped_steps)}" if found.skipped_steps else ""

@@ -27,6 +27,8 @@ class Pace:
     fuse_s: float = 6.0
     load_s: float = 10.0
     hold_s: float = 180.0
+    cool_s: float = 20.0
+    """From a hot shunt to a cooler one, before a reading counts: some time constants of it."""
     sync_s: float = 120.0
     quiet_s: float = 60.0
     levels: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)

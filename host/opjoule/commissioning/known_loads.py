@@ -158,15 +158,17 @@ def additivity(desk: Desk) -> Verdict:
         desk.person.set_up(setup)
         return desk.record(name, pace.load_s + lead_s)
 
-    cold = Loads(
-        *(steady_mean(take(Setup.LOAD_A, "a")), steady_mean(take(Setup.LOAD_B, "b"))),
-        steady_mean(take(Setup.BOTH, "both")),
+    a, b, both = (
+        steady_mean(take(setup, name))
+        for setup, name in ((Setup.LOAD_A, "a"), (Setup.LOAD_B, "b"), (Setup.BOTH, "both"))
     )
+    cold = Loads(a, b, both)
     warm = take(Setup.BOTH_HOT, "both-hot", pace.hold_s)
-    hot = Loads(
-        *(steady_mean(take(Setup.A_HOT, "a-hot")), steady_mean(take(Setup.B_HOT, "b-hot"))),
-        steady_mean(warm, pace.hold_s),
+    a, b = (
+        steady_mean(take(setup, name, pace.cool_s), pace.cool_s)
+        for setup, name in ((Setup.A_HOT, "a-hot"), (Setup.B_HOT, "b-hot"))
     )
+    hot = Loads(a, b, steady_mean(warm, pace.hold_s))
     return judge_additivity(cold, hot, warm.bounds, desk.zero_a)
 
 
