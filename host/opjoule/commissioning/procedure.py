@@ -17,6 +17,7 @@ from opjoule.errors import BadInput, OpJouleError
 
 REPEAT: Final = "repeat"
 NEXT: Final = "next"
+_KEYS: Final = [each.key for each in STEPS]
 _MARKS: Final = {
     Outcome.PASSED: "ok  ",
     Outcome.FAILED: "MEND",
@@ -52,7 +53,7 @@ class Procedure:
         done = self.certificate.finished
         well = True
         for step in steps:
-            number = STEPS.index(step) + 1
+            number = _KEYS.index(step.key) + 1
             if not again and step.key in done and done[step.key].verdict.outcome is not Outcome.FAILED:
                 self.say(
                     f"{number:2} of {len(STEPS)}  {step.title}: {done[step.key].verdict.outcome}, as before"
