@@ -147,20 +147,16 @@ def clock_map(rate, source="host", target="meter"):
 def test_clocks_are_held_against_their_oscillators_and_against_each_other(
     meter_ppm, board_ppm, agree, outcome, advice
 ):
-    both = clock_map(1.0, "board")
+    both = clock_map((1 + meter_ppm * 1e-6) / (1 + board_ppm * 1e-6), "board")
     check = Check("sync-edges against signature", agree, 5e3, 1e4, "sync-edges and signature agree or not")
     alignment = Alignment(both, (check,), {"sync-edges": both, "signature": both}, "sync-edges")
-    verdict = judge_rates(
-        clock_map(1 + meter_ppm * 1e-6), clock_map(1 + board_ppm * 1e-6, target="board"), alignment
-    )
+    verdict = judge_rates(clock_map(1 + board_ppm * 1e-6, target="board"), alignment)
     assert verdict.outcome is outcome and advice in verdict.advice
 
 
 def test_a_signature_that_is_not_found_fails_the_clocks():
     both = clock_map(1.0, "board")
-    verdict = judge_rates(
-        clock_map(1.0), clock_map(1.0, target="board"), Alignment(both, (), {"sync-edges": both})
-    )
+    verdict = judge_rates(clock_map(1.0, target="board"), Alignment(both, (), {"sync-edges": both}))
     assert verdict.outcome is FAILED and "load signature was not found" in verdict.words
 
 
@@ -189,6 +185,7 @@ def levels(*, ohm=0.15, back=1.0, powers=(3.0, 3.4, 4.5, 5.6, 6.4), sign=1):
         ({"back": 0.994}, FAILED, "clock frequency"),
         ({"powers": (3.0, 3.4, 3.3, 5.6, 6.4)}, FAILED, "throttled"),
         ({"sign": -1}, FAILED, "VIN+ and VIN"),
+        ({"powers": (3.0, 3.05, 3.1, 3.15, 3.2)}, FAILED, "measures this board"),
     ],
 )
 def test_load_steps_tell_the_cable_and_what_does_not_repeat(case, outcome, advice):

@@ -26,9 +26,12 @@ from opjoule.energy.least_voltage import least_voltage
 from opjoule.measurement.alignment import align
 
 REPEAT_MAX: Final = 0.005
+RISE_MIN: Final = 0.1
+"""Least that a full load adds to the idle power, as a share of it; boards of the profiles add half and more."""
 CABLE_MAX_OHM: Final = 0.2
 HEADROOM_V: Final = 0.1
 CABLE_OHM: Final = "cable_ohm"
+CABLE_U_OHM: Final = "cable_u_ohm"
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,14 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
                 "(docs/how-to/prepare-the-board.md)",
             )
         )
+    rise = abs(up[-1].power_w) / abs(up[0].power_w) - 1
+    if rise < RISE_MIN:
+        faults.append(
+            Fault(
+                f"the full load adds only {100 * rise:.1f} % to the idle power",
+                "see that the sensor measures this board, and end what keeps its processors busy",
+            )
+        )
     apart = max(
         (abs(down[each.level].power_w / each.power_w - 1) for each in up if each.level in down), default=0.0
     )
@@ -127,15 +138,23 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     }
     picture, stiff = _line(readings, bounds)
     figures |= stiff
-    if stiff and stiff[CABLE_OHM].value > CABLE_MAX_OHM + 2 * stiff["cable_u_ohm"].value:
+    cable_ohm, u_ohm = (stiff[each].value if stiff else 0.0 for each in (CABLE_OHM, CABLE_U_OHM))
+    if stiff and 2 * u_ohm > CABLE_MAX_OHM:
         faults.append(
             Fault(
-                f"supply, fuse and cable have {stiff[CABLE_OHM].value:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
+                f"the cable's resistance is not told (\N{PLUS-MINUS SIGN}{2 * u_ohm:.2f} ohm)",
+                "repeat with a load that changes more, and a supply without ripple",
+            )
+        )
+    elif stiff and cable_ohm > CABLE_MAX_OHM + 2 * u_ohm:
+        faults.append(
+            Fault(
+                f"supply, fuse and cable have {cable_ohm:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
                 "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the "
                 "board's voltage falls by as much per ampere",
             )
         )
-    cable = f", {stiff[CABLE_OHM].value:.3f} ohm of supply and cable" if stiff else ""
+    cable = f", {cable_ohm:.3f} \N{PLUS-MINUS SIGN} {2 * u_ohm:.3f} ohm of supply and cable" if stiff else ""
     words = f"{up[0].power_w:.2f} to {up[-1].power_w:.2f} W, repeats within {100 * apart:.2f} %{cable}"
     return Verdict.of(words, faults, figures, picture)
 
@@ -168,7 +187,7 @@ def _line(readings: Sequence[LevelReading], bounds: ErrorBounds) -> tuple[Pictur
     u_ohm = widened * float(fit.covariance[0, 0]) ** 0.5
     return picture, {
         CABLE_OHM: Figure(-fit.gain - shunt_ohm, "ohm", f"at most {CABLE_MAX_OHM:g} ohm"),
-        "cable_u_ohm": Figure(u_ohm, "ohm"),
+        CABLE_U_OHM: Figure(u_ohm, "ohm"),
         "open_v": Figure(fit.offset, "V"),
     }
 

@@ -202,22 +202,22 @@ def clock_evidence(recorded: Recorded, load_u_ns: float) -> ClockEvidence:
 def judge_clocks(taken: SyncRecorded) -> Verdict:
     """Whether the clocks run as their oscillators may, and the ways to match them agree."""
     recorded = taken.recorded
-    to_meter = fit_exchanges(recorded.captured.exchanges, "host", "meter")
     to_board = fit_exchanges(recorded.board_exchanges, "host", "board")
     stamps = recorded.board_exchanges
     over = stamps[0].far_received_ns, stamps[-1].far_received_ns
-    return judge_rates(to_meter, to_board, align(clock_evidence(recorded, taken.load_u_ns), over))
+    return judge_rates(to_board, align(clock_evidence(recorded, taken.load_u_ns), over))
 
 
-def judge_rates(to_meter: ClockMap, to_board: ClockMap, alignment: Alignment) -> Verdict:
-    """The verdict on maps host -> meter and host -> board, and on the alignment of board and meter."""
-    resonator, board = to_meter.rate - 1, to_board.rate - 1
+def judge_rates(to_board: ClockMap, alignment: Alignment) -> Verdict:
+    """The verdict on the map host -> board, and on the alignment of board and meter, whose best map has the rate."""
+    best = alignment.board_to_meter
+    resonator, board = to_board.rate * best.rate - 1, to_board.rate - 1
     figures = {
         "meter_to_host": Figure(resonator, "", f"within {1e6 * RESONATOR_ERROR_MAX:,.0f} ppm"),
         "board_to_host": Figure(board, "", f"within {1e6 * BOARD_RATE_MAX:g} ppm"),
     }
     faults = []
-    if abs(resonator) > RESONATOR_ERROR_MAX + 2 * to_meter.u_rate:
+    if abs(resonator) > RESONATOR_ERROR_MAX + 2 * best.u_rate:
         faults.append(
             Fault(
                 f"the meter's clock is {1e6 * resonator:+,.0f} ppm off this computer's",
