@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tomllib
 from contextlib import contextmanager
+from io import StringIO
 from types import SimpleNamespace
 
 import pytest
-from opjoule.cli import arguments, planning
+from opjoule.cli import arguments, commission, planning
+from opjoule.cli.commands import main
 from opjoule.cli.commission_arguments import PLANTED, STEP_KEYS
 from opjoule.commissioning.certificate import (
     Certificate,
@@ -15,6 +17,7 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
+from opjoule.commissioning.desk import Pace
 from opjoule.commissioning.dialogue import Dialogue, Skipped, Stopped
 from opjoule.commissioning.page import render
 from opjoule.commissioning.parts import Parts, known_resistor
@@ -22,9 +25,10 @@ from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.steps import STEPS, Step, step_called
 from opjoule.commissioning.verdict import Fault, Figure, Outcome, Picture, Verdict
 from opjoule.devices.rig_file import read_rig
-from opjoule.errors import BadInput, MeterFault
+from opjoule.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.files import file_sha256
 from opjoule.twin.desk_faults import PLANTS
+from software_meter import SoftwareMeter
 
 WELL = Verdict.of(
     "fine", [], {"zero_a": Figure(1e-3, "A", "at most 2 mA")}, Picture([1, 2], [3.5, 4], "A", "V", 0.5, 3.0)
@@ -280,3 +284,72 @@ def test_options_that_do_not_go_together_end_with_status_2(argv, capsys):
     with pytest.raises(SystemExit) as ended:
         arguments.parse(["commission", *argv])
     assert ended.value.code == 2 and len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+ANSWERS = ["Mean Well RS-15-5", "GY-219", "R100", "", ""]
+"""Supply, sensor, shunt; neither a known resistor nor a second meter."""
+
+
+@pytest.fixture
+def real(tmp_path, monkeypatch):
+    """A rig of a meter in software and a board that is never reached; answers as a script gives them."""
+    with SoftwareMeter(frames=80) as meter:
+        path = tmp_path / "rig.toml"
+        path.write_text(
+            f'[meter]\nport = "serial:{meter.path},label=bench-1"\n\n'
+            '[device.rpi4]\nconnection = "ssh:pi@nowhere.invalid"\n'
+            '[device.rpi4.storage]\nsd = "/mnt/sd"\n'
+        )
+        monkeypatch.setattr(commission, "ROOT", tmp_path)
+        monkeypatch.setattr(commission, "CALIBRATIONS", tmp_path)
+        monkeypatch.setattr(commission, "REAL_PACE", Pace(zero_s=1.0, fuse_s=1.0, long_s=1.0))
+
+        def run(*answers, options=()):
+            monkeypatch.setattr("sys.stdin", StringIO("".join(f"{each}\n" for each in answers)))
+            return main(["commission", "--rig", str(path), *options])
+
+        yield run, tmp_path / "commissioning.toml"
+
+
+def test_a_script_can_answer_a_real_rigs_commissioning(real, capsys):
+    """The meter in software reads half an ampere whatever is connected."""
+    run, path = real
+    steps = ("--step", "zero", "--step", "resistor", "--step", "idle")
+    assert run(*ANSWERS, "", "next", "", options=steps) == FAULTY_EXIT
+    found = read_certificate(path)
+    assert found.parts.supply == "Mean Well RS-15-5" and found.meter["board"] == "atmega328p"
+    assert {key: each.verdict.outcome.value for key, each in found.finished.items()} == {
+        "zero": "failed",
+        "resistor": "skipped",
+        "idle": "warning",
+    }
+    told = capsys.readouterr().err
+    assert "unplug it from the sensor" in told and "see that nothing is connected behind VIN" in told
+    assert path.with_name("commissioning.html").exists()
+
+
+def test_the_end_of_a_script_keeps_what_is_finished_and_the_command_goes_on(real, capsys):
+    run, path = real
+    assert run(*ANSWERS, "skip no time", "skip no fuse") == 1
+    assert [*read_certificate(path).finished] == ["zero", "back-feed", "resistor", "additivity"]
+    assert run("stop") == 1  # the parts are not asked for again
+    out, err = capsys.readouterr()
+    assert "Known resistor" not in err.rpartition("Zero without a load: skipped, as before")[2]
+    assert "8 of 12 steps are left" in out
+
+
+def test_a_change_of_the_rig_begins_anew_with_the_same_parts(real, capsys):
+    run, path = real
+    run(*ANSWERS, "skip no time", "stop")
+    rig = path.with_name("rig.toml")
+    rig.write_text(rig.read_text() + "\n[supply]\nvoltage_v = 5.2\n")
+    run("stop")
+    assert "every step is done anew" in capsys.readouterr().err
+    found = read_certificate(path)
+    assert found.parts.supply == "Mean Well RS-15-5" or found.finished
+
+
+def test_a_board_that_is_out_of_reach_is_a_verdict_with_the_connections_own_words(real):
+    run, path = real
+    assert run(*ANSWERS, "", "next", options=("--step", "load-steps")) == FAULTY_EXIT
+    assert "nowhere.invalid" in read_certificate(path).finished["load-steps"].verdict.words

@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # only a rehearsal loads the simulated rig
     from opjoule.twin.desk_rig import DeskRig
     from opjoule.twin.load_bench import LoadBench
 
+REAL_PACE: Final = Pace()
 REHEARSED: Final = "rpi4"
 """The board of a rehearsal, where none is named."""
 LOAD_STEP_U_NS: Final = 2e6 / 3**0.5
@@ -214,7 +215,7 @@ class _RealDesk:
             yield Desk(
                 self._person,
                 folder,
-                Pace(),
+                REAL_PACE,
                 self.certificate.parts,
                 profile,
                 self.certificate.figure("zero", ZERO_A),

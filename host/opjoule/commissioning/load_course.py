@@ -100,37 +100,10 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     """
     top = max(range(len(readings)), key=lambda place: readings[place].level)
     up, down = readings[: top + 1], {each.level: each for each in readings[top + 1 :]}
-    faults: list[Fault] = []
-    if max(each.read.current_a for each in readings) < 0:
-        faults.append(Fault("the current flows backwards", SWAPPED))
-    fallen = [(low.level, high.level) for low, high in pairwise(up) if abs(high.power_w) < abs(low.power_w)]
-    if fallen:
-        faults.append(
-            Fault(
-                f"the power falls from load {fallen[0][0]} to {fallen[0][1]} of 8",
-                "see that the sensor measures this board, and that the board is not throttled "
-                "(docs/how-to/prepare-the-board.md)",
-            )
-        )
-    rise = abs(up[-1].power_w) / abs(up[0].power_w) - 1
-    if rise < RISE_MIN:
-        faults.append(
-            Fault(
-                f"the full load adds only {100 * rise:.1f} % to the idle power",
-                "see that the sensor measures this board, and end what keeps its processors busy",
-            )
-        )
     apart = max(
         (abs(down[each.level].power_w / each.power_w - 1) for each in up if each.level in down), default=0.0
     )
-    if apart > REPEAT_MAX:
-        faults.append(
-            Fault(
-                f"the same load differs by {100 * apart:.2f} % on the way back, and {100 * REPEAT_MAX:g} % are allowed",
-                "hold the clock frequency and the fan (docs/how-to/prepare-the-board.md), end what else runs on the "
-                "board, and repeat; if it stays, a contact in the supply changes",
-            )
-        )
+    faults = [*_course_faults(up), *_repeat_faults(apart)]
     figures = {
         "repeat": Figure(apart, "", f"at most {100 * REPEAT_MAX:g} %"),
         "idle_w": Figure(up[0].power_w, "W"),
@@ -157,6 +130,44 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     cable = f", {cable_ohm:.3f} \N{PLUS-MINUS SIGN} {2 * u_ohm:.3f} ohm of supply and cable" if stiff else ""
     words = f"{up[0].power_w:.2f} to {up[-1].power_w:.2f} W, repeats within {100 * apart:.2f} %{cable}"
     return Verdict.of(words, faults, figures, picture)
+
+
+def _course_faults(up: Sequence[LevelReading]) -> list[Fault]:
+    """What is wrong with the powers of a load that rises."""
+    faults = []
+    if max(each.read.current_a for each in up) < 0:
+        faults.append(Fault("the current flows backwards", SWAPPED))
+    fallen = [(low.level, high.level) for low, high in pairwise(up) if abs(high.power_w) < abs(low.power_w)]
+    if fallen:
+        faults.append(
+            Fault(
+                f"the power falls from load {fallen[0][0]} to {fallen[0][1]} of 8",
+                "see that the sensor measures this board, and that the board is not throttled "
+                "(docs/how-to/prepare-the-board.md)",
+            )
+        )
+    rise = abs(up[-1].power_w) / abs(up[0].power_w) - 1
+    if rise < RISE_MIN:
+        faults.append(
+            Fault(
+                f"the full load adds only {100 * rise:.1f} % to the idle power",
+                "see that the sensor measures this board, and end what keeps its processors busy",
+            )
+        )
+    return faults
+
+
+def _repeat_faults(apart: float) -> list[Fault]:
+    """Whether the same load may differ so much on the way back."""
+    if apart <= REPEAT_MAX:
+        return []
+    return [
+        Fault(
+            f"the same load differs by {100 * apart:.2f} % on the way back, and {100 * REPEAT_MAX:g} % are allowed",
+            "hold the clock frequency and the fan (docs/how-to/prepare-the-board.md), end what else runs on the "
+            "board, and repeat; if it stays, a contact in the supply changes",
+        )
+    ]
 
 
 def _line(readings: Sequence[LevelReading], bounds: ErrorBounds) -> tuple[Picture | None, dict[str, Figure]]:

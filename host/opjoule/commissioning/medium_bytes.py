@@ -25,7 +25,8 @@ KINDS: Final = {"sd": ("mmcblk",), "emmc": ("mmcblk",), "ssd-usb2": ("sd",), "ss
 """Medium -> how the kernel's names of its device begin (Documentation/admin-guide/devices.txt)."""
 REST_S: Final = 2.0
 _WRITE: Final = (
-    'dd if=/dev/zero of="$1" bs=1048576 count="$2" conv=fsync 2>/dev/null; s=$?; rm -f -- "$1"; exit $s'
+    'dd if=/dev/zero of="$1" bs=1048576 count="$2" conv=fsync 2>/dev/null && '
+    '{ sync -f "$1" 2>/dev/null || sync; }; s=$?; rm -f -- "$1"; exit $s'
 )
 
 

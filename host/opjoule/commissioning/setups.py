@@ -19,7 +19,7 @@ class Setup(Enum):
         "Unplug the board, put the fuse back. Connect the known resistor (load A) behind VIN\N{MINUS SIGN}, in the "
         "board's place. It gets hot."
     )
-    LOAD_B = "Take load A off, connect a second resistor (load B: 5 to 10 ohm, 10 W) in its place."
+    LOAD_B = "Take load A off, connect a second resistor (load B: about 3.3 ohm, 10 W) in its place."
     BOTH = "Connect load A beside load B, in parallel."
     BOTH_HOT = "Leave both connected: now they stay on."
     A_HOT = "Take load B off; load A stays."

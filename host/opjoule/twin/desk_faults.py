@@ -75,8 +75,8 @@ class DrawnDesk:
 
     @property
     def load_b_ohm(self) -> float:
-        """The second load: about one ampere."""
-        return 1.02 * self.supply.open_voltage_v
+        """The second load: about an ampere and a half."""
+        return 0.65 * self.supply.open_voltage_v
 
     @property
     def sign(self) -> int:

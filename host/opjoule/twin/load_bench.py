@@ -21,7 +21,7 @@ from opjoule.twin.desk_faults import FED_V, HOT_PER_A2, DrawnDesk
 HOT_TAU_S: Final = 4.0
 """Shorter than a real one's 10 to 20 s, as everything in the rehearsal."""
 HOT_STEP_S: Final = 0.2
-SPARE_S: Final = 4.0
+SPARE_S: Final = 2.0
 """Behind the recording, so that it ends before its input does."""
 _START_LIMIT_S: Final = 60.0
 
