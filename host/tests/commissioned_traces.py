@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.trace.power_trace import PowerTrace
@@ -25,5 +25,5 @@ def trace(seconds, current_a, voltage_v=5.1, noise_a=NOISE_A, seed=1):
 
 def recorded(*args, bounds=BOUNDS, **more):
     """The same as a recording."""
-    fields = {name: more.pop(name) for name in list(more) if name in Recorded.__dataclass_fields__}
-    return Recorded(trace(*args, **more), bounds, **fields)
+    fields = {name: more.pop(name) for name in list(more) if name in DeskRecording.__dataclass_fields__}
+    return DeskRecording(trace(*args, **more), bounds, **fields)

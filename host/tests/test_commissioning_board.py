@@ -17,7 +17,7 @@ from opjoule.commissioning.long_run import judge_errors, judge_idle
 from opjoule.commissioning.medium_bytes import MediumLook, WrittenMedium, judge_medium
 from opjoule.commissioning.second_meter import BothEnergies, judge_second
 from opjoule.commissioning.sync_line import SyncRecorded, judge_rates, judge_sync
-from opjoule.commissioning.verdict import Outcome
+from opjoule.commissioning.verdict import StepOutcome
 from opjoule.devices.profiles import find_profile
 from opjoule.measurement.alignment import Alignment
 from opjoule.meters.capture import CaptureSummary
@@ -25,7 +25,7 @@ from opjoule.meters.interface import Losses
 from opjoule.operations import schemas
 from opjoule.trace.journal import SyncEdges
 
-PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
+PASSED, FAILED = StepOutcome.PASSED, StepOutcome.FAILED
 RPI4 = find_profile("rpi4")
 BOARD_AHEAD_NS = 5_000_000_000
 """Of the board's clock; host and meter start at 0."""
@@ -127,7 +127,7 @@ def test_a_dead_wire_and_a_floating_input_are_told_apart():
 
 
 def test_a_rig_without_a_sync_line_leaves_its_step_out():
-    assert judge_sync(replace(sync_recorded(), has_line=False)).outcome is Outcome.SKIPPED
+    assert judge_sync(replace(sync_recorded(), has_line=False)).outcome is StepOutcome.SKIPPED
 
 
 def clock_map(rate, source="host", target="meter"):
@@ -305,7 +305,7 @@ def test_any_error_of_the_chain_fails_the_long_run(losses, advice):
 
 
 @pytest.mark.parametrize(
-    ("current_a", "outcome"), [(0.6, PASSED), (0.2, Outcome.WARNING), (1.5, Outcome.WARNING)]
+    ("current_a", "outcome"), [(0.6, PASSED), (0.2, StepOutcome.WARNING), (1.5, StepOutcome.WARNING)]
 )
 def test_an_implausible_idle_power_is_a_warning_only(current_a, outcome):
     assert judge_idle(recorded(5.0, current_a), RPI4).outcome is outcome

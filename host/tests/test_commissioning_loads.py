@@ -9,10 +9,10 @@ import pytest
 from commissioned_traces import BOUNDS, recorded
 from opjoule.calibrating.means import MeanReading
 from opjoule.commissioning.known_loads import Loads, judge_additivity, judge_resistor, ratio_bound
-from opjoule.commissioning.verdict import Outcome
+from opjoule.commissioning.verdict import StepOutcome
 from opjoule.commissioning.zero import judge_back_feed, judge_zero
 
-PASSED, FAILED = Outcome.PASSED, Outcome.FAILED
+PASSED, FAILED = StepOutcome.PASSED, StepOutcome.FAILED
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_voltage_that_stays_without_the_fuse_is_a_second_supply(left_v, outcom
 def test_a_meter_without_voltage_leaves_the_fuse_out_of_it():
     assert (
         judge_back_feed(recorded(6.0, 0.0, bounds=replace(BOUNDS, voltage_step_v=0.0))).outcome
-        is Outcome.SKIPPED
+        is StepOutcome.SKIPPED
     )
 
 

@@ -17,13 +17,13 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
-from opjoule.commissioning.desk import Pace
-from opjoule.commissioning.dialogue import Dialogue, Skipped, Stopped
+from opjoule.commissioning.desk import DeskPace
+from opjoule.commissioning.dialogue import DeskDialogue, Skipped, Stopped
 from opjoule.commissioning.page import render
 from opjoule.commissioning.parts import Parts, known_resistor
 from opjoule.commissioning.procedure import Procedure
-from opjoule.commissioning.steps import STEPS, Step, step_called
-from opjoule.commissioning.verdict import Fault, Figure, Outcome, Picture, Verdict
+from opjoule.commissioning.steps import STEPS, DeskStep, step_called
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, StepOutcome, Verdict
 from opjoule.devices.rig_file import read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.files import file_sha256
@@ -31,15 +31,18 @@ from opjoule.twin.desk_faults import PLANTS
 from software_meter import SoftwareMeter
 
 WELL = Verdict.of(
-    "fine", [], {"zero_a": Figure(1e-3, "A", "at most 2 mA")}, Picture([1, 2], [3.5, 4], "A", "V", 0.5, 3.0)
+    "fine",
+    [],
+    {"zero_a": CheckedFigure(1e-3, "A", "at most 2 mA")},
+    Picture([1, 2], [3.5, 4], "A", "V", 0.5, 3.0),
 )
-BROKEN = Verdict.of("odd", [Fault('a "wire"\n', "mend \\ it")], {})
+BROKEN = Verdict.of("odd", [Defect('a "wire"\n', "mend \\ it")], {})
 
 
 def scripted(*answers):
     """A dialogue that is answered from a list, then by nobody."""
     left = list(answers)
-    return Dialogue(lambda question: left.pop(0) if left else None)
+    return DeskDialogue(lambda question: left.pop(0) if left else None)
 
 
 def procedure(tmp_path, outcomes, dialogue=None, certificate=None):
@@ -65,7 +68,7 @@ def procedure(tmp_path, outcomes, dialogue=None, certificate=None):
     made = Procedure(
         found, open_desk, lambda: saved.append(dict(found.finished)), told.append, tmp_path, dialogue
     )
-    steps = [Step(each.key, each.title, each.measures, carry_out(each.key)) for each in STEPS]
+    steps = [DeskStep(each.key, each.title, each.measures, carry_out(each.key)) for each in STEPS]
     return made, steps, told, saved
 
 
@@ -90,8 +93,8 @@ def test_a_person_mends_and_repeats_or_goes_on_with_the_fault(tmp_path):
     )
     assert made.run(steps) is False
     found = made.certificate.finished
-    assert found["zero"].verdict.outcome is Outcome.PASSED
-    assert found["sync"].verdict.outcome is Outcome.FAILED and len(found) == 12
+    assert found["zero"].verdict.outcome is StepOutcome.PASSED
+    assert found["sync"].verdict.outcome is StepOutcome.FAILED and len(found) == 12
 
 
 def test_whatever_the_rig_does_wrong_is_a_verdict(tmp_path):
@@ -219,7 +222,7 @@ def test_the_note_is_among_the_warnings_of_a_measurement_with_hardware_alone(rig
 
 def test_a_dialogue_wants_a_reason_and_ends_with_its_input():
     asked = []
-    dialogue = Dialogue(lambda question: asked.append(question) or answers.pop(0))
+    dialogue = DeskDialogue(lambda question: asked.append(question) or answers.pop(0))
     answers = ["skip", "hello", "skip it is welded in"]
     with pytest.raises(Skipped, match="it is welded in"):
         dialogue.ready("Pull the fuse.")
@@ -238,7 +241,7 @@ def test_the_parts_are_asked_for_once_and_only_those_that_there_are():
         asked.append(question)
         return {"Known": "10,0.1%", "Second": ""}.get(question.split()[0], "x")
 
-    parts = Parts.asked(Dialogue(line))
+    parts = Parts.asked(DeskDialogue(line))
     assert (parts.resistor_ohm, parts.resistor_bound) == pytest.approx((10.0, 0.001))
     assert parts.second_meter == "" and len(asked) == 6
 
@@ -302,7 +305,7 @@ def real(tmp_path, monkeypatch):
         )
         monkeypatch.setattr(commission, "ROOT", tmp_path)
         monkeypatch.setattr(commission, "CALIBRATIONS", tmp_path)
-        monkeypatch.setattr(commission, "REAL_PACE", Pace(zero_s=1.0, fuse_s=1.0, long_s=1.0))
+        monkeypatch.setattr(commission, "REAL_PACE", DeskPace(zero_s=1.0, fuse_s=1.0, long_s=1.0))
 
         def run(*answers, options=()):
             monkeypatch.setattr("sys.stdin", StringIO("".join(f"{each}\n" for each in answers)))

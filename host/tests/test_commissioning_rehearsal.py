@@ -15,7 +15,7 @@ from opjoule.commissioning.certificate import Certificate, read_certificate
 from opjoule.commissioning.desk import SIMULATED_PACE
 from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.steps import step_called
-from opjoule.commissioning.verdict import Outcome
+from opjoule.commissioning.verdict import StepOutcome
 from opjoule.devices.profiles import find_profile
 from opjoule.twin.desk_faults import PLANTS, DrawnDesk
 
@@ -41,7 +41,7 @@ PAST = {
     "hot-shunt": (("zero", "resistor"), "additivity", "20 milliohm"),
     "i2c-errors": (("zero",), "errors", "4.7 kohm"),
 }
-"""Fault -> steps that it passes, the one that finds it, and what that says."""
+"""Defect -> steps that it passes, the one that finds it, and what that says."""
 LIVE = {
     "floating-d8": ((), "sync", "100 kohm from the buffer's input"),
     "dead-sync": ((), "sync", "--pulses 20"),
@@ -64,8 +64,8 @@ def rehearsed(folder, plant, keys):
 def assert_found(folder, plant, passed, found_by, advice):
     finished = rehearsed(folder, plant, [*passed, found_by])
     assert {key: each.verdict.outcome for key, each in finished.items()} == {
-        **dict.fromkeys(passed, Outcome.PASSED),
-        found_by: Outcome.FAILED,
+        **dict.fromkeys(passed, StepOutcome.PASSED),
+        found_by: StepOutcome.FAILED,
     }, [each.verdict.words for each in finished.values()]
     assert advice in finished[found_by].verdict.advice
 
@@ -89,7 +89,7 @@ def test_a_fault_planted_around_the_board_fails_its_step_with_the_right_advice(t
 @pytest.mark.rig
 def test_a_rehearsal_leaves_a_certificate_and_a_page_that_say_simulated_and_goes_on(tmp_path, capfd):
     asked = ["commission", "--simulate", "--out", str(tmp_path / "one")]
-    assert main([*asked, "--step", "zero", "--step", "back-feed"]) == 1
+    assert main([*asked, "--step", "zero", "--step", "back-feed"]) == 0
     out, err = capfd.readouterr()
     assert "SIMULATED: 10 of 12 steps are left" in out and "SIMULATED" in err
     certificate = read_certificate(tmp_path / "one/commissioning.toml")
@@ -98,7 +98,7 @@ def test_a_rehearsal_leaves_a_certificate_and_a_page_that_say_simulated_and_goes
     assert "SIMULATED" in page and '"tracks"' in page
     content = json.loads(page.partition('id="content">')[2].partition("</script>")[0])
     assert [each["name"] for each in content["phases"]] == ["zero", "back-feed"]
-    assert main([*asked, "--step", "resistor"]) == 1
+    assert main([*asked, "--step", "resistor"]) == 0
     assert [*read_certificate(tmp_path / "one/commissioning.toml").finished] == [
         "zero",
         "back-feed",

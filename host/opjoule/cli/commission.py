@@ -5,13 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from opjoule.cli.commission_arguments import STEP_KEYS
 from opjoule.cli.planning import CALIBRATIONS, ROOT
 from opjoule.commissioning.certificate import (
     COMMAND,
@@ -21,16 +22,17 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
-from opjoule.commissioning.desk import SIMULATED_PACE, Desk, Pace
-from opjoule.commissioning.dialogue import Dialogue, Stopped
+from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk
+from opjoule.commissioning.dialogue import DeskDialogue, Stopped
 from opjoule.commissioning.open_meter import OpenMeter
 from opjoule.commissioning.page import write_page
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.procedure import Procedure
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import recorded_alone
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.steps import STEPS, Step, step_called
+from opjoule.commissioning.steps import DeskStep, step_called
+from opjoule.commissioning.verdict import StepOutcome
 from opjoule.commissioning.zero import ZERO_A
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import find_profile
@@ -48,7 +50,7 @@ if TYPE_CHECKING:  # only a rehearsal loads the simulated rig
     from opjoule.twin.desk_rig import DeskRig
     from opjoule.twin.load_bench import LoadBench
 
-REAL_PACE: Final = Pace()
+REAL_PACE: Final = DeskPace()
 REHEARSED: Final = "rpi4"
 """The board of a rehearsal, where none is named."""
 LOAD_STEP_U_NS: Final = 2e6 / 3**0.5
@@ -73,7 +75,7 @@ def _commission(options: argparse.Namespace) -> int:
     storage = find_profile(device).medium(options.storage or _first_medium(rig, device))
     path = options.rig.with_name(FILE)
     certificate = _going_on(path, options, device, storage)
-    dialogue = Dialogue()
+    dialogue = DeskDialogue()
     folder = free_directory(ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning")
     try:
         if not certificate.asked:
@@ -104,34 +106,36 @@ def _rehearse(options: argparse.Namespace) -> int:
 
 def _carried_out(
     certificate: Certificate,
-    open_desk: Callable[[Step, Path], AbstractContextManager[Desk]],
+    open_desk: Callable[[DeskStep, Path], AbstractContextManager[OpenDesk]],
     folder: Path,
     path: Path,
     options: argparse.Namespace,
-    dialogue: Dialogue | None,
+    dialogue: DeskDialogue | None,
 ) -> int:
     def save() -> None:
         write_certificate(path, certificate)
         write_page(path.with_name(PAGE), certificate)
 
     procedure = Procedure(certificate, open_desk, save, say, folder, dialogue)
-    steps = [step_called(key) for key in options.step] if options.step else STEPS
+    steps = [step_called(key) for key in options.step or STEP_KEYS]
     try:
         procedure.run(steps, again=options.anew or bool(options.step))
     except KeyboardInterrupt:
         say(f"\ninterrupted; what is finished is kept in {path}: {COMMAND} goes on")
         raise
-    return _left(certificate, path)
+    return _left(certificate, path, options.step or STEP_KEYS)
 
 
-def _left(certificate: Certificate, path: Path) -> int:
+def _left(certificate: Certificate, path: Path, asked: Sequence[str] = STEP_KEYS) -> int:
+    """Says how the rig stands; the exit status by the steps that were asked for."""
     mark = "SIMULATED: " if certificate.simulated else ""
     print(f"{mark}{certificate.conclusion}")
     if certificate.finished:
         print(f"certificate {path}\npage        {path.with_name(PAGE)}")
-    if certificate.failed_steps:
+    outcomes = [certificate.outcome(key) for key in asked]
+    if StepOutcome.FAILED in outcomes:
         return FAULTY_EXIT
-    return 1 if certificate.open_steps else 0
+    return 1 if None in outcomes else 0
 
 
 def _going_on(path: Path, options: argparse.Namespace, device: str, storage: str) -> Certificate:
@@ -166,7 +170,7 @@ def _first_medium(rig: Rig, device: str) -> str | None:
 class _AskedPerson:
     """The person at the desk, asked whenever something else is to be connected."""
 
-    dialogue: Dialogue
+    dialogue: DeskDialogue
     connected: list[Setup]
     """What was connected last."""
 
@@ -185,14 +189,14 @@ class _RealDesk:
     device: str
     storage: str
     certificate: Certificate
-    dialogue: Dialogue
+    dialogue: DeskDialogue
 
     def __post_init__(self) -> None:
         self._person = _AskedPerson(self.dialogue, [])
         self._calibrations = Calibrations(CALIBRATIONS, self.rig.room.temperature_c)
 
     @contextmanager
-    def open(self, step: Step, folder: Path) -> Iterator[Desk]:
+    def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
         """What one step needs."""
         profile = find_profile(self.device)
         with ExitStack() as opened:
@@ -208,11 +212,11 @@ class _RealDesk:
             self.certificate.meter = meter_words(meter)
 
             @contextmanager
-            def board() -> Iterator[Board]:
-                with closing(open_board(self.rig, profile, self.storage, builds=ROOT / "build")) as connected:
-                    yield connected
+            def connected() -> Iterator[Board]:
+                with closing(open_board(self.rig, profile, self.storage, builds=ROOT / "build")) as board:
+                    yield board
 
-            yield Desk(
+            yield OpenDesk(
                 self._person,
                 folder,
                 REAL_PACE,
@@ -220,7 +224,7 @@ class _RealDesk:
                 profile,
                 self.certificate.figure("zero", ZERO_A),
                 meter,
-                board,
+                connected,
                 second,
             )
 
@@ -277,12 +281,12 @@ class _SimulatedPerson:
 
 
 @dataclass(frozen=True)
-class _LoadDesk(Desk):
+class _LoadDesk(OpenDesk):
     """A desk without the board's programs: each recording is as fast as this computer can simulate it."""
 
     bench: LoadBench | None = None
 
-    def record(self, name: str, seconds: float) -> Recorded:
+    def take(self, name: str, seconds: float) -> DeskRecording:
         assert self.bench
         folder = self.folder / name
         with (
@@ -298,10 +302,10 @@ class SimulatedDesk:
 
     drawn: DrawnDesk
     certificate: Certificate
-    pace: Pace
+    pace: DeskPace
 
     @contextmanager
-    def open(self, step: Step, folder: Path) -> Iterator[Desk]:
+    def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
         """What one step needs."""
         from opjoule.twin.desk_faults import BETWEEN_OHM  # noqa: PLC0415
         from opjoule.twin.load_bench import LoadBench  # noqa: PLC0415
@@ -316,7 +320,7 @@ class SimulatedDesk:
         self.certificate.parts, self.certificate.asked = parts, True
         bench = LoadBench(self.drawn, ROOT)
         person, zero_a = _SimulatedPerson(bench, self.drawn), self.certificate.figure("zero", ZERO_A)
-        desk = Desk(person, folder, self.pace, parts, self.drawn.profile, zero_a)
+        desk = OpenDesk(person, folder, self.pace, parts, self.drawn.profile, zero_a)
         if not step.board:
             yield _LoadDesk(**{each.name: getattr(desk, each.name) for each in fields(desk)}, bench=bench)
             return
@@ -332,7 +336,7 @@ class SimulatedDesk:
                 load_u_ns=LOAD_STEP_U_NS,
             )
 
-    def _rig(self, step: Step) -> AbstractContextManager[DeskRig]:
+    def _rig(self, step: DeskStep) -> AbstractContextManager[DeskRig]:
         from opjoule.twin.desk_rig import DeskRig  # noqa: PLC0415
 
         storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"

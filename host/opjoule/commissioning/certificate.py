@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.steps import STEPS
-from opjoule.commissioning.verdict import Figure, Outcome, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome, Verdict
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256, write_whole
 
@@ -58,19 +58,20 @@ class Certificate:
     @property
     def failed_steps(self) -> list[str]:
         """Titles of the steps that failed."""
-        return [each.title for each in STEPS if self._outcome(each.key) is Outcome.FAILED]
+        return [each.title for each in STEPS if self.outcome(each.key) is StepOutcome.FAILED]
 
     @property
     def skipped_steps(self) -> list[str]:
         """Titles of the steps that were left out."""
-        return [each.title for each in STEPS if self._outcome(each.key) is Outcome.SKIPPED]
+        return [each.title for each in STEPS if self.outcome(each.key) is StepOutcome.SKIPPED]
 
     @property
     def date_utc(self) -> datetime | None:
         """Date of the latest verdict."""
         return max((each.date_utc for each in self.finished.values()), default=None)
 
-    def _outcome(self, key: str) -> Outcome | None:
+    def outcome(self, key: str) -> StepOutcome | None:
+        """How a step ended; None: it has not."""
         return self.finished[key].verdict.outcome if key in self.finished else None
 
     def figure(self, key: str, name: str) -> float | None:
@@ -162,7 +163,7 @@ def _certificate(data: Mapping[str, Any]) -> Certificate:
 
 def _finished(entry: Mapping[str, Any]) -> Finished:
     figures = {
-        name: Figure(_number(each["value"]), str(each["unit"]), str(each.get("limit", "")))
+        name: CheckedFigure(_number(each["value"]), str(each["unit"]), str(each.get("limit", "")))
         for name, each in entry.get("figures", {}).items()
     }
     drawn = entry.get("picture")
@@ -182,7 +183,7 @@ def _finished(entry: Mapping[str, Any]) -> Finished:
     if not isinstance(date_utc, datetime) or date_utc.tzinfo is None:
         raise ValueError(f"date_utc = {date_utc} is not a time with a zone")
     verdict = Verdict(
-        Outcome(entry["outcome"]), str(entry["words"]), str(entry.get("advice", "")), figures, picture
+        StepOutcome(entry["outcome"]), str(entry["words"]), str(entry.get("advice", "")), figures, picture
     )
     return Finished(str(entry["key"]), verdict, date_utc.astimezone(UTC), str(entry.get("folder", "")))
 

@@ -11,7 +11,7 @@ from typing import Protocol
 from opjoule.clocks.signature import DELAY_U_NS
 from opjoule.commissioning.open_meter import OpenMeter
 from opjoule.commissioning.parts import Parts
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import Running
 from opjoule.commissioning.setups import Setup
 from opjoule.devices.board import Board
@@ -20,7 +20,7 @@ from opjoule.errors import DeviceFault
 
 
 @dataclass(frozen=True)
-class Pace:
+class DeskPace:
     """How long a step records [s], and how much it writes."""
 
     zero_s: float = 60.0
@@ -41,7 +41,7 @@ class Pace:
     long_s: float = 600.0
 
 
-SIMULATED_PACE = Pace(
+SIMULATED_PACE = DeskPace(
     zero_s=20.0,
     hold_s=30.0,
     sync_s=20.0,
@@ -63,13 +63,13 @@ class Person(Protocol):
 
 
 @dataclass(frozen=True)
-class Desk:
+class OpenDesk:
     """What is open for one step."""
 
     person: Person
     folder: Path
     """For the step's recordings."""
-    pace: Pace
+    pace: DeskPace
     parts: Parts
     profile: Profile
     zero_a: float | None = None
@@ -87,7 +87,7 @@ class Desk:
         assert self.rig, "the step has no meter"
         return Running(self.rig.meter, self.rig.bounds, self.folder / name, board)
 
-    def record(self, name: str, seconds: float) -> Recorded:
+    def take(self, name: str, seconds: float) -> DeskRecording:
         """The meter alone, for so many seconds of its clock. Raises: MeterFault."""
         with self.recording(name) as running:
             running.wait(seconds)

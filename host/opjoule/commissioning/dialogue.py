@@ -30,7 +30,7 @@ def _line(question: str) -> str | None:
 
 
 @dataclass(frozen=True)
-class Dialogue:
+class DeskDialogue:
     """Asks one line at a time."""
 
     line: Callable[[str], str | None] = _line

@@ -9,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from opjoule.calibrating.means import MeanReading, mean_reading
-from opjoule.commissioning.desk import Desk
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import Fault, Figure, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Verdict
 from opjoule.energy.error_bounds import ErrorBounds
 
 WRONG_SHUNT: Final = 0.1
@@ -25,7 +25,7 @@ USUAL_OHM: Final = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.
 SWAPPED: Final = "exchange the wires at VIN+ and VIN\N{MINUS SIGN}"
 
 
-def steady_mean(recorded: Recorded, lead_s: float = LEAD_S) -> MeanReading:
+def steady_mean(recorded: DeskRecording, lead_s: float = LEAD_S) -> MeanReading:
     """Means of a recording at a steady load, its beginning left out.
 
     Raises: CalibrationFault: the load moved, or was beyond the range.
@@ -34,12 +34,12 @@ def steady_mean(recorded: Recorded, lead_s: float = LEAD_S) -> MeanReading:
     return mean_reading(cells, cells.start_ns + round(lead_s * 1e9), cells.end_ns, recorded.bounds)
 
 
-def resistor(desk: Desk) -> Verdict:
+def resistor(desk: OpenDesk) -> Verdict:
     """Records the known resistor."""
     if not desk.parts.resistor:
         return Verdict.skipped("there is no known resistor")
     desk.person.set_up(Setup.LOAD_A)
-    recorded = desk.record("resistor", desk.pace.load_s + LEAD_S)
+    recorded = desk.take("resistor", desk.pace.load_s + LEAD_S)
     ohm, bound = desk.parts.resistor_ohm, desk.parts.resistor_bound
     return judge_resistor(steady_mean(recorded), ohm, bound, recorded.bounds, desk.zero_a)
 
@@ -65,10 +65,10 @@ def judge_resistor(
         )
     ratio = current_a / expected_a
     figures = {
-        "ratio": Figure(ratio, "", f"1 within {100 * allowed:.2g} % (sum of the bounds)"),
-        "current_a": Figure(current_a, "A"),
-        "voltage_v": Figure(read.voltage_v, "V"),
-        "expected_a": Figure(expected_a, "A"),
+        "ratio": CheckedFigure(ratio, "", f"1 within {100 * allowed:.2g} % (sum of the bounds)"),
+        "current_a": CheckedFigure(current_a, "A"),
+        "voltage_v": CheckedFigure(read.voltage_v, "V"),
+        "expected_a": CheckedFigure(expected_a, "A"),
     }
     words = f"{current_a:.4f} A through {ohm:g} ohm, {expected_a:.4f} A by the voltage ({100 * (ratio - 1):+.2f} %)"
     if abs(ratio - 1) <= allowed:
@@ -94,12 +94,12 @@ def ratio_bound(
     return sum(bounds.gain_errors_max.values()) + offset + steps + noise
 
 
-def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Fault:
+def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
     """What a current that is off by so much says."""
     if ratio < -0.1:
-        return Fault("the current flows backwards", SWAPPED)
+        return Defect("the current flows backwards", SWAPPED)
     if ratio < 0.1:
-        return Fault(
+        return Defect(
             "the current does not flow through the sensor",
             "join the resistor with VIN\N{MINUS SIGN}, not with the supply; see that VIN+ has the supply's +5 V",
         )
@@ -107,13 +107,13 @@ def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Fault:
         true_ohm = bounds.shunt.ohm * ratio
         usual = min(USUAL_OHM, key=lambda each: abs(math.log(each / true_ohm)))
         fits = f", about shunt={usual:g}" if abs(usual / true_ohm - 1) < WRONG_SHUNT / 2 else ""
-        return Fault(
+        return Defect(
             f"the current is {100 * (ratio - 1):+.0f} % off, which no tolerance explains: shunt={bounds.shunt.ohm:g} "
             "is wrong",
             f"the shunt behaves as one of {true_ohm:.3g} ohm{fits}: read the marking on it (R100 is 0.1, R020 is 0.02) "
             "and mend shunt= in rig.toml; then look for a second resistor beside it",
         )
-    return Fault(
+    return Defect(
         f"the current is {100 * (ratio - 1):+.2f} % off, and {100 * allowed:.2g} % are allowed",
         "solder the shunt and VIN+ and VIN\N{MINUS SIGN} anew, measure the resistor with four wires, and calibrate the "
         "sensor (docs/how-to/calibrate.md)",
@@ -148,15 +148,15 @@ class Loads:
         )
 
 
-def additivity(desk: Desk) -> Verdict:
+def additivity(desk: OpenDesk) -> Verdict:
     """Records A, B and both, then the same after both were on for a while."""
     pace = desk.pace
     if not desk.parts.resistor:
         return Verdict.skipped("there is no known resistor, and no second one beside it")
 
-    def take(setup: Setup, name: str, lead_s: float = LEAD_S) -> Recorded:
+    def take(setup: Setup, name: str, lead_s: float = LEAD_S) -> DeskRecording:
         desk.person.set_up(setup)
-        return desk.record(name, pace.load_s + lead_s)
+        return desk.take(name, pace.load_s + lead_s)
 
     a, b, both = (
         steady_mean(take(setup, name))
@@ -188,10 +188,10 @@ def judge_additivity(cold: Loads, hot: Loads, bounds: ErrorBounds, zero_a: float
     limit = ADDITIVITY_MAX + unknown
     words = f"both less the sum: {100 * at_cold:+.3f} % cold, {100 * at_hot:+.3f} % after warming up"
     figures = {
-        "cold": Figure(at_cold, "", f"within {100 * limit:.2g} %, and noise"),
-        "hot": Figure(at_hot, "", f"within {100 * limit:.2g} %, and noise"),
-        "self_heating": Figure(at_hot - at_cold, ""),
-        "current_a": Figure(hot.both.current_a, "A"),
+        "cold": CheckedFigure(at_cold, "", f"within {100 * limit:.2g} %, and noise"),
+        "hot": CheckedFigure(at_hot, "", f"within {100 * limit:.2g} %, and noise"),
+        "self_heating": CheckedFigure(at_hot - at_cold, ""),
+        "current_a": CheckedFigure(hot.both.current_a, "A"),
     }
     faults = []
     if abs(at_cold) > limit + 2 * cold.residual_u():
@@ -201,16 +201,16 @@ def judge_additivity(cold: Loads, hot: Loads, bounds: ErrorBounds, zero_a: float
     return Verdict.of(words, faults, figures)
 
 
-def _bent(when: str, share: float) -> Fault:
-    return Fault(
+def _bent(when: str, share: float) -> Defect:
+    return Defect(
         f"the currents of two loads do not add up by {100 * share:+.2f} % ({when})",
         "reconnect the loads with firm clips and repeat; if it stays, the shunt heats within seconds or a solder joint "
         "of it is bad",
     )
 
 
-def _heats(share: float, current_a: float) -> Fault:
-    return Fault(
+def _heats(share: float, current_a: float) -> Defect:
+    return Defect(
         f"after warming up they do not add up by {100 * share:+.2f} % at {current_a:.2f} A: the shunt heats itself",
         "take a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the sensor, "
         "which fits its heating (docs/how-to/calibrate.md)",

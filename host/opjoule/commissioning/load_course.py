@@ -11,13 +11,13 @@ from typing import Final
 from opjoule.calibrating.line_fit import LinePoint, fit_line
 from opjoule.calibrating.means import MeanReading, mean_reading
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.commissioning.desk import Desk
+from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.known_loads import SWAPPED
 from opjoule.commissioning.medium_bytes import write_file
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.sync_line import clock_evidence
-from opjoule.commissioning.verdict import Fault, Figure, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
 from opjoule.devices.board import Board
 from opjoule.devices.load_steps import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern
 from opjoule.devices.profiles import Profile
@@ -65,26 +65,26 @@ def play_level(board: Board, level: int, seconds: float) -> PlayedLevel:
     return PlayedLevel(level, first_ns, first_ns + periods * PERIOD_NS)
 
 
-def board_to_meter(recorded: Recorded, load_u_ns: float, levels: Sequence[PlayedLevel]) -> ClockMap:
+def map_of_levels(recorded: DeskRecording, load_u_ns: float, levels: Sequence[PlayedLevel]) -> ClockMap:
     """The map that a recording's stretches are placed with."""
     evidence = clock_evidence(recorded, load_u_ns)
     return align(evidence, (levels[0].start_board_ns, levels[-1].end_board_ns)).board_to_meter
 
 
-def levels(desk: Desk) -> Verdict:
+def levels(desk: OpenDesk) -> Verdict:
     """Plays and reads steps up to the full load and back."""
     desk.person.set_up(Setup.BOARD)
     up = desk.pace.levels
     with desk.prepared() as board, desk.recording("levels", board) as running:
         running.wait(1.0)
         played = [play_level(board, level, desk.pace.level_s) for level in (*up, *up[-2::-1])]
-        running.await_board(played[-1].end_board_ns)
+        running.catch_up_to(played[-1].end_board_ns)
     recorded = running.recorded()
-    placed = board_to_meter(recorded, desk.load_u_ns, played)
+    placed = map_of_levels(recorded, desk.load_u_ns, played)
     return judge_levels([read_level(recorded, placed, each) for each in played], recorded.bounds)
 
 
-def read_level(recorded: Recorded, placed: ClockMap, played: PlayedLevel) -> LevelReading:
+def read_level(recorded: DeskRecording, placed: ClockMap, played: PlayedLevel) -> LevelReading:
     """Means over one step. Raises: CalibrationFault: the load moved, or was beyond the range."""
     start_ns, end_ns = placed.to_target(played.start_board_ns), placed.to_target(played.end_board_ns)
     u_ns = placed.u_ns(played.start_board_ns)
@@ -105,23 +105,23 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     )
     faults = [*_course_faults(up), *_repeat_faults(apart)]
     figures = {
-        "repeat": Figure(apart, "", f"at most {100 * REPEAT_MAX:g} %"),
-        "idle_w": Figure(up[0].power_w, "W"),
-        "full_w": Figure(up[-1].power_w, "W"),
+        "repeat": CheckedFigure(apart, "", f"at most {100 * REPEAT_MAX:g} %"),
+        "idle_w": CheckedFigure(up[0].power_w, "W"),
+        "full_w": CheckedFigure(up[-1].power_w, "W"),
     }
     picture, stiff = _line(readings, bounds)
     figures |= stiff
     cable_ohm, u_ohm = (stiff[each].value if stiff else 0.0 for each in (CABLE_OHM, CABLE_U_OHM))
     if stiff and 2 * u_ohm > CABLE_MAX_OHM:
         faults.append(
-            Fault(
+            Defect(
                 f"the cable's resistance is not told (\N{PLUS-MINUS SIGN}{2 * u_ohm:.2f} ohm)",
                 "repeat with a load that changes more, and a supply without ripple",
             )
         )
     elif stiff and cable_ohm > CABLE_MAX_OHM + 2 * u_ohm:
         faults.append(
-            Fault(
+            Defect(
                 f"supply, fuse and cable have {cable_ohm:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
                 "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the "
                 "board's voltage falls by as much per ampere",
@@ -132,15 +132,15 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     return Verdict.of(words, faults, figures, picture)
 
 
-def _course_faults(up: Sequence[LevelReading]) -> list[Fault]:
+def _course_faults(up: Sequence[LevelReading]) -> list[Defect]:
     """What is wrong with the powers of a load that rises."""
     faults = []
     if max(each.read.current_a for each in up) < 0:
-        faults.append(Fault("the current flows backwards", SWAPPED))
+        faults.append(Defect("the current flows backwards", SWAPPED))
     fallen = [(low.level, high.level) for low, high in pairwise(up) if abs(high.power_w) < abs(low.power_w)]
     if fallen:
         faults.append(
-            Fault(
+            Defect(
                 f"the power falls from load {fallen[0][0]} to {fallen[0][1]} of 8",
                 "see that the sensor measures this board, and that the board is not throttled "
                 "(docs/how-to/prepare-the-board.md)",
@@ -149,7 +149,7 @@ def _course_faults(up: Sequence[LevelReading]) -> list[Fault]:
     rise = abs(up[-1].power_w) / abs(up[0].power_w) - 1
     if rise < RISE_MIN:
         faults.append(
-            Fault(
+            Defect(
                 f"the full load adds only {100 * rise:.1f} % to the idle power",
                 "see that the sensor measures this board, and end what keeps its processors busy",
             )
@@ -157,12 +157,12 @@ def _course_faults(up: Sequence[LevelReading]) -> list[Fault]:
     return faults
 
 
-def _repeat_faults(apart: float) -> list[Fault]:
+def _repeat_faults(apart: float) -> list[Defect]:
     """Whether the same load may differ so much on the way back."""
     if apart <= REPEAT_MAX:
         return []
     return [
-        Fault(
+        Defect(
             f"the same load differs by {100 * apart:.2f} % on the way back, and {100 * REPEAT_MAX:g} % are allowed",
             "hold the clock frequency and the fan (docs/how-to/prepare-the-board.md), end what else runs on the "
             "board, and repeat; if it stays, a contact in the supply changes",
@@ -170,7 +170,9 @@ def _repeat_faults(apart: float) -> list[Fault]:
     ]
 
 
-def _line(readings: Sequence[LevelReading], bounds: ErrorBounds) -> tuple[Picture | None, dict[str, Figure]]:
+def _line(
+    readings: Sequence[LevelReading], bounds: ErrorBounds
+) -> tuple[Picture | None, dict[str, CheckedFigure]]:
     """Voltage against current, and the resistance before the sensor's voltage, its shunt taken off."""
     if not bounds.voltage_step_v:
         return None, {}
@@ -197,9 +199,9 @@ def _line(readings: Sequence[LevelReading], bounds: ErrorBounds) -> tuple[Pictur
     )
     u_ohm = widened * float(fit.covariance[0, 0]) ** 0.5
     return picture, {
-        CABLE_OHM: Figure(-fit.gain - shunt_ohm, "ohm", f"at most {CABLE_MAX_OHM:g} ohm"),
-        CABLE_U_OHM: Figure(u_ohm, "ohm"),
-        "open_v": Figure(fit.offset, "V"),
+        CABLE_OHM: CheckedFigure(-fit.gain - shunt_ohm, "ohm", f"at most {CABLE_MAX_OHM:g} ohm"),
+        CABLE_U_OHM: CheckedFigure(u_ohm, "ohm"),
+        "open_v": CheckedFigure(fit.offset, "V"),
     }
 
 
@@ -207,12 +209,12 @@ def _line(readings: Sequence[LevelReading], bounds: ErrorBounds) -> tuple[Pictur
 class FullLoad:
     """The board with all processors and its medium at work."""
 
-    recorded: Recorded
+    recorded: DeskRecording
     flags: tuple[str, ...]
     """What the board's firmware says of its supply, a line each."""
 
 
-def take_full(desk: Desk) -> FullLoad:
+def take_full(desk: OpenDesk) -> FullLoad:
     """Keeps all processors busy while the medium is written."""
     desk.person.set_up(Setup.BOARD)
     with desk.prepared() as board, desk.recording("full", board) as running:
@@ -225,13 +227,13 @@ def take_full(desk: Desk) -> FullLoad:
         writer.start()
         played = play_level(board, 8, desk.pace.full_s)
         writer.join()
-        running.await_board(played.end_board_ns)
+        running.catch_up_to(played.end_board_ns)
         broken = watch.stop().broken if watch else []
     flags = tuple(line for line in broken if line.startswith("firmware reports"))
     return FullLoad(running.recorded(), flags)
 
 
-def full_load(desk: Desk) -> Verdict:
+def full_load(desk: OpenDesk) -> Verdict:
     """The step of the full load."""
     return judge_full(take_full(desk), desk.profile)
 
@@ -243,16 +245,16 @@ def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
     most_a = float(recorded.corrected.current_a[recorded.trace.good].max())
     clipped = recorded.captured.clipped_samples
     figures = {
-        "most_a": Figure(most_a, "A", f"below {recorded.bounds.current_max_a:g} A"),
-        "clipped": Figure(clipped, "samples", "none"),
+        "most_a": CheckedFigure(most_a, "A", f"below {recorded.bounds.current_max_a:g} A"),
+        "clipped": CheckedFigure(clipped, "samples", "none"),
     }
     faults = []
     limit_v = profile.least_voltage_v
     if least and limit_v is not None:
-        figures["least_v"] = Figure(least.voltage_v, "V", f"at least {limit_v + HEADROOM_V:g} V")
+        figures["least_v"] = CheckedFigure(least.voltage_v, "V", f"at least {limit_v + HEADROOM_V:g} V")
         if least.is_under(limit_v + HEADROOM_V):
             faults.append(
-                Fault(
+                Defect(
                     f"the board's voltage falls to {least.voltage_v:.2f} V, its limit is {limit_v:g} V",
                     f"a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, a shorter and thicker "
                     "cable",
@@ -260,13 +262,13 @@ def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
             )
     if clipped:
         faults.append(
-            Fault(
+            Defect(
                 f"{clipped} samples stand at the end of the sensor's range",
                 "a wider range= or a smaller shunt (docs/reference/sensors.md)",
             )
         )
     faults += [
-        Fault(
+        Defect(
             each,
             "the supply is too weak for this load: see the voltage above, and the board's own cable and plug",
         )

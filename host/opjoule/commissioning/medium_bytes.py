@@ -7,11 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.commissioning.desk import Desk
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.sync_line import by_exchanges
-from opjoule.commissioning.verdict import Fault, Figure, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Verdict
 from opjoule.devices.block_devices import device_number
 from opjoule.devices.board import Board
 from opjoule.devices.load_steps import CHIP_MS, pattern
@@ -52,7 +52,7 @@ class MediumLook:
 class WrittenMedium:
     """The recording of a file that was written and synced."""
 
-    recorded: Recorded
+    recorded: DeskRecording
     look: MediumLook
     asked_bytes: int
     sensor: int = 0
@@ -73,7 +73,7 @@ def write_file(board: Board, size_bytes: int, tag: str) -> None:
         )
 
 
-def take_medium(desk: Desk, name: str) -> WrittenMedium:
+def take_medium(desk: OpenDesk, name: str) -> WrittenMedium:
     """Records rest, busy processors, and a file that is written to the medium."""
     desk.person.set_up(Setup.BOARD)
     size = desk.pace.written_bytes
@@ -86,7 +86,7 @@ def take_medium(desk: Desk, name: str) -> WrittenMedium:
         write_file(board, size, "medium")
         running.begin_files("behind")
         look = look_at(board, name)
-        running.await_board(board.probe.clock_exchange().far_received_ns + 1)
+        running.catch_up_to(board.probe.clock_exchange().far_received_ns + 1)
         sensor = board.medium.sensor
     return WrittenMedium(running.recorded(), look, size, sensor)
 
@@ -114,13 +114,15 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     share = written / taken.asked_bytes
     look = taken.look
     figures = {
-        "written_bytes": Figure(written, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"),
+        "written_bytes": CheckedFigure(
+            written, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"
+        ),
     }
     faults = _wrong_device(look)
     where = look.path_device or look.path
     if share < BYTES_SHARE_MAX:
         faults.append(
-            Fault(
+            Defect(
                 f"of {taken.asked_bytes >> 20} MiB written to {look.path} the kernel counts {100 * share:.1f} % at "
                 f"{where}: the path is not on {look.name}",
                 f"mount the medium there, or mend the path of {look.name} in rig.toml ('findmnt -T PATH' on the board "
@@ -129,7 +131,7 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
         )
     elif abs(share - 1) > BYTES_SHARE_MAX:
         faults.append(
-            Fault(
+            Defect(
                 f"of {taken.asked_bytes >> 20} MiB the kernel counts {100 * share:.1f} % at {where}",
                 "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies "
                 "counts otherwise: use ext4",
@@ -143,19 +145,19 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     return Verdict.of(words, faults, figures)
 
 
-def _wrong_device(look: MediumLook) -> list[Fault]:
+def _wrong_device(look: MediumLook) -> list[Defect]:
     if not look.known:
         return []
     if not look.path_number:
         return [
-            Fault(
+            Defect(
                 f"{look.path} lies on no block device (memory, overlay or network)",
                 f"give {look.name} a path on the medium itself in rig.toml",
             )
         ]
     if look.stated and look.stated_number != look.path_number:
         return [
-            Fault(
+            Defect(
                 f"{look.path} lies on {look.path_device}, not on {look.stated}",
                 f"mount {look.stated} there, or mend path or device of {look.name} in rig.toml",
             )
@@ -163,7 +165,7 @@ def _wrong_device(look: MediumLook) -> list[Fault]:
     begins = KINDS.get(look.name, ())
     if begins and not look.path_device.startswith(begins):
         return [
-            Fault(
+            Defect(
                 f"{look.path} lies on {look.path_device}, which is no {look.name}",
                 f"mount the {look.name} there, or mend the path in rig.toml",
             )
@@ -171,17 +173,19 @@ def _wrong_device(look: MediumLook) -> list[Fault]:
     return []
 
 
-def _own_sensor(taken: WrittenMedium) -> tuple[list[Fault], Figure]:
+def _own_sensor(taken: WrittenMedium) -> tuple[list[Defect], CheckedFigure]:
     """Whether the storage sensor moves with the medium alone."""
     trace = taken.recorded.further[taken.sensor]
     rest_w, busy_w, writing_w = _thirds(trace, taken.recorded)
     moved_w, with_processors_w = writing_w - rest_w, busy_w - rest_w
     share = abs(with_processors_w) / max(moved_w, 1e-3)
-    figure = Figure(share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of what it moves with the medium")
+    figure = CheckedFigure(
+        share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of what it moves with the medium"
+    )
     if share <= STORAGE_SHARE_MAX and moved_w > 0.02:
         return [], figure
     return [
-        Fault(
+        Defect(
             f"the storage sensor moves by {1e3 * moved_w:.0f} mW with the medium, by {1e3 * with_processors_w:.0f} mW "
             "with the processors",
             "see that it is in the medium's own VBUS, that nothing else hangs behind it, and that sensor= in rig.toml "
@@ -190,7 +194,7 @@ def _own_sensor(taken: WrittenMedium) -> tuple[list[Fault], Figure]:
     ], figure
 
 
-def _thirds(trace: PowerTrace, recorded: Recorded) -> tuple[float, float, float]:
+def _thirds(trace: PowerTrace, recorded: DeskRecording) -> tuple[float, float, float]:
     """Power at rest, with busy processors, and while it was written [W]."""
     placed = by_exchanges(recorded)
     found = []

@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 
 from opjoule.commissioning.certificate import Certificate, Finished
-from opjoule.commissioning.steps import STEPS, Step
-from opjoule.commissioning.verdict import Figure, Outcome, Picture
+from opjoule.commissioning.steps import STEPS, DeskStep
+from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.scales import Scale
@@ -26,7 +26,7 @@ from opjoule.trace.journal import read_trace
 BETWEEN_S: Final = 1.0
 """Empty space between two recordings."""
 MOST_CELLS: Final = 60_000
-_KINDS: Final = {Outcome.PASSED: "complete", Outcome.FAILED: "failed"}
+_KINDS: Final = {StepOutcome.PASSED: "complete", StepOutcome.FAILED: "failed"}
 
 
 def write_page(path: Path, certificate: Certificate) -> None:
@@ -78,7 +78,7 @@ def _table(certificate: Certificate) -> Element:
     return table(("step", "measures, limit", "verdict", "found"), rows, "All steps")
 
 
-def _step(step: Step, found: Finished | None) -> Element:
+def _step(step: DeskStep, found: Finished | None) -> Element:
     if found is None:
         return section(step.key, step.title, element("p", "not carried out yet"))
     verdict = found.verdict
@@ -95,7 +95,7 @@ def _step(step: Step, found: Finished | None) -> Element:
     return section(step.key, step.title, *parts)
 
 
-def _value(figure: Figure) -> str:
+def _value(figure: CheckedFigure) -> str:
     return f"{figure.value:.6g} {figure.unit}".strip()
 
 

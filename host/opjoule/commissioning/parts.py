@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from opjoule.calibrating.reference import Accuracy
-from opjoule.commissioning.dialogue import Dialogue
+from opjoule.commissioning.dialogue import DeskDialogue
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.errors import BadInput
 from opjoule.meters.registry import Address
@@ -47,7 +47,7 @@ class Parts:
         return known_resistor(self.resistor)[1]
 
     @classmethod
-    def asked(cls, dialogue: Dialogue) -> Parts:
+    def asked(cls, dialogue: DeskDialogue) -> Parts:
         """Asks for each part. Raises: Stopped."""
         found: dict[str, str] = {}
         for key, question, default, check in _QUESTIONS:

@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.commissioning.certificate import Certificate
-from opjoule.commissioning.desk import Desk
-from opjoule.commissioning.dialogue import Dialogue, Skipped
-from opjoule.commissioning.steps import STEPS, Kept, Step
-from opjoule.commissioning.verdict import Outcome, Verdict
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.dialogue import DeskDialogue, Skipped
+from opjoule.commissioning.steps import STEPS, DeskStep, Kept
+from opjoule.commissioning.verdict import StepOutcome, Verdict
 from opjoule.errors import BadInput, OpJouleError
 
 REPEAT: Final = "repeat"
 NEXT: Final = "next"
 _KEYS: Final = [each.key for each in STEPS]
 _MARKS: Final = {
-    Outcome.PASSED: "ok  ",
-    Outcome.FAILED: "MEND",
-    Outcome.WARNING: "LOOK",
-    Outcome.SKIPPED: "left out",
+    StepOutcome.PASSED: "ok  ",
+    StepOutcome.FAILED: "MEND",
+    StepOutcome.WARNING: "LOOK",
+    StepOutcome.SKIPPED: "left out",
 }
 
 
@@ -31,19 +31,19 @@ class Procedure:
     """One session at the desk."""
 
     certificate: Certificate
-    open_desk: Callable[[Step, Path], AbstractContextManager[Desk]]
+    open_desk: Callable[[DeskStep, Path], AbstractContextManager[OpenDesk]]
     """Opens what a step needs, with a folder for its recordings."""
     save: Callable[[], None]
     """Writes the certificate and the page; after each verdict."""
     say: Callable[[str], None]
     folder: Path
     """For recordings: a new one for each session."""
-    dialogue: Dialogue | None = None
+    dialogue: DeskDialogue | None = None
     """Asks what to do after a fault; None: the procedure ends at the first."""
     _kept: Kept = field(default_factory=dict)
     _taken: int = 0
 
-    def run(self, steps: Sequence[Step] = STEPS, *, again: bool = False) -> bool:
+    def run(self, steps: Sequence[DeskStep] = STEPS, *, again: bool = False) -> bool:
         """Carries out the steps that have not passed; True if none of those has failed.
 
         Args:
@@ -54,7 +54,7 @@ class Procedure:
         well = True
         for step in steps:
             number = _KEYS.index(step.key) + 1
-            if not again and step.key in done and done[step.key].verdict.outcome is not Outcome.FAILED:
+            if not again and step.key in done and done[step.key].verdict.outcome is not StepOutcome.FAILED:
                 self.say(
                     f"{number:2} of {len(STEPS)}  {step.title}: {done[step.key].verdict.outcome}, as before"
                 )
@@ -65,20 +65,20 @@ class Procedure:
                     break
         return well
 
-    def _until_well(self, step: Step, number: int) -> bool:
+    def _until_well(self, step: DeskStep, number: int) -> bool:
         """One step, repeated for as long as the person wishes it."""
         while True:
             self.say(f"{number:2} of {len(STEPS)}  {step.title}: {step.measures}")
             verdict = self._attempt(step)
             self._tell(verdict)
             self.save()
-            if verdict.outcome is not Outcome.FAILED:
+            if verdict.outcome is not StepOutcome.FAILED:
                 return True
             if self.dialogue is None or self._asked() == NEXT:
                 return False
             self._kept.clear()
 
-    def _attempt(self, step: Step) -> Verdict:
+    def _attempt(self, step: DeskStep) -> Verdict:
         """One attempt; whatever the rig does wrong is its verdict."""
         self._taken += 1
         folder = self.folder / f"{self._taken:02}-{step.key}"

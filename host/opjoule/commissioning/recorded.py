@@ -21,7 +21,7 @@ from opjoule.trace.power_trace import PowerTrace
 
 
 @dataclass(frozen=True)
-class Recorded:
+class DeskRecording:
     """What meter and board have left of one recording."""
 
     trace: PowerTrace
@@ -51,7 +51,7 @@ class Recorded:
         return Cells.of(self.corrected)
 
     @property
-    def board_edges(self) -> BoardEdges:
+    def edges_made(self) -> BoardEdges:
         """Sync edges that the board made, in order of time."""
         return sync_edges(self._all_events)
 
@@ -72,7 +72,7 @@ class Recorded:
         bounds: ErrorBounds,
         captured: CaptureSummary,
         board_exchanges: Sequence[Exchange] = (),
-    ) -> Recorded:
+    ) -> DeskRecording:
         """What a finished recording has left in its folder. Raises: RecordFault: a file of it is damaged."""
         raw = folder / "raw"
         systems = {

@@ -10,7 +10,7 @@ from typing import Final, Self
 from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile, read_exchanges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.commissioning.open_meter import OpenMeter
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import AlignmentError, MeterFault
@@ -86,7 +86,7 @@ class Running:
                 pass  # too few exchanges so far
             self._check(limit_s)
 
-    def await_board(self, board_ns: int) -> None:
+    def catch_up_to(self, board_ns: int) -> None:
         """Waits until the board's clock, as the host sees it, has passed a moment."""
         assert self._board
         while (left_ns := board_ns - self._board.probe.clock_exchange().far_received_ns) > 0:
@@ -108,10 +108,10 @@ class Running:
         self._board.end_probe(self.folder / "raw")
         self._begun.clear()
 
-    def recorded(self) -> Recorded:
+    def recorded(self) -> DeskRecording:
         """What it has brought, once it has ended. Raises: RecordFault: nothing that can be read."""
         board = read_exchanges(self.folder / "raw" / BOARD_EXCHANGES)
-        return Recorded.read(self.folder, self._bounds, self.capture.summary, board)
+        return DeskRecording.read(self.folder, self._bounds, self.capture.summary, board)
 
     def _fetch(self, *, all_of: bool) -> None:
         """Brings the probe's files that are complete."""
@@ -135,7 +135,7 @@ class Running:
         time.sleep(_POLL_S)
 
 
-def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> Recorded:
+def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> DeskRecording:
     """A recording of a meter whose clock is nobody's business, for so many seconds of it.
 
     Raises: MeterFault: it stopped before.
@@ -153,4 +153,4 @@ def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> Recorded:
         journal.close()
     if captured.ended:
         raise MeterFault(f"the meter stopped: {captured.ended}")
-    return Recorded.read(folder, meter.bounds, captured)
+    return DeskRecording.read(folder, meter.bounds, captured)

@@ -11,13 +11,13 @@ import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import fit_exchanges
-from opjoule.commissioning.desk import Desk
-from opjoule.commissioning.load_course import PlayedLevel, board_to_meter, play_level
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.load_course import PlayedLevel, map_of_levels, play_level
 from opjoule.commissioning.parts import BETWEEN_SHARE_MAX, SUPPLY_SIDE
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import Running
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import Fault, Figure, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.units import COVERAGE_FACTOR, Measured
@@ -52,7 +52,7 @@ class BothEnergies:
         return math.hypot(self.rig_u_j, self.second_u_j, self.loss_u_j)
 
 
-def second_meter(desk: Desk) -> Verdict:
+def second_meter(desk: OpenDesk) -> Verdict:
     """The step of the second meter."""
     if desk.second is None:
         return Verdict.skipped("there is no second meter")
@@ -65,9 +65,9 @@ def second_meter(desk: Desk) -> Verdict:
     ):
         running.wait(1.0)
         played = [play_level(board, level, desk.pace.level_s) for level in desk.pace.series_levels]
-        running.await_board(played[-1].end_board_ns)
+        running.catch_up_to(played[-1].end_board_ns)
     rig, other = running.recorded(), beside.recorded()
-    placed = board_to_meter(rig, desk.load_u_ns, played)
+    placed = map_of_levels(rig, desk.load_u_ns, played)
     host = fit_exchanges(rig.captured.exchanges, "host", "meter").inverse()
     to_second = placed.then(host).then(fit_exchanges(other.captured.exchanges, "host", "second"))
     between_ohm = float(desk.parts.between_ohm)
@@ -78,7 +78,12 @@ def second_meter(desk: Desk) -> Verdict:
 
 
 def _energies(
-    played: PlayedLevel, rig: Recorded, to_rig: ClockMap, other: Recorded, to_second: ClockMap, ohm: float
+    played: PlayedLevel,
+    rig: DeskRecording,
+    to_rig: ClockMap,
+    other: DeskRecording,
+    to_second: ClockMap,
+    ohm: float,
 ) -> BothEnergies:
     """The same stretch of both recordings.
 
@@ -123,14 +128,14 @@ def judge_second(found: Sequence[BothEnergies]) -> Verdict:
     worst = max(found, key=lambda each: abs(each.apart_j) / max(each.allowed_j, 1e-9))
     share, allowed = worst.apart_j / worst.rig_j, worst.allowed_j / abs(worst.rig_j)
     figures = {
-        "apart": Figure(share, "", f"within {100 * allowed:.2g} % (both intervals, k = 2)"),
-        "loss": Figure(worst.loss_j / worst.rig_j, ""),
+        "apart": CheckedFigure(share, "", f"within {100 * allowed:.2g} % (both intervals, k = 2)"),
+        "loss": CheckedFigure(worst.loss_j / worst.rig_j, ""),
     }
     words = f"the second meter says {100 * share:+.2f} %, {100 * allowed:.2g} % are within both intervals"
     faults = []
     if abs(worst.apart_j) > worst.allowed_j:
         faults.append(
-            Fault(
+            Defect(
                 f"the two meters differ by {100 * share:+.2f} %, and their intervals allow {100 * allowed:.2g} %",
                 "repeat with the meters' places exchanged: what follows the place is a loss between them that was not "
                 "stated, what follows a meter is its own error: calibrate that one (docs/how-to/calibrate.md), or look "

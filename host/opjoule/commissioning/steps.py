@@ -15,7 +15,7 @@ from opjoule.commissioning import (
     sync_line,
     zero,
 )
-from opjoule.commissioning.desk import Desk
+from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.verdict import Verdict
 
 Kept = dict[str, Any]
@@ -23,14 +23,14 @@ Kept = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Step:
+class DeskStep:
     """One step."""
 
     key: str
     title: str
     measures: str
     """What it measures and its limit, in words."""
-    carry_out: Callable[[Desk, Kept, str], Verdict]
+    carry_out: Callable[[OpenDesk, Kept, str], Verdict]
     """Takes the recording and judges it; given the desk, what other steps keep, and the medium's name."""
     board: bool = False
     """The board's programs have a part in it."""
@@ -44,72 +44,72 @@ def _shared(kept: Kept, name: str, take: Callable[[], Any]) -> Any:
     return kept[name]
 
 
-def _of_sync(judge: Callable[[sync_line.SyncRecorded], Verdict]) -> Callable[[Desk, Kept, str], Verdict]:
+def _of_sync(judge: Callable[[sync_line.SyncRecorded], Verdict]) -> Callable[[OpenDesk, Kept, str], Verdict]:
     return lambda desk, kept, _: judge(_shared(kept, "sync", lambda: sync_line.take_sync(desk)))
 
 
-def _errors(desk: Desk, kept: Kept, _: str) -> Verdict:
+def _errors(desk: OpenDesk, kept: Kept, _: str) -> Verdict:
     return long_run.judge_errors(_shared(kept, "long", lambda: long_run.take_long(desk)))
 
 
-def _idle(desk: Desk, kept: Kept, _: str) -> Verdict:
+def _idle(desk: OpenDesk, kept: Kept, _: str) -> Verdict:
     return long_run.judge_idle(_shared(kept, "long", lambda: long_run.take_long(desk)), desk.profile)
 
 
 STEPS: Final = (
-    Step(
+    DeskStep(
         "zero",
         "Zero without a load",
         "current of nothing: within the data sheet's offset, drift below 0.3 mA in 60 s",
         lambda desk, kept, _: zero.zero(desk),
     ),
-    Step(
+    DeskStep(
         "back-feed",
         "Nothing feeds the board from elsewhere",
         "voltage with the supply's fuse out: below 0.5 V within 5 s",
         lambda desk, kept, _: zero.back_feed(desk),
     ),
-    Step(
+    DeskStep(
         "resistor",
         "A known resistor",
         "current against V / R: within the combined bounds",
         lambda desk, kept, _: known_loads.resistor(desk),
     ),
-    Step(
+    DeskStep(
         "additivity",
         "Two loads add up, cold and warm",
         "I(AB) - I(A) - I(B): below 0.2 %",
         lambda desk, kept, _: known_loads.additivity(desk),
     ),
-    Step(
+    DeskStep(
         "sync",
         "Every sync pulse arrives, and no other",
         "edges of the sync line: all of them, none foreign, rms below 20 us",
         _of_sync(sync_line.judge_sync),
         board=True,
     ),
-    Step(
+    DeskStep(
         "clocks",
         "The clocks",
         "resonator below 8,000 ppm, board below 200 ppm, sync line and load signature agree",
         _of_sync(sync_line.judge_clocks),
         board=True,
     ),
-    Step(
+    DeskStep(
         "load-steps",
         "Load steps up and down",
         "power rises with the load, repeats within 0.5 %; cable at most 0.2 ohm",
         lambda desk, kept, _: load_course.levels(desk),
         board=True,
     ),
-    Step(
+    DeskStep(
         "full-load",
         "Full load and medium",
         "least voltage 0.1 V above the board's limit, no flag, nothing clipped",
         lambda desk, kept, _: load_course.full_load(desk),
         board=True,
     ),
-    Step(
+    DeskStep(
         "second-meter",
         "A second meter in series",
         "energies agree within both intervals, losses between them counted",
@@ -117,20 +117,20 @@ STEPS: Final = (
         second=True,
         board=True,
     ),
-    Step(
+    DeskStep(
         "medium",
         "Bytes reach the medium",
         "256 MiB synced: the path's device, the kernel's bytes within 2 %, a storage sensor moves only then",
         lambda desk, kept, medium: medium_bytes.judge_medium(medium_bytes.take_medium(desk, medium)),
         board=True,
     ),
-    Step(
+    DeskStep(
         "errors",
         "Ten minutes without an error",
         "no I2C error, no missed conversion, no bad frame, no reset",
         _errors,
     ),
-    Step(
+    DeskStep(
         "idle",
         "Idle power",
         "inside the board's plausible range: a warning only",
@@ -139,6 +139,6 @@ STEPS: Final = (
 )
 
 
-def step_called(key: str) -> Step:
+def step_called(key: str) -> DeskStep:
     """The step of this key."""
     return next(each for each in STEPS if each.key == key)

@@ -14,11 +14,11 @@ from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
 from opjoule.clocks.signature import SignatureFit
-from opjoule.commissioning.desk import Desk
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import Running
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import Fault, Figure, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
 from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX
 from opjoule.errors import AlignmentError
@@ -41,14 +41,14 @@ _LOOK: Final = (
 class SyncRecorded:
     """The recording, and the part of it in which the line was to rest."""
 
-    recorded: Recorded
+    recorded: DeskRecording
     ended_board_ns: int
     """Time of the probe's end [board_ns]: no edge is the board's from then on."""
     has_line: bool
     load_u_ns: float
 
 
-def take_sync(desk: Desk) -> SyncRecorded:
+def take_sync(desk: OpenDesk) -> SyncRecorded:
     """Records pulses between two load signatures, then a while without the probe."""
     desk.person.set_up(Setup.BOARD)
     pace = desk.pace
@@ -61,7 +61,7 @@ def take_sync(desk: Desk) -> SyncRecorded:
         for number in pace.patterns[1:]:
             _play(board, running, number)
         ended_board_ns = board.probe.clock_exchange().far_received_ns
-        running.await_board(ended_board_ns + 1)
+        running.catch_up_to(ended_board_ns + 1)
         running.end_probe()
         running.wait(pace.quiet_s)
         has_line = board.has_sync_line
@@ -80,7 +80,7 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     if not taken.has_line:
         return Verdict.skipped("rig.toml has no sync line")
     recorded = taken.recorded
-    board, meter = recorded.board_edges, recorded.edges
+    board, meter = recorded.edges_made, recorded.edges
     board_to_meter = by_exchanges(recorded)
     start_ns = board_to_meter.inverse().to_target(int(recorded.trace.meter_ns[0]))
     of_recording = board.board_ns > start_ns
@@ -100,9 +100,9 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     arrived = pairs.source_ns.size if pairs else 0
     foreign = int(during.sum()) - arrived
     figures = {
-        "arrived": Figure(arrived, "edges", f"{played} of {played}"),
-        "foreign": Figure(foreign, "edges", "at most 2 (the line is taken and let go)"),
-        "at_rest": Figure(resting, "edges", "none"),
+        "arrived": CheckedFigure(arrived, "edges", f"{played} of {played}"),
+        "foreign": CheckedFigure(foreign, "edges", "at most 2 (the line is taken and let go)"),
+        "at_rest": CheckedFigure(resting, "edges", "none"),
     }
     faults = _lost_and_foreign(played, arrived, foreign, resting, recorded)
     words = f"{arrived} of {played} edges arrive, {max(foreign, 0) + resting} others"
@@ -110,10 +110,10 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
         return Verdict.of(words, faults, figures)
     fitted = fit_edges(pairs, "board", "meter")
     rms_ns = math.sqrt(float(np.mean(_residuals_ns(pairs, fitted) ** 2)))
-    figures["rms_s"] = Figure(rms_ns * 1e-9, "s", f"below {RMS_MAX_NS / 1e3:g} us")
+    figures["rms_s"] = CheckedFigure(rms_ns * 1e-9, "s", f"below {RMS_MAX_NS / 1e3:g} us")
     if rms_ns > RMS_MAX_NS:
         faults.append(
-            Fault(
+            Defect(
                 f"the edges stray by {rms_ns / 1e3:.0f} us (rms)",
                 "take a 74AHCT125 in place of a MOSFET level shifter, whose pull-up bends the edge; stop what sets the "
                 "board's clock (chrony, ntpd)",
@@ -132,28 +132,30 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
 
 
 def _lost_and_foreign(
-    played: int, arrived: int, foreign: int, resting: int, recorded: Recorded
-) -> list[Fault]:
+    played: int, arrived: int, foreign: int, resting: int, recorded: DeskRecording
+) -> list[Defect]:
     """What is wrong with the edges, by their numbers."""
     storms = recorded.captured.losses.faults.get(OSCILLATES, 0)
     others = foreign + resting
     if played == 0:
         return [
-            Fault("the board made no edge", "see 'sync' of the board in rig.toml, and host/measure.py doctor")
+            Defect(
+                "the board made no edge", "see 'sync' of the board in rig.toml, and host/measure.py doctor"
+            )
         ]
     if arrived == 0 and (others > played or storms):
         return [
-            Fault(
+            Defect(
                 f"none of the board's {played} edges arrives, {others} foreign ones do: the buffer's input floats",
                 f"100 kohm from the buffer's input (pin 2) to GND, and the wire to the board's pin is off: {_LOOK}",
             )
         ]
     if arrived == 0:
-        return [Fault(f"none of the board's {played} edges arrives: the wire is dead", _LOOK)]
+        return [Defect(f"none of the board's {played} edges arrives: the wire is dead", _LOOK)]
     found = []
     if arrived < played:
         found.append(
-            Fault(
+            Defect(
                 f"{played - arrived} of the board's {played} edges are lost",
                 "a loose contact, or a level that is not reached: join the grounds with a wire of their own, put the "
                 "buffer in",
@@ -161,7 +163,7 @@ def _lost_and_foreign(
         )
     if foreign > 2 or resting or storms:
         found.append(
-            Fault(
+            Defect(
                 f"{others} edges arrive that the board did not make"
                 + (f", and it oscillates ({storms} pauses)" if storms else ""),
                 "100 kohm from the buffer's input (pin 2) to GND, a short sync wire away from the supply's, the "
@@ -175,13 +177,13 @@ def _residuals_ns(pairs: EdgePairs, fitted: ClockMap) -> np.ndarray[tuple[int, .
     return np.asarray(pairs.target_ns - fitted.to_target(pairs.source_ns), np.float64)
 
 
-def by_exchanges(recorded: Recorded) -> ClockMap:
+def by_exchanges(recorded: DeskRecording) -> ClockMap:
     """board -> meter by round trips alone."""
     board_to_host = fit_exchanges(recorded.board_exchanges, "host", "board").inverse()
     return board_to_host.then(fit_exchanges(recorded.captured.exchanges, "host", "meter"))
 
 
-def clock_evidence(recorded: Recorded, load_u_ns: float) -> ClockEvidence:
+def clock_evidence(recorded: DeskRecording, load_u_ns: float) -> ClockEvidence:
     """What a recording has on the clocks of board and meter."""
     played = [PlayedPattern(e.board_ns, e.level.astype(np.int64), e.u_ns) for e in recorded.load_changes()]
     trace, good = recorded.trace, recorded.trace.good
@@ -191,7 +193,7 @@ def clock_evidence(recorded: Recorded, load_u_ns: float) -> ClockEvidence:
         return fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns, load_u_ns)
 
     return ClockEvidence(
-        recorded.board_edges,
+        recorded.edges_made,
         recorded.edges,
         recorded.board_exchanges,
         recorded.captured.exchanges,
@@ -213,13 +215,13 @@ def judge_rates(to_board: ClockMap, alignment: Alignment) -> Verdict:
     best = alignment.board_to_meter
     resonator, board = to_board.rate * best.rate - 1, to_board.rate - 1
     figures = {
-        "meter_to_host": Figure(resonator, "", f"within {1e6 * RESONATOR_ERROR_MAX:,.0f} ppm"),
-        "board_to_host": Figure(board, "", f"within {1e6 * BOARD_RATE_MAX:g} ppm"),
+        "meter_to_host": CheckedFigure(resonator, "", f"within {1e6 * RESONATOR_ERROR_MAX:,.0f} ppm"),
+        "board_to_host": CheckedFigure(board, "", f"within {1e6 * BOARD_RATE_MAX:g} ppm"),
     }
     faults = []
     if abs(resonator) > RESONATOR_ERROR_MAX + 2 * best.u_rate:
         faults.append(
-            Fault(
+            Defect(
                 f"the meter's clock is {1e6 * resonator:+,.0f} ppm off this computer's",
                 "an internal RC oscillator in place of the resonator, or a program on this computer that holds up the "
                 "meter's answers: see the fuses of the ATmega328P, end other programs",
@@ -227,7 +229,7 @@ def judge_rates(to_board: ClockMap, alignment: Alignment) -> Verdict:
         )
     if abs(board) > BOARD_RATE_MAX + 2 * to_board.u_rate:
         faults.append(
-            Fault(
+            Defect(
                 f"the board's clock is {1e6 * board:+,.0f} ppm off this computer's",
                 "let time synchronisation (chrony, ntpd, systemd-timesyncd) come to rest on both, or stop it for the "
                 "measurement",
@@ -239,7 +241,7 @@ def judge_rates(to_board: ClockMap, alignment: Alignment) -> Verdict:
     if "signature" not in alignment.maps:
         why = next((each.detail for each in alignment.checks if each.name.startswith("signature")), "")
         faults.append(
-            Fault(
+            Defect(
                 f"the load signature was not found in the trace{f' ({why})' if why else ''}",
                 "see that the meter measures the current of this board, and end what else runs on it",
             )
@@ -249,8 +251,8 @@ def judge_rates(to_board: ClockMap, alignment: Alignment) -> Verdict:
     return Verdict.of(words, faults, figures)
 
 
-def _disagree(check: Check) -> Fault:
-    return Fault(
+def _disagree(check: Check) -> Defect:
+    return Defect(
         check.detail,
         "of two ways to match the clocks one is wrong: repeat without other programs on board and computer; then see "
         "the sync line's step",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 
-class Outcome(StrEnum):
+class StepOutcome(StrEnum):
     """How a step ended."""
 
     PASSED = "passed"
@@ -17,7 +17,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True)
-class Figure:
+class CheckedFigure:
     """One figure of a step and the limit that it is held against, in words."""
 
     value: float
@@ -26,7 +26,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Fault:
+class Defect:
     """Something that is not as it should be, and what to do about it."""
 
     words: str
@@ -49,23 +49,23 @@ class Picture:
 class Verdict:
     """What one step says."""
 
-    outcome: Outcome
+    outcome: StepOutcome
     words: str
     """One line: what was found."""
     advice: str = ""
     """What to do; empty where nothing is."""
-    figures: Mapping[str, Figure] = field(default_factory=dict)
+    figures: Mapping[str, CheckedFigure] = field(default_factory=dict)
     picture: Picture | None = None
 
     @classmethod
     def of(
         cls,
         words: str,
-        faults: Sequence[Fault],
-        figures: Mapping[str, Figure],
+        faults: Sequence[Defect],
+        figures: Mapping[str, CheckedFigure],
         picture: Picture | None = None,
         *,
-        broken: Outcome = Outcome.FAILED,
+        broken: StepOutcome = StepOutcome.FAILED,
     ) -> Verdict:
         """Passed without a fault; else the faults' words before what was found.
 
@@ -73,7 +73,7 @@ class Verdict:
             broken: the outcome with a fault.
         """
         if not faults:
-            return cls(Outcome.PASSED, words, "", figures, picture)
+            return cls(StepOutcome.PASSED, words, "", figures, picture)
         said = "; ".join([*(each.words for each in faults), words])
         advice = "; ".join(dict.fromkeys(each.advice for each in faults if each.advice))
         return cls(broken, said, advice, figures, picture)
@@ -81,9 +81,9 @@ class Verdict:
     @classmethod
     def failed(cls, words: str, advice: str) -> Verdict:
         """A step that could not be carried out."""
-        return cls(Outcome.FAILED, words, advice)
+        return cls(StepOutcome.FAILED, words, advice)
 
     @classmethod
     def skipped(cls, why: str) -> Verdict:
         """A step that was left out, and why."""
-        return cls(Outcome.SKIPPED, why)
+        return cls(StepOutcome.SKIPPED, why)

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.commissioning.desk import Desk
-from opjoule.commissioning.recorded import Recorded
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import Fault, Figure, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
 from opjoule.trace.power_trace import Float64Array
 
 DRIFT_MAX_A: Final = 0.3e-3
@@ -22,13 +22,13 @@ LAST_S: Final = 1.0
 ZERO_A: Final = "zero_a"
 
 
-def zero(desk: Desk) -> Verdict:
+def zero(desk: OpenDesk) -> Verdict:
     """Records the sensor without a load."""
     desk.person.set_up(Setup.UNPLUGGED)
-    return judge_zero(desk.record("zero", desk.pace.zero_s))
+    return judge_zero(desk.take("zero", desk.pace.zero_s))
 
 
-def judge_zero(recorded: Recorded) -> Verdict:
+def judge_zero(recorded: DeskRecording) -> Verdict:
     """Whether the reading without a current is within the data sheet's offset, and stays there."""
     bounds = recorded.bounds
     good = recorded.trace.good
@@ -37,14 +37,14 @@ def judge_zero(recorded: Recorded) -> Verdict:
     drift_a, drift_u_a, picture = _drift(time_s - time_s[0], current_a)
     offset_max_a = bounds.current_offset_max_a + bounds.current_step_a / 2
     figures = {
-        ZERO_A: Figure(mean_a, "A", f"at most {1e3 * offset_max_a:.3g} mA (data sheet, half a step)"),
-        "drift_a": Figure(drift_a, "A", f"at most {1e3 * DRIFT_MAX_A:g} mA in 60 s, and its noise"),
-        "drift_u_a": Figure(drift_u_a, "A"),
+        ZERO_A: CheckedFigure(mean_a, "A", f"at most {1e3 * offset_max_a:.3g} mA (data sheet, half a step)"),
+        "drift_a": CheckedFigure(drift_a, "A", f"at most {1e3 * DRIFT_MAX_A:g} mA in 60 s, and its noise"),
+        "drift_u_a": CheckedFigure(drift_u_a, "A"),
     }
     faults = []
     if abs(mean_a) > offset_max_a:
         faults.append(
-            Fault(
+            Defect(
                 f"the sensor reads {1e3 * mean_a:+.2f} mA without a load, and its data sheet allows "
                 f"{1e3 * offset_max_a:.3g} mA",
                 "see that nothing is connected behind VIN\N{MINUS SIGN} (a LED, a bleeder, the board); then the chip "
@@ -53,7 +53,7 @@ def judge_zero(recorded: Recorded) -> Verdict:
         )
     if abs(drift_a) > DRIFT_MAX_A + 2 * drift_u_a:
         faults.append(
-            Fault(
+            Defect(
                 f"the zero moves by {1e3 * drift_a:+.2f} mA in 60 s",
                 "keep draughts, hands and hot parts off the sensor, press VIN+ and VIN\N{MINUS SIGN} into fresh solder "
                 "(a cold joint is a thermocouple), and wait ten minutes after switching on",
@@ -77,22 +77,22 @@ def _drift(time_s: Float64Array, current_a: Float64Array) -> tuple[float, float,
     return float(slope) * DRIFT_S, slope_u * DRIFT_S, picture
 
 
-def back_feed(desk: Desk) -> Verdict:
+def back_feed(desk: OpenDesk) -> Verdict:
     """Records the supply's voltage with the fuse out."""
     desk.person.set_up(Setup.FUSE_PULLED)
-    return judge_back_feed(desk.record("fuse", desk.pace.fuse_s))
+    return judge_back_feed(desk.take("fuse", desk.pace.fuse_s))
 
 
-def judge_back_feed(recorded: Recorded) -> Verdict:
+def judge_back_feed(recorded: DeskRecording) -> Verdict:
     """Whether the board's supply falls to nothing once its fuse is out."""
     if not recorded.bounds.voltage_step_v:
         return Verdict.skipped("the meter does not measure the voltage")
     left_v = last_voltage_v(recorded)
-    figures = {"left_v": Figure(left_v, "V", f"below {FED_MAX_V:g} V within 5 s")}
+    figures = {"left_v": CheckedFigure(left_v, "V", f"below {FED_MAX_V:g} V within 5 s")}
     faults = []
     if left_v >= FED_MAX_V:
         faults.append(
-            Fault(
+            Defect(
                 f"with the fuse out {left_v:.2f} V stand at the board: something else feeds it, past the sensor",
                 "unplug one after the other and look again: HDMI, a powered USB hub, the 5 V of a debug adapter, a "
                 "second supply, the sync line of an unbuffered controller (docs/how-to/wire-the-rig.md, What must not "
@@ -102,7 +102,7 @@ def judge_back_feed(recorded: Recorded) -> Verdict:
     return Verdict.of(f"{left_v:.2f} V left with the fuse out", faults, figures)
 
 
-def last_voltage_v(recorded: Recorded) -> float:
+def last_voltage_v(recorded: DeskRecording) -> float:
     """Mean voltage of the recording's last second, of the readings themselves [V]."""
     trace = recorded.trace
     good = trace.good
