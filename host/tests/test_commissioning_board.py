@@ -160,6 +160,12 @@ def test_a_signature_that_is_not_found_fails_the_clocks():
     assert verdict.outcome is FAILED and "load signature was not found" in verdict.words
 
 
+def test_a_meter_too_slow_for_a_signature_is_not_blamed_for_it():
+    both = clock_map(1.0, "board")
+    alignment = Alignment(both, (), {"sync-edges": both})
+    assert judge_rates(clock_map(1.0, target="board"), alignment, played=False).outcome is PASSED
+
+
 def levels(*, ohm=0.15, back=1.0, powers=(3.0, 3.4, 4.5, 5.6, 6.4), sign=1):
     """Up and back on a supply of 5.2 V behind this resistance, the shunt's 0.1 ohm in it."""
     found = []

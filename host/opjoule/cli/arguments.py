@@ -146,8 +146,9 @@ def _commission(argv: list[str]) -> Asked:
     """`commission ...`."""
     parser = commission_parser()
     options = parser.parse_args(argv)
+    options.db = None
     check_options(parser, options)
-    board = "" if options.simulate or not options.device else board_architecture(options)
+    board = "" if options.simulate else board_architecture(options)
     return Asked("commission", simulate=options.simulate, board=board, options=options)
 
 

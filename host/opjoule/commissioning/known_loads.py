@@ -14,6 +14,7 @@ from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.verdict import CheckedFigure, Defect, Verdict
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.sensor_calibration import PARAMETERS
 
 WRONG_SHUNT: Final = 0.1
 """From so far off on no tolerance explains it."""
@@ -86,7 +87,8 @@ def ratio_bound(
     steps = bounds.current_step_a / 2 / current_a + bounds.voltage_step_v / 2 / read.voltage_v
     noise = 2 * math.hypot(read.current_u_a / current_a, read.voltage_u_v / read.voltage_v)
     if bounds.calibration:
-        at = np.array([1.0, -1.0, 1.0 / current_a, -1.0 / read.voltage_v])
+        at = np.zeros(len(PARAMETERS))
+        at[:4] = 1.0, -1.0, 1.0 / current_a, -1.0 / read.voltage_v
         parts = [each for _, each in bounds.calibration.contributions(at).values()]
         known = 2 * math.hypot(bounds.calibration.gain_drift_u, *parts)
         return known + noise + (0.0 if bounds.calibration.voltage else bounds.voltage_gain_error_max) + steps

@@ -54,7 +54,7 @@ class Running:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if error is None:
+            if error is None and self._board:  # else the samples' own clock counts
                 self.catch_up()
                 self._fetch(all_of=True)
         finally:

@@ -66,6 +66,7 @@ def second_meter(desk: OpenDesk) -> Verdict:
         running.wait(1.0)
         played = [play_level(board, level, desk.pace.level_s) for level in desk.pace.series_levels]
         running.catch_up_to(played[-1].end_board_ns)
+        beside.catch_up()
     rig, other = running.recorded(), beside.recorded()
     placed = map_of_levels(rig, desk.load_u_ns, played)
     host = fit_exchanges(rig.captured.exchanges, "host", "meter").inverse()

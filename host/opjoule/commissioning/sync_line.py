@@ -31,6 +31,10 @@ BOARD_RATE_MAX: Final = 200e-6
 """Board against host: two crystals of at most 100 ppm each, undisciplined."""
 RELEASED_NS: Final = 2_000_000_000
 """After the probe has ended: the board may let go of the line, which is an edge of its own."""
+SETTLED_S: Final = 1.0
+"""Until the meter's period is known."""
+BEGUN_NS: Final = 50_000_000
+"""An edge so near to the beginning may or may not be in the recording."""
 _LOOK: Final = (
     "look along the wire with an LED or a multimeter (host/measure.py doctor --pulses 20): the board's pin, 1 kohm, "
     "the buffer's input (pin 2), its supply (14), enable (pin 1 to GND), output (pin 3), D8"
@@ -53,7 +57,7 @@ def take_sync(desk: OpenDesk) -> SyncRecorded:
     desk.person.set_up(Setup.BOARD)
     pace = desk.pace
     with desk.prepared() as board, desk.recording("sync", board) as running:
-        running.wait(1.0)
+        running.wait(SETTLED_S)
         running.begin_files("pulses")
         for number in pace.patterns[:1]:
             _play(board, running, number)
@@ -70,8 +74,12 @@ def take_sync(desk: OpenDesk) -> SyncRecorded:
 
 def _play(board: Board, running: Running, number: int) -> None:
     """Plays a load signature, whose changes go to files of their own."""
+    try:
+        bit_ms = chip_ms(running.capture.period_ns)
+    except AlignmentError:
+        return  # the meter is too slow for any pattern
     running.begin_files(f"signature-{number}")
-    board.probe.play_signature(chips_text(number), chip_ms(running.capture.period_ns))
+    board.probe.play_signature(chips_text(number), bit_ms)
     running.begin_files(f"pulses-{number}")
 
 
@@ -83,7 +91,7 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     board, meter = recorded.edges_made, recorded.edges
     board_to_meter = by_exchanges(recorded)
     start_ns = board_to_meter.inverse().to_target(int(recorded.trace.meter_ns[0]))
-    of_recording = board.board_ns > start_ns
+    of_recording = board.board_ns > start_ns + BEGUN_NS
     played = int(of_recording.sum())
     rest_ns = board_to_meter.to_target(taken.ended_board_ns) + RELEASED_NS
     resting = int((meter.meter_ns > rest_ns).sum())
@@ -207,11 +215,16 @@ def judge_clocks(taken: SyncRecorded) -> Verdict:
     to_board = fit_exchanges(recorded.board_exchanges, "host", "board")
     stamps = recorded.board_exchanges
     over = stamps[0].far_received_ns, stamps[-1].far_received_ns
-    return judge_rates(to_board, align(clock_evidence(recorded, taken.load_u_ns), over))
+    alignment = align(clock_evidence(recorded, taken.load_u_ns), over)
+    return judge_rates(to_board, alignment, played=bool(recorded.load_changes()))
 
 
-def judge_rates(to_board: ClockMap, alignment: Alignment) -> Verdict:
-    """The verdict on the map host -> board, and on the alignment of board and meter, whose best map has the rate."""
+def judge_rates(to_board: ClockMap, alignment: Alignment, *, played: bool = True) -> Verdict:
+    """The verdict on the map host -> board, and on the alignment of board and meter, whose best map has the rate.
+
+    Args:
+        played: the board played a load signature; not for a meter that is too slow for it.
+    """
     best = alignment.board_to_meter
     resonator, board = to_board.rate * best.rate - 1, to_board.rate - 1
     figures = {
@@ -238,7 +251,7 @@ def judge_rates(to_board: ClockMap, alignment: Alignment) -> Verdict:
     faults += [
         _disagree(each) for each in alignment.checks if each.difference_ns is not None and not each.passed
     ]
-    if "signature" not in alignment.maps:
+    if played and "signature" not in alignment.maps:
         why = next((each.detail for each in alignment.checks if each.name.startswith("signature")), "")
         faults.append(
             Defect(
