@@ -201,6 +201,11 @@ def test_load_steps_tell_the_cable_and_what_does_not_repeat(case, outcome, advic
         assert verdict.figures["cable_ohm"].value == pytest.approx(case.get("ohm", 0.15) - 0.1, abs=5e-3)
 
 
+def test_a_load_that_does_not_change_tells_no_cable():
+    verdict = judge_levels(levels(powers=(3.0, 3.0, 3.0)), BOUNDS)
+    assert verdict.outcome is FAILED and "changes too little to tell the cable" in verdict.words
+
+
 @pytest.mark.parametrize(
     ("least_v", "flags", "clipped", "outcome", "advice"),
     [

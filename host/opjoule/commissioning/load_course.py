@@ -29,6 +29,8 @@ REPEAT_MAX: Final = 0.005
 RISE_MIN: Final = 0.1
 """Least that a full load adds to the idle power, as a share of it; boards of the profiles add half and more."""
 CABLE_MAX_OHM: Final = 0.2
+SPAN_U: Final = 10.0
+"""Least span of the currents, in their standard uncertainties, that tells a line."""
 HEADROOM_V: Final = 0.1
 CABLE_OHM: Final = "cable_ohm"
 CABLE_U_OHM: Final = "cable_u_ohm"
@@ -112,10 +114,10 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     picture, stiff = _line(readings, bounds)
     figures |= stiff
     cable_ohm, u_ohm = (stiff[each].value if stiff else 0.0 for each in (CABLE_OHM, CABLE_U_OHM))
-    if stiff and 2 * u_ohm > CABLE_MAX_OHM:
+    if bounds.voltage_step_v and (not stiff or 2 * u_ohm > CABLE_MAX_OHM):
         faults.append(
             Defect(
-                f"the cable's resistance is not told (\N{PLUS-MINUS SIGN}{2 * u_ohm:.2f} ohm)",
+                "the load changes too little to tell the cable's resistance",
                 "repeat with a load that changes more, and a supply without ripple",
             )
         )
@@ -186,6 +188,10 @@ def _line(
         )
         for each in read
     ]
+    if max(each.reading for each in points) - min(each.reading for each in points) < SPAN_U * max(
+        each.reading_u for each in points
+    ):
+        return None, {}
     fit = fit_line(points)
     widened = max(fit.chi_squared / max(fit.degrees, 1), 1.0) ** 0.5
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else 0.0
