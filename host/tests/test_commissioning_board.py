@@ -87,7 +87,7 @@ def sync_recorded(
         captured=captured,
         board_exchanges=exchanges(seconds, BOARD_AHEAD_NS),
     )
-    return SyncRecorded(made, BOARD_AHEAD_NS + round(played_s * 1e9), has_line=True, load_u_ns=1e4)
+    return SyncRecorded(made, BOARD_AHEAD_NS + round(played_s * 1e9), has_line=True)
 
 
 @pytest.mark.parametrize(

@@ -53,8 +53,6 @@ if TYPE_CHECKING:  # only a rehearsal loads the simulated rig
 REAL_PACE: Final = DeskPace()
 REHEARSED: Final = "rpi4"
 """The board of a rehearsal, where none is named."""
-LOAD_STEP_U_NS: Final = 2e6 / 3**0.5
-"""A simulated load follows its board in steps of 2 ms."""
 HEAD: Final = (
     "SIMULATED: a rehearsal. Steps and limits are those of a real rig, times are shortened, and the person's hand is "
     "simulated."
@@ -333,7 +331,6 @@ class SimulatedDesk:
                 rig=meter,
                 open_board=lambda: nullcontext(rig.board),
                 second=second,
-                load_u_ns=LOAD_STEP_U_NS,
             )
 
     def _rig(self, step: DeskStep) -> AbstractContextManager[DeskRig]:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from opjoule.clocks.signature import DELAY_U_NS
 from opjoule.commissioning.open_meter import OpenMeter
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.recorded import DeskRecording
@@ -79,8 +78,6 @@ class OpenDesk:
     open_board: Callable[[], AbstractContextManager[Board]] | None = None
     """Connects to the board, which is on by then; None: the step has none."""
     second: OpenMeter | None = None
-    load_u_ns: float = DELAY_U_NS
-    """Standard uncertainty of the time from the board's stamp of a load change to the load."""
 
     def recording(self, name: str, board: Board | None = None) -> Running:
         """A recording of the rig's meter, to be begun by a `with` block."""

@@ -67,9 +67,9 @@ def play_level(board: Board, level: int, seconds: float) -> PlayedLevel:
     return PlayedLevel(level, first_ns, first_ns + periods * PERIOD_NS)
 
 
-def map_of_levels(recorded: DeskRecording, load_u_ns: float, levels: Sequence[PlayedLevel]) -> ClockMap:
+def map_of_levels(recorded: DeskRecording, levels: Sequence[PlayedLevel]) -> ClockMap:
     """The map that a recording's stretches are placed with."""
-    evidence = clock_evidence(recorded, load_u_ns)
+    evidence = clock_evidence(recorded)
     return align(evidence, (levels[0].start_board_ns, levels[-1].end_board_ns)).board_to_meter
 
 
@@ -82,7 +82,7 @@ def levels(desk: OpenDesk) -> Verdict:
         played = [play_level(board, level, desk.pace.level_s) for level in (*up, *up[-2::-1])]
         running.catch_up_to(played[-1].end_board_ns)
     recorded = running.recorded()
-    placed = map_of_levels(recorded, desk.load_u_ns, played)
+    placed = map_of_levels(recorded, played)
     return judge_levels([read_level(recorded, placed, each) for each in played], recorded.bounds)
 
 

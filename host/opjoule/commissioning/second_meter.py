@@ -68,7 +68,7 @@ def second_meter(desk: OpenDesk) -> Verdict:
         running.catch_up_to(played[-1].end_board_ns)
         beside.catch_up()
     rig, other = running.recorded(), beside.recorded()
-    placed = map_of_levels(rig, desk.load_u_ns, played)
+    placed = map_of_levels(rig, played)
     host = fit_exchanges(rig.captured.exchanges, "host", "meter").inverse()
     to_second = placed.then(host).then(fit_exchanges(other.captured.exchanges, "host", "second"))
     between_ohm = float(desk.parts.between_ohm)

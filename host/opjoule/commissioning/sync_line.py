@@ -49,7 +49,6 @@ class SyncRecorded:
     ended_board_ns: int
     """Time of the probe's end [board_ns]: no edge is the board's from then on."""
     has_line: bool
-    load_u_ns: float
 
 
 def take_sync(desk: OpenDesk) -> SyncRecorded:
@@ -69,7 +68,7 @@ def take_sync(desk: OpenDesk) -> SyncRecorded:
         running.end_probe()
         running.wait(pace.quiet_s)
         has_line = board.has_sync_line
-    return SyncRecorded(running.recorded(), ended_board_ns, has_line, desk.load_u_ns)
+    return SyncRecorded(running.recorded(), ended_board_ns, has_line)
 
 
 def _play(board: Board, running: Running, number: int) -> None:
@@ -191,14 +190,14 @@ def by_exchanges(recorded: DeskRecording) -> ClockMap:
     return board_to_host.then(fit_exchanges(recorded.captured.exchanges, "host", "meter"))
 
 
-def clock_evidence(recorded: DeskRecording, load_u_ns: float) -> ClockEvidence:
+def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
     """What a recording has on the clocks of board and meter."""
     played = [PlayedPattern(e.board_ns, e.level.astype(np.int64), e.u_ns) for e in recorded.load_changes()]
     trace, good = recorded.trace, recorded.trace.good
 
     def fit() -> SignatureFit:
         conversion_ns = round(recorded.bounds.seen_fraction * trace.period_ns)
-        return fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns, load_u_ns)
+        return fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns)
 
     return ClockEvidence(
         recorded.edges_made,
@@ -215,7 +214,7 @@ def judge_clocks(taken: SyncRecorded) -> Verdict:
     to_board = fit_exchanges(recorded.board_exchanges, "host", "board")
     stamps = recorded.board_exchanges
     over = stamps[0].far_received_ns, stamps[-1].far_received_ns
-    alignment = align(clock_evidence(recorded, taken.load_u_ns), over)
+    alignment = align(clock_evidence(recorded), over)
     return judge_rates(to_board, alignment, played=bool(recorded.load_changes()))
 
 

@@ -15,8 +15,9 @@ from opjoule.devices.programs import installed_here
 from opjoule.twin.desk_faults import BETWEEN_OHM, SHUNT_OHM, DrawnDesk
 from opjoule.twin.line_fifo import LineFifo
 from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.twin.played_load import PlayedLoad, PlayingProbe
 from opjoule.twin.rig import simulated_board
-from opjoule.twin.second_meter import Witness, WitnessedLoad
+from opjoule.twin.second_meter import Witness
 from opjoule.twin.supply import SimulatedSupply
 
 HUM_HZ: Final = 100
@@ -59,11 +60,12 @@ class DeskRig:
         self.witness = Witness(1.02 if desk.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
         try:
             power = desk.power
+            load = PlayedLoad(power, self.witness, desk.sign)
             simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
             self._open.callback(simulator.close)
             supply = SimulatedSupply(
                 desk.sensor,
-                WitnessedLoad(power, self.witness, desk.sign),
+                load,
                 root=root,
                 truth=storage / "truth.json",
                 seed=desk.seed,
@@ -86,6 +88,7 @@ class DeskRig:
                 kept=None,
                 line=supply.feed.sync if wired else unheard,
                 slowed=desk.plant != "wrong-medium",
+                playing=lambda probe, folder: PlayingProbe(probe, load, folder),
             )
             self._open.callback(self.board.close)
             if desk.plant == "floating-d8":

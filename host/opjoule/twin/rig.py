@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from opjoule.devices.preparation import StoragePreparation
 from opjoule.devices.probe import BoardProbe
 from opjoule.devices.profiles import Profile
 from opjoule.devices.programs import Programs, installed_here
+from opjoule.devices.runner import PROBE_FOLDER
 from opjoule.devices.sessions import new_session
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.steps import JOURNAL
@@ -121,12 +123,14 @@ def simulated_board(
     kept: Path | None,
     line: LineFifo | None = None,
     slowed: bool = True,
+    playing: Callable[[BoardProbe, Path], BoardProbe] = lambda probe, folder: probe,
 ) -> Board:
     """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model.
 
     Args:
         line: where its sync line goes in place of the meter.
         slowed: False: its files lie elsewhere than on its medium.
+        playing: what stands before its probe, whose folder it is given.
     """
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()
@@ -138,7 +142,8 @@ def simulated_board(
         return simulator.faults() + supply.faults()
 
     def through(probe: BoardProbe) -> BoardProbe:
-        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults)
+        delayed = DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults)
+        return playing(delayed, folder / PROBE_FOLDER)
 
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(

@@ -14,8 +14,6 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
 from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples
 from opjoule.twin.feed import DELAY_NS
-from opjoule.twin.medium_work import MediumStretch
-from opjoule.twin.power_model import Activity, LoadModel, PowerModel
 
 
 class Witness:
@@ -107,23 +105,3 @@ class Witness:
 
     def _now_ns(self) -> int:
         return time.monotonic_ns() - self.LATE_NS
-
-
-class WitnessedLoad(LoadModel):
-    """The board's power model, of which a second meter is told every current and voltage."""
-
-    def __init__(self, board: PowerModel, witness: Witness, sign: int = 1) -> None:
-        """Nothing is drawn yet.
-
-        Args:
-            sign: -1 for a sensor whose inputs are exchanged.
-        """
-        self._board, self._witness, self._sign = board, witness, sign
-
-    def rows(
-        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
-    ) -> list[tuple[int, float, float]]:
-        """As the board's model says."""
-        rows = self._board.rows(activity, later, busy)
-        self._witness.tell(rows)
-        return [(at_ns, self._sign * current_a, volts) for at_ns, current_a, volts in rows]
