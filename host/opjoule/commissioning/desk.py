@@ -43,7 +43,7 @@ class DeskPace:
 SIMULATED_PACE = DeskPace(
     zero_s=20.0,
     hold_s=30.0,
-    sync_s=20.0,
+    sync_s=15.0,
     quiet_s=4.0,
     levels=(0, 2, 4, 6, 8),
     level_s=1.6,

@@ -43,9 +43,11 @@ def render(certificate: Certificate) -> str:
     head = element(
         "header",
         element("h1", title + mark),
-        element("p", f"{certificate.conclusion}. {date}"),
+        element("p", f"{date}; {len(certificate.finished)} of {len(STEPS)} steps have a verdict."),
     )
-    steps = [_step(each, certificate.finished.get(each.key)) for each in STEPS]
+    steps = [
+        _step(each, certificate.finished[each.key]) for each in STEPS if each.key in certificate.finished
+    ]
     chart = chart_frame() if track else [element("p", "Nothing has been recorded yet.", class_="reason")]
     main = [
         head,
@@ -78,9 +80,7 @@ def _table(certificate: Certificate) -> Element:
     return table(("step", "measures, limit", "verdict", "found"), rows, "All steps")
 
 
-def _step(step: DeskStep, found: Finished | None) -> Element:
-    if found is None:
-        return section(step.key, step.title, element("p", "not carried out yet"))
+def _step(step: DeskStep, found: Finished) -> Element:
     verdict = found.verdict
     parts: list[Element] = [
         element("p", f"{verdict.outcome}: {verdict.words} ({found.date_utc:%Y-%m-%d %H:%M} UTC)")
