@@ -42,13 +42,15 @@ class DeskPace:
 
 SIMULATED_PACE = DeskPace(
     zero_s=20.0,
-    hold_s=30.0,
+    load_s=5.0,
+    hold_s=16.0,
+    cool_s=12.0,
     sync_s=15.0,
     quiet_s=4.0,
     levels=(0, 2, 4, 6, 8),
     level_s=1.6,
     full_s=4.0,
-    long_s=60.0,
+    long_s=30.0,
 )
 """The same steps with the same limits, shortened: nothing of the simulated rig drifts for minutes."""
 
