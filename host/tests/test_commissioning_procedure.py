@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from contextlib import contextmanager
 from io import StringIO
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -29,6 +30,8 @@ from opjoule.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.files import file_sha256
 from opjoule.twin.desk_faults import PLANTS
 from software_meter import SoftwareMeter
+
+REPOSITORY = Path(__file__).resolve().parents[2]
 
 WELL = Verdict.of(
     "fine",
@@ -356,3 +359,14 @@ def test_a_board_that_is_out_of_reach_is_a_verdict_with_the_connections_own_word
     run, path = real
     assert run(*ANSWERS, "", "next", options=("--step", "load-steps")) == FAULTY_EXIT
     assert "nowhere.invalid" in read_certificate(path).finished["load-steps"].verdict.words
+
+
+def test_the_page_on_commissioning_lists_every_step_and_every_fault_that_can_be_planted():
+    page = (REPOSITORY / "docs/how-to/commission-the-rig.md").read_text()
+    steps, plants = page.partition("## The steps")[2].split("## Rehearse it")
+
+    def listed(part):
+        return [line.split("`")[1] for line in part.splitlines() if line.startswith("| `")]
+
+    assert listed(steps) == [*STEP_KEYS]
+    assert sorted(listed(plants)) == sorted(["--plant", *PLANTED])
