@@ -9,8 +9,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from opjoule.cli import commission
 from opjoule.cli.commands import main
+from opjoule.cli.rehearsal import SimulatedDesk
 from opjoule.commissioning.certificate import Certificate, read_certificate
 from opjoule.commissioning.desk import SIMULATED_PACE
 from opjoule.commissioning.procedure import Procedure
@@ -56,7 +56,7 @@ def rehearsed(folder, plant, keys):
     """The certificate of some steps on a desk with a fault."""
     drawn = DrawnDesk.draw(find_profile("rpi4"), "sd", 1, plant)
     certificate = Certificate("", "rpi4", "sd", simulated=True)
-    desk = commission.SimulatedDesk(drawn, certificate, SHORT)
+    desk = SimulatedDesk(drawn, certificate, SHORT)
     Procedure(certificate, desk.open, lambda: None, lambda line: None, folder).run([*map(step_called, keys)])
     return certificate.finished
 

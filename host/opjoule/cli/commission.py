@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from opjoule.cli.commission_arguments import STEP_KEYS
 from opjoule.cli.planning import CALIBRATIONS, ROOT
@@ -23,13 +21,11 @@ from opjoule.commissioning.certificate import (
     write_certificate,
 )
 from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk
-from opjoule.commissioning.dialogue import DeskDialogue, Stopped
-from opjoule.commissioning.open_meter import OpenMeter
+from opjoule.commissioning.dialogue import DeskDialogue, Stopped, say
+from opjoule.commissioning.open_meter import meter_words, opened_meter
 from opjoule.commissioning.page import write_page
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.procedure import Procedure
-from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.running import recorded_alone
 from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.steps import DeskStep, step_called
 from opjoule.commissioning.verdict import StepOutcome
@@ -40,15 +36,9 @@ from opjoule.devices.rig_board import open_board
 from opjoule.devices.rig_file import Rig, read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.files import file_sha256
-from opjoule.measurement.known_sensors import Calibrations, KnownSensors
-from opjoule.meters.interface import Meter
+from opjoule.measurement.known_sensors import Calibrations
 from opjoule.meters.registry import open_meter
 from opjoule.record.directory import free_directory
-
-if TYPE_CHECKING:  # only a rehearsal loads the simulated rig
-    from opjoule.twin.desk_faults import DrawnDesk
-    from opjoule.twin.desk_rig import DeskRig
-    from opjoule.twin.load_bench import LoadBench
 
 REAL_PACE: Final = DeskPace()
 REHEARSED: Final = "rpi4"
@@ -86,6 +76,8 @@ def _commission(options: argparse.Namespace) -> int:
 
 
 def _rehearse(options: argparse.Namespace) -> int:
+    # Only a rehearsal loads the simulated rig.
+    from opjoule.cli.rehearsal import SimulatedDesk  # noqa: PLC0415
     from opjoule.twin.desk_faults import DrawnDesk  # noqa: PLC0415
 
     profile = find_profile(options.device or REHEARSED)
@@ -225,121 +217,3 @@ class _RealDesk:
                 connected,
                 second,
             )
-
-
-@contextmanager
-def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None) -> Iterator[OpenMeter]:
-    """A meter, open and configured until the end of the block. Raises: MeterFault, BadInput, CalibrationFault."""
-    try:
-        identity = meter.open()
-        meter.configure()
-        bounds = (
-            KnownSensors.of(meter, name, identity, calibrations).bounds[0] if name else meter.error_bounds()
-        )
-        yield OpenMeter(meter, identity, bounds)
-    finally:
-        meter.close()
-
-
-def meter_words(meter: OpenMeter) -> dict[str, str]:
-    """Who answered, for the certificate."""
-    identity, bounds = meter.identity, meter.bounds
-    sensors = ", ".join(f"{each.model} at 0x{each.address:02x}" for each in identity.sensors)
-    found = {
-        "board": identity.board,
-        "firmware": identity.firmware_version,
-        "serial_number": identity.serial_number,
-        "sensors": sensors,
-        "sensor_id": bounds.sensor_id,
-        "calibration": bounds.calibration.identity if bounds.calibration else "",
-    }
-    return {key: value for key, value in found.items() if value}
-
-
-@dataclass(frozen=True)
-class _SimulatedPerson:
-    """A hand at the simulated desk."""
-
-    bench: LoadBench
-    desk: DrawnDesk
-
-    def set_up(self, setup: Setup) -> None:
-        say(f"      {setup.value} (SIMULATED: done)")
-        one, other = 1 / self.desk.load_a_ohm, 1 / self.desk.load_b_ohm
-        loads = {
-            Setup.UNPLUGGED: 0.0,
-            **dict.fromkeys((Setup.LOAD_A, Setup.A_HOT), one),
-            **dict.fromkeys((Setup.LOAD_B, Setup.B_HOT), other),
-            **dict.fromkeys((Setup.BOTH, Setup.BOTH_HOT), one + other),
-        }
-        if setup is Setup.FUSE_PULLED:
-            self.bench.pull_fuse()
-        else:
-            self.bench.connect(loads.get(setup))
-
-
-@dataclass(frozen=True)
-class _LoadDesk(OpenDesk):
-    """A desk without the board's programs: each recording is as fast as this computer can simulate it."""
-
-    bench: LoadBench | None = None
-
-    def take(self, name: str, seconds: float) -> DeskRecording:
-        assert self.bench
-        folder = self.folder / name
-        with (
-            self.bench.running(seconds) as meter_name,
-            opened_meter(open_meter(meter_name), meter_name, None) as meter,
-        ):
-            return recorded_alone(meter, folder, seconds)
-
-
-@dataclass(frozen=True)
-class SimulatedDesk:
-    """Opens what a step needs of a simulated desk, always the same one."""
-
-    drawn: DrawnDesk
-    certificate: Certificate
-    pace: DeskPace
-
-    @contextmanager
-    def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
-        """What one step needs."""
-        from opjoule.twin.desk_faults import BETWEEN_OHM  # noqa: PLC0415
-        from opjoule.twin.load_bench import LoadBench  # noqa: PLC0415
-
-        parts = Parts(
-            supply="simulated",
-            sensor="simulated",
-            resistor=f"{self.drawn.load_a_ohm:g},0.1%",
-            second_meter="simulated",
-            between_ohm=f"{BETWEEN_OHM:g}",
-        )
-        self.certificate.parts, self.certificate.asked = parts, True
-        bench = LoadBench(self.drawn, ROOT)
-        person, zero_a = _SimulatedPerson(bench, self.drawn), self.certificate.figure("zero", ZERO_A)
-        desk = OpenDesk(person, folder, self.pace, parts, self.drawn.profile, zero_a)
-        if not step.board:
-            yield _LoadDesk(**{each.name: getattr(desk, each.name) for each in fields(desk)}, bench=bench)
-            return
-        with self._rig(step) as rig, ExitStack() as opened:
-            meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
-            second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
-            self.certificate.meter = meter_words(meter)
-            yield replace(
-                desk,
-                rig=meter,
-                open_board=lambda: nullcontext(rig.board),
-                second=second,
-            )
-
-    def _rig(self, step: DeskStep) -> AbstractContextManager[DeskRig]:
-        from opjoule.twin.desk_rig import DeskRig  # noqa: PLC0415
-
-        storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
-        return closing(DeskRig(self.drawn, root=ROOT, storage=storage))
-
-
-def say(line: str) -> None:
-    """To the person at the desk."""
-    print(line, file=sys.stderr, flush=True)

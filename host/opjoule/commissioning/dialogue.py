@@ -77,3 +77,8 @@ class DeskDialogue:
         if answer is None or answer.lower() in STOP:
             raise Stopped
         return answer
+
+
+def say(line: str) -> None:
+    """To the person at the desk."""
+    print(line, file=sys.stderr, flush=True)
