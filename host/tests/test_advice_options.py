@@ -13,6 +13,7 @@ from opjoule.cli.argument_types import Parser
 from opjoule.cli.calibrate_arguments import calibrate_parser
 from opjoule.cli.campaign_arguments import campaign_parser
 from opjoule.cli.command_arguments import command_parser
+from opjoule.cli.commission_arguments import commission_parser
 from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.fleet_arguments import scheduler_parser, worker_parser
 from opjoule.cli.measure_arguments import again_parser, measure_parser
@@ -31,6 +32,7 @@ PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
         "studies": studies_parser,
         "databases": databases_parser,
         "twin": twin_parser,
+        "commission": commission_parser,
         "compare": compare_parser,
         "view": view_parser,
         **{

@@ -16,6 +16,7 @@ from opjoule.cli.board_build import board_architecture
 from opjoule.cli.calibrate_arguments import calibrate_options
 from opjoule.cli.campaign_arguments import campaign_options, for_campaign
 from opjoule.cli.command_arguments import command_parser
+from opjoule.cli.commission_arguments import check_options, commission_parser
 from opjoule.cli.compare_arguments import compare_parser
 from opjoule.cli.failures import one_line
 from opjoule.cli.fleet_arguments import check_network
@@ -40,6 +41,7 @@ COMMANDS = (
         "record",
         "import",
         "doctor",
+        "commission",
         "report",
         "verify",
         "restore",
@@ -73,6 +75,8 @@ def parse(argv: list[str]) -> Asked:
     """Parses one command line; argparse exits with status 2 and one line on a mistake."""
     if argv and argv[0] == "calibrate":
         return _calibrate(argv[1:])
+    if argv and argv[0] == "commission":
+        return _commission(argv[1:])
     if argv and argv[0] == "runs":
         return _runs(argv[1:])
     if argv and argv[0] == "campaign":
@@ -136,6 +140,16 @@ def _calibrate(argv: list[str]) -> Asked:
     simulate = options.simulate and options.action != "show"
     board = board_architecture(options) if load else ""
     return Asked("calibrate", loader=load, simulate=simulate, board=board, options=options)
+
+
+def _commission(argv: list[str]) -> Asked:
+    """`commission ...`."""
+    parser = commission_parser()
+    options = parser.parse_args(argv)
+    options.db = None
+    check_options(parser, options)
+    board = "" if options.simulate else board_architecture(options)
+    return Asked("commission", simulate=options.simulate, board=board, options=options)
 
 
 def _study(argv: list[str]) -> Asked:

@@ -43,6 +43,7 @@ other commands:
   host/measure.py again     measure once more what a record's plan says
   host/measure.py init      write rig.toml by asking
   host/measure.py doctor    check everything that can be checked, and say how to mend it
+  host/measure.py commission   prove a rig on the desk, step by step, before its first figure is believed
   host/measure.py restore   put a board back after a measurement that was cut off
   host/measure.py virtual-board start   a virtual board with ssh, for trying
   host/measure.py twin      fit the simulated board to a real record, and see where it is off

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from opjoule.calibrating.calibration_file import FOLDER
 from opjoule.campaign.conditions import asked_values, in_condition
+from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig_file import Rig, RigSupply
@@ -258,8 +259,14 @@ def desk_warnings(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> l
     found = [
         desk_supply(plan, rig, options).warning,
         local_meter_warning(rig.device(plan.profile.name).connection, options.meter or rig.meter),
+        commissioning_note(rig.path, plan.profile.name, _other_meter(rig, options)),
     ]
     return [line for line in found if line]
+
+
+def _other_meter(rig: Rig, options: argparse.Namespace) -> str | None:
+    """The meter that is used in place of the rig's own; None: that one is."""
+    return options.meter if options.meter and options.meter != rig.meter else None
 
 
 def show_plan(plan: Plan, desk: Desk, directory: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from opjoule.devices.preparation import StoragePreparation
 from opjoule.devices.probe import BoardProbe
 from opjoule.devices.profiles import Profile
 from opjoule.devices.programs import Programs, installed_here
+from opjoule.devices.runner import PROBE_FOLDER
 from opjoule.devices.sessions import new_session
 from opjoule.devices.shell import LocalShell
 from opjoule.devices.steps import JOURNAL
@@ -23,6 +25,7 @@ from opjoule.errors import RigFault
 from opjoule.twin.delayed_probe import DelayedProbe
 from opjoule.twin.engine_power import EnginePower
 from opjoule.twin.imperfections import Imperfections, medium_chance
+from opjoule.twin.line_fifo import LineFifo
 from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.twin.models import Models
 from opjoule.twin.power_model import PowerModel
@@ -87,7 +90,7 @@ class TwinRig:
             )
             self._open.callback(supply.close)
             programs = installed_here(root / "build", database)
-            self.board = _board(
+            self.board = simulated_board(
                 profile, supply, simulator, programs, storage, disturbance, sync=sync, kept=kept
             )
             self._open.callback(self.board.close)
@@ -108,7 +111,7 @@ class TwinRig:
         self._open.close()
 
 
-def _board(
+def simulated_board(
     profile: Profile,
     supply: SimulatedSupply,
     simulator: MediumSimulator,
@@ -118,8 +121,17 @@ def _board(
     *,
     sync: bool,
     kept: Path | None,
+    line: LineFifo | None = None,
+    slowed: bool = True,
+    playing: Callable[[BoardProbe, Path], BoardProbe] = lambda probe, folder: probe,
 ) -> Board:
-    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model."""
+    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model.
+
+    Args:
+        line: where its sync line goes in place of the meter.
+        slowed: False: its files lie elsewhere than on its medium.
+        playing: what stands before its probe, whose folder it is given.
+    """
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()
     folder.mkdir()
@@ -130,7 +142,8 @@ def _board(
         return simulator.faults() + supply.faults()
 
     def through(probe: BoardProbe) -> BoardProbe:
-        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
+        delayed = DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
+        return playing(delayed, folder / PROBE_FOLDER)
 
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(
@@ -142,9 +155,9 @@ def _board(
         medium=Medium(str(storage)),
         preparation=StoragePreparation(shell, str(storage)),
         probe=ProbeOptions(
-            f"virtual:{feed.sync.path}" if sync else None,
+            f"virtual:{(line or feed.sync).path}" if sync else None,
             further=(*watched, *live),
-            under=simulator.under,
+            under=simulator.under if slowed else (),
             through=through,
         ),
         facts={**facts, "connection": "simulated"},
