@@ -50,6 +50,11 @@ const std::vector<PropertyRule>& workload_rules() {
       {"updates", "read-merge-write",
        "read-merge-write: an update reads its record first, as in YCSB; blind: one that holds all "
        "fields is put without reading (not in YCSB)"},
+      {"removes", "checked",
+       "checked: a removal of a missing key is told, which LevelDB and RocksDB have to read for; "
+       "blind: they remove without reading (not in YCSB)"},
+      {"valuedigest", "false",
+       "the summary has a digest of all keys and values read, the same in any order (not in YCSB)"},
       {"dataintegrity", "false", "values derive from the key, and reads verify them"},
       {"valuecharacters", "printable", "printable (as YCSB) or any (all byte values)"},
       {"valuecompressratio", "1", "share of a value that is random, the rest repeated text"},

@@ -20,7 +20,7 @@ PLACES: Final = (
     *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )
 """What a command may name in braces beside its axes and counts."""
-KEYS: Final = ("title", "repeats", "axes", "counts", "exclude", "where")
+KEYS: Final = ("title", "repeats", "axes", "beside", "counts", "exclude", "where")
 KEYS_OF: Final = {
     "command": (
         "command",
@@ -92,6 +92,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         constants=table(entry, "constants"),
         repeats=whole_numbers("repeats", entry.get("repeats", 1))[0],
         axes={axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
+        beside={axis: axis_values(axis, values) for axis, values in table(entry, "beside").items()},
         within=_words("within", entry.get("within", [])),
         counts={count: whole_numbers(count, values) for count, values in table(entry, "counts").items()},
         exclude=tables(entry, "exclude"),
@@ -161,6 +162,8 @@ def _check_cells(made: StudyFolder) -> None:
         if name not in made.axes or name == SYSTEM:
             raise BadInput(unknown("axis of within", name, [axis for axis in made.axes if axis != SYSTEM]))
     _check_counts(made)
+    for axis, values in made.beside.items():
+        check_match({axis: list(values)}, made.axes)
     for match in made.exclude:
         check_match(match, {axis: each for axis, each in made.axes.items() if axis not in made.within})
     for match in (each.get("when", {}) for each in made.where):
