@@ -88,6 +88,8 @@ class StudyTable:
     """Phase -> the same, cold."""
     bars: Mapping[str, str] = field(default_factory=dict)
     """Measure -> its phase."""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """Axes of the grid of best systems."""
     runs: tuple[tuple[Answer, ...], ...] = ()
     """Its records by what they measured: those of one cell, block by block, together."""
 
@@ -219,6 +221,7 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         str(newest.study.get("per", "")),
         dict(newest.study.get("cold", {})),
         dict(newest.study.get("bars", {})),
+        dict(newest.study.get("grid", {})),
         tuple(tuple(own) for own in cells.values()),
     )
 
@@ -308,6 +311,11 @@ def _measures(
             values[key] = float(number["value"]) / parts
             if number.get("u") is not None:
                 u[key] = float(number["u"]) / parts
+    calls = line["figures"].get("calls")
+    if calls and "energy_per_operation_j" in values:  # of one run of the phase, however often it was done
+        values["phase_energy_j"] = values["energy_per_operation_j"] * calls
+        if "energy_per_operation_j" in u:
+            u["phase_energy_j"] = u["energy_per_operation_j"] * calls
     return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u
 
 

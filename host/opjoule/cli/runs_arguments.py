@@ -126,6 +126,24 @@ def _export() -> Parser:
     return parser
 
 
+def _conclusions() -> Parser:
+    parser = Parser(
+        "conclusions",
+        program="runs.py",
+        description="Holds the conclusions of a study's paper against records of that study: the paper's ratio, the "
+        "records' ratio with its interval, the ratio of the joules, and whether they agree. Single runs say neither.",
+        epilog="example:\n  host/runs.py conclusions runs/s3-rpi4",
+    )
+    _add_places(parser)
+    _add_study(parser, "only this study's")
+    _add_json(parser)
+    return parser
+
+
+def _add_study(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--study", metavar="NAME", help=f"{words} (s1 to s5, or a folder)")
+
+
 def _figures() -> Parser:
     parser = Parser(
         "figures",
@@ -133,9 +151,13 @@ def _figures() -> Parser:
         description="Draws runs for print (PDF, SVG, PNG): bandwidth and latency, energy and power, processor and "
         "disk, energy against delay and throughput, joules by kind and activity; with the table (CSV, LaTeX) and a "
         "paragraph on methods. Runs of the same settings become one bar with their mean.",
-        epilog="example:\n  host/runs.py figures runs/leveldb runs/sqlite --out figures",
+        epilog="examples:\n  host/runs.py figures runs/leveldb runs/sqlite --out figures\n"
+        "  host/runs.py figures runs/s3-rpi4 --study s3 --out figures",
     )
     _add_places(parser)
+    _add_study(
+        parser, "only what stands for the figures of this study's paper, in its order, and its conclusions"
+    )
     parser.add_argument(
         "--out", type=directory, default=Path("figures"), metavar="DIR", help="where to (default: figures)"
     )
@@ -214,6 +236,7 @@ ACTIONS: Final = {
     "show": _show,
     "verify": _verify,
     "export": _export,
+    "conclusions": _conclusions,
     "figures": _figures,
     "prune": _prune,
 }

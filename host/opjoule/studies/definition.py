@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
+from opjoule.studies.paper import Conclusion, Counterpart
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import combinations, further, matches
 
@@ -98,10 +99,16 @@ class StudyFolder:
     """Phase -> the phase that is the same, cold: they are drawn beside each other."""
     bars: Mapping[str, str] = field(default_factory=dict)
     """Measure -> its phase: drawn by system, with the phase's joules."""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """How the best systems are drawn as a grid: `down` an axis, `across` axes, `also` a measure in its own rows."""
     best: Mapping[str, str] = field(default_factory=dict)
     """Measure -> "least" or "most": by which the best system of a cell is named."""
     per: str = ""
     """What an operation is called, where figures are drawn per operation: the job tells per_WORD_us then."""
+    counterparts: tuple[Counterpart, ...] = ()
+    """The paper's figures and tables."""
+    conclusions: tuple[Conclusion, ...] = ()
+    """The paper's, as questions."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     """Database, as an axis names it -> what the user may give for it in the file of --connections."""
 
