@@ -21,6 +21,7 @@ from opjoule.analysis.perfetto import MOST, write_perfetto
 from opjoule.analysis.run_list import ListedRun, find_runs
 from opjoule.campaign.comparable import allowed_groups
 from opjoule.campaign.index import forget_run, is_one_of_several
+from opjoule.cli.bundle import open_bundle, write_bundle
 from opjoule.cli.conclusions import conclusions_csv, file_name, run_conclusions, verdicts_of
 from opjoule.cli.failures import one_line
 from opjoule.cli.planning import ROOT
@@ -184,6 +185,16 @@ def _figures(options: argparse.Namespace) -> int:
     return 0
 
 
+def _bundle(options: argparse.Namespace) -> int:
+    _tell(write_bundle(options, find_study(options.study) if options.study else None))
+    return 0
+
+
+def _open(options: argparse.Namespace) -> int:
+    _tell(open_bundle(options))
+    return 0
+
+
 def _tell(lines: Iterable[str]) -> None:
     for line in lines:
         print(one_line(line))
@@ -256,5 +267,7 @@ _ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "export": _export,
     "conclusions": _conclusions,
     "figures": _figures,
+    "bundle": _bundle,
+    "open": _open,
     "prune": _prune,
 }

@@ -169,6 +169,38 @@ def _figures() -> Parser:
     return parser
 
 
+def _bundle() -> Parser:
+    parser = Parser(
+        "bundle",
+        program="runs.py",
+        description="Packs records, their figures, tables and methods, CITATION.cff and checksums into one ZIP file, "
+        "described as an RO-Crate: what one attaches to a paper. Paths, and the names of this computer and its user, "
+        "are taken out of all texts.",
+        epilog="example:\n  host/runs.py bundle runs/s3-rpi4 --study s3 --out s3.zip\n  host/runs.py open s3.zip",
+    )
+    _add_places(parser)
+    parser.add_argument("--out", type=directory, required=True, metavar="FILE.zip", help="the file to write")
+    _add_study(parser, "draw what stands for the figures of this study's paper")
+    parser.add_argument("--name", metavar="TEXT", help="title in the description (default: the study's)")
+    parser.add_argument(
+        "--license", default="not stated", metavar="TEXT", help="of the data, for example CC-BY-4.0"
+    )
+    parser.add_argument("--keep-names", action="store_true", help="keep paths, host and user names")
+    return parser
+
+
+def _open() -> Parser:
+    parser = Parser(
+        "open",
+        program="runs.py",
+        description="Unpacks a bundle into a new folder, once every file is as its checksum says.",
+        epilog="example:\n  host/runs.py open s3.zip --out s3-of-others",
+    )
+    parser.add_argument("bundle", type=directory, metavar="FILE.zip", help="what runs.py bundle wrote")
+    parser.add_argument("--out", type=directory, metavar="DIR", help="a new folder (default: runs/FILE)")
+    return parser
+
+
 def _prune() -> Parser:
     parser = Parser(
         "prune",
@@ -238,5 +270,7 @@ ACTIONS: Final = {
     "export": _export,
     "conclusions": _conclusions,
     "figures": _figures,
+    "bundle": _bundle,
+    "open": _open,
     "prune": _prune,
 }
