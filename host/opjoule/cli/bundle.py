@@ -27,7 +27,7 @@ records/     run records, one folder each, as OpJoule's docs/reference/run-recor
 figures/     figures, tables and methods.txt, drawn from these records
 CITATION.cff how to cite the program
 
-Made by {programs}. Open it with OpJoule: host/runs.py open {file}
+Made by {programs}. Open it with OpJoule: host/runs.py open FILE.zip
 Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is for sha256sum -c.
 """
 
@@ -49,7 +49,7 @@ def write_bundle(options: argparse.Namespace, study: StudyFolder | None) -> Iter
         yield from [each for each in drawn if not each.startswith(str(folder))]
         shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")
         about = _described(options, records, study)
-        (folder / "README.txt").write_text(_readme(about, options.out.name), encoding="utf-8")
+        (folder / "README.txt").write_text(_readme(about), encoding="utf-8")
         describe(folder, about)
         pack(folder, options.out)
     yield f"{options.out}: {len(records)} records, {options.out.stat().st_size / 1e6:.1f} MB"
@@ -72,13 +72,12 @@ def _described(options: argparse.Namespace, records: list[Path], study: StudyFol
     )
 
 
-def _readme(about: Described, file: str) -> str:
+def _readme(about: Described) -> str:
     return README.format(
         name=about.name,
         line="=" * len(about.name),
         about=about.about,
         programs=", ".join(about.programs),
-        file=file,
     )
 
 
