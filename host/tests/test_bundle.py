@@ -9,8 +9,15 @@ import zipfile
 import pytest
 from opjoule.analysis.redaction import Redaction
 from opjoule.cli.commands import main
+from opjoule.plots import figures
 from opjoule.record.run_record import RunRecord
 from report_record import make_record
+
+
+@pytest.fixture(autouse=True)
+def one_figure(monkeypatch):
+    """One of all figures, for each takes a second."""
+    monkeypatch.setattr(figures, "FIGURES", {"energy-power": figures.FIGURES["energy-power"]})
 
 
 @pytest.fixture
