@@ -120,6 +120,7 @@ def test_what_is_no_bundle_or_no_record_is_one_line(tmp_path, capsys):
         ("https://example.org/a/b", "https://example.org/a/b"),
         ("host/measure.py --out runs/x", "host/measure.py --out runs/x"),
         ("1/2 of 3 MB/s", "1/2 of 3 MB/s"),
+        ("from /proc/stat, in steps", "from /proc/stat, in steps"),
     ],
 )
 def test_paths_and_names_are_taken_out_of_texts_and_nothing_else(text, plain):

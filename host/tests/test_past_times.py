@@ -15,9 +15,9 @@ from opjoule.cli.commands import main
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 
 
-def record(folder: Path, system: str, rows: int, fixed_s: float, work_s: float, **more) -> None:
+def record(into: Path, system: str, rows: int, fixed_s: float, work_s: float, **more) -> None:
     """A record's run.json as far as it is read here."""
-    place = folder / f"{system}-{rows}-{len(list(folder.glob('*')))}"
+    place = into / f"{system}-{rows}-{len(list(into.glob('*')))}"
     place.mkdir(parents=True)
     asked = {"folder": "s3", "device": "rpi4", "storage": None, "simulate": True, "cell": {"system": system}}
     asked |= {"parts": [{"rows": [rows]}], **more}
@@ -91,10 +91,17 @@ def test_a_dry_run_says_how_long_and_within_chooses_the_scale(tmp_path, capsys):
 
 
 def test_within_needs_to_know_something_and_a_time_that_can_be_kept(tmp_path, capsys):
-    command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "none")]
-    assert main([*command, "--within", "2h"]) == 2
-    assert "measure a small scale of it first" in capsys.readouterr().err
-    record(tmp_path / "small", "sqlite", 111, fixed_s=60, work_s=1)
-    command[-1] = str(tmp_path / "whole")
-    assert main([*command, "--within", "1min"]) == 2
-    assert "take fewer cells" in capsys.readouterr().err
+    command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "runs" / "whole")]
+    assert refused(capsys, *command, "--within", "2h").count("measure a small scale of it first") == 1
+    record(tmp_path / "runs" / "small", "sqlite", 111, fixed_s=60, work_s=1)
+    assert "take fewer cells" in refused(capsys, *command, "--within", "1min")
+    assert "for example 90min, 2h or 3d" in refused(capsys, *command, "--within", "soon")
+
+
+def refused(capsys, *words: str) -> str:
+    """The one line with which a command line is refused."""
+    with pytest.raises(SystemExit) as ended:
+        main([*words])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and said.count("\n") == 1
+    return said

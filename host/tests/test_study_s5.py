@@ -597,7 +597,7 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     zen_odbc = f"Driver=SQLite3;Database={tmp_path}/zen.sqlite;PWD={PASSWORD}"
     asked = ["--study", "s5", "--device", "rpi3", "--simulate", "--idle", "0.3", "--scale", "0.002"]
     asked += connections(tmp_path, zen=str(library), zen_odbc=zen_odbc)
-    asked += ["--only", "transactions=batch", "--out", str(records)]
+    asked += ["--only", "transactions=batch", "--repeats", "1", "--out", str(records)]
     for systems, sync in (("sqlite-odbc,zen", "postgresql"), ("sqlite,zen-odbc", "none")):
         status = main([*asked, "--only", f"system={systems}", "--only", f"sync={sync}"])
         said = capsys.readouterr()

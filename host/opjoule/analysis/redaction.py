@@ -10,7 +10,8 @@ _PATH: Final = re.compile(r"(?<![\w.:/~+-])/(?:[^\s/\"'<>|,;:=\\]+/)+([^\s/\"'<>
 """An absolute path of at least one folder; its last part is kept."""
 _REMOTE: Final = re.compile(r"\bssh:[^\s\"',;]+")
 _ADDRESS: Final = re.compile(r"\b[A-Za-z_][\w.-]*@[A-Za-z0-9][\w.-]*\b")
-_KEPT: Final = ("/dev/null",)
+_KEPT: Final = ("/dev/null", "/proc/", "/sys/")
+"""Beginnings of paths that are the same on every computer."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,9 @@ class Redaction:
 
     def text(self, text: str) -> str:
         """A text without them."""
-        plain = _PATH.sub(lambda found: found[0] if found[0] in _KEPT else found[1] or "folder", text)
+        plain = _PATH.sub(
+            lambda found: found[0] if found[0].startswith(_KEPT) else found[1] or "folder", text
+        )
         plain = _ADDRESS.sub("user@host", _REMOTE.sub("ssh", plain))
         for name, words in ((self.host, "host"), (self.user, "user")):
             if len(name) > 2 and name not in ("root", "localhost"):

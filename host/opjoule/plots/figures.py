@@ -151,7 +151,8 @@ def _drawable(found: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
     figures = figures_of_studies(found.runs)
     for of, shown in figures.items():
         for name, draw in OF_A_STUDY.items():
-            yield f"{of}-{name}", partial(draw, shown)
+            if name in FIGURES:
+                yield f"{of}-{name}", partial(draw, shown)
     others = [run for run in found.runs if not figures or not run.asked.get("figures")]
     rest = found if not figures else plotted(others) if others else None
     for name, draw in FIGURES.items() if rest else ():
