@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "host"))
 
 from opjoule.studies.definition import StudyFolder  # noqa: E402  # path set above
 from opjoule.studies.folder import known_studies  # noqa: E402
-from opjoule.studies.paper import EXACT, MISSING, NEAR, Conclusion, Counterpart  # noqa: E402
+from opjoule.studies.paper import EXACT, MISSING, NEAR, Counterpart, PaperConclusion  # noqa: E402
 
 PAGES = ROOT / "docs" / "reference"
 ALL = PAGES / "studies.md"
@@ -69,7 +69,7 @@ def _conclusions(study: StudyFolder) -> Iterator[str]:
     yield from (f"| {each.question} | {each.where} | {ratio_words(each)} |" for each in study.conclusions)
 
 
-def ratio_words(of: Conclusion) -> str:
+def ratio_words(of: PaperConclusion) -> str:
     """The paper's answer."""
     if of.only_direction:
         return "above 1" if of.paper > 1 else "below 1"

@@ -330,7 +330,7 @@ def one_study(study, tmp_path):
     def made(rows, runs=3, system=None):
         asked = study("phases").Parameters(study("readings").drawn(rows, 1), 1, runs)
         own = (system or study("sql_systems").Sqlite)(str(tmp_path / "db"))
-        return study("study_run").Study(own, asked, str(tmp_path), before=100, now=[""])
+        return study("study_run").PhaseRuns(own, asked, str(tmp_path), before=100, now=[""])
 
     return made
 

@@ -20,12 +20,14 @@ from opjoule.cli.commands import main
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput
 from opjoule.studies.folder import find_study, known_studies
-from opjoule.studies.paper import MISSING, Conclusion, conclusions_of, counterparts_of
+from opjoule.studies.paper import MISSING, PaperConclusion, conclusions_of, counterparts_of
 from test_study_figures import make
 
 
-def asked(paper: float = 2.0, **more) -> Conclusion:
-    return Conclusion("a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more)
+def asked(paper: float = 2.0, **more) -> PaperConclusion:
+    return PaperConclusion(
+        "a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more
+    )
 
 
 def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[Sample]:
@@ -90,7 +92,7 @@ def test_axes_that_are_not_named_are_answered_each_and_a_count_may_be_the_larges
 
 
 def test_two_phases_of_one_system_are_compared_as_two_systems_are():
-    of = Conclusion("cold", "4", "bandwidth", {"system": "a"}, {}, 0.4, phase="Q1_COLD", to_phase="Q1")
+    of = PaperConclusion("cold", "4", "bandwidth", {"system": "a"}, {}, 0.4, phase="Q1_COLD", to_phase="Q1")
     (found,) = verdicts([of], [*samples("a", *B, phase="Q1_COLD"), *samples("a", *A, phase="Q1")])
     assert found.word == AGREED
 

@@ -54,7 +54,7 @@ class Described:
     simulated: bool
 
 
-def copy_records(places: Sequence[Path], folder: Path, redaction: Redaction) -> list[Path]:
+def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> list[Path]:
     """Copies records, and folders of several with their index, below a folder; gives the records' copies.
 
     Raises: BadInput: a place that holds no record, or two of one name. RecordFault: a record that was changed since.

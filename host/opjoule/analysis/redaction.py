@@ -43,7 +43,7 @@ class Redaction:
         return value
 
 
-class Nothing(Redaction):
+class KeptNames(Redaction):
     """Leaves everything as it is: the user has asked for it."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from opjoule.campaign.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, ju
 from opjoule.campaign.study_rows import PhaseRow, StudyTable
 from opjoule.energy.comparison import Side
 from opjoule.record.definition import Definition, Topic
-from opjoule.studies.paper import Conclusion
+from opjoule.studies.paper import PaperConclusion
 from opjoule.toml_entry import matches
 from opjoule.units import COVERAGE_FACTOR
 
@@ -49,7 +49,7 @@ class Sample:
 class Verdict:
     """One answer."""
 
-    conclusion: Conclusion
+    conclusion: PaperConclusion
     place: Place
     """Values of the free axes."""
     contrast: Contrast | None = None
@@ -95,7 +95,7 @@ def _about_one(limits: tuple[float, float], about: float) -> str:
     return NOT_AGREED if high < least or low > most else OPEN
 
 
-def verdicts(conclusions: Iterable[Conclusion], samples: Sequence[Sample]) -> list[Verdict]:
+def verdicts(conclusions: Iterable[PaperConclusion], samples: Sequence[Sample]) -> list[Verdict]:
     """Every conclusion's answers, in order; one that nothing was measured of is NOT_MEASURED."""
     found = [each for conclusion in conclusions for each in _answers(conclusion, samples)]
     own = iter(judged([each.contrast for each in found if each.contrast]))
@@ -107,7 +107,7 @@ def verdicts(conclusions: Iterable[Conclusion], samples: Sequence[Sample]) -> li
     ]
 
 
-def _answers(of: Conclusion, samples: Sequence[Sample]) -> list[Verdict]:
+def _answers(of: PaperConclusion, samples: Sequence[Sample]) -> list[Verdict]:
     one = [each for each in samples if each.phase == of.phase and matches(of.of, each.cell)]
     other = [
         each
@@ -130,7 +130,7 @@ def _place(sample: Sample, named: Iterable[str]) -> Place:
     return tuple((axis, value) for axis, value in sample.cell.items() if axis not in named)
 
 
-def _answer(of: Conclusion, place: Place, one: Sequence[Sample], other: Sequence[Sample]) -> Verdict:
+def _answer(of: PaperConclusion, place: Place, one: Sequence[Sample], other: Sequence[Sample]) -> Verdict:
     contrast = _contrast(of.measure, one, other)
     joules = next((found for name in JOULES if (found := _contrast(name, one, other))), None)
     return Verdict(of, place, contrast, joules, any(each.simulated for each in (*one, *other)))

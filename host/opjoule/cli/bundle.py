@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from opjoule.analysis.bundle import RECORDS, Described, copy_records, describe, newest, pack, unpack
-from opjoule.analysis.redaction import Nothing, Redaction
+from opjoule.analysis.bundle import RECORDS, Described, copy_runs, describe, newest, pack, unpack
+from opjoule.analysis.redaction import KeptNames, Redaction
 from opjoule.campaign.campaign import program_words
 from opjoule.cli.planning import ROOT
 from opjoule.errors import BadInput
@@ -41,10 +41,10 @@ def write_bundle(options: argparse.Namespace, study: StudyFolder | None) -> Iter
 
     if options.out.exists():
         raise BadInput(f"--out {options.out} is there already: name another file, or remove it")
-    redaction = Nothing() if options.keep_names else Redaction(socket.gethostname(), getpass.getuser())
+    redaction = KeptNames() if options.keep_names else Redaction(socket.gethostname(), getpass.getuser())
     with tempfile.TemporaryDirectory(prefix="opjoule-bundle-") as name:
         folder = Path(name)
-        records = copy_records(options.places, folder / RECORDS, redaction)
+        records = copy_runs(options.places, folder / RECORDS, redaction)
         drawn = write_figures([str(folder / RECORDS)], folder / "figures", study=study)
         yield from [each for each in drawn if not each.startswith(str(folder))]
         shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")

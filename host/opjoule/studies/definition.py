@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
-from opjoule.studies.paper import Conclusion, Counterpart
+from opjoule.studies.paper import Counterpart, PaperConclusion
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import combinations, further, matches
 
@@ -107,7 +107,7 @@ class StudyFolder:
     """What an operation is called, where figures are drawn per operation: the job tells per_WORD_us then."""
     counterparts: tuple[Counterpart, ...] = ()
     """The paper's figures and tables."""
-    conclusions: tuple[Conclusion, ...] = ()
+    conclusions: tuple[PaperConclusion, ...] = ()
     """The paper's, as questions."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     """Database, as an axis names it -> what the user may give for it in the file of --connections."""

@@ -42,7 +42,7 @@ class Counterpart:
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class PaperConclusion:
     """What the paper concludes, as a ratio of one measure between two cells."""
 
     question: str
@@ -83,14 +83,14 @@ def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
 
 def conclusions_of(
     entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
-) -> tuple[Conclusion, ...]:
+) -> tuple[PaperConclusion, ...]:
     """[[conclusions]]. Raises: BadInput: an unknown key, axis, value or phase."""
     return tuple(_conclusion(each, axes, phases) for each in tables(entry, "conclusions"))
 
 
 def _conclusion(
     entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
-) -> Conclusion:
+) -> PaperConclusion:
     check_keys(entry, _CONCLUSION_KEYS)
     _needs("conclusions", entry, ("question", "where", "measure", "paper"))
     if not entry.get("to") and not entry.get("to_phase"):
@@ -107,7 +107,7 @@ def _conclusion(
     told = entry["paper"]
     if told not in words and not isinstance(told, int | float):
         raise BadInput(f"[[conclusions]] {entry['question']!r}: paper is a ratio, more or less")
-    return Conclusion(
+    return PaperConclusion(
         **{"of": {}, "to": {}, **entry, "paper": words.get(told, told)}, only_direction=told in words
     )
 

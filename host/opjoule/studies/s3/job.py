@@ -18,7 +18,7 @@ from phases import Parameters
 from postgresql import Postgresql, Unusable, client
 from readings import DrawnReadings, SensorFile
 from sql_systems import Duckdb, Sqlite
-from study_run import Study, all_calls, tell
+from study_run import PhaseRuns, all_calls, tell
 from verified import verify
 
 SYSTEMS = {"berkeleydb": BerkeleyDb, "duckdb": Duckdb, "postgresql": Postgresql, "sqlite": Sqlite}
@@ -131,7 +131,7 @@ def _measure(system, dataset, options, now):
         print(f"{options.system} {system.version}, {asked.rows} rows: {dataset.about()}", flush=True)
         now[0] = f"the answers by two computations, of {asked.rows} rows"
         verify(sample, options.seed)
-        study = Study(system, asked, options.storage, before=done, now=now)
+        study = PhaseRuns(system, asked, options.storage, before=done, now=now)
         study.all()
         done += all_calls(asked.rows, options.runs)
         tell(system, asked, study, results)

@@ -119,7 +119,7 @@ EXPECTED = {
 """Phase -> its answer by plain Python."""
 
 
-class Work:
+class PhaseWork:
     """What the phases do on one system; times are in the system's own form before any phase begins."""
 
     def __init__(self, system, asked, path):
@@ -216,11 +216,11 @@ class Work:
         return [*found[0], *found[1], *found[2], *self.topk_sensors()]
 
 
-class Phase(NamedTuple):
+class StudyPhase(NamedTuple):
     """One phase of the study."""
 
-    ask: Callable[[Work], Any]
-    calls: Callable[[Work], int] = lambda work: 1
+    ask: Callable[[PhaseWork], Any]
+    calls: Callable[[PhaseWork], int] = lambda work: 1
     """Calls of the run that was prepared; one where it is one question."""
     looped: bool = False
     """Is it a loop of Python with a call for each row? Then it is run without a database, too."""
@@ -246,22 +246,22 @@ def _sensors(work):
 
 
 PHASES = {
-    "LOAD_ROWS": Phase(Work.load_rows, _rows, True, True, ROWWISE_RUNS),
-    "LOAD": Phase(Work.load, _rows, changes=True),
-    "READ": Phase(Work.read, _rows, looped=True),
-    "LAST_READINGS": Phase(lambda work: work.system.last_readings()),
-    "UPDATE": Phase(Work.update, _sensors, changes=True),
-    "UPDATE_ROWS": Phase(Work.update_rows, _keys, True, True, ROWWISE_RUNS),
-    "DELETE": Phase(Work.delete, _sensors, changes=True),
-    "DELETE_ROWS": Phase(Work.delete_rows, _keys, True, True, ROWWISE_RUNS),
-    "AVG_SENSOR": Phase(lambda work: work.system.avg_sensor()),
-    "HOT_SENSORS": Phase(Work.hot_sensors),
-    "ANOMALIES": Phase(lambda work: work.system.anomalies()),
-    "DAILY_SUMMARY": Phase(lambda work: work.system.daily_summary()),
-    "OUTAGES": Phase(lambda work: work.system.outages()),
-    "TOPK_SENSORS": Phase(Work.topk_sensors),
-    "COMPARE_TWO": Phase(Work.compare_two),
-    "FULL_PROFILE": Phase(Work.full_profile),
+    "LOAD_ROWS": StudyPhase(PhaseWork.load_rows, _rows, True, True, ROWWISE_RUNS),
+    "LOAD": StudyPhase(PhaseWork.load, _rows, changes=True),
+    "READ": StudyPhase(PhaseWork.read, _rows, looped=True),
+    "LAST_READINGS": StudyPhase(lambda work: work.system.last_readings()),
+    "UPDATE": StudyPhase(PhaseWork.update, _sensors, changes=True),
+    "UPDATE_ROWS": StudyPhase(PhaseWork.update_rows, _keys, True, True, ROWWISE_RUNS),
+    "DELETE": StudyPhase(PhaseWork.delete, _sensors, changes=True),
+    "DELETE_ROWS": StudyPhase(PhaseWork.delete_rows, _keys, True, True, ROWWISE_RUNS),
+    "AVG_SENSOR": StudyPhase(lambda work: work.system.avg_sensor()),
+    "HOT_SENSORS": StudyPhase(PhaseWork.hot_sensors),
+    "ANOMALIES": StudyPhase(lambda work: work.system.anomalies()),
+    "DAILY_SUMMARY": StudyPhase(lambda work: work.system.daily_summary()),
+    "OUTAGES": StudyPhase(lambda work: work.system.outages()),
+    "TOPK_SENSORS": StudyPhase(PhaseWork.topk_sensors),
+    "COMPARE_TWO": StudyPhase(PhaseWork.compare_two),
+    "FULL_PROFILE": StudyPhase(PhaseWork.full_profile),
 }
 """In the order in which they run: each finds what those before it have left."""
 COUNTED = ("LOAD_ROWS", "LOAD", "READ")

@@ -8,12 +8,12 @@ from contextlib import nullcontext
 import answers
 from opjoule_marks import phase
 from opjoule_study import LEAST_S, WrongAnswer, read_at_least
-from phases import COUNTED, LOOPED, PHASES, Nothing, Work, write_csv
+from phases import COUNTED, LOOPED, PHASES, Nothing, PhaseWork, write_csv
 
 NO_ROWS = "its LOAD is a put for each row: it has no call for many"
 
 
-class Study:
+class PhaseRuns:
     """Every phase on one sample: run several times one after the other, the first of them dropped."""
 
     def __init__(self, system, asked, folder, *, before=0, now=None):
@@ -44,11 +44,11 @@ class Study:
         """(phase, what is wrong with its answer), one after the other."""
         system, asked = self._system, self._asked
         write_csv(asked.readings, self._path)
-        harness = Work(Nothing(), asked, self._path)
+        harness = PhaseWork(Nothing(), asked, self._path)
         for name in LOOPED:
             harness.prepare(name, 0)
             self._run(f"HARNESS_{name}", name, harness, LEAST_S)
-        work = Work(system, asked, self._path)
+        work = PhaseWork(system, asked, self._path)
         work.progress = self._progress
         for name in [each for each in PHASES if each != "LOAD_ROWS" or system.has_bulk]:
             for number in range(asked.times(name)[0]):
