@@ -116,12 +116,12 @@ def test_all_stores_give_the_same_answers_on_the_same_data(tmp_path):
 def test_values_are_looked_at_after_the_updates_and_a_store_that_has_others_is_named(tmp_path, monkeypatch):
     """Plain Python reads the flat folder's files by itself, and has to come to the loader's digest."""
     module = imported_job(monkeypatch)
-    told(tmp_path, "--store", "flatfolder", "--parts", parts(20))
     asked = argparse.Namespace(
         **{"loader": ROOT / "build/loader/loader", "store": "flatfolder", "storage": tmp_path, "seed": "3"},
         **{"data": "text", "text": ""},
     )
     database = module.SizedStore("1-10KiB", 20, 1024, 10240, 10)
+    module.run(asked, database, "load", "load", 20, {"insertproportion": 1})
     own = module.digest(asked, database)
     assert own == module.digest_of_files(asked) > 0
     changed = next(iter((tmp_path / "database" / "records").iterdir()))
