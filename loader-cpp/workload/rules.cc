@@ -48,13 +48,10 @@ const std::vector<PropertyRule>& workload_rules() {
       {"readallfields", "true", "read all fields, or a random one"},
       {"writeallfields", "false", "update all fields, or a random one"},
       {"updates", "read-merge-write",
-       "read-merge-write: an update reads its record first, as in YCSB; blind: one that holds all "
-       "fields is put without reading (not in YCSB)"},
+       "blind: an update of all fields is put without reading the record first (not in YCSB)"},
       {"removes", "checked",
-       "checked: a removal of a missing key is told, which LevelDB and RocksDB have to read for; "
-       "blind: they remove without reading (not in YCSB)"},
-      {"valuedigest", "false",
-       "the summary has a digest of all keys and values read, the same in any order (not in YCSB)"},
+       "checked: a missing key is told; blind: without reading (not in YCSB)"},
+      {"valuedigest", "false", "the summary has a digest of what reads found (not in YCSB)"},
       {"dataintegrity", "false", "values derive from the key, and reads verify them"},
       {"valuecharacters", "printable", "printable (as YCSB) or any (all byte values)"},
       {"valuecompressratio", "1", "share of a value that is random, the rest repeated text"},
