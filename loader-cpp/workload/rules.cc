@@ -32,8 +32,7 @@ const std::vector<PropertyRule>& workload_rules() {
       {"readmodifywriteproportion", "0", "share of a read and an update of one record"},
       {"removeproportion", "0", "share of removals (not in YCSB's CoreWorkload)"},
       {"mixblock.length_s", "0",
-       "the mix of a run changes at random every so many seconds, and is the given one over the "
-       "whole (not in YCSB); 0: one mix throughout"},
+       "the mix changes at random every so many seconds; 0: never (not in YCSB)"},
       {"requestdistribution", "uniform",
        "uniform, zipfian (YCSB's scrambled one), truezipfian (exact, not in YCSB), latest, "
        "hotspot, exponential, sequential"},
