@@ -52,7 +52,9 @@ def run_campaign(options: argparse.Namespace) -> int:
     if options.dry_run and options.json:
         print(json.dumps(_as_value(file, campaign, folder), indent=1))
     else:
-        for line in _about(file, campaign, folder, needed_time(file, options.out) if file.shared else None):
+        unknown = file.shared and campaign.remaining_s is None
+        needed = needed_time(file, options.out) if unknown else None
+        for line in _about(file, campaign, folder, needed):
             Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
     rigs = _checked(cells, here=not options.scheduler)
     if options.dry_run:
