@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -180,6 +181,14 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Names the mistake and where to read on; exit status 2."""
         self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")
+
+
+def time_span(text: str) -> float:
+    """A length of time with its unit [s]: 40s, 90min, 2h, 3d."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no length of time: for example 90min, 2h or 3d")
+    return float(found[1]) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[found[2]]
 
 
 def seconds(text: str) -> float:

@@ -266,6 +266,11 @@ def reading(directory: Path) -> Iterator[None]:
         raise RecordFault(f"{directory} is damaged: {str(fault).splitlines()[0]:.120}") from fault
 
 
+def with_digest(contents: Mapping[str, Any]) -> dict[str, Any]:
+    """A run.json that was changed on purpose, with its checksum made anew."""
+    return {**contents, DIGEST: _digest(contents)}
+
+
 def _digest(contents: Mapping[str, Any]) -> str:
     """SHA-256 of everything but the digest itself, in one writing."""
     rest = {key: value for key, value in contents.items() if key != DIGEST}
