@@ -65,8 +65,8 @@ class Outcome:
 
 
 def cpp_sources() -> list[str]:
-    """Every C++ file of the loader and the firmware but the generated one."""
-    found = [path for top in ("loader-cpp", "firmware") for path in (ROOT / top).rglob("*")]
+    """Every C++ file of the loader, the firmware and the fuzzers but the generated one."""
+    found = [path for top in ("loader-cpp", "firmware", "fuzz") for path in (ROOT / top).rglob("*")]
     wanted = (path for path in found if path.suffix in {".cc", ".cpp", ".h"} and path.name != "messages.h")
     return sorted(str(path.relative_to(ROOT)) for path in wanted)
 
@@ -117,8 +117,8 @@ def parts() -> list[Part]:
             "style",
             "formatting, lint, types, layers, shell scripts",
             (
-                (f"{VENV}/ruff", "format", "--check", "host", "firmware", "studies"),
-                (f"{VENV}/ruff", "check", "host", "firmware", "studies"),
+                (f"{VENV}/ruff", "format", "--check", "host", "firmware", "studies", "fuzz"),
+                (f"{VENV}/ruff", "check", "host", "firmware", "studies", "fuzz"),
                 (f"{VENV}/mypy",),
                 (f"{VENV}/lint-imports",),
                 ("clang-format", "--dry-run", "--Werror", *cpp_sources()),

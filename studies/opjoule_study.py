@@ -26,9 +26,14 @@ class RepeatedReading(NamedTuple):
 
     answers: list[Any]
     """The first and, where it was done again, the last."""
-    first_s: float
-    """How long the first took: what the study reports."""
+    total_s: float
+    """How long all of them took together, without what lay between."""
     times: int
+
+    @property
+    def mean_s(self) -> float:
+        """Mean duration of the calls [s]: of the same calls as the joules of the phase that they are marked by."""
+        return self.total_s / self.times
 
 
 def read_at_least(work: Callable[[], Any], least_s: float = LEAST_S) -> RepeatedReading:
@@ -36,14 +41,14 @@ def read_at_least(work: Callable[[], Any], least_s: float = LEAST_S) -> Repeated
 
     One phase is marked around it, whose operations are those of all times: one of few milliseconds has no joules.
     """
-    start_ns = time.monotonic_ns()
-    answers = [work()]
-    first_s = (time.monotonic_ns() - start_ns) * 1e-9
-    times = 1
-    while time.monotonic_ns() - start_ns < least_s * 1e9:
+    answers: list[Any] = []
+    times, total_ns = 0, 0
+    while not times or total_ns < least_s * 1e9:
+        start_ns = time.monotonic_ns()
         answers[1:] = [work()]
+        total_ns += time.monotonic_ns() - start_ns
         times += 1
-    return RepeatedReading(answers, first_s, times)
+    return RepeatedReading(answers, total_ns * 1e-9, times)
 
 
 def ended(work: Callable[[], Any], system: str, now: Callable[[], str], unusable: Any = ()) -> int:

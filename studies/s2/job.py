@@ -9,6 +9,7 @@ import json
 import math
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,12 +21,19 @@ BLOCK_BYTES = 4096
 SPACE = 3
 """Most that a store takes of what is put in, compactions and overflow pages in it."""
 OPERATIONS = {
-    "insert": ("insertproportion", "insert"),
     "update": ("updateproportion", "update"),
     "get": ("readproportion", "read"),
+    "insert": ("insertproportion", "insert"),
     "remove": ("removeproportion", "remove"),
 }
-"""Phase -> the loader's property, and its name for the operation."""
+"""Phase -> the loader's property, and its name for the operation. In this order updates and gets find as many records
+as the database was loaded with; inserts add to them, and removals take as many away."""
+LOOKED_AT = 1000
+"""Most records whose values are looked at after the updates, outside of all phases."""
+FLAT_FOLDER = "flatfolder"
+"""The store whose records are files by the names of their keys, which Python reads, too."""
+HEADER_BYTES = {1: 12, 3: 4}
+"""By a stored record's first byte: bytes before the value of one field. Source: loader-cpp/include/loader/row.h."""
 
 
 def options():
@@ -106,6 +114,7 @@ def properties(asked, database, records, further):
         "minfieldlength": database.least_bytes,
         "fieldlength": database.most_bytes - 1,
         "updates": "blind",
+        "removes": "blind",
         **dict.fromkeys((key for key, _ in OPERATIONS.values()), 0),
     }
     made.update(
@@ -189,7 +198,7 @@ def tell(results, database, phase, summary, kind, marked, **further):
         mark=mark(database, phase),
         cell={"size": database.size, "records": str(database.count)},
         operations=marked,
-        answer={"operations": summary["operations"], "bytes": summary["bytes"]},
+        answer={name: summary[name] for name in ("operations", "bytes", "value_digest") if name in summary},
         latency_mean_s=latency["mean"],
         latency_min_s=latency["min"],
         latency_max_s=latency["max"],
@@ -201,6 +210,33 @@ def tell(results, database, phase, summary, kind, marked, **further):
     PROGRESS.add(database, summary["operations"])
 
 
+def digest(asked, database):
+    """Digest of the values of the first records that were loaded, whatever an update has made of them; outside of all
+    phases. The same for every store, in every run. Of a folder of files it is computed by Python alone as well.
+    """
+    number = min(database.count, LOOKED_AT)
+    further = {"readproportion": 1, "operationcount": number, "requestdistribution": "sequential"}
+    command = loader(asked, database, "run", database.count, {**further, "valuedigest": "true"})
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        sys.exit(f"values of {database.count} records of {database.size}: {ran.stderr.strip()}")
+    found = json.loads(ran.stdout.splitlines()[-1])["summary"]["value_digest"]
+    if asked.store == FLAT_FOLDER and number == database.count:
+        own = digest_of_files(asked)
+        if own != found:
+            sys.exit(f"{asked.store} gives wrong answers: its files hold values of digest {own}, not {found}")
+    return found
+
+
+def digest_of_files(asked):
+    """The same of all files of a folder store: the sum of the CRC-32 of each key and value."""
+    total = 0
+    for path in Path(asked.storage, "database", "records").iterdir():
+        stored = path.read_bytes()
+        total += zlib.crc32(stored[HEADER_BYTES[stored[0]] :], zlib.crc32(path.name.encode()))
+    return total
+
+
 def work(asked, results, database):
     """One database: loaded, then worked on."""
     count = database.count
@@ -208,7 +244,7 @@ def work(asked, results, database):
     efficiency = loaded["bytes"] / loaded["database_bytes"]
     tell(results, database, "load", loaded, "insert", marked, space_efficiency=efficiency)
     for phase, (proportion, kind) in OPERATIONS.items():
-        records = count if phase == "insert" else count + database.number
+        records = count + database.number if phase == "remove" else count
         further = {proportion: 1, "operationcount": database.number}
         if phase == "remove":
             further["requestdistribution"] = (
@@ -216,6 +252,7 @@ def work(asked, results, database):
             )
         if phase == "get":
             summary, marked = read(asked, database, phase, records, further, kind)
+            summary["value_digest"] = digest(asked, database)
         else:
             summary, marked = run(asked, database, phase, "run", records, further)
         tell(results, database, phase, summary, kind, marked)

@@ -4,6 +4,7 @@ import os
 import struct
 
 import answers
+from phases import read_csv
 from readings import SENSORS, SensorReading
 from sql_systems import emptied
 
@@ -27,6 +28,21 @@ class BerkeleyDb:
     own_profile = True
     """FULL_PROFILE is a statistic over the newest values, which the process keeps."""
 
+    has_bulk = False
+    """Its client has no call for many rows."""
+
+    def moment(self, at_us):
+        """As it is: a key has microseconds."""
+        return at_us
+
+    def row(self, reading):
+        """As it is."""
+        return reading
+
+    def plain(self, rows):
+        """As they are."""
+        return rows
+
     def __init__(self, folder):
         self._db = _module()
         self.version = ".".join(map(str, self._db.version()))
@@ -47,9 +63,10 @@ class BerkeleyDb:
         """The rows are on the medium."""
         self._tree.sync()
 
-    def insert(self, reading):
-        """One pair."""
-        self._put(_KEY.pack(reading[0], reading[1]), _VALUE.pack(*reading[2:]))
+    def load(self, path):
+        """The rows of a CSV file, a pair each."""
+        for reading in read_csv(path):
+            self._put(_KEY.pack(reading[0], reading[1]), _VALUE.pack(*reading[2:]))
 
     def read(self, sensor, at_us):
         """One reading, whole."""
@@ -90,6 +107,18 @@ class BerkeleyDb:
             count += 1
         cursor.close()
         return count
+
+    def update_row(self, sensor, at_us, add):
+        """Adds to the temperature of a row: a get and a put; how many rows."""
+        key = _KEY.pack(sensor, at_us)
+        epoch, temperature, *rest = _VALUE.unpack(self._get(key))
+        self._put(key, _VALUE.pack(epoch, temperature + add, *rest))
+        return 1
+
+    def delete_row(self, sensor, at_us):
+        """Removes a row; how many rows."""
+        self._tree.delete(_KEY.pack(sensor, at_us))
+        return 1
 
     def delete(self, sensor, start_us, end_us):
         """Removes a time range; how many rows."""

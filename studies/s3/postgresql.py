@@ -1,6 +1,6 @@
 """PostgreSQL: a server that somebody else has started, through psycopg 3."""
 
-from sql_systems import TABLE, SqlSystem
+from sql_systems import SqlSystem
 
 OLDEST_SERVER, OLDEST_CLIENT = 12, (3, 1)
 
@@ -62,16 +62,16 @@ class Postgresql(SqlSystem):
         self._cursor = self._connection.cursor()
         self._execute("SET synchronous_commit TO on")
         self._execute("DROP TABLE IF EXISTS readings")
-        self._execute(TABLE)
+        self._execute(self.time_sql.table())
 
     def _execute(self, sql, values=()):
         return self._cursor.execute(_SPELLED.get(sql) or _spelled(sql), values)
 
-    def insert_all(self, readings):
-        """What a user does who has them all at once: COPY."""
-        with self._cursor.copy("COPY readings FROM STDIN") as copy:
-            for reading in readings:
-                copy.write_row(reading)
+    def load(self, path):
+        """The rows of a CSV file, sent to the server as they are."""
+        with self._cursor.copy("COPY readings FROM STDIN (FORMAT csv)") as copy, open(path, "rb") as lines:
+            for block in iter(lambda: lines.read(1 << 16), b""):
+                copy.write(block)
 
     def close(self):
         """The connection is closed; the server goes on."""

@@ -32,6 +32,19 @@ MALFORMED = {
 """Why a line of the file is left out -> in words."""
 
 
+EPOCH_DATE = datetime(1970, 1, 1)
+
+
+def moment_of(at_us):
+    """A time [us since 1970] as a datetime."""
+    return EPOCH_DATE + timedelta(microseconds=at_us)
+
+
+def us_of(moment):
+    """A datetime as a time [us since 1970]."""
+    return (moment - EPOCH_DATE) // timedelta(microseconds=1)
+
+
 class SensorReading(NamedTuple):
     """One line of the data set; time [us since 1970, local], temperature [degrees C], humidity [%], light [lx], [V]."""
 
@@ -42,6 +55,11 @@ class SensorReading(NamedTuple):
     humidity: float
     light: float
     voltage: float
+
+    @property
+    def moment(self):
+        """Its time as text, ISO 8601, of one length."""
+        return moment_of(self.at_us).isoformat(" ", "microseconds")
 
 
 def _parsed(words, days):
@@ -69,20 +87,51 @@ def _parsed(words, days):
     return SensorReading(sensor, days[words[0]] * DAY_US + of_day_us, epoch, *values)
 
 
-def stratified(counts, rows):
-    """How many rows each sensor gives to a sample: its share, the largest remainders rounded up.
+def equal_shares(counts, rows):
+    """How many rows each sensor gives to a sample: as many as every other, as far as it has them.
 
     Args:
         counts: sensor -> its readings.
     """
-    total = sum(counts.values())
-    rows = min(rows, total)
-    shares = {sensor: divmod(count * rows, total) for sensor, count in counts.items()}
-    given = {sensor: whole for sensor, (whole, _) in shares.items()}
-    by_remainder = sorted(shares, key=lambda sensor: (-shares[sensor][1], sensor))
-    for sensor in by_remainder[: rows - sum(given.values())]:
-        given[sensor] += 1
+    given, left = dict.fromkeys(counts, 0), min(rows, sum(counts.values()))
+    for place, sensor in enumerate(sorted(counts, key=lambda one: (counts[one], one))):
+        given[sensor] = min(counts[sensor], left // (len(counts) - place))
+        left -= given[sensor]
     return given
+
+
+def spaced(times, rows):
+    """Which readings make a sample: as many of each sensor, from its first on, one in each half hour, or closer where
+    it has too few of those. So a gap above an hour is an outage, and hours that two sensors have in common are many.
+
+    Args:
+        times: sensor -> times of its readings [us], increasing.
+    Returns: sensor -> places of the readings chosen.
+    """
+    shares = equal_shares({sensor: len(own) for sensor, own in times.items()}, rows)
+    return {sensor: _spaced(own, shares[sensor]) for sensor, own in times.items()}
+
+
+def _spaced(times, rows):
+    """Places of so many of a sensor's readings."""
+    slot_us = HOUR_US // 2
+    while True:
+        found = _first_of_slots(times, slot_us)
+        if len(found) >= rows:
+            return found[:rows]
+        slot_us //= 2
+
+
+def _first_of_slots(times, slot_us):
+    """Places of the first time in each slot; of every time once a slot is shorter than the least gap."""
+    if slot_us < 1:
+        return list(range(len(times)))
+    places, before = [], None
+    for place, at_us in enumerate(times):
+        if at_us // slot_us != before:
+            places.append(place)
+            before = at_us // slot_us
+    return places
 
 
 class SensorFile:
@@ -104,7 +153,7 @@ class SensorFile:
                 self._take(line, place, days)
                 place += len(line)
         self._kept = {sensor: self._in_order(*self._places[sensor]) for sensor in sorted(self._places)}
-        """Sensor -> places in the file, by time."""
+        """Sensor -> times, increasing, and places in the file."""
         if not self._kept:
             raise ValueError(f"{path}: no line of it is a reading (date time epoch sensor and four values)")
 
@@ -121,32 +170,31 @@ class SensorFile:
         places.append(place)
 
     def _in_order(self, times, places):
-        """Places by time; of several with one time the first in the file."""
-        kept, before = array("q"), None
+        """Times and places by time; of several with one time the first in the file."""
+        in_time, kept = array("q"), array("q")
         for index in sorted(range(len(times)), key=times.__getitem__):
-            if times[index] == before:
+            if in_time and times[index] == in_time[-1]:
                 self.left_out["twice"] += 1
             else:
+                in_time.append(times[index])
                 kept.append(places[index])
-            before = times[index]
-        return kept
+        return in_time, kept
 
     def about(self):
         """What it holds, in a line."""
         said = [
             f"{self.left_out[why]} with {words}" for why, words in MALFORMED.items() if self.left_out[why]
         ]
-        count = sum(map(len, self._kept.values()))
+        count = sum(len(times) for times, _ in self._kept.values())
         return f"{self.path}: {count} readings, lines left out: {'; '.join(said) or 'none'}"
 
     def sample(self, rows, seed):
-        """A stratified sample: of each sensor its share, drawn at random, in order; by time over all."""
-        chosen = []
-        for sensor, count in stratified({name: len(of) for name, of in self._kept.items()}, rows).items():
-            chosen += random.Random(f"sample {seed} {sensor}").sample(self._kept[sensor], count)
+        """As many readings of each sensor, evenly spaced, in order; by time over all. The same for every seed."""
+        chosen = spaced({sensor: times for sensor, (times, _) in self._kept.items()}, rows)
+        places = [self._kept[sensor][1][each] for sensor, own in chosen.items() for each in own]
         found, days = [], {}
         with open(self.path, "rb") as lines:
-            for place in sorted(chosen):
+            for place in sorted(places):
                 lines.seek(place)
                 found.append(_parsed(lines.readline().decode("ascii").split(), days))
         return sorted(found, key=lambda reading: (reading.at_us, reading.sensor))
@@ -174,17 +222,13 @@ class Sensor:
         """Epochs in which it is heard."""
         return sum(end - start for start, end in self.present)
 
-    def readings(self, count):
-        """So many of its readings, drawn from all, in order."""
-        chosen = sorted(self._draw.sample(range(self.count()), count))
-        found, before, stretches = [], 0, iter(self.present)
-        start, end = next(stretches)
-        for index in chosen:
-            while index - before >= end - start:
-                before += end - start
-                start, end = next(stretches)
-            found.append(self._reading(start + index - before))
-        return found
+    def epochs(self):
+        """Every epoch in which it is heard."""
+        return [epoch for start, end in self.present for epoch in range(start, end)]
+
+    def readings(self, epochs):
+        """What it said in some epochs, in order."""
+        return [self._reading(epoch) for epoch in epochs]
 
     def _reading(self, epoch):
         """Warmest at 15 o'clock, light by day, the battery falling; one of 200 is far off."""
@@ -204,17 +248,18 @@ class Sensor:
 
 def drawn(rows, seed):
     """A sample of so many SYNTHETIC readings, as a dataset's would be, of 54 sensors that are drawn from the seed."""
+    found = []
     sensors = {number: Sensor(number, seed) for number in range(1, SENSORS + 1)}
-    shares = stratified({number: sensor.count() for number, sensor in sensors.items()}, rows)
-    found = [reading for number, count in shares.items() for reading in sensors[number].readings(count)]
+    epochs = {number: sensor.epochs() for number, sensor in sensors.items()}
+    times = {number: [START_US + each * PERIOD_US for each in own] for number, own in epochs.items()}
+    for number, chosen in spaced(times, rows).items():
+        found += sensors[number].readings(epochs[number][place] for place in chosen)
     return sorted(found, key=lambda reading: (reading.at_us, reading.sensor))
 
 
 def line_of(reading):
     """A reading as a line of the file."""
-    moment = datetime(1970, 1, 1) + timedelta(microseconds=reading.at_us)
-    values = " ".join(map(str, (reading.epoch, reading.sensor, *reading[3:])))
-    return f"{moment:%Y-%m-%d %H:%M:%S.%f} {values}"
+    return " ".join(map(str, (reading.moment, reading.epoch, reading.sensor, *reading[3:])))
 
 
 class DrawnReadings:

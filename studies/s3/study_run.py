@@ -1,71 +1,86 @@
-"""One run through all phases, marked and checked, and what several runs have found."""
+"""One system through all phases, each run several times in a row, marked and checked; and what it has found."""
 
 import json
+import os
 import time
 from contextlib import nullcontext
 
 import answers
 from opjoule_marks import phase
 from opjoule_study import LEAST_S, WrongAnswer, read_at_least
-from phases import CALLS, CHANGES, PHASES, Nothing
+from phases import COUNTED, LOOPED, PHASES, Nothing, PhaseWork, write_csv
 
-BULK = "LOAD_BULK"
+NO_ROWS = "its LOAD is a put for each row: it has no call for many"
 
 
-class Run:
-    """One run: a new database, every phase, and a bulk load into another."""
+class PhaseRuns:
+    """Every phase on one sample: run several times one after the other, the first of them dropped."""
 
-    def __init__(self, system, asked, *, counted, before, now):
+    def __init__(self, system, asked, folder, *, before=0, now=None):
         """Nothing is run yet.
 
         Args:
-            counted: its phases are marked by their names; without, it is one phase "dropped".
-            before: calls of LOAD and READ in the runs before.
+            folder: gets the CSV file.
+            before: calls of the samples before.
             now: list whose only entry is the phase that runs.
         """
-        self._system, self._asked, self.counted = system, asked, counted
-        self._done, self._now, self._told_s = before, now, 0.0
+        self._system, self._asked = system, asked
+        self._path = os.path.join(folder, "sample.csv")
+        self._done, self._now, self._told_s = before, now or [""], 0.0
         self.seconds = {}
-        """Phase -> its duration, where it is done several times that of the first."""
-        self.times = {}
-        """Phase -> how many times it is done within its mark: one that only reads, until it is long enough."""
+        """Phase -> of each run that counts the mean duration of its calls [s]."""
+        self.operations = {}
+        """Phase -> calls in all runs that count, each as often as it was done again."""
+        self.calls = {}
+        """Phase -> calls of one run."""
 
     def all(self):
         """Raises: WrongAnswer: after all phases, if any answered wrongly."""
-        with nullcontext() if self.counted else phase(f"dropped.{self._asked.rows}"):
-            wrong = [f"{name}: {why}" for name, why in self._all() if why]
+        wrong = [f"{name}: {why}" for name, why in self.steps() if why]
         if wrong:
             raise WrongAnswer("; ".join(wrong)[:400])
 
-    def _all(self):
+    def steps(self):
         """(phase, what is wrong with its answer), one after the other."""
         system, asked = self._system, self._asked
-        for name in CALLS:
-            self._timed(f"HARNESS_{name}", PHASES[name], Nothing())
-        self._now[0] = "a new database"
-        system.create()
-        for name, ask in PHASES.items():
-            found = self._timed(name, ask, system, self._progress)
-            if name == "LOAD":
-                found = [[(system.count(),)]]
-            self._done += asked.rows if CALLS.get(name) == "rows" else 0
-            for answer in found:
-                yield name, answers.difference(answer, expected(name, system, asked))
-        yield "rows after all phases", answers.difference(system.everything(), asked.rows_left)
+        write_csv(asked.readings, self._path)
+        harness = PhaseWork(Nothing(), asked, self._path)
+        for name in LOOPED:
+            harness.prepare(name, 0)
+            self._run(f"HARNESS_{name}", name, harness, LEAST_S)
+        work = PhaseWork(system, asked, self._path)
+        work.progress = self._progress
+        for name in [each for each in PHASES if each != "LOAD_ROWS" or system.has_bulk]:
+            for number in range(asked.times(name)[0]):
+                yield from self._one(name, number, work)
+        yield "rows after all phases", answers.difference(system.plain(system.everything()), asked.left)
         system.close()
-        if hasattr(system, "insert_all"):
-            system.create()
-            self._timed(BULK, _bulk, system)
-            yield BULK, answers.difference(system.everything(), sorted(asked.readings))
-            system.close()
+        os.remove(self._path)
 
-    def _timed(self, name, ask, system, progress=lambda more: None):
-        self._now[0] = f"{name} with {self._asked.rows} rows"
+    def _one(self, name, number, work):
+        """One run of a phase: prepared, done and checked."""
+        system, asked = self._system, self._asked
+        self._now[0] = f"{name}, run {number + 1}, of {asked.rows} rows"
+        work.prepare(name, number)
+        counted = number >= asked.times(name)[1]
+        least_s = LEAST_S if counted and not PHASES[name].changes else 0.0
+        found = self._run(name, name, work, least_s, counted=counted)
+        if name in ("LOAD", "LOAD_ROWS"):
+            found = [[(system.count(),)]]
+        self._done += asked.rows if name in COUNTED else 0
+        wanted = expected(name, number, system, asked)
+        for answer in found:
+            yield name, answers.difference(system.plain(answer), wanted)
+
+    def _run(self, shown, name, work, least_s, *, counted=True):
+        """Does a phase, under the name that is shown of it."""
         self._progress(0)
-        once = name in (*CHANGES, BULK) or not self.counted
-        with phase(mark(name, self._asked)) if self.counted else nullcontext():
-            done = read_at_least(lambda: ask(system, self._asked, progress), least_s=0.0 if once else LEAST_S)
-        self.seconds[name], self.times[name] = done.first_s, done.times
+        with phase(mark(shown, self._asked)) if counted else nullcontext():
+            done = read_at_least(lambda: PHASES[name].ask(work), least_s)
+        if counted:
+            self.calls[shown] = PHASES[name].calls(work)
+            self.seconds.setdefault(shown, []).append(done.mean_s)
+            self.operations[shown] = self.operations.get(shown, 0) + self.calls[shown] * done.times
         return done.answers
 
     def _progress(self, more):
@@ -75,10 +90,9 @@ class Run:
             print(json.dumps({"progress": {"operations": self._done + more}}), flush=True)
 
 
-def _bulk(system, asked, progress):
-    system.begin()
-    system.insert_all(asked.readings)
-    system.commit()
+def all_calls(rows, runs):
+    """Calls of all runs, as progress counts them."""
+    return sum(rows * min(runs, PHASES[name].most_runs) for name in COUNTED)
 
 
 def mark(name, asked):
@@ -86,31 +100,32 @@ def mark(name, asked):
     return f"{name}.{asked.rows}"
 
 
-def expected(name, system, asked):
-    """What a phase of a system has to answer."""
-    own = name == "FULL_PROFILE" and system.own_profile
-    return asked.newest_values if own else asked.expected[name]
+def expected(name, number, system, asked):
+    """What a run of a phase of a system has to answer."""
+    found = asked.expected(name, number)
+    if name == "FULL_PROFILE" and system.own_profile:
+        return answers.newest_values(asked.expected_of["LAST_READINGS"])
+    return found
 
 
-def tell(system, asked, runs, results):
+def tell(system, asked, study, results):
     """Says each phase's mean over the runs, the harness's beside it, and what it answered.
 
     Args:
-        runs: those that count.
+        study: that has come to its end.
         results: gets the same; None for nobody.
     """
-    for name in (*(f"HARNESS_{each}" for each in CALLS), *PHASES, BULK):
+    for name in (*(f"HARNESS_{each}" for each in LOOPED), *PHASES):
         cell = {"rows": str(asked.rows)}
-        if name not in runs[0].seconds:
-            why = "its Python client has no call that stores many rows at once"
-            print(f"{name}: not supported: {why}", flush=True)
+        if name not in study.seconds:
+            print(f"{name}: not supported: {NO_ROWS}", flush=True)
             if results:
-                results.add(name, mark=mark(name, asked), cell=cell, not_supported=why)
+                results.add(name, mark=mark(name, asked), cell=cell, not_supported=NO_ROWS)
             continue
-        figures, calls = _figures(name, asked, runs), _calls(name, asked)
-        answer = _answer(name, system, asked)
+        calls = study.calls[name]
+        figures, answer = _figures(name, calls, study), _answer(name, system, asked)
         if results:
-            of_all = {"operations": calls * sum(run.times[name] for run in runs), "answer": answer}
+            of_all = {"operations": study.operations[name], "answer": answer}
             results.add(name, mark=mark(name, asked), cell=cell, **of_all, **figures)
         words = f"{figures['mean_s']:.6f} s ({figures['least_s']:.6f} to {figures['greatest_s']:.6f} s)"
         if calls > 1:
@@ -120,26 +135,20 @@ def tell(system, asked, runs, results):
         print(f"{name}: {words}{f'; answer {answer}' if answer else ''}", flush=True)
 
 
-def _calls(name, asked):
-    """Calls of a phase in one run; of a bulk load the rows."""
-    if name == BULK:
-        return asked.rows
-    what = CALLS.get(name.replace("HARNESS_", ""))
-    return getattr(asked, what) if what else 1
-
-
-def _figures(name, asked, runs):
+def _figures(name, calls, study):
     """One phase's calls in a run; mean, least and greatest of its durations [s]; the mean of its harness alone."""
-    each = [run.seconds[name] for run in runs]
-    found = {"calls": _calls(name, asked), "mean_s": sum(each) / len(each)}
-    found |= {"least_s": min(each), "greatest_s": max(each)}
-    if name in CALLS:
-        found["harness_s"] = sum(run.seconds[f"HARNESS_{name}"] for run in runs) / len(runs)
+    each = study.seconds[name]
+    found = {"calls": calls, "mean_s": sum(each) / len(each)}
+    found.update(least_s=min(each), greatest_s=max(each))
+    if name in LOOPED:
+        alone = study.seconds[f"HARNESS_{name}"]
+        found["harness_s"] = sum(alone) / len(alone)
     return found
 
 
 def _answer(name, system, asked):
     """Rows and digest; nothing where systems do not answer the same."""
-    if name not in asked.expected or (name == "FULL_PROFILE" and system.own_profile):
+    if name not in asked.expected_of or (name == "FULL_PROFILE" and system.own_profile):
         return None
-    return f"{len(asked.expected[name])} rows {answers.digest(asked.expected[name])}"
+    found = asked.expected_of[name]
+    return f"{len(found)} rows {answers.digest(found)}"

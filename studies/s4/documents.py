@@ -7,6 +7,11 @@ from queries import THRESHOLD
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
+def _row(point):
+    at_ms = (point["timestamp"] - EPOCH) // datetime.timedelta(milliseconds=1)
+    return at_ms, point["value"], point.get("field", "temperature"), point["sensor"]
+
+
 class MongoDb:
     """Through pymongo; w=1, a plain collection, which every version since 3.6 has."""
 
@@ -53,17 +58,29 @@ class MongoDb:
             total += point["value"]
         return [count, total]
 
+    def _find_all(self):
+        return self._points.find({}, {"_id": False})
+
+    def _find_warm(self):
+        return self._points.find(
+            {"field": "temperature", "value": {"$gt": THRESHOLD}}, {"_id": False, "field": False}
+        )
+
     def q1(self):
         """Every point."""
-        return self._values(self._points.find({}, {"_id": False}))
+        return self._values(self._find_all())
+
+    def q1_rows(self):
+        """The same as (timestamp [ms], value, field, sensor)."""
+        return map(_row, self._find_all())
 
     def q2(self):
         """Warm ones."""
-        return self._values(
-            self._points.find(
-                {"field": "temperature", "value": {"$gt": THRESHOLD}}, {"_id": False, "field": False}
-            )
-        )
+        return self._values(self._find_warm())
+
+    def q2_rows(self):
+        """The same as (timestamp [ms], value, field, sensor)."""
+        return map(_row, self._find_warm())
 
     def q3(self):
         """Means."""

@@ -22,7 +22,7 @@ from lines_over_http import InfluxDb, QuestDb, batch
 from opjoule_marks import phase
 from opjoule_server import Server, ServerFault
 from opjoule_study import LEAST_S, Results, WrongAnswer, ended, one_line, read_at_least
-from queries import QUERIES, agrees, expected
+from queries import QUERIES, ROWS, agrees, digest, expected, rows_of
 
 SYSTEMS = {"influxdb": InfluxDb, "questdb": QuestDb, "mongodb": MongoDb}
 BATCH = 10_000
@@ -102,10 +102,12 @@ class Measurement:
         self._path = options.dataset or os.path.join(options.storage, "points.csv")
         self._client, self._kept, self._told_s = None, True, 0.0
         self._stopped_bytes = None
+        self._digests = {}
+        """Query -> (number of its rows, their digest)."""
         self.now = "starting"
         """The phase that runs."""
         self._seconds, self._times = {}, {}
-        """Phase -> durations [s], where it is done several times within its mark those of the first; and all times."""
+        """Phase -> durations [s], each the mean of all times within one mark, as its joules; and how many times."""
 
     def run(self):
         """Raises: WrongAnswer, ServerFault, whatever the client raises."""
@@ -155,7 +157,7 @@ class Measurement:
         self.now = name
         with phase(name):
             done = read_at_least(work, least_s)
-        self._seconds.setdefault(name, []).append(done.first_s)
+        self._seconds.setdefault(name, []).append(done.mean_s)
         self._times[name] = self._times.get(name, 0) + done.times
         return done.answers
 
@@ -198,6 +200,22 @@ class Measurement:
             for found in self._timed(query, getattr(self._client, ask), LEAST_S):
                 self._check(query, found, wanted)
             self._progress(count)
+        if query in ROWS:
+            self._check_rows(query)
+
+    def _check_rows(self, query):
+        """Asks once more, outside of all phases: each row that comes is one that was put in, and none is missing.
+
+        Raises: WrongAnswer: rows differ.
+        """
+        self.now = f"the rows of {query}"
+        found = digest(getattr(self._client, f"{query.lower()}_rows")())
+        wanted = digest(rows_of(query, points.read(self._path, self._options.points, {})))
+        if found != wanted:
+            raise WrongAnswer(
+                f"{query}: {found[0]} rows of digest {found[1]}, not {wanted[0]} of {wanted[1]}"
+            )
+        self._digests[query] = wanted
 
     def _see_what_is_kept(self, count):
         """Whether points outlive the server's restart. They are counted here alone, for counting may read them all: a
@@ -254,6 +272,7 @@ class Measurement:
             figures["calls"] = rows[query] if query else 1 if name == "START" else count
             operations = figures["calls"] * self._times[name]
             answer = wanted[query] if query else count if name == "INGEST" else None
+            answer = [*answer, self._digests[query][1]] if query in ROWS else answer
             print(f"{name}: {figures['mean_s']:.4f} s ({len(each)} times); answer {answer}", flush=True)
             if results:
                 results.add(name, operations=operations, answer=answer, **figures)

@@ -1,6 +1,7 @@
 """InfluxDB and QuestDB: line protocol in, CSV out, both over HTTP. Python's own modules alone."""
 
 import csv
+import datetime
 import io
 import json
 import secrets
@@ -60,6 +61,15 @@ class _OverHttp:
                 total += float(row[place])
         return [count, total]
 
+    def _points(self, query):
+        """(timestamp [ms], value, field, sensor) of a query's rows; without a field they are temperatures."""
+        names, rows = self._rows(query)
+        at = {name: names.index(name) for name in names}
+        for row in rows:
+            if row:
+                field = row[at["field"]] if "field" in at else "temperature"
+                yield self._ms(row[at[self._time]]), float(row[at["value"]]), field, row[at["sensor"]]
+
     def _means(self, query, column):
         """Means of temperature and humidity, of rows that name the field."""
         found = {}
@@ -71,6 +81,14 @@ class _OverHttp:
                 found[field] = float(row[names.index(column)])
         return [found.get("temperature"), found.get("humidity")]
 
+    def q1_rows(self):
+        """Every point as (timestamp [ms], value, field, sensor)."""
+        return self._points(self._ALL)
+
+    def q2_rows(self):
+        """Warm ones as (timestamp [ms], value, field, sensor)."""
+        return self._points(self._WARM)
+
     def close(self):
         """Nothing stays open."""
 
@@ -78,6 +96,13 @@ class _OverHttp:
 class InfluxDb(_OverHttp):
     """Over /write and /query (InfluxQL): 1.x, and 2.x, which keeps both behind a token."""
 
+    _time = "time"
+    _ALL = 'SELECT "value", "field", "sensor" FROM readings'
+    _WARM = (
+        f'SELECT "value", "sensor" FROM readings WHERE "field" = \'temperature\' AND "value" > {THRESHOLD}'
+    )
+    _ms = staticmethod(int)
+    """A time of an answer, which is asked for in milliseconds."""
     _TOKEN = secrets.token_hex(16)
     """That 2.x is given for the first user; 1.x, which asks for none, takes no notice of it."""
 
@@ -135,13 +160,11 @@ class InfluxDb(_OverHttp):
 
     def q1(self):
         """Every point with its tags."""
-        return self._values('SELECT "value", "field", "sensor" FROM readings')
+        return self._values(self._ALL)
 
     def q2(self):
         """Warm ones."""
-        return self._values(
-            f'SELECT "value", "sensor" FROM readings WHERE "field" = \'temperature\' AND "value" > {THRESHOLD}'
-        )
+        return self._values(self._WARM)
 
     def q3(self):
         """Means."""
@@ -150,6 +173,18 @@ class InfluxDb(_OverHttp):
 
 class QuestDb(_OverHttp):
     """Over /write (InfluxDB's line protocol), /exec and /exp."""
+
+    _time = "timestamp"
+    _ALL = "SELECT timestamp, value, field, sensor FROM readings"
+    _WARM = (
+        f"SELECT timestamp, value, sensor FROM readings WHERE field = 'temperature' AND value > {THRESHOLD}"
+    )
+
+    @staticmethod
+    def _ms(text):
+        """Milliseconds of a time as /exp writes it: ISO 8601 with microseconds, UTC."""
+        moment = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
+        return (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
 
     def version(self):
         """The server's."""
@@ -192,13 +227,11 @@ class QuestDb(_OverHttp):
 
     def q1(self):
         """Every point."""
-        return self._values("SELECT timestamp, value, field, sensor FROM readings")
+        return self._values(self._ALL)
 
     def q2(self):
         """Warm ones."""
-        return self._values(
-            f"SELECT timestamp, value, sensor FROM readings WHERE field = 'temperature' AND value > {THRESHOLD}"
-        )
+        return self._values(self._WARM)
 
     def q3(self):
         """Means."""

@@ -1,6 +1,7 @@
 """What each query asks, and what plain Python answers to it."""
 
 import math
+import zlib
 
 from points import FIELDS
 
@@ -25,6 +26,26 @@ def expected(points):
             warm += value
     means = [totals[field] / counts[field] if counts[field] else None for field in FIELDS]
     return {"Q1": [sum(counts.values()), sum(totals.values())], "Q2": [above, warm], "Q3": means}
+
+
+ROWS = ("Q1", "Q2")
+"""Queries that answer with rows."""
+
+
+def rows_of(query, points):
+    """The rows that a query has to answer: (timestamp [ms], value, field, sensor), from an iterator over all points."""
+    for point in points:
+        if query == "Q1" or (point[2] == "temperature" and point[1] > THRESHOLD):
+            yield point
+
+
+def digest(rows):
+    """(how many, sum of their CRC-32s): the same for the same rows in any order, in constant memory."""
+    count, total = 0, 0
+    for at_ms, value, field, sensor in rows:
+        count += 1
+        total += zlib.crc32(f"{at_ms} {value!r} {field} {sensor}".encode())
+    return count, total
 
 
 def agrees(found, wanted):

@@ -28,7 +28,7 @@ class ContactRun:
         self._system, self._server, self._asked = system, server, asked
         self._done, self._now, self._told_s, self._harness = before, now, 0.0, harness
         self.seconds = {}
-        """Phase -> its duration; of one that was done again, the first time's."""
+        """Phase -> its duration; of one that was done again, the mean of all times, which its joules are of, too."""
         self.times = {}
         """Phase -> how often it was done: what changes nothing is, until its joules can be told."""
 
@@ -67,7 +67,7 @@ class ContactRun:
         least = {} if again else {"least_s": 0.0}
         with phase(name):
             done = read_at_least(lambda: run(system, self._asked, carry, progress), **least)
-        self.seconds[name], self.times[name] = done.first_s, done.times
+        self.seconds[name], self.times[name] = done.mean_s, done.times
         return done.answers
 
     def _check(self, words, found, test=""):

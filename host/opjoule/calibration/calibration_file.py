@@ -18,29 +18,28 @@ from typing import Any, Final
 
 import numpy as np
 
-from opjoule.calibration.fitting import GAIN_MAX, GAIN_MIN, Fitted
+from opjoule.calibration.fitting import GAIN_MAX, GAIN_MIN, Fitted, heating_effect
 from opjoule.calibration.reference import Reference
-from opjoule.energy.error_bounds import SQRT3
+from opjoule.energy.error_bounds import CHIP_PER_K, HEAT, SHUNT_PER_K, SQRT3, Shunt
 from opjoule.energy.sensor_calibration import (
+    HEATING_PLACE,
     PARAMETERS,
     CommonSource,
     Correction,
     SensorCalibration,
     as_matrix,
 )
+from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput
 
-SCHEMA: Final = 1
+SCHEMA: Final = 2
+EARLIER_SCHEMA: Final = 1
+"""Before a shunt's heating was part of a calibration."""
 FILE_BYTES_MAX: Final = 1 << 20
 FOLDER: Final = "calibration"
 SENSOR_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}(@0x[0-9a-f]{2})?")
 WITHIN_K: Final = 5.0
 """How far from the temperature of the calibration a room is taken to be where nobody says."""
-SHUNT_PER_K: Final = 200e-6
-"""Bound of the shunt's change, relative [1/K], where nobody says which it is: thick film has 100 to 300
-(resistor.com, "Temperature Coefficient of Resistance"), metal strip 75 (Vishay VMN-PL0407)."""
-CHIP_PER_K: Final = 10e-6
-"""Gain of the shunt channel, relative [1/K]: INA219, SBOS448G 7.5, typical."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +61,8 @@ class FilePoint:
     reference: float
     reference_u: float
     residual: float
+    warmth_a2: float = 0.0
+    """Of a current: squared readings, followed with the shunt's time constant."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ def new_file(
         stated=reference.stated,
         calibration=fitted.calibration,
         current=tuple(
-            FilePoint(p.current_a, p.current_u_a, p.reference_a, p.reference_u_a, away) for p, away in current
+            FilePoint(*(p.current_a, p.current_u_a, p.reference_a, p.reference_u_a, away), p.warmth_a2 or 0.0)
+            for p, away in current
         ),
         voltage=tuple(
             FilePoint(p.voltage_v, p.voltage_u_v, p.reference_v or 0.0, p.reference_u_v, away)
@@ -141,7 +143,7 @@ def read_calibration(path: Path) -> CalibrationFile:
             raise BadInput(f"{path} is not a calibration: it has {path.stat().st_size} bytes")
         content = path.read_bytes()
         data = tomllib.loads(content.decode("utf-8"))
-        if data.get("schema") != SCHEMA:
+        if data.get("schema") not in (SCHEMA, EARLIER_SCHEMA):
             raise BadInput(
                 f"{path}: schema {data.get('schema')!r}, this program reads {SCHEMA}: update OpJoule, or calibrate anew"
             )
@@ -162,8 +164,10 @@ def _file(data: Mapping[str, Any], digest: str) -> CalibrationFile:
     date_utc: datetime = data["date_utc"]
     if not isinstance(date_utc, datetime) or date_utc.tzinfo is None:
         raise ValueError(f"date_utc = {date_utc} is not a time with a zone")
-    if list(data["uncertainty"]["parameters"]) != list(PARAMETERS):
-        raise ValueError(f"its parameters are not {', '.join(PARAMETERS)}")
+    earlier = data["schema"] == EARLIER_SCHEMA
+    parameters = PARAMETERS[:HEATING_PLACE] if earlier else PARAMETERS
+    if list(data["uncertainty"]["parameters"]) != list(parameters):
+        raise ValueError(f"its parameters are not {', '.join(parameters)}")
     covariance = as_matrix(
         [[_finite(each, "covariance") for each in row] for row in data["uncertainty"]["covariance"]]
     )
@@ -188,7 +192,8 @@ def _file(data: Mapping[str, Any], digest: str) -> CalibrationFile:
             current=_correction(data["current"], "current"),
             voltage=_correction(data["voltage"], "voltage") if "voltage" in data else None,
             covariance=covariance,
-            common=tuple(_common(each) for each in data.get("common", [])),
+            common=(*(_common(each) for each in data.get("common", [])), *_not_fitted(sensor_id, data)),
+            heating=_heating(data.get("heating")),
         ),
         current=_points(points.get("current")),
         voltage=_points(points.get("voltage")),
@@ -198,8 +203,28 @@ def _file(data: Mapping[str, Any], digest: str) -> CalibrationFile:
 
 
 def _common(entry: Mapping[str, Any]) -> CommonSource:
-    first, second, third, fourth = (_finite(each, "effect") for each in entry["effect"])
-    return CommonSource(str(entry["source"]), (first, second, third, fourth))
+    effect = tuple(_finite(each, "effect") for each in entry["effect"])
+    if len(effect) not in (HEATING_PLACE, len(PARAMETERS)):
+        raise ValueError(f"effect = {list(effect)} has not {len(PARAMETERS)} numbers")
+    return CommonSource(str(entry["source"]), effect)
+
+
+def _not_fitted(sensor_id: str, data: Mapping[str, Any]) -> tuple[CommonSource, ...]:
+    """What a shunt's heat may have done to the straight line of an earlier calibration."""
+    points, shunt_ohm = _points(data.get("points", {}).get("current")), data["sensor"].get("shunt_ohm")
+    if data["schema"] != EARLIER_SCHEMA or shunt_ohm is None or not points:
+        return ()
+    bound = Shunt(_finite(shunt_ohm, "shunt_ohm")).heating_max_per_a2
+    return (CommonSource(f"{sensor_id}: {HEAT}", heating_effect([p.reading for p in points], bound)),)
+
+
+def _heating(table: Mapping[str, Any] | None) -> Heating:
+    if table is None:
+        return Heating()
+    values = {key: _finite(table[key], f"heating.{key}") for key in ("per_a2", "tau_s", "ln_tau_u")}
+    if not 0.01 <= values["tau_s"] <= 1e4 or not 0.0 <= values["ln_tau_u"] <= 5.0:
+        raise ValueError(f"[heating] has a time constant of {values['tau_s']:g} s, or none that is known")
+    return Heating(**values)
 
 
 def _correction(table: Mapping[str, Any], name: str) -> Correction:

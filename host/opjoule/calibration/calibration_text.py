@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import astuple
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +20,7 @@ from opjoule.units import COVERAGE_FACTOR
 EARLIER: Final = "earlier"
 """Where a calibration goes that a newer one of the same sensor replaces."""
 COLUMNS: Final = "reading, its u, reference, its u, reference less line"
+WARMTH: Final = ", warmth of the shunt [A^2]"
 
 
 def write_calibration(folder: Path, file: CalibrationFile) -> Path:
@@ -43,8 +45,13 @@ def to_toml(file: CalibrationFile) -> str:
     lines = [
         *_head_lines(file),
         "",
-        "[current]  # [A]: value = offset + gain * reading, of readings from least to most",
+        "[current]  # [A]: value = (offset + gain * reading) / (1 + per_a2 * warmth), of readings from least to most",
         *_correction_lines(calibration, calibration.current, 0),
+        "",
+        "[heating]  # of the shunt by its own current; warmth is the squared reading, followed with the time constant",
+        f"per_a2 = {_number(calibration.heating.per_a2)}",
+        f"tau_s = {_number(calibration.heating.tau_s)}",
+        f"ln_tau_u = {_number(calibration.heating.ln_tau_u)}  # standard, of its natural logarithm",
     ]
     if calibration.voltage:
         lines += ["", "[voltage]  # [V]", *_correction_lines(calibration, calibration.voltage, 1)]
@@ -103,8 +110,10 @@ def _correction_lines(calibration: SensorCalibration, correction: Correction, ch
 def _point_lines(channel: str, points: Sequence[FilePoint]) -> list[str]:
     if not points:
         return []
-    rows = [(p.reading, p.reading_u, p.reference, p.reference_u, p.residual) for p in points]
-    head = ["", f"[points.{channel}]", f"columns = {_text(COLUMNS)}", "rows = ["]
+    of_current = channel == "current"
+    rows = [astuple(each)[: 6 if of_current else 5] for each in points]
+    columns = COLUMNS + (WARMTH if of_current else "")
+    head = ["", f"[points.{channel}]", f"columns = {_text(columns)}", "rows = ["]
     return [*head, *(f"  {_numbers(row)}," for row in rows), "]"]
 
 

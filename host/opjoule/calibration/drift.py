@@ -60,8 +60,12 @@ def _deviation(
 ) -> Deviation:
     of_current = quantity == "current"
     correction = calibration.current if of_current else calibration.voltage or Correction()
-    sensitivity = [point.reading, 0.0, 1.0, 0.0] if of_current else [0.0, point.reading, 0.0, 1.0]
-    left = {name: each for name, (_, each) in calibration.contributions(np.array(sensitivity)).items()}
+    warmth_a2 = point.warmth_a2 or calibration.steady_warmth_a2(point.reading)
+    hotter = 1.0 + calibration.heating.per_a2 * warmth_a2 if of_current else 1.0
+    sensitivity = np.array([0.0, point.reading, 0.0, 1.0, 0.0])
+    if of_current:
+        sensitivity = calibration.sensitivity(point.reading, warmth_a2)
+    left = {name: each for name, (_, each) in calibration.contributions(sensitivity).items()}
     for each in reference.common:
         share, fixed = (
             (each.current_share, each.current_a) if of_current else (each.voltage_share, each.voltage_v)
@@ -72,7 +76,7 @@ def _deviation(
         quantity,
         unit,
         at=point.reference,
-        value=correction(point.reading) - point.reference,
+        value=correction(point.reading) / hotter - point.reference,
         u=COVERAGE_FACTOR * u,
         claimed=COVERAGE_FACTOR * calibration.gain_drift_u * abs(point.reference) if of_current else 0.0,
     )

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
 
 from opjoule.calibration.line_fit import LineFit, LinePoint, fit_line
 from opjoule.calibration.reference import Reference
-from opjoule.energy.error_bounds import SQRT3, VOLTAGE, ErrorBounds
+from opjoule.calibration.warming import STEADY_S, PointCourse, time_constant
+from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.sensor_calibration import CommonSource, Correction, SensorCalibration, as_matrix
+from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import DataFault
 
 CURRENT_POINTS_MIN: Final = 4
@@ -28,6 +30,8 @@ VOLTAGE_OFF_MAX: Final = 0.1
 """The same of a voltage: the reference reads another place, or another unit was typed."""
 CHANCE_MIN: Final = 1e-3
 """Points that stray so far by chance once in a thousand calibrations are not as certain as they are said to be."""
+ROUNDS: Final = 2
+"""The bow needs the warmth of each point, which needs the time constant, which needs the bow."""
 
 
 class CalibrationFault(DataFault):
@@ -46,11 +50,20 @@ class ReferencePoint:
     voltage_u_v: float
     reference_v: float | None = None
     reference_u_v: float = 0.0
+    warmth_a2: float | None = None
+    """How warm the shunt was: squared readings, followed with its time constant; None: it was not at rest."""
+    course: PointCourse | None = field(default=None, compare=False, repr=False)
+    """What the sensor read while the shunt warmed up; None: not recorded."""
+
+    def warmed(self, heating: Heating) -> ReferencePoint:
+        """The point with the warmth by this heating, where its course is known."""
+        return replace(self, warmth_a2=self.course.kept_warmth_a2(heating)) if self.course else self
 
     @property
     def current(self) -> LinePoint:
         """Its currents [A]."""
-        return LinePoint(self.current_a, self.current_u_a, self.reference_a, self.reference_u_a)
+        readings = self.current_a, self.current_u_a, self.reference_a, self.reference_u_a
+        return LinePoint(*readings, self.warmth_a2 or 0.0)
 
     @property
     def voltage(self) -> LinePoint | None:
@@ -87,33 +100,65 @@ def calibrate(
     Raises: CalibrationFault: too few points, points at one current, points that stray further than their
             uncertainty, or a reference that knows less than the data sheets.
     """
-    current = _current(points, reference)
+    current, points, heating = _with_bow(points, reference, sensor)
     voltages = [each.voltage for each in points if each.voltage]
     voltage = _voltage(voltages, reference, sensor) if voltages else None
     corrections = (
         _correction(current, [each.current_a for each in points]),
         _correction(voltage, [each.reading for each in voltages], VOLTAGE_RANGE) if voltage else None,
     )
-    covariance = np.zeros((4, 4))
-    covariance[np.ix_([0, 2], [0, 2])] = _widened(current)
+    covariance = np.zeros((5, 5))
+    covariance[np.ix_([0, 2, 4], [0, 2, 4])] = _widened(current)
     if voltage:
-        covariance[np.ix_([1, 3], [1, 3])] = _widened(voltage)
+        covariance[np.ix_([1, 3], [1, 3])] = _widened(voltage)[:2, :2]
     effects = {e.name: e.effect(corrections[0], corrections[1] or Correction()) for e in reference.common}
     if voltage is None:
-        effects = {name: (each[0], 0.0, each[2], 0.0) for name, each in effects.items()}
+        effects = {name: (each[0], 0.0, each[2], 0.0, 0.0) for name, each in effects.items()}
+    if heating is None and sensor.heating_max_per_a2:
+        bound = sensor.heating_max_per_a2
+        effects[f"{sensor.sensor_id}: {HEAT}"] = heating_effect([p.current_a for p in points], bound)
     calibration = SensorCalibration(
         identity,
         *corrections,
         covariance=as_matrix(covariance.tolist()),
         common=tuple(CommonSource(name, each) for name, each in effects.items() if any(each)),
         gain_drift_u=gain_drift_u,
+        heating=heating or Heating(),
     )
     fitted = Fitted(calibration, current, voltage, tuple(points), ())
     _check_helps(fitted, sensor, reference)
     return Fitted(calibration, current, voltage, tuple(points), tuple(_notes(fitted, sensor)))
 
 
-def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
+def heating_effect(readings_a: Sequence[float], bound_per_a2: float) -> tuple[float, ...]:
+    """Change of the parameters by one standard uncertainty of a bow that a straight line was fitted through."""
+    x = np.array(readings_a)
+    slope, level = np.polyfit(x, x**3, 1).tolist() if len(set(readings_a)) > 1 else (0.0, 0.0)
+    u = bound_per_a2 / SQRT3
+    return slope * u, 0.0, level * u, 0.0, u
+
+
+def _with_bow(
+    points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds
+) -> tuple[LineFit, Sequence[ReferencePoint], Heating | None]:
+    """The current's fit, the points with their warmth by it, and the heating; None: the points show none."""
+    _check_currents(points, reference)
+    prior_u = sensor.heating_max_per_a2
+    if not prior_u or any(each.warmth_a2 is None for each in points):
+        return _current([replace(each, warmth_a2=None) for each in points], reference, None), points, None
+    heating = Heating()
+    points = [each.warmed(heating) for each in points]
+    fit = fit_line([each.current for each in points], None, prior_u)
+    courses = [each.course for each in points if each.course]
+    for _ in range(ROUNDS if len(courses) == len(points) else 0):
+        heating = time_constant(courses, fit.heating)
+        points = [each.warmed(heating) for each in points]
+        fit = fit_line([each.current for each in points], None, prior_u)
+    return _current(points, reference, prior_u), points, replace(heating, per_a2=fit.heating)
+
+
+def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> None:
+    """Raises CalibrationFault for too few points, points at one current, or a sensor that sees something else."""
     if len(points) < CURRENT_POINTS_MIN:
         raise CalibrationFault(
             f"{len(points)} point(s): gain and offset of the current cannot be trusted, and no energy "
@@ -136,7 +181,13 @@ def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
             "printed on the resistor, that the reference is in series with it, and that readings are in the "
             "unit that is asked for"
         )
-    return _line([each.current for each in points], None, "current", "A", reference)
+
+
+def _current(
+    points: Sequence[ReferencePoint], reference: Reference, heating_prior_u: float | None
+) -> LineFit:
+    lines = [each.current for each in points]
+    return _line(lines, None, "current", "A", reference, heating_prior_u)
 
 
 def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
@@ -158,30 +209,39 @@ def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBou
 
 
 def _line(
-    points: Sequence[LinePoint], prior_u: float | None, what: str, unit: str, reference: Reference
+    points: Sequence[LinePoint],
+    prior_u: float | None,
+    what: str,
+    unit: str,
+    reference: Reference,
+    heating_prior_u: float | None = None,
 ) -> LineFit:
     """Raises CalibrationFault for points that stray further from a line than reference and sensor could explain."""
-    fit = fit_line(points, prior_u)
+    fit = fit_line(points, prior_u, heating_prior_u)
     if fit.chance >= CHANCE_MIN:
         return fit
-    worst, others = _worst(points, prior_u)
-    away = points[worst].reference - others.offset - others.gain * points[worst].reading
+    worst, others = _worst(points, prior_u, heating_prior_u)
+    away = points[worst].reference - others.value(points[worst])
+    short = what == "current" and heating_prior_u is None
+    heats = f", or the shunt warmed up: take points of {STEADY_S:g} s" if short else ""
     raise CalibrationFault(
         f"the {what} cannot be trusted, nor any energy: point {worst + 1} lies {away * 1e3:+.3g} m{unit} "
         "from the line through the others, and the stated accuracies allow "
         f"{fit.residual_u[worst] * 1e3:.2g} m{unit}. Either {reference.name} is noisier than stated, or a "
-        "reading is mistyped, or the load moved; take that point again"
+        f"reading is mistyped, or the load moved{heats}; take that point again"
     )
 
 
-def _worst(points: Sequence[LinePoint], prior_u: float | None) -> tuple[int, LineFit]:
+def _worst(
+    points: Sequence[LinePoint], prior_u: float | None, heating_prior_u: float | None
+) -> tuple[int, LineFit]:
     """Place of the point without which the others are nearest to a line, and that line.
 
     Its own distance would not tell: a wrong point at the end of the range draws the line to itself.
     """
     others = [[*points[:place], *points[place + 1 :]] for place in range(len(points))]
     without = {
-        place: fit_line(each, prior_u)
+        place: fit_line(each, prior_u, heating_prior_u)
         for place, each in enumerate(others)
         if prior_u is not None or len({point.reading for point in each}) > 1
     }

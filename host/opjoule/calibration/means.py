@@ -18,6 +18,8 @@ from opjoule.trace.power_trace import Float64Array
 
 STEADY_SHARE: Final = 0.02
 """Most that the mean of the second half may differ from that of the first, as a share of the current."""
+FLAT_SHARE: Final = 1e-3
+"""The same of the last third of a point that is long enough for the shunt to come to rest."""
 SAMPLES_MIN: Final = 8
 PERIODS_MIN: Final = 8
 
@@ -33,13 +35,21 @@ class MeanReading:
 
 
 def mean_reading(
-    cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds, *, u_ns: float = 0.0, period_ns: int = 0
+    cells: Cells,
+    start_ns: int,
+    end_ns: int,
+    sensor: ErrorBounds,
+    *,
+    u_ns: float = 0.0,
+    period_ns: int = 0,
+    steady_share: float = STEADY_SHARE,
 ) -> MeanReading:
     """Means between two times of the meter [ns]; noise, ripple and steps of the codes are in their uncertainties.
 
     Args:
         u_ns: standard uncertainty of either time.
         period_ns: of a load that repeats a pattern; its means over whole periods tell the noise then.
+        steady_share: most that the second half may differ from the first.
     Raises: CalibrationFault: outside of the trace, too few samples, clipped ones, or a load that was not steady.
     """
     if start_ns < cells.start_ns or end_ns > cells.end_ns or end_ns <= start_ns:
@@ -59,7 +69,7 @@ def mean_reading(
     mean_a = float(cells.current.between(start_ns, end_ns)) / seconds
     mean_v = float(cells.voltage.between(start_ns, end_ns)) / seconds
     means_a = _period_means(current_a, period_ns // max(cells.period_ns, 1))
-    _check_steady(means_a, mean_a, sensor)
+    _check_steady(means_a, mean_a, sensor, steady_share)
     span = start_ns, end_ns
     edges_u_a = math.sqrt(2) * float(np.ptp(current_a)) * u_ns / (end_ns - start_ns)
     return MeanReading(
@@ -70,15 +80,17 @@ def mean_reading(
     )
 
 
-def _check_steady(current_a: Float64Array, mean_a: float, sensor: ErrorBounds) -> None:
+def _check_steady(current_a: Float64Array, mean_a: float, sensor: ErrorBounds, steady_share: float) -> None:
     """Raises CalibrationFault where the load moved: both meters would have to see exactly the same time."""
     half = current_a.size // 2
     moved_a = float(current_a[half:].mean() - current_a[:half].mean())
     noise_a = 6 * _error_of_mean(current_a)
-    if abs(moved_a) > max(STEADY_SHARE * abs(mean_a), noise_a, 2 * sensor.current_step_a):
+    if abs(moved_a) > max(steady_share * abs(mean_a), noise_a, 2 * sensor.current_step_a):
+        part = "in the last third of the point" if steady_share == FLAT_SHARE else "during the point"
+        longer = ", with longer points (--seconds 180)" if steady_share == FLAT_SHARE else ""
         raise CalibrationFault(
-            f"the load moved by {moved_a * 1e3:+.3g} mA during the point, so the sensor and the reference "
-            "were read at different loads; wait until it is steady and take the point again"
+            f"the load moved by {moved_a * 1e3:+.3g} mA {part}, so the sensor and the reference "
+            f"were read at different loads; wait until it is steady and take the point again{longer}"
         )
 
 

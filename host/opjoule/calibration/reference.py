@@ -13,11 +13,13 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.energy.error_bounds import POWER, SQRT3, VOLTAGE, ErrorBounds
-from opjoule.energy.sensor_calibration import PARAMETERS, Correction, SensorCalibration
+from opjoule.energy.error_bounds import HEAT, POWER, SQRT3, VOLTAGE, ErrorBounds
+from opjoule.energy.sensor_calibration import PARAMETERS, UNLIMITED, Correction, SensorCalibration
 from opjoule.errors import BadInput
 
 CERTIFICATE: Final = "k=2"
+HEATED_A: Final = 1.5
+"""Current at which the heat of an uncalibrated reference's own shunt is counted."""
 _PARTS: Final = re.compile(
     r"^\s*(\d+(?:\.\d*)?(?:e-?\d+)?)\s*(%|ppm|[munµ]?[AVΩ]|[mu]?ohm)?\s*$", re.IGNORECASE
 )
@@ -78,13 +80,14 @@ class CommonError:
     """of the voltage"""
     voltage_v: float = 0.0
 
-    def effect(self, current: Correction, voltage: Correction) -> tuple[float, float, float, float]:
+    def effect(self, current: Correction, voltage: Correction) -> tuple[float, ...]:
         """Change of a sensor's parameters [PARAMETERS] when they are fitted to readings that are wrong so."""
         return (
             self.current_share * current.gain,
             self.voltage_share * voltage.gain,
             self.current_share * current.offset + self.current_a,
             self.voltage_share * voltage.offset + self.voltage_v,
+            0.0,
         )
 
 
@@ -152,6 +155,7 @@ def other_meter(name: str, bounds: ErrorBounds) -> Reference:
     common = [
         CommonError(f"{name}: current, share", current_share=current_max / SQRT3),
         CommonError(f"{name}: current, fixed", current_a=bounds.current_offset_u_a),
+        CommonError(f"{name}: {HEAT}", current_share=bounds.heating_max_per_a2 * HEATED_A**2 / SQRT3),
         *_voltage_bound(name, bounds),
     ]
     stated = (
@@ -170,26 +174,39 @@ def _voltage_bound(name: str, bounds: ErrorBounds) -> list[CommonError]:
 
 def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
     """A calibrated reference: what its own calibration is uncertain by, source by source under the same names."""
-    current, voltage = calibration.current, calibration.voltage or Correction()
+    voltage = calibration.voltage or Correction()
+    low_a, high_a = (_at(calibration, share) for share in (0.25, 1.0))
     columns = {
-        name: [
-            calibration.contributions(np.eye(len(PARAMETERS))[each])[name][1]
-            for each in range(len(PARAMETERS))
-        ]
+        name: [calibration.contributions(np.eye(len(PARAMETERS))[each])[name][1] for each in (1, 3)]
         for name in calibration.contributions(np.zeros(len(PARAMETERS)))
     }
-    found = [
-        CommonError(
-            name,
-            current_share=gain / current.gain,
-            current_a=offset_a - gain * current.offset / current.gain,
-            voltage_share=voltage_gain / voltage.gain,
-            voltage_v=offset_v - voltage_gain * voltage.offset / voltage.gain,
+    found = []
+    for name, (voltage_gain, offset_v) in columns.items():
+        share = (high_a[1][name] - low_a[1][name]) / (high_a[0] - low_a[0])
+        found.append(
+            CommonError(
+                name,
+                current_share=share,
+                current_a=low_a[1][name] - share * low_a[0],
+                voltage_share=voltage_gain / voltage.gain,
+                voltage_v=offset_v - voltage_gain * voltage.offset / voltage.gain,
+            )
         )
-        for name, (gain, voltage_gain, offset_a, offset_v) in columns.items()
-    ]
     drift = CommonError(f"{calibration.identity}: drift", current_share=calibration.gain_drift_u)
     return [*found, drift]
+
+
+def _at(calibration: SensorCalibration, share: float) -> tuple[float, dict[str, float]]:
+    """A steady current in the calibrated range [A], and what each source adds to it there [A].
+
+    Args:
+        share: of the greatest current; of a calibration without a range, of 1 A.
+    """
+    current = calibration.current
+    reading_a = share * (current.most if current.most < UNLIMITED else 1.0)
+    at = calibration.sensitivity(reading_a, calibration.steady_warmth_a2(reading_a))
+    contributions = {name: each for name, (_, each) in calibration.contributions(at).items()}
+    return calibration.steady_current_a(reading_a), contributions
 
 
 def _alive(common: list[CommonError]) -> tuple[CommonError, ...]:

@@ -21,16 +21,16 @@ from opjoule.evaluation.evidence import Evidence
 from opjoule.evaluation.until import Until
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.measuring.execution import Execution
-from opjoule.measuring.known_sensors import Calibrations, KnownSensors
+from opjoule.measuring.known_sensors import Calibrations, KnownSensors, RigWire
 from opjoule.measuring.pace import expected_phases
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.progress_notes import PROGRESS, ProgressNotes
 from opjoule.measuring.recording import Recording
-from opjoule.measuring.supply_path import SupplyPath, stated_in
+from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
-from opjoule.meters.registry import open_meter
+from opjoule.meters.registry import open_meters
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.report.timeline import packed_timeline
@@ -55,11 +55,12 @@ def measure(
     supply: SupplyPath,
     warnings: Sequence[str] = (),
     calibrations: Calibrations | None = None,
+    storage_meter: str | None = None,
 ) -> RunRecord:
     """Runs the plan and writes the record, whatever happens on the way.
 
     Args:
-        meter_address: as open_meter() takes it.
+        meter_address: as open_meter() takes it; storage_meter: that of a second one, in the medium's own supply.
         found: what is known of the rig beforehand, for run.json.
         supply: what lies between supply and board.
         warnings: lines to be shown above the figures.
@@ -67,14 +68,16 @@ def measure(
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    meter = open_meter(meter_address, supply_v=plan.profile.supply_voltage_v, stated_in=stated_in(plan.asked))
+    stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked)
+    meter = open_meters(meter_address, storage_meter, plan.profile.supply_voltage_v, stated)
     record: RunRecord | None = None
     try:
         plan.study.check(board)
         plan.study.check_space(board)
         identity = meter.open()
         meter.configure()
-        sensors = KnownSensors.of(meter, meter_address, identity, calibrations)
+        wire = RigWire(supply.sense_ohm)
+        sensors = KnownSensors.of(meter, meter_address, identity, calibrations, wire)
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared = board.prepare()

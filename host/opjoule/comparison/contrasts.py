@@ -192,7 +192,7 @@ def compare(
         any(each.simulated for each in runs),
         tuple(groups),
         means,
-        tuple(_judged(contrasts, question.tolerance)),
+        tuple(judged(contrasts, question.tolerance)),
         tuple(quantities),
         tuple(dict.fromkeys(notes)),
     )
@@ -201,7 +201,7 @@ def compare(
 def judged_together(answers: Sequence[Compared]) -> list[Compared]:
     """Several answers whose comparisons count as those of one question."""
     contrasts = [each for answer in answers for each in answer.contrasts]
-    found = iter(_judged(contrasts, max((each.question.tolerance for each in answers), default=0.0)))
+    found = iter(judged(contrasts, max((each.question.tolerance for each in answers), default=0.0)))
     return [replace(each, contrasts=tuple(next(found) for _ in each.contrasts)) for each in answers]
 
 
@@ -315,8 +315,12 @@ def _greater_first(contrast: Contrast) -> Contrast:
     return contrast.turned()
 
 
-def _judged(contrasts: Sequence[Contrast], tolerance: float) -> list[Contrast]:
-    """Each with its probability, alone and among all that can be judged."""
+def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
+    """Each with its probability, alone and among all that can be judged (Holm's rule).
+
+    Args:
+        tolerance: a change of less than this share is none.
+    """
     alone = [None if each.cannot else _probability(each.side_a, each.side_b, tolerance) for each in contrasts]
     together = holm([each for each in alone if each is not None])
     judged, adjusted = len(together), iter(together)

@@ -60,6 +60,7 @@ def measure_words(key: str) -> str:
         "energy_per_operation_j": "energy per operation",
         "marginal_energy_per_operation_j": "energy above idle per operation",
         "energy_j": "energy",
+        "phase_energy_j": "energy of a phase",
         "marginal_energy_j": "energy above idle",
         "mean_s": "mean time",
         "duration_s": "time",

@@ -42,7 +42,8 @@ class EdgeCounts:
     board_unmatched: int
     """Made by the board, not found in the meter's list."""
     board_invisible: int
-    """Those of them that no meter can see: the line had that level already, or changed again at once."""
+    """Those of them that no meter can see: the line had that level already, or changed again at once, or the meter has
+    not begun or has been stopped, before or after the run."""
     meter_unmatched: int
     """Seen by the meter, not found in the board's list."""
     longest_gap_s: float
@@ -51,13 +52,18 @@ class EdgeCounts:
     """How often one clock changed its rate at once, as one that is slewed does."""
 
     @classmethod
-    def of(cls, pairs: EdgePairs, board: BoardEdges) -> EdgeCounts:
-        """Counts of a match of the board's edges, which are in order of time."""
+    def of(cls, pairs: EdgePairs, board: BoardEdges, over_board_ns: tuple[int, int]) -> EdgeCounts:
+        """Counts of a match of the board's edges, which are in order of time.
+
+        Args:
+            over_board_ns: start and end of the run on the board clock [ns].
+        """
         gap_s = float(np.diff(pairs.source_ns).max(initial=0)) * 1e-9
         near_ns = np.diff(board.board_ns, prepend=board.board_ns[0] - AT_ONCE_NS, append=2**62)
         at_once = np.minimum(near_ns[:-1], near_ns[1:]) < AT_ONCE_NS
         no_change = np.diff(board.level, prepend=np.int8(-1)) == 0
-        invisible = at_once | no_change
+        beside = (board.board_ns < over_board_ns[0]) | (board.board_ns > over_board_ns[1])
+        invisible = at_once | no_change | beside
         invisible[pairs.source_index] = False
         counts = pairs.source_ns.size, pairs.unmatched_source, int(invisible.sum()), pairs.unmatched_target
         return cls(*counts, gap_s, pairs.rate_changes)
@@ -170,7 +176,7 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
         except AlignmentError as error:
             reasons[name] = str(error)
 
-    attempt("sync-edges", lambda: _from_edges(evidence, counts))
+    attempt("sync-edges", lambda: _from_edges(evidence, over_board_ns, counts))
     attempt("exchanges", lambda: _from_exchanges(evidence))
     if played := evidence.signature:
         wander = maps["exchanges"].wander_per_s if "exchanges" in maps else 0.0
@@ -192,7 +198,9 @@ def _from_exchanges(evidence: ClockEvidence) -> ClockMap:
     return board_to_host.then(fit_exchanges(evidence.meter_exchanges, "host", "meter"))
 
 
-def _from_edges(evidence: ClockEvidence, counts: list[EdgeCounts]) -> ClockMap:
+def _from_edges(
+    evidence: ClockEvidence, over_board_ns: tuple[int, int], counts: list[EdgeCounts]
+) -> ClockMap:
     """The map through the sync line's edges; what became of them is added to `counts`."""
     board, meter = evidence.board_edges, evidence.meter_edges
     if evidence.events_damaged:
@@ -204,6 +212,6 @@ def _from_edges(evidence: ClockEvidence, counts: list[EdgeCounts]) -> ClockMap:
     if meter.meter_ns.size == 0:
         raise AlignmentError("the meter saw no sync edge: check the sync wire (docs/how-to/wire-the-rig.md)")
     pairs = match_edges(board.board_ns, board.level, meter.meter_ns, meter.level)
-    counts.append(EdgeCounts.of(pairs, board))
+    counts.append(EdgeCounts.of(pairs, board, over_board_ns))
     u_edge_ns = np.hypot(board.u_ns[pairs.source_index], evidence.meter_edge_u_ns)
     return fit_edges(pairs, "board", "meter", u_edge_ns, evidence.meter_edge_u_ns)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.played_signature import PlayedPattern, fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
 from opjoule.energy.cells import Cells
@@ -291,7 +293,7 @@ def _entries(
         if number in recorded
     }
     placed = {
-        number: Placed(Cells.of(each.trace), each.sensor, alignment.board_to_meter)
+        number: Placed(Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor))
         for number, each in further.items()
     }
     of_storage = record.run.found.storage_sensor
@@ -312,3 +314,10 @@ def _entries(
         TraceFault(f"sensor {number}: {each.refusal}") for number, each in further.items() if each.refusal
     ]
     return entries, faults + refusals
+
+
+def _stamped(board_to_meter: ClockMap, sensor: ErrorBounds) -> ClockMap:
+    """The map for one sensor, with the uncertainty of its own time stamps."""
+    if not sensor.stamp_u_ns:
+        return board_to_meter
+    return replace(board_to_meter, u_offset_ns=math.hypot(board_to_meter.u_offset_ns, sensor.stamp_u_ns))

@@ -27,12 +27,19 @@ class CorrectedTrace:
         """
         calibration = sensor.calibration
         if calibration is None:
-            return cls(trace, sensor)
+            return cls(_at_board(trace, sensor, overwrite=overwrite), sensor)
         if why := calibration.refusal(trace):
             line = (
                 f"calibration {calibration.identity} does not apply to this trace: {why}. It is not used, "
                 "and the intervals are those of the data sheets; calibrate over the whole range "
                 "(docs/how-to/calibrate.md)"
             )
-            return cls(trace, replace(sensor, calibration=None), line)
-        return cls(calibration.apply(trace, overwrite=overwrite), sensor)
+            delivered = replace(sensor, calibration=None)
+            return cls(_at_board(trace, sensor, overwrite=overwrite), delivered, line)
+        made = calibration.apply(trace, overwrite=overwrite)
+        return cls(_at_board(made, sensor, overwrite=True), sensor)
+
+
+def _at_board(trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool) -> PowerTrace:
+    """Behind the wire that is stated between sense point and board."""
+    return trace.behind(sensor.wire_ohm, overwrite=overwrite) if sensor.wire_ohm else trace

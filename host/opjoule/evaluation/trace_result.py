@@ -107,7 +107,7 @@ def unknown_sensor(current_max_a: float) -> ErrorBounds:
 
 def _numbers(found: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> dict[str, Quantity]:
     duration_s = found.window.duration_s
-    voltage_v = found.voltage_time_vs / duration_s
+    voltage_v = found.integrals.voltage_time_vs / duration_s
     voltage_u_v = mean_voltage_u_v(cells, cells.start_ns, cells.end_ns, sensor) if sensor else 0.0
     energy = found.energy
     return {

@@ -10,53 +10,30 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Any
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
-from opjoule.devices.programs.probe import Mark
+from opjoule.devices.programs.probe_lines import Mark
 from opjoule.devices.programs.workload_run import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.measuring.plan import Plan
+from opjoule.measuring.probe_messages import ProbeMessages
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.settling import Left, Settling
+from opjoule.measuring.watched import Watched
 from opjoule.measuring.workload_marks import Bounds, PrintedMarks, marked_phases, process_bounds
 from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Study, Workload
-from opjoule.trace.power_history import PowerHistory
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
 """Between looks at the board's clock in a baseline: each costs the board a little."""
 _TAIL_NS = 200_000_000
 _MARKS_LIMIT_S = 10.0
-
-
-class Watched(Protocol):
-    """What the execution asks of the meter's capture."""
-
-    @property
-    def ended(self) -> str | None:
-        """Why the capture has ended by itself, or None while it goes on."""
-        ...
-
-    @property
-    def error(self) -> BaseException | None:
-        """What kept the capture from writing, or None."""
-        ...
-
-    @property
-    def period_ns(self) -> int:
-        """Mean distance of the samples so far [ns]; 0 before the second."""
-        ...
-
-    @property
-    def history(self) -> PowerHistory:
-        """Power of the board's supply so far."""
-        ...
 
 
 class Execution:
@@ -81,6 +58,7 @@ class Execution:
         self._raw = record.directory / "raw"
         self._unfetched: list[WorkloadRun] = []
         self._written: list[str] = []
+        self._on_board = ProbeMessages(board.probe, record)
         self._repeats = plan.repeats
         self._rest: Rest | None = None
         """Power of the last baseline, or of the time before anything was done."""
@@ -122,6 +100,7 @@ class Execution:
         self._signature(2)
         self._fetch()
         self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
+        self._on_board.conclude()
 
     def _repeat(self, study: Study, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
@@ -330,13 +309,14 @@ class Execution:
 
     def _check(self) -> None:
         """Takes note of what the probe has to say; a meter that has stopped ends the run."""
-        for line in self._board.probe.faults():
-            self._record.add_fault(f"on the board: {line}")
+        ended = self._capture.ended
+        self._on_board.take()
         if self._capture.error:
             raise self._capture.error
-        if why := self._capture.ended:
+        if ended:
+            told = "; ".join([ended, *self._on_board.faults])
             raise MeterFault(
-                f"the meter stopped: {why}; the record up to here is in {self._record.directory}"
+                f"the meter stopped: {told}; the record up to here is in {self._record.directory}"
             )
 
     def _add(self, phase: Phase) -> Phase:

@@ -13,6 +13,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
 from opjoule.meters.interface import Meter, MeterIdentity, further_sensors
 from opjoule.meters.registry import sensor_ids
+from opjoule.meters.storage_meter import WithStorageMeter
 from opjoule.record.run import StorageSensor
 
 
@@ -30,30 +31,48 @@ class Calibrations:
 
 
 @dataclass(frozen=True)
+class RigWire:
+    """The wire between the point where the supply's voltage is sensed and the board."""
+
+    sense_ohm: float | None
+    """Both ways; None: nobody says."""
+
+
+@dataclass(frozen=True)
 class KnownSensors:
     """What is known of the sensors of one opened meter."""
 
     bounds: Mapping[int, ErrorBounds]
     """Number (0: of the board's supply) -> error bounds, with name and calibration where there are some."""
     found: Mapping[int, FoundCalibration]
+    storage_number: int | None = None
+    """Number of the sensor that is a meter of its own in the medium's supply; None: there is none."""
 
     @classmethod
     def of(
-        cls, meter: Meter, name: str, identity: MeterIdentity, calibrations: Calibrations | None
+        cls,
+        meter: Meter,
+        name: str,
+        identity: MeterIdentity,
+        calibrations: Calibrations | None,
+        wire: RigWire | None = None,
     ) -> KnownSensors:
         """Names the sensors and looks for their calibrations.
 
         Args:
             name: the meter's, as open_meter() takes it.
             calibrations: None: none is looked for.
+            wire: between the first sensor and a board; None: no board is measured.
         Raises: BadInput: a calibration that cannot be read. CalibrationFault: one of another sensor or setting.
         """
         delivered = {0: meter.error_bounds(), **further_sensors(meter)}
         names = sensor_ids(name, identity)
         bounds = {
-            number: replace(each, sensor_id=names[number] if number < len(names) else "")
+            number: replace(each, sensor_id=names[number] if number < len(names) else each.sensor_id)
             for number, each in delivered.items()
         }
+        if wire:
+            bounds[0] = bounds[0].wired(wire.sense_ohm)
         found = {}
         if calibrations:
             found = {
@@ -64,13 +83,15 @@ class KnownSensors:
             bounds |= {
                 number: each.of(bounds[number], calibrations.temperature_c) for number, each in found.items()
             }
-        return cls(bounds, found)
+        return cls(bounds, found, meter.number if isinstance(meter, WithStorageMeter) else None)
 
     def of_storage(self, medium: Medium) -> StorageSensor | None:
-        """The sensor in the medium's own supply, if the rig has one.
+        """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.
 
         Raises: BadInput: the meter does not record it.
         """
+        if self.storage_number is not None:
+            return StorageSensor(self.storage_number, medium.supply)
         if not medium.sensor:
             return None
         if medium.sensor not in self.bounds:

@@ -9,22 +9,16 @@ from typing import Any, Final
 from opjoule.devices.profiles import Profile
 from opjoule.devices.rig.file import RigSupply
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.registry import Address, named_shunt, named_voltage
+from opjoule.meters.kinds import ShuntOf
+from opjoule.meters.registry import address_of, named_shunt, named_voltage
 
 RIG_FILE: Final = "rig.toml"
+SIMULATED_RIG: Final = "the simulated rig"
 ADVISED_SHUNT_OHM: Final = 0.02
 SMALL_SHUNT: Final = f"a shunt of {ADVISED_SHUNT_OHM * 1e3:g} milliohm (0.5 %, 2 W)"
 THICK_CABLE: Final = "a shorter, thicker cable"
 OWN_SHUNT: Final = "the meter's own"
 OF_THE_DRIVER: Final = "the driver's, read when the meter is opened"
-_DRAWS: Final = {
-    # 46.5 mA at 5 V, an Arduino Uno R3 without load (gadgetmakersblog.com, "Arduino power consumption").
-    "serial": "about 0.25 W for an Arduino Uno, unknown for other boards",
-    "monsoon": "a Monsoon has its own supply",
-    "ppk2": "unknown draw",
-    "joulescope": "unknown draw",
-}
-"""Meters on a cable, and what each takes from the computer that it is plugged into."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +35,8 @@ class SupplyPath:
     """None: the meter has its own, which the user does not choose, or it is not known yet."""
     shunt_tolerance: float | None
     shunt_from: str
+    sense_ohm: float | None = None
+    """Between the point where the voltage is sensed and the board, both ways; None: nobody says."""
 
     @property
     def drop_v(self) -> float | None:
@@ -124,6 +120,7 @@ class SupplyPath:
             "supply_v": self.supply_v,
             "supply_v_stated": self.stated,
             "cable_ohm": self.cable_ohm,
+            "sense_ohm": self.sense_ohm,
             "peak_current_a": self.profile.peak_current_a,
             "least_voltage_v": self.profile.least_voltage_v,
             "board_v": self.board_v,
@@ -150,7 +147,7 @@ def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply)
     """
     shunt = named_shunt(meter, stated_in)
     stated_v = named_voltage(meter) or supply.voltage_v
-    unknown = OF_THE_DRIVER if Address.of(meter).kind == "hwmon" else OWN_SHUNT
+    unknown = OF_THE_DRIVER if address_of(meter).kind.shunt_of is ShuntOf.DRIVER else OWN_SHUNT
     return SupplyPath(
         profile=profile,
         supply_v=stated_v or profile.nominal_voltage_v,
@@ -159,16 +156,17 @@ def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply)
         shunt_ohm=shunt.ohm if shunt else None,
         shunt_tolerance=shunt.tolerance if shunt else None,
         shunt_from=shunt.origin if shunt else unknown,
+        sense_ohm=supply.sense_ohm,
     )
 
 
 def local_meter_warning(connection: str, meter: str) -> str:
     """One line where the measured board itself reads a meter on a cable; else empty."""
-    kind = Address.of(meter).kind
-    if connection != "local" or kind not in _DRAWS:
+    draw = address_of(meter).kind.draw
+    if connection != "local" or draw is None:
         return ""
     return (
         'connection = "local": this board reads its own meter, so every figure includes the meter '
-        f"({_DRAWS[kind]}) and the processor time of capturing (unknown). What stays the same cancels above "
+        f"({draw}) and the processor time of capturing (unknown). What stays the same cancels above "
         'idle. Measure from another computer to avoid this (connection = "ssh:...")'
     )

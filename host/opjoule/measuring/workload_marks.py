@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from opjoule.devices.programs.probe import Mark
+from opjoule.devices.programs.probe_lines import Mark
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,14 @@ TABLES: Final[Mapping[str, tuple[pa.Schema, int]]] = {
 """Tables of a record by name, with their columns and newest version."""
 _KEPT: Final[list[DuckDBPyConnection]] = []
 """Until the program ends: a relation does not outlive its connection, and may outlive its OpenedRuns."""
-_CORRECTED: Final = """
-    scan.current_a * file.current_gain + file.current_offset_a as current_a,
-    scan.voltage_v * file.voltage_gain + file.voltage_offset_v as voltage_v,
-    (scan.current_a * file.current_gain + file.current_offset_a)
-        * (scan.voltage_v * file.voltage_gain + file.voltage_offset_v) as power_w,"""
+_CURRENT: Final = """(scan.current_a * file.current_gain + file.current_offset_a)
+    / (1 + file.heating_per_a2 * scan.current_a * scan.current_a)"""
+"""With the shunt as warm as a steady current keeps it: a row of a query does not know those before it."""
+_VOLTAGE: Final = f"(scan.voltage_v * file.voltage_gain + file.voltage_offset_v - file.wire_ohm * {_CURRENT})"
+_CORRECTED: Final = f"""
+    {_CURRENT} as current_a,
+    {_VOLTAGE} as voltage_v,
+    {_CURRENT} * {_VOLTAGE} as power_w,"""
 
 
 @dataclass(frozen=True)
@@ -242,16 +245,19 @@ def _filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _correction(record: RunRecord) -> dict[str, float]:
-    """Gains and offsets of current and voltage; 1 and 0 where no calibration holds for the trace."""
+    """Gains, offsets and heating; 1 and 0 where no calibration holds for the trace; and the wire to the board."""
     calibration = record.run.sensor.calibration if record.run.sensor else None
-    current, voltage = Correction(), Correction()
+    current, voltage, per_a2 = Correction(), Correction(), 0.0
     if calibration is not None and record.path("power.parquet").exists() and _holds(record, calibration):
         current, voltage = calibration.current, calibration.voltage or Correction()
+        per_a2 = calibration.heating.per_a2
     return {
         "current_gain": current.gain,
         "current_offset_a": current.offset,
         "voltage_gain": voltage.gain,
         "voltage_offset_v": voltage.offset,
+        "heating_per_a2": per_a2,
+        "wire_ohm": record.run.sensor.wire_ohm if record.run.sensor else 0.0,
     }
 
 

@@ -19,6 +19,7 @@ from opjoule.report.panels import panels
 from opjoule.report.phase_energies import phases_table
 from opjoule.report.provenance import losses, provenance
 from opjoule.report.repeats import repeats_table
+from opjoule.report.sensor_errors import sensor_errors
 from opjoule.report.timeline import Timeline, read_timeline
 from opjoule.units import Measured, Missing
 
@@ -91,5 +92,6 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *activity_stack(answer.record, answer.result),
         *sections.components(answer),
         *sections.budgets(answer),
+        *sensor_errors(answer),
         *sections.quantities(answer),
     ]

@@ -33,8 +33,9 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
         if name not in unknown and name != _TOGETHER
     ]
     together = answer.quantity(f"by_activity.{_TOGETHER}")
-    if unknown and not isinstance(together, Missing):
-        rows.append((" + ".join(_of_together(answer, unknown)), f"{quantity_text(together)}  together"))
+    names = _of_together(answer, unknown)
+    if names and not isinstance(together, Missing):
+        rows.append((" + ".join(names), f"{quantity_text(together)}  together"))
     reasons = [f"{name} ({why})" for name, why in unknown.items()]
     return [*rows, *([("not told apart", ", ".join(reasons))] if reasons else [])]
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.devices.programs.probe import BoardProbe, Mark
+from opjoule.devices.programs.probe import BoardProbe
+from opjoule.devices.programs.probe_lines import Mark
 from opjoule.simulation.feed import DELAY_NS, Feed
 
 
@@ -21,17 +22,20 @@ class DelayedProbe:
         *,
         ended: Callable[[], None],
         faults: Callable[[], list[str]] = lambda: [],
+        warnings: Callable[[], list[str]] = lambda: [],
     ) -> None:
         """Stands before a running probe.
 
         Args:
             ended: called once the probe has ended.
             faults: what has gone wrong in the simulation since it was last called.
+            warnings: where the simulation was not as it should be.
         """
         self._probe = probe
         self._feed = feed
         self._call_ended = ended
         self._simulation_faults = faults
+        self._simulation_warnings = warnings
 
     def clock_exchange(self) -> Exchange:
         """The board's clock as the meter is to see it: the rig's delay ago."""
@@ -63,6 +67,10 @@ class DelayedProbe:
     def faults(self) -> list[str]:
         """As of every probe, and the simulation's own."""
         return self._probe.faults() + self._simulation_faults()
+
+    def warnings(self) -> list[str]:
+        """As of every probe, and the simulation's own."""
+        return self._probe.warnings() + self._simulation_warnings()
 
     def close(self) -> None:
         """Ends it; from then on the simulated board is idle."""

@@ -129,8 +129,8 @@ class Feed:
                     self._draw(self._newest_ns)
                     self._pass_on(sink, self._newest_ns)
                 sink.write("q\n")
-        except OSError as error:
-            self.broken = f"the rig simulator is gone ({error.strerror})"
+        except BrokenPipeError:
+            self.broken = "the rig simulator is gone"
             self._carry_on()
         except (
             Exception

@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from opjoule.energy.error_bounds import ROOM_K, SHUNT_K_PER_W, SHUNT_PER_K
+from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
 from opjoule.simulation.power_model import MediumModel, Supply
 
 BUS_GAIN_ERROR_MAX: Final = 0.005
@@ -22,7 +24,11 @@ class Imperfections:
     """One rig: INA219A with its shunt, microcontroller, supply. What the estimate must never see."""
 
     shunt_ohm: float
-    """0.1 ohm, 1 %"""
+    """0.1 ohm, 1 %, in its room, without current"""
+    shunt_ppm: float
+    """its temperature coefficient per kelvin"""
+    shunt_thermal: str
+    """by how much it warms up [K/W], and time constant [s]"""
     gain_error: float
     """of the current channel, the shunt apart"""
     offset_uv: float
@@ -49,12 +55,15 @@ class Imperfections:
         Source: SBOS448G (INA219), 7.5: gain 0.5 %, offset 200 uV at PGA /8, bus 0.5 %, 532 us typical and 586 us at
         most, as much assumed the other way. Arduino Uno's CSTCE16M0V53: 0.5 % initial tolerance; -2021 ppm and about
         10 ppm/K are published of one. Supplies: 4.9 to 5.25 V, up to 0.3 ohm with the cable and up to 50 mV of
-        ripple are assumed.
+        ripple are assumed. The shunt is of thick film, within 200 ppm/K, in a room within 15 K of 25 degrees C, with
+        50 to 100 K/W on its board (energy/error_bounds.py has the sources) and a time constant of 2 to 30 s (assumed).
         """
         chance = seed if isinstance(seed, random.Random) else random.Random(seed)
         ripple_mv = chance.choice([0.0, chance.uniform(1, 50)])
-        return cls(
+        drawn = cls(
             shunt_ohm=round(0.1 * (1 + chance.uniform(-0.01, 0.01)), 8),
+            shunt_ppm=0.0,
+            shunt_thermal="0,1",
             gain_error=round(chance.uniform(-0.005, 0.005), 7),
             offset_uv=round(chance.uniform(-200, 200), 3),
             bus_gain_error=round(chance.uniform(-BUS_GAIN_ERROR_MAX, BUS_GAIN_ERROR_MAX), 7),
@@ -65,6 +74,19 @@ class Imperfections:
             ripple=f"{ripple_mv:.3f},{50 * 2000 ** chance.random():.6f}",
             supply_ohm=round(chance.choice([0.0, chance.uniform(0.02, 0.3)]), 4),
             supply_open_v=round(chance.uniform(4.9, 5.25), 4),
+        )
+        return drawn.heating_up(chance)
+
+    def heating_up(self, chance: random.Random) -> Imperfections:
+        """The same with a shunt that its current heats, in a room that is not at 25 degrees C."""
+        ppm, away_k = chance.uniform(-1, 1) * SHUNT_PER_K * 1e6, chance.uniform(-1, 1) * ROOM_K
+        k_per_w = chance.uniform(SHUNT_K_PER_W / 2, SHUNT_K_PER_W)
+        tau_s = TAU_LEAST_S * (TAU_MOST_S / TAU_LEAST_S) ** chance.random()
+        return replace(
+            self,
+            shunt_ohm=round(self.shunt_ohm * (1 + ppm * 1e-6 * away_k), 8),
+            shunt_ppm=round(ppm, 3),
+            shunt_thermal=f"{k_per_w:.3f},{tau_s:.3f}",
         )
 
     @property

@@ -20,6 +20,8 @@ PROGRAM = "medium-sim"
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 30.0
 _MEMORY = Path("/dev/shm")
+LARGEST_EXCESS = 0.1
+"""Part by which this computer's disk may lengthen the mean sync before it is told."""
 
 
 class MediumSimulator:
@@ -46,6 +48,7 @@ class MediumSimulator:
         self.under = (str(program), "run", "--socket", socket, "--")
         """What a command is started with so that it is slowed."""
         self._faults: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._disk: dict[str, int] = {}
         self._closing = False
         self._hello: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         values = {
@@ -87,6 +90,17 @@ class MediumSimulator:
                 found.append(self._faults.get_nowait())
         return [] if self.why_not else found
 
+    def warnings(self) -> list[str]:
+        """One line if this computer's disk made syncs slower than the simulated medium does."""
+        if not self._disk or self._disk["excess_ns"] <= LARGEST_EXCESS * self._disk["model_ns"]:
+            return []
+        slower = f"{self._disk['slower']} of {self._disk['syncs']} syncs"
+        longer = self._disk["excess_ns"] / self._disk["model_ns"]
+        return [
+            f"this computer's disk was slower than the simulated medium in {slower}: a sync took {longer:.0%} longer "
+            "on the mean than on the medium; run it where nothing else writes to this disk"
+        ]
+
     def _read(self) -> None:
         """Passes on what it says: first a greeting, then faults."""
         assert self._process.stdout
@@ -100,6 +114,8 @@ class MediumSimulator:
             if "medium_sim" in entry:
                 self._hello.put(entry)
                 greeted = True
+            elif "disk" in entry:
+                self._disk = entry["disk"]
             elif "fault" in entry:
                 self._faults.put(f"simulated medium: {entry['fault']}")
         if not greeted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,11 +19,13 @@ from opjoule.devices.profiles import Profile
 from opjoule.devices.programs.binaries import Programs, installed_here
 from opjoule.devices.programs.disturbance import Disturbance
 from opjoule.devices.programs.probe import BoardProbe
+from opjoule.devices.programs.runner import PROBE_FOLDER
 from opjoule.devices.state.facts import read_facts
 from opjoule.errors import RigFault
 from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.engine_power import EnginePower
 from opjoule.simulation.imperfections import Imperfections, medium_chance
+from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.simulation.models import Models
 from opjoule.simulation.power_model import PowerModel
@@ -87,7 +90,7 @@ class TwinRig:
             )
             self._open.callback(supply.close)
             programs = installed_here(root / "build", database)
-            self.board = _board(
+            self.board = simulated_board(
                 profile, supply, simulator, programs, storage, disturbance, sync=sync, kept=kept
             )
             self._open.callback(self.board.close)
@@ -108,7 +111,7 @@ class TwinRig:
         self._open.close()
 
 
-def _board(
+def simulated_board(
     profile: Profile,
     supply: SimulatedSupply,
     simulator: MediumSimulator,
@@ -118,8 +121,17 @@ def _board(
     *,
     sync: bool,
     kept: Path | None,
+    line: LineFifo | None = None,
+    slowed: bool = True,
+    playing: Callable[[BoardProbe, Path], BoardProbe] = lambda probe, folder: probe,
 ) -> Board:
-    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model."""
+    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model.
+
+    Args:
+        line: where its sync line goes in place of the meter.
+        slowed: False: its files lie elsewhere than on its medium.
+        playing: what stands before its probe, whose folder it is given.
+    """
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()
     folder.mkdir()
@@ -130,7 +142,10 @@ def _board(
         return simulator.faults() + supply.faults()
 
     def through(probe: BoardProbe) -> BoardProbe:
-        return DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults)
+        delayed = DelayedProbe(
+            probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings
+        )
+        return playing(delayed, folder / PROBE_FOLDER)
 
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(
@@ -142,9 +157,9 @@ def _board(
         medium=Medium(str(storage)),
         preparation=StoragePreparation(shell, str(storage)),
         probe=ProbeOptions(
-            f"virtual:{feed.sync.path}" if sync else None,
+            f"virtual:{(line or feed.sync).path}" if sync else None,
             further=(*watched, *live),
-            under=simulator.under,
+            under=simulator.under if slowed else (),
             through=through,
         ),
         facts={**facts, "connection": "simulated"},

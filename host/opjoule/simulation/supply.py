@@ -15,6 +15,7 @@ from typing import Any
 from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
 from opjoule.files import replacing
+from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.simulation.feed import DELAY_NS, Feed
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.medium_work import MediumWork
@@ -102,7 +103,7 @@ class SimulatedSupply:
         self._end_told = False
         self.feed.start()
         self._await(link)
-        self.meter = f"serial:{link},label={imperfections.meter_name}"
+        self.meter = f"serial:{link},{SIMULATED_SENSOR},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
@@ -114,13 +115,14 @@ class SimulatedSupply:
         }
 
     def faults(self) -> list[str]:
-        """One line when the simulator has ended before it was told to, with its last words; only once."""
-        status = self._simulator.poll()
-        if status is None or self._end_told:
+        """One line, only once, if the simulator or its input has ended before it was told to: why."""
+        status, broken = self._simulator.poll(), self.feed.broken
+        if self._end_told or (status is None and not broken):
             return []
         self._end_told = True
-        feed = f"; its input: {self.feed.broken}" if self.feed.broken else ""
-        return [f"the rig simulator ended by itself with status {status}: {self._last_words()}{feed}"]
+        if broken:
+            return [f"the rig simulator's input ended: {broken}"]
+        return [f"the rig simulator ended by itself with status {status}: {self._last_words()}"]
 
     def _await(self, link: Path) -> None:
         deadline_s = time.monotonic() + _START_LIMIT_S
@@ -136,9 +138,11 @@ class SimulatedSupply:
         return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
 
     def _tell(self) -> None:
-        """Puts the truth into the record, once nothing more is estimated."""
+        """Puts the truth into the record, once nothing more is estimated; never over that of another run."""
         record = self._truth.parent
-        if not (record / "run.json").exists() or not (self.folder / "truth.json").exists():
+        if self._truth.exists() or not (record / "run.json").exists():
+            return
+        if not (self.folder / "truth.json").exists():
             return
         written = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
         if (self.folder / PARTS).exists():

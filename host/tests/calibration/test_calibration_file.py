@@ -10,10 +10,11 @@ from opjoule.calibration.calibration_text import EARLIER, write_calibration
 from opjoule.calibration.fitting import CalibrationFault, calibrate
 from opjoule.calibration.library import find_calibration
 from opjoule.energy.error_bounds import Shunt
+from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ina219_breakout
 
-BOUNDS = replace(ina219_breakout(), sensor_id=SENSOR_ID, model="INA219")
+BOUNDS = replace(ina219_breakout(), sensor_id=SENSOR_ID, model="INA219", heating_max_per_a2=0.0)
 WHEN = datetime(2026, 5, 3, 14, 5, 6, tzinfo=UTC)
 SOON = WHEN + timedelta(days=10)
 
@@ -123,12 +124,12 @@ def test_the_interval_grows_with_the_distance_from_the_calibrations_temperature(
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("schema = 1", "schema = 9", "schema 9, this program reads 1"),
+        ("schema = 2", "schema = 9", "schema 9, this program reads 2"),
         ("[uncertainty]", "[doubt]", "'uncertainty' is missing"),
         ("gain = ", "gain = nan  # ", "current.gain = nan is not a number"),
         ("gain = 1.0", "gain = 9.0", r"\[current\] has a gain of 9"),
         ("least = ", "least = 99.0 # ", "range without width"),
-        ("covariance = [", "covariance = [[1.0], ", "not of shape 4 x 4"),
+        ("covariance = [", "covariance = [[1.0], ", "not of shape 5 x 5"),
         ('id = "bench-1@0x40"', 'id = "../../etc"', "is not a valid name"),
         ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "is not a time with a zone"),
         ("simulated = false", "simulated = false\nsimulated = true", "is not a calibration"),
@@ -163,3 +164,79 @@ def test_anything_at_all_is_one_line(tmp_path, content):
     path.unlink()
     with pytest.raises(BadInput, match="cannot be read: No such file"):
         read_calibration(path)
+
+
+def heated(tmp_path):
+    """A file of this form, with a bow."""
+    file = made()
+    heating = Heating(1.7e-3, 6.5, 0.1)
+    return write_calibration(tmp_path, replace(file, calibration=replace(file.calibration, heating=heating)))
+
+
+def test_a_shunts_heating_is_read_as_it_was_written(tmp_path):
+    assert read_calibration(heated(tmp_path)).calibration.heating == Heating(1.7e-3, 6.5, 0.1)
+
+
+EARLIER_FORM = """\
+schema = 1
+simulated = false
+date_utc = 2026-05-03T14:05:06Z
+temperature_c = 22.5
+gain_per_k = 2.1e-04
+notes = []
+
+[sensor]
+id = "bench-1@0x40"
+model = "INA219"
+shunt_ohm = 0.1
+current_max_a = 3.2
+
+[reference]
+name = "DMM 7"
+stated = "0.03 %"
+
+[current]
+gain = 1.01
+offset = -0.001
+least = 0.05
+most = 1.5
+
+[uncertainty]
+parameters = ["current_gain", "voltage_gain", "current_offset_a", "voltage_offset_v"]
+covariance = [
+  [1e-8, 0.0, 0.0, 0.0],
+  [0.0, 0.0, 0.0, 0.0],
+  [0.0, 0.0, 1e-9, 0.0],
+  [0.0, 0.0, 0.0, 0.0],
+]
+
+[[common]]
+source = "DMM 7: current, share"
+effect = [0.0005, 0.0, 0.0, 0.0]
+
+[points.current]
+columns = "reading, its u, reference, its u, reference less line"
+rows = [
+  [0.05, 1e-5, 0.0495, 1e-5, 0.0],
+  [0.5, 1e-5, 0.504, 1e-5, 0.0],
+  [1.0, 1e-5, 1.009, 1e-5, 0.0],
+  [1.5, 1e-5, 1.514, 1e-5, 0.0],
+]
+"""
+
+
+def test_a_file_of_before_shunts_heated_up_is_a_line_and_doubts_their_heat(tmp_path):
+    """What a thick film of 0.1 ohm may do is in it as a source of its own; on a line's own points it is small."""
+    path = tmp_path / "bench-1@0x40.toml"
+    path.write_text(EARLIER_FORM)
+    found = find_calibration(tmp_path, BOUNDS, simulated=False, temperature_c=22.5)
+    calibration = found.of(BOUNDS, 22.5).calibration
+    assert calibration.heating.per_a2 == 0.0 and calibration.heats
+    assert calibration.steady_current_a(1.0) == pytest.approx(1.009)
+    reading_a = 0.75
+    at = calibration.sensitivity(reading_a, calibration.steady_warmth_a2(reading_a))
+    own = calibration.contributions(at)
+    assert 0 < abs(own["bench-1@0x40: shunt heating"][1]) < 2e-3 * reading_a
+    assert own["DMM 7: current, share"][1] == pytest.approx(0.0005 * reading_a)
+    at = calibration.sensitivity(1.4, 0.36)  # warmed up by 0.6 A, at 1.4 A for a moment
+    assert abs(calibration.contributions(at)["bench-1@0x40: shunt heating"][1]) > 1e-3 * 1.4

@@ -1,6 +1,7 @@
 """host/calibrate.py on simulated meters in series: points, file, picture, check, and use. SIMULATED."""
 
 import json
+import math
 import os
 import shlex
 import subprocess
@@ -17,6 +18,7 @@ from opjoule.cli.commands import main
 from opjoule.cli.record import command as record
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.record.run_record import RunRecord
+from opjoule.simulation.imperfections import Imperfections
 from opjoule.trace.journal import read_trace
 from series_rigs import series_rigs
 
@@ -233,10 +235,11 @@ def test_too_few_points_leave_no_file_and_one_last_line(tmp_path):
 
 @pytest.mark.end_to_end
 def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, capsys, monkeypatch):
-    """The whole procedure; a person's part is played at the wire. It ends with what the simulator knows."""
+    """The whole procedure, of a shunt that hardly heats up; a person's part is played at the wire. It ends with what
+    the simulator knows."""
     monkeypatch.setattr(calibration_bench, "SIMULATED_LOADS_A", (0.0, 0.5, 1.0, 1.5))
     monkeypatch.setattr(calibration_bench, "UNSEEN_A", (1.2,))
-    own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seconds=0.4", "--seed=8")
+    own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seconds=0.4", "--seed=23")
     assert main(["calibrate", "--simulate", "--json", *own]) == 0
     out, told = capsys.readouterr()
     found = json.loads(out)
@@ -246,8 +249,26 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
     assert abs(held["calibrated_error"]) < min(held["calibrated_u"], abs(held["delivered_error"]) / 3)
     assert abs(held["delivered_error"]) > 3e-3
     file = read_calibration(Path(found["file"]))
-    assert file.simulated and file.sensor.sensor_id == "simulated-8@0x40"
-    assert (tmp_path / "keep/sensor/simulator-truth.json").exists()
+    assert file.simulated and file.sensor.sensor_id == "simulated-23@0x40"
+    assert (tmp_path / "keep/simulator-truth.json").exists()
+
+
+@pytest.mark.end_to_end
+def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firmware(
+    tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(calibration_bench, "SIMULATED_LOADS_A", (0.0, 1.0, 2.0, 3.0))
+    monkeypatch.setattr(calibration_bench, "UNSEEN_A", (2.5,))
+    own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seed=8")
+    assert main(["calibrate", "--simulate", "--json", *own]) == 0
+    found = json.loads(capsys.readouterr().out)
+    drawn = Imperfections.draw(8)
+    k_per_w, tau_s = map(float, drawn.shunt_thermal.split(","))
+    per_a2 = drawn.shunt_ppm * 1e-6 * k_per_w * 0.1
+    assert found["heating"]["per_a2"] == pytest.approx(per_a2, rel=0.1)
+    assert abs(math.log(found["heating"]["tau_s"] / tau_s)) < 3 * found["heating"]["ln_tau_u"]
+    (held,) = found["against_truth"]
+    assert abs(held["calibrated_error"]) < held["calibrated_u"] < 3e-3 < abs(held["delivered_error"])
 
 
 def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_question(done, tmp_path):

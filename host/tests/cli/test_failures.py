@@ -310,6 +310,25 @@ def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_
     assert f"{tmp_path}/bench-1@0x40.toml will be used: it must be of this very" in capsys.readouterr().out
 
 
+def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(
+    tmp_path, monkeypatch, capsys
+):
+    given = iter(["km003c:rate=fast", "km003c:KM1,rate=200"])
+
+    def ask(question, **options):
+        if str(question).startswith("Port of the meter"):
+            return next(given)
+        return {"Board": "rpi4", "Connection": "local"}.get(
+            str(question).split(":")[0], options.get("default")
+        )
+
+    monkeypatch.setattr(init.Prompt, "ask", ask)
+    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    assert 'port = "km003c:KM1,rate=200"' in (tmp_path / "rig.toml").read_text()
+    said = capsys.readouterr().out
+    assert "rate=fast is not a number" in said and "monsoon, ppk2, joulescope, km003c, fnirsi" in said
+
+
 def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path, monkeypatch, capsys):
     given = [
         "/dev/ttyACM0",
@@ -317,8 +336,14 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
         "0.02",
         "half",
         "0.5 %",
+        "75",
+        "perhaps",
+        "yes",
+        "no",
         "my sensor",
         "left",
+        "much",
+        "0.01",
         "rpi4",
         "telnet:pi",
         "",
@@ -331,8 +356,13 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
     written = (tmp_path / "rig.toml").read_text()
     assert 'connection = "ssh:pi@raspberrypi.local"' in written and "/mnt/sd [a]" in written
-    assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,label=left"' in written
+    assert (
+        'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"'
+        in written
+    )
+    assert "[supply]\nsense_ohm = 0.01" in written
     said = capsys.readouterr().out
+    assert "'perhaps' is neither yes nor no" in said and "'much' is no resistance" in said
     assert (
         "'R020' is not a number" in said
         and "'half' is not" in said

@@ -301,9 +301,20 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     edges = asdict(found.edges)
     assert edges["matched"] == int(seen.sum()) and edges["meter_unmatched"] == 0
     assert edges["board_unmatched"] == 1790 - int(seen.sum())
-    assert (
-        len(found.faults) == 1 and f"{edges['board_unmatched']} of 1790 edges of the board" in found.faults[0]
+    missed = edges["board_unmatched"] - edges["board_invisible"]  # those beside the run are not looked for
+    whole = missed + edges["matched"]
+    assert len(found.faults) == 1 and f"{missed} of {whole} edges of the board" in found.faults[0]
+
+
+def test_edges_that_the_board_makes_after_the_meter_was_stopped_are_no_fault_and_those_in_the_run_are():
+    """A busy computer takes seconds from the meter's stop to the end of the board's sync line."""
+    evidence = warmed_up_run()
+    meter = evidence.meter_edges
+    stopped = replace(
+        evidence, meter_edges=SyncEdges(meter.meter_ns[:300], meter.level[:300], np.arange(300))
     )
+    assert not align(stopped, (10 * S, int(evidence.board_edges.board_ns[299]))).faults
+    assert align(stopped, (10 * S, 1780 * S)).faults
 
 
 def test_marks_of_phases_milliseconds_apart_are_all_matched():

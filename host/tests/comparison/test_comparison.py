@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from opjoule.calibration.fitting import calibrate
 from opjoule.energy.comparison import Side, correlation, differ, difference, ratio, ratio_limits
 from opjoule.energy.repeats import repeat_standard_u, student_t
-from opjoule.energy.systematic import systematic
+from opjoule.energy.systematic import Integrals, systematic
 from opjoule.meters.chips.ina219 import ina219_breakout
 
-BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40")
+BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2=0.0)
 
 
 def made(identity, gain=1.01, reference=None):
@@ -31,7 +31,7 @@ def side(calibration, mean_a, seconds=10.0, volts=5.0, own_u=0.0):
     """An energy of a steady load, with what its calibration is uncertain by and something of its own."""
     bounds = replace(BOUNDS, calibration=calibration)
     energy_j = mean_a * volts * seconds
-    found = systematic(bounds, energy_j, volts * seconds, mean_a * seconds)
+    found = systematic(bounds, Integrals(energy_j, volts * seconds, mean_a * seconds))
     u = float(np.hypot(np.hypot(found.gain_u, found.offset_u), own_u))
     return Side(energy_j, u, "J", found.shared)
 

@@ -89,3 +89,20 @@ def test_a_studys_figures_are_written_in_place_of_those_of_all_runs(folder, tmp_
     names = {path.name for path in tmp_path.glob("*.svg")}
     assert names == {"s1-figure-3-energy-power.svg", "s1-figure-7-energy-power.svg"}
     assert "SIMULATED" in (tmp_path / "s1-figure-3-energy-power.svg").read_text()
+
+
+def test_what_stands_for_a_papers_figures_is_drawn_in_its_order_with_its_conclusions(
+    folder, tmp_path, monkeypatch, capsys
+):
+    drawn = {name: figures.FIGURES[name] for name in ("energy-power", "energy-delay")}
+    monkeypatch.setattr(figures, "FIGURES", drawn)
+    monkeypatch.setattr(figures, "save", lambda _figure, folder, name: [folder / f"{name}.svg"])
+    assert main(["runs", "figures", str(folder), "--study", "s1", "--out", str(tmp_path / "out")]) == 0
+    told = [line.rpartition("/")[2].partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    drawn = [each for each in told if each[:2].isdigit()]
+    assert drawn == ["05-figure-3-s1-figure-3-energy-power", "09-figure-7-s1-figure-7-energy-power"]
+    assert told[-1] == "s1-conclusions.csv"
+    head, *rows = (tmp_path / "out" / "s1-conclusions.csv").read_text().splitlines()
+    assert head.startswith("study,question,where,") and rows and all(row.startswith("s1,") for row in rows)
+    assert main(["runs", "figures", str(folder), "--study", "s3", "--out", str(tmp_path / "none")]) == 2
+    assert "--study s3: these records have none of its paper's figures" in capsys.readouterr().err

@@ -235,7 +235,7 @@ def test_gain_and_offset_do_not_shrink_with_time():
         math.sqrt(10), rel=0.25
     )
     assert short.budget.parts["gain"] / short.energy.value == pytest.approx(
-        math.sqrt(0.01**2 + 0.005**2 + 0.005**2) / math.sqrt(3), rel=3e-3
+        math.sqrt(0.01**2 + 0.005**2 + 0.005**2 + (210e-6 * 15) ** 2) / math.sqrt(3), rel=3e-3
     )
 
 

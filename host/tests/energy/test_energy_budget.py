@@ -184,17 +184,17 @@ def test_few_long_blocks_hold_the_mean_of_what_stays_correlated_for_a_tenth_of_t
 
 
 def test_a_budget_names_every_part_and_gives_a_reason_for_an_absent_one():
-    parts = dict.fromkeys(PARTS[:7], 1.0)
+    parts = dict.fromkeys(PARTS[:9], 1.0)
     with pytest.raises(ValueError, match="budget must name"):
         Budget(parts, {})
     budget = Budget(parts, {"baseline": "idle power is not subtracted", "repeats": "one run"})
-    assert budget.standard_u == pytest.approx(math.sqrt(7))
-    assert budget.energy(10.0).u == pytest.approx(2 * math.sqrt(7))
+    assert budget.standard_u == pytest.approx(3)
+    assert budget.energy(10.0).u == pytest.approx(2 * 3)
     entries = json.loads(json.dumps(plain(budget.stated())))
     assert list(entries) == list(PARTS)
-    assert sum(entries[part]["share"] for part in PARTS[:7]) == pytest.approx(1.0)
+    assert sum(entries[part]["share"] for part in PARTS[:9]) == pytest.approx(1.0)
     assert entries["repeats"] == {"value": None, "u": None, "unit": "J", "reason": "one run"}
-    assert budget.with_part("repeats", 2.0).standard_u == pytest.approx(math.sqrt(11))
+    assert budget.with_part("repeats", 2.0).standard_u == pytest.approx(math.sqrt(13))
 
 
 def test_the_spread_of_repeats_is_widened_for_few_runs():

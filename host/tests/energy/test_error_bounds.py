@@ -10,12 +10,14 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import RecordFault
 from opjoule.evaluation.collection import collect
 from opjoule.evaluation.evidence import Evidence
+from opjoule.meters.chips import chip_of
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout
 from opjoule.meters.chips.ina226 import INA226
 from opjoule.meters.chips.ina228 import INA228
 from opjoule.meters.chips.ina260 import INA260
 from opjoule.meters.chips.sq52201 import SQ52201
 from opjoule.meters.joulescope import joulescope_sensor
+from opjoule.meters.messages import ChipKind
 from opjoule.meters.monsoon.models import HVPM
 from opjoule.meters.polled.pmic import PmicSource
 from opjoule.meters.polled.rapl import RaplSource
@@ -124,6 +126,22 @@ def test_a_copy_of_an_ina226_is_not_given_the_ina226_s_bounds():
     assert bounds.gain_errors_max["voltage"] > 0.053
     assert INA226.error_bounds(0, 1.0, Shunt(0.02, 0.005)).gain_errors_max["voltage"] < 0.003
     assert "SQ52201" in SQ52201.note and bounds.model == "SQ52201"
+
+
+def test_every_chip_of_the_protocol_has_its_file_and_its_name():
+    for kind in set(ChipKind) - {ChipKind.NONE}:
+        chip = chip_of(kind)
+        assert chip.name == kind.name and chip.times(chip.alone).period_us > 0
+        assert chip.ranges[-1].max_v == pytest.approx(chip.ranges[-1].step_v * chip.ranges[-1].end, rel=2e-3)
+
+
+def test_an_ina234_s_codes_of_12_bits_are_in_its_bounds():
+    """SBOS844C, 6.5: 40 and 10 uV, 25.6 mV, offsets of 100 uV and 15 mV."""
+    chip, shunt = chip_of(ChipKind.INA234), Shunt(0.02, 0.005)
+    wide, narrow = (chip.error_bounds(code, 1.0, shunt) for code in (0, 1))
+    assert (wide.current_step_a, narrow.current_step_a) == (pytest.approx(2e-3), pytest.approx(0.5e-3))
+    assert wide.current_offset_max_a == pytest.approx(5e-3) and wide.voltage_step_v == 25.6e-3
+    assert chip.range_code(20) == 1 and chip.range_code(40) == 0
 
 
 def test_a_chip_with_its_own_shunt_counts_no_tolerance_twice():

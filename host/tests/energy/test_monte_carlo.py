@@ -23,7 +23,13 @@ from opjoule.trace.power_trace import PowerTrace
 TRIALS = 1000
 TOLERANCE = 0.07
 """Tolerance of a standard deviation of 1000 values: three times its own (1 / sqrt(2 n))."""
-BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", current_step_a=0.0, voltage_step_v=0.0)
+BOUNDS = replace(
+    ina219_breakout(),
+    sensor_id="bench-1@0x40",
+    current_step_a=0.0,
+    voltage_step_v=0.0,
+    heating_max_per_a2=0.0,
+)
 CLOCK_U = 9e-5
 """relative standard uncertainty of the seconds; drawn as normal, stated as a rectangle of that size"""
 PERIOD_NS = 5_000_000

@@ -80,6 +80,7 @@ def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
 def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys):
     with SoftwareMeter(frames=100) as device:
         options = Namespace(
+            storage_meter=None,
             out=tmp_path / "bench",
             meter=f"serial:{device.path}",
             seconds=0.1,
@@ -96,7 +97,15 @@ def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys)
 def recorded_from(device, out, *, as_json=False):
     """Exit status of `record` from a software meter."""
     meter = f"serial:{device.path},mode=pairs"
-    options = Namespace(out=out, meter=meter, seconds=0.1, json=as_json, live=False, room_temperature=None)
+    options = Namespace(
+        out=out,
+        meter=meter,
+        storage_meter=None,
+        seconds=0.1,
+        json=as_json,
+        live=False,
+        room_temperature=None,
+    )
     return run_record(options)
 
 

@@ -81,8 +81,8 @@ def test_what_is_not_known_of_wiring_or_board_is_said():
 @pytest.mark.parametrize(
     ("meter", "words"),
     [
-        ("serial:x", "0.1 ohm ±1 %, assumed: rig.toml has no shunt="),
-        ("serial:x,shunt=0.02", "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance assumed"),
+        ("serial:x", "0.1 ohm ±5 %, assumed: rig.toml has no shunt="),
+        ("serial:x,shunt=0.02", "0.02 ohm ±5 %, shunt= in rig.toml, its tolerance assumed: unmarked"),
         ("serial:x,shunt=0.02,shunt_tolerance=0.5%", "0.02 ohm ±0.5 %, shunt= in rig.toml"),
         ("hwmon", "the driver's, read when the meter is opened"),
         ("monsoon", "the meter's own"),
@@ -109,7 +109,7 @@ def test_the_plan_says_shunt_drop_and_a_meter_that_hangs_on_its_own_board(tmp_pa
     asked = ["--db", "leveldb", "--device", "rpi5", "--rig", str(path), "--dry-run"]
     assert main(asked) == 0
     said = capsys.readouterr().out
-    assert "shunt      0.1 ohm ±1 %, shunt= in rig.toml" in said
+    assert "shunt      0.1 ohm ±5 %, shunt= in rig.toml" in said
     assert "5.2 V (as stated) minus 0.75 V" in said and "leaves 4.45 V at the board" in said
     assert "WARNING    at its peak of 5 A the board gets only 4.45 V" in said
     assert 'WARNING    connection = "local"' in said and "0.25 W for an Arduino Uno" in said
@@ -134,7 +134,7 @@ def test_doctor_says_shunt_and_drop(tmp_path):
     with SoftwareMeter() as device:
         path = rig_file(tmp_path, f"serial:{device.path},shunt=0.02")
         found = {each.about: each for each in examine(path, simulate=False)}
-    assert found["shunt"].detail == "0.02 ohm ±1 %, shunt= in rig.toml, its tolerance assumed"
+    assert found["shunt"].detail == "0.02 ohm ±5 %, shunt= in rig.toml, its tolerance assumed: unmarked"
     assert found["rpi5 supply"].well  # the last of the two: a meter that hangs on its board is no fault
     path = rig_file(tmp_path, "serial:/dev/no-such", connection="ssh:nobody@127.0.0.1:1")
     supply = [each for each in examine(path, simulate=False) if each.about == "rpi5 supply"]
@@ -297,10 +297,10 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     assert run["least_voltage"]["value"] < weak.supply.at_power(least_w)[1] * 1.006 < 4.63
     assert run["status"] == "complete"
     assert result["energy_j"]["value"] > 0 and result["energy_j"]["u"] > 0
-    assert run["found"]["supply"]["shunt_from"].startswith("assumed") and run["found"]["warnings"]
-    assert run["sensor"]["shunt"]["origin"].startswith("assumed")
+    assert run["found"]["supply"]["shunt_from"].startswith("shunt= in") and run["found"]["warnings"]
+    assert run["sensor"]["shunt"]["origin"].startswith("shunt= in")
     head = head_lines(RunRecord.open(out).run)
-    assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "assumed: rig.toml" in line for line in head)
+    assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "shunt= in" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
     assert "a warning about the desk." in " ".join(each.text for each in open_answer(out).banners).lower()
 

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from opjoule.devices.programs.probe import Mark
+from opjoule.devices.programs.probe_lines import Mark
 from opjoule.measuring.workload_marks import Bounds, MarkedPhase, PrintedMarks, marked_phases, process_bounds
 from opjoule.operations.board_files import marked_operations, read_events, without_operations
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable

@@ -14,7 +14,7 @@ from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import GapEvent, Samples
 from opjoule.meters.polled.hwmon import HwmonSource
 from opjoule.meters.polled.pmic import PmicSource
-from opjoule.meters.polled.polling import PolledMeter, Reading
+from opjoule.meters.polled.polling import PolledMeter, Reading, Source
 from opjoule.meters.polled.rapl import RaplSource
 from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import read_trace
@@ -290,8 +290,9 @@ def test_a_sensor_that_stops_answering_ends_the_run_with_its_reason(tmp_path):
 
 
 def test_late_polls_of_a_momentary_value_are_a_gap_without_charge():
-    class Momentary:
+    class Momentary(Source):
         period_s, mean_since_last = 0.02, False
+        open = error_bounds = None
 
         def read(self):
             return Reading(1.0, 5.0)

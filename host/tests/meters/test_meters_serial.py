@@ -2,12 +2,16 @@
 
 import os
 import pty
+import select
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import serial
 from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters import messages as m
 from opjoule.meters.chips.chip import SensorSettings
@@ -211,6 +215,73 @@ def test_a_pulled_cable_is_reported_after_what_came_before(opened):
             read_on(meter)
 
         assert "port closed" in message_of(use, MeterGone)
+
+
+class SteppedClock:
+    """Time that passes only while nothing comes, at once."""
+
+    def __init__(self):
+        self.at_ns = 1
+
+    def now_ns(self):
+        return self.at_ns
+
+    def sleep(self, duration_s):
+        self.at_ns += round(duration_s * 1e9)
+
+    def wait_readable(self, source, timeout_s):
+        if select.select([source], [], [], 0.02)[0]:
+            return True
+        self.sleep(timeout_s)
+        return False
+
+
+def test_a_simulated_meter_that_is_twenty_seconds_late_is_waited_for_at_the_end():
+    """On a busy computer it takes its time; what it measured until then is not given up."""
+    with SoftwareMeter() as device:
+        meter = serial_meter.SerialMeter(device.path, settings=PAIRS, clock=SteppedClock())
+        meter.open()
+        meter.start()
+        device.lose_acks = 40  # it is asked twice a second
+        meter.stop()
+        meter.close()
+
+
+@pytest.fixture
+def woken_port(monkeypatch):
+    """A port whose reader is told that something can be read when nothing can; with its other end."""
+    master, slave = pty.openpty()
+    port = serial_port.SerialPort(os.ttyname(slave), 500_000, MONOTONIC)
+    os.close(slave)
+    woken = SimpleNamespace(select=lambda readable, *_: (readable[:1], [], []), error=OSError)
+    monkeypatch.setattr(serial.serialposix, "select", woken)
+    yield port, master
+    port.close()
+    with suppress(OSError):
+        os.close(master)
+
+
+def test_a_read_of_nothing_from_a_port_that_is_there_ends_nothing(woken_port, monkeypatch):
+    port, master = woken_port
+    monkeypatch.setattr(MONOTONIC, "wait_readable", lambda *_: True)
+    assert port.read(0.0) == b""
+    os.write(master, b"\x01\x02")
+    assert read_bytes(port, 2) == b"\x01\x02"
+
+
+def test_a_read_of_nothing_from_a_port_that_is_gone_tells_of_a_pulled_cable(woken_port):
+    port, master = woken_port
+    os.close(master)
+    assert "cable pulled" in message_of(lambda: port.read(60.0), MeterGone)
+
+
+def read_bytes(port, count):
+    """What comes, up to `count` bytes: a pty hands bytes on a little later."""
+    data, end_s = b"", time.monotonic() + 120
+    while len(data) < count:
+        assert time.monotonic() < end_s, "they did not come"
+        data += port.read(0.1)
+    return data
 
 
 def test_a_reset_in_mid_run_is_reported_with_its_cause(opened):

@@ -57,8 +57,10 @@ def test_the_shunt_is_the_users():
     _, options = split_options("/dev/x,shunt=0.02,shunt_tolerance=0.5%,mode=pairs")
     assert shunts(options) == (Shunt(0.02, 0.005),)
     assert setting_changes(options) == {"mode": Mode.PAIRS}
-    assert shunts({}) == (Shunt(0.1, 0.01),)
-    assert shunts({"shunt": "0.02+0.1"}) == (Shunt(0.02, 0.01), Shunt(0.1, 0.01))
+    assert shunts({}) == (Shunt(0.1, 0.05),)
+    assert shunts({"shunt": "0.02+0.1"}) == (Shunt(0.02, 0.05), Shunt(0.1, 0.05))
+    stated = shunts({"shunt": "0.02", "shunt_ppm": "75", "kelvin": "yes"})
+    assert stated == (Shunt(0.02, 0.05, per_k=75e-6, kelvin=True),)
 
 
 @pytest.mark.parametrize(
@@ -68,6 +70,8 @@ def test_the_shunt_is_the_users():
         ({"shunt": "nan"}, "shunt=nan: in ohm"),
         ({"shunt": "R020"}, "'R020' is not a number"),
         ({"shunt_tolerance": "1"}, "at most 0.2; 1 % is 0.01 or 1%"),
+        ({"shunt_ppm": "-1"}, "shunt_ppm=-1: ppm per kelvin from 0 to 5000"),
+        ({"kelvin": "maybe"}, "kelvin=maybe: write kelvin=yes or kelvin=no"),
     ],
 )
 def test_a_shunt_that_is_none_is_one_clear_line(options, message):

@@ -1,13 +1,17 @@
 """The drawing of where the joules went shows the parts that the result tells, and no other, on SYNTHETIC records."""
 
 import re
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
 from opjoule.drawing.markup import text_of
 from opjoule.drawing.svg import WIDTH
+from opjoule.evaluation.wording.ycsb import WORDING
+from opjoule.opened.quantities import quantity
 from opjoule.operations.schemas import ATTRIBUTION
 from opjoule.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts
+from opjoule.report.part_lines import part_rows
 from opjoule.trace.parquet_file import write_parquet
 from report_record import make_record
 
@@ -65,3 +69,16 @@ def test_without_a_part_that_is_told_nothing_is_drawn(record):
 
 def test_what_is_told_is_what_has_a_value():
     assert told_parts(result(flush=KNOWN, sync=REFUSED)) == {"read", "flush"}
+
+
+def test_where_only_a_kind_is_not_told_no_row_gives_a_sum_of_nothing():
+    """All kinds together are told: what is left beside the told parts is nobody's."""
+    told = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")
+    found = result(**dict.fromkeys(told, KNOWN))
+    found["by_operation"]["update"] = {"count": 5, "energy_per_operation_j": REFUSED}
+    answer = SimpleNamespace(
+        result=found, quantities=WORDING.quantities, quantity=lambda key: quantity(found, key)
+    )
+    rows = part_rows(answer)  # type: ignore[arg-type]  # as much of an answer as is read
+    assert all(name for name, _ in rows)
+    assert rows[-1][0] == "not told apart" and rows[-1][1].startswith("update")

@@ -47,6 +47,7 @@ NEEDS_HARDWARE = {
     "report/advice.py: a stiffer supply; a board or host that keeps time": "a supply and a board",
     "devices/state/clock_discipline.py: stop chrony": "a board whose clock is steered",
     "meters/chips: check its wiring, SDA, SCL": "a sensor",
+    "simulation/medium_simulator.py: run it where nothing else writes to this disk": "a disk that is slow at will",
 }
 """Sentences that no test here carries out, and what it would take."""
 

@@ -14,6 +14,7 @@ from opjoule.cli.calibrate.arguments import calibrate_parser
 from opjoule.cli.campaign.arguments import campaign_parser
 from opjoule.cli.campaign.fleet_arguments import scheduler_parser, worker_parser
 from opjoule.cli.campaign.study_arguments import databases_parser, studies_parser, study_parser
+from opjoule.cli.commission.arguments import commission_parser
 from opjoule.cli.compare.arguments import compare_parser
 from opjoule.cli.measure.arguments import again_parser, measure_parser
 from opjoule.cli.measure.command_arguments import command_parser
@@ -31,6 +32,7 @@ PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
         "studies": studies_parser,
         "databases": databases_parser,
         "twin": twin_parser,
+        "commission": commission_parser,
         "compare": compare_parser,
         "view": view_parser,
         **{

@@ -54,6 +54,23 @@ def test_a_fault_of_it_is_one_of_the_run(started):
     assert faults_of(started(GREETING, FAULT)) == ["simulated medium: something went wrong"]
 
 
+def disk(slower, excess_ns):
+    return f'{{"disk": {{"syncs": 200, "slower": {slower}, "model_ns": 1000000, "excess_ns": {excess_ns}}}}}'
+
+
+def test_a_disk_that_lengthens_syncs_is_a_warning_of_the_run_while_its_record_is_open(started):
+    simulator = started(GREETING, disk(1, 100), disk(50, 250_000), FAULT)
+    faults_of(simulator)
+    (said,) = simulator.warnings()
+    assert "slower than the simulated medium in 50 of 200 syncs" in said and "25% longer" in said
+
+
+def test_a_disk_that_is_hardly_slower_is_no_warning(started):
+    simulator = started(GREETING, disk(50, 90_000), FAULT)
+    faults_of(simulator)
+    assert simulator.warnings() == []
+
+
 def test_if_it_ends_by_itself_that_is_a_fault_and_the_medium_works_no_more(started):
     simulator = started(GREETING, ends=True)
     assert "has ended" in faults_of(simulator)[0]

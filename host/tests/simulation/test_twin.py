@@ -13,9 +13,11 @@ from opjoule.record.phases import Phase
 from opjoule.simulation.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.simulation.imperfections import Imperfections, medium_chance
 from opjoule.simulation.line_fifo import LineFifo
+from opjoule.simulation.loader_files import LoaderFiles
 from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.simulation.models import load_model
 from opjoule.simulation.power_model import Activity, CountedPower, Supply
+from opjoule.simulation.supply import SimulatedSupply
 from opjoule.simulation.truth_line import TrueCourse, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
@@ -184,20 +186,54 @@ def edges_in_order(lines):
     return edges
 
 
+def test_a_run_whose_folder_goes_while_its_files_are_looked_for_ends_nothing(tmp_path, monkeypatch):
+    """A repeat's files are removed at any moment; the error ended the simulator's input, and so the meter."""
+    going = tmp_path / "session" / "run-1"
+    going.mkdir(parents=True)
+    scandir = os.scandir
+
+    def just_gone(path=".", *rest):
+        if os.fspath(path) == str(going):
+            going.rmdir()
+        return scandir(path, *rest)
+
+    monkeypatch.setattr(os, "scandir", just_gone)
+    assert LoaderFiles(tmp_path).more() == ([], [])
+    assert not going.exists(), "nothing was looked for"
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_feed_that_ends_by_a_mistake_in_a_model_says_so(tmp_path, monkeypatch):
+@pytest.mark.parametrize("mistake", [ValueError("no such power"), FileNotFoundError("no such power")])
+def test_a_feed_that_ends_by_a_mistake_in_a_model_says_so(tmp_path, monkeypatch, mistake):
     """The simulator takes the end of its input for the end of the run, so nothing else would tell."""
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
 
     def draws_nothing(*_):
-        raise ValueError("no such power")
+        raise mistake
 
     monkeypatch.setattr(feed, "_draw", draws_nothing)
     feed.start()
     with feed.live.open() as live:
         assert not live.read()
     feed.stop()
-    assert feed.broken == "ValueError: no such power"
+    assert feed.broken == f"{type(mistake).__name__}: no such power"
+
+
+def test_the_truth_of_another_run_is_not_written_over(tmp_path):
+    """Two campaigns in one folder: the second is refused where the first has a record, whose truth stays."""
+    record, folder = tmp_path / "record", tmp_path / "rig"
+    record.mkdir()
+    folder.mkdir()
+    (record / "run.json").write_text("{}")
+    (record / "simulator-truth.json").write_text("of the first run")
+    (folder / "truth.json").write_text("of the second run")
+    (folder / "course.csv").write_text("")
+    supply = SimulatedSupply.__new__(SimulatedSupply)  # nothing else of it is needed
+    supply.folder, supply._truth, supply._course = folder, record / "simulator-truth.json", True
+    supply._imperfections, supply._seed, supply._medium = Imperfections.draw(1), 1, None
+    supply._tell()
+    assert (record / "simulator-truth.json").read_text() == "of the first run"
+    assert [each.name for each in sorted(record.iterdir())] == ["run.json", "simulator-truth.json"]
 
 
 def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):
@@ -280,7 +316,8 @@ def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():
 def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
     drawn = [Imperfections.draw(seed) for seed in range(500)]
     for name, least, most in (
-        ("shunt_ohm", 0.099, 0.101),
+        ("shunt_ohm", 0.0987, 0.1013),
+        ("shunt_ppm", -200, 200),
         ("gain_error", -0.005, 0.005),
         ("offset_uv", -200, 200),
         ("bus_gain_error", -0.005, 0.005),

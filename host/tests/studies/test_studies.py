@@ -14,8 +14,9 @@ import pytest
 from opjoule.cli.arguments import parse
 from opjoule.cli.campaign.study_arguments import study_campaign, study_parser
 from opjoule.cli.commands import main
+from opjoule.comparison.study.answers import agree
 from opjoule.comparison.study.best import best_systems
-from opjoule.comparison.study.rows import agree, read_studies
+from opjoule.comparison.study.rows import read_studies
 from opjoule.errors import BadInput
 from opjoule.studies.folder import find_study, known_studies
 
@@ -295,9 +296,10 @@ def test_reading_is_done_again_until_it_has_lasted_long_enough(monkeypatch):
     monkeypatch.setattr(opjoule_study.time, "monotonic_ns", lambda: next(clock_ns))
     answers = iter(range(100))
     done = opjoule_study.read_at_least(lambda: next(answers), least_s=0.1)
-    assert done == ([0, 3], pytest.approx(0.02), 4)
+    assert done == ([0, 4], pytest.approx(0.1), 5)
+    assert done.mean_s == pytest.approx(0.02), "of all times, as the joules"
     once = opjoule_study.read_at_least(lambda: next(answers), least_s=0.0)
-    assert once.answers == [4] and once.times == 1
+    assert once.answers == [5] and once.times == 1
 
 
 def test_a_jobs_end_is_a_status_and_one_line(capsys):

@@ -22,7 +22,7 @@ from opjoule.studies.folder import find_study
 ROOT = Path(__file__).resolve().parents[3]
 AMOUNTS = {"1kb": (4_000_000, 2_000_000), "64b": (64_000_000, 32_000_000), "16kb": (250_000, 125_000)}
 FIGURES = {
-    "2": {"mix": {"read", "mixed", "write"}},
+    "2": {"mix": {"read", "write"}},
     "3": {"distribution": {"zipfian", "latest", "uniform"}, "mix": {"read", "write"}},
     "4": {"mix": {"read", "mixed", "write"}},
     "5": {"size": {"64b", "1kb", "16kb"}, "mix": {"read", "write"}},
@@ -79,6 +79,16 @@ def test_every_cell_has_the_studys_controls_threads_and_amounts(scale):
         assert [int(effective["recordcount"]), int(effective["operationcount"])] == amounts
         assert int(effective["fieldlength"]) * amounts[0] == pytest.approx(4.096e9 * float(scale))
         assert plan.settle_limit_s == 900 and own.scale == float(scale)
+
+
+def test_figures_are_of_the_papers_boards_and_of_boards_that_it_has_not():
+    """Figures 2 to 5 are of the ODROID-C2 and the Raspberry Pi 4, figure 6 of the Raspberry Pi 3 too."""
+    found = planned("--device", "odroid-c2,rpi3,rpi4,rpi5")
+    for figure, devices in (
+        ("2", {"odroid-c2", "rpi4", "rpi5"}),
+        ("6", {"odroid-c2", "rpi3", "rpi4", "rpi5"}),
+    ):
+        assert {plan.condition["device"] for plan, own in found if figure in own.figures} == devices
 
 
 def test_another_medium_takes_the_place_of_the_studys_own_and_has_a_folder_of_its_own():

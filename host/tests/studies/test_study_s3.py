@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import json
@@ -10,6 +11,7 @@ import platform
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -30,7 +32,18 @@ PROBE = ROOT / "loader-cpp" / "probe"
 SESSION = "opjoule-5353535353aa"
 PORT = 27956
 SYSTEMS = ("berkeleydb", "duckdb", "postgresql", "sqlite")
-MODULES = ("answers", "berkeley_db", "job", "phases", "postgresql", "readings", "sql_systems", "study_run")
+MODULES = (
+    "answers",
+    "berkeley_db",
+    "job",
+    "phases",
+    "postgresql",
+    "readings",
+    "sql_systems",
+    "study_run",
+    "verified",
+)
+ROWWISE = ("LOAD_ROWS", "READ", "UPDATE_ROWS", "DELETE_ROWS")
 
 
 @pytest.fixture
@@ -69,7 +82,7 @@ def job(*arguments: str, **places) -> subprocess.CompletedProcess[str]:
 def test_drawn_readings_have_the_sensors_period_day_gaps_and_outliers_of_the_deployment(study):
     readings = study("readings")
     sensor = readings.Sensor(7, seed=3)
-    own = sensor.readings(sensor.count())
+    own = sensor.readings(sensor.epochs())
     assert [each.at_us for each in own] == sorted({each.at_us for each in own})
     gaps_s = [(after.at_us - before.at_us) / 1e6 for before, after in itertools.pairwise(own)]
     assert statistics.median(gaps_s) == pytest.approx(31.0, abs=0.2)
@@ -90,13 +103,27 @@ def test_drawn_readings_have_the_sensors_period_day_gaps_and_outliers_of_the_dep
     assert all(0 <= each.humidity <= 100 and 2 < each.voltage < 3 for each in own)
 
 
-def test_drawn_readings_are_of_54_sensors_by_their_share_and_follow_from_the_seed(study):
+def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_seed(study):
     readings = study("readings")
     drawn, about = readings.DrawnReadings().sample(5_000, 1), readings.DrawnReadings().about()
-    assert len(drawn) == 5_000 and {each.sensor for each in drawn} == set(range(1, 55))
+    counts = Counter(each.sensor for each in drawn)
+    assert len(drawn) == 5_000 and set(counts) == set(range(1, 55))
+    assert max(counts.values()) - min(counts.values()) <= 1
     assert len({each[:2] for each in drawn}) == 5_000
     assert drawn == readings.drawn(5_000, 1) and drawn != readings.drawn(5_000, 2)
     assert about.startswith("SYNTHETIC")
+
+
+@pytest.mark.parametrize("rows", [1_000, 10_000])
+def test_gaps_and_common_hours_mean_something_in_the_smallest_sample(study, rows):
+    """A gap above an hour is an outage of the sensor and no product of sampling; two sensors share many hours."""
+    answers, readings = study("answers"), study("readings")
+    for seed in (1, 2, 3):
+        drawn = sorted(readings.drawn(rows, seed))
+        assert 0 < len(answers.outages(drawn)) < rows / 20
+        pair = [[row for row in drawn if row.sensor == one] for one in (1, 2)]
+        ((hours, correlation),) = answers.compare_two(*pair)
+        assert hours >= 5 and correlation is not None
 
 
 LINES = """\
@@ -141,7 +168,7 @@ def test_a_file_without_a_reading_is_one_line(tmp_path):
     assert ended.returncode == 2 and "No such file" in ended.stderr.splitlines()[-1]
 
 
-def test_a_sample_has_each_sensors_share_and_keeps_its_order(study, tmp_path):
+def test_a_sample_of_a_file_has_as_many_rows_of_each_sensor_in_order(study, tmp_path):
     readings = study("readings")
     start = readings.START_US
     whole = [
@@ -153,10 +180,16 @@ def test_a_sample_has_each_sensors_share_and_keeps_its_order(study, tmp_path):
     file.write_text("\n".join(map(readings.line_of, whole)))
     dataset = readings.SensorFile(str(file))
     taken = dataset.sample(100, 5)
-    assert {one: sum(each.sensor == one for each in taken) for one in (1, 2, 3)} == {1: 60, 2: 30, 3: 10}
+    counts = Counter(each.sensor for each in taken)
+    assert sorted(counts.values()) == [33, 33, 34]
     assert set(taken) <= set(whole) and [each.at_us for each in taken] == sorted(each.at_us for each in taken)
-    assert taken == dataset.sample(100, 5) != dataset.sample(100, 6)
+    assert taken == dataset.sample(100, 6)
     assert dataset.sample(5_000, 5) == sorted(whole, key=lambda each: (each.at_us, each.sensor))
+
+
+def test_a_sensor_with_too_few_readings_gives_all_of_them_and_others_the_rest(study):
+    assert study("readings").equal_shares({1: 600, 2: 300, 3: 10}, 100) == {1: 45, 2: 45, 3: 10}
+    assert study("readings").equal_shares({1: 6, 2: 3}, 100) == {1: 6, 2: 3}
 
 
 def test_a_sample_written_by_the_command_is_a_dataset_itself(study, tmp_path):
@@ -254,14 +287,14 @@ def told(tmp_path_factory, server):
 
 def test_every_system_does_every_phase_or_says_why_not(told, study):
     phases = list(study("phases").PHASES)
-    assert len(phases) == 13
-    names = [*(f"HARNESS_{name}" for name in ("LOAD", "READ", "UPDATE", "DELETE")), *phases, "LOAD_BULK"]
+    assert len(phases) == 13 + 3, "the study's, and three variants row by row"
+    names = [*(f"HARNESS_{name}" for name in ROWWISE), *phases]
     for lines in told.values():
         assert list(lines) == [(name, rows) for rows in ("40", "80") for name in names]
     missing = {
         (system, name) for system in told for (name, _), line in told[system].items() if line["not_supported"]
     }
-    assert missing == {("berkeleydb", "LOAD_BULK")}
+    assert missing == {("berkeleydb", "LOAD_ROWS")}
 
 
 def test_all_systems_give_the_same_answer_to_every_phase(told, study):
@@ -269,80 +302,124 @@ def test_all_systems_give_the_same_answer_to_every_phase(told, study):
         for rows in ("40", "80"):
             said = {told[system][name, rows]["answer"] for system in SYSTEMS}
             assert said - {None} and len(said - {None}) == 1
-            assert (None in said) == (name == "FULL_PROFILE"), "Berkeley DB's is another one"
+            assert (None in said) == (name in ("FULL_PROFILE", "LOAD_ROWS")), "Berkeley DB's is another one"
 
 
 def test_durations_and_calls_are_of_the_runs_that_count_and_the_harness_is_apart(told):
     for lines in told.values():
-        load, harness = lines["LOAD", "80"], lines["HARNESS_LOAD", "80"]
+        load = lines["LOAD", "80"]
         assert load["operations"] == 2 * 80 and load["mark"] == "LOAD.80"
         assert lines["UPDATE", "80"]["operations"] == lines["DELETE", "80"]["operations"] == 2 * 54
-        assert harness["operations"] % 80 == 0 and harness["operations"] > 2 * 80, (
-            "done until it is long enough"
-        )
+        read, harness = lines["READ", "80"], lines["HARNESS_READ", "80"]
+        assert read["operations"] % 80 == harness["operations"] % 80 == 0
+        assert harness["operations"] > 2 * 80, "done until it is long enough"
         assert (
             lines["AVG_SENSOR", "80"]["operations"] >= 2
             and lines["AVG_SENSOR", "80"]["figures"]["calls"] == 1
         )
-        figures = load["figures"]
+        assert lines["UPDATE_ROWS", "80"]["operations"] == 2 * lines["UPDATE_ROWS", "80"]["figures"]["calls"]
+        figures = read["figures"]
         assert 0 < figures["least_s"] <= figures["mean_s"] <= figures["greatest_s"]
         assert figures["harness_s"] == harness["figures"]["mean_s"] < figures["mean_s"]
 
 
-def test_progress_counts_the_calls_of_load_and_read_up_to_what_the_check_has_said(study, tmp_path, capsys):
-    run, phases = study("study_run"), study("phases")
-    asked = phases.Parameters(study("readings").drawn(50, 1), 1)
-    one = run.Run(
-        study("sql_systems").Sqlite(str(tmp_path / "db")), asked, counted=False, before=100, now=[""]
-    )
+@pytest.fixture
+def one_study(study, tmp_path):
+    """Gives a run of all phases on a sample, and notes what was asked of the system."""
+
+    def made(rows, runs=3, system=None):
+        asked = study("phases").Parameters(study("readings").drawn(rows, 1), 1, runs)
+        own = (system or study("sql_systems").Sqlite)(str(tmp_path / "db"))
+        return study("study_run").PhaseRuns(own, asked, str(tmp_path), before=100, now=[""])
+
+    return made
+
+
+def test_each_phase_is_run_several_times_in_a_row_on_one_database_and_the_first_run_is_not_marked(
+    one_study, study, monkeypatch
+):
+    marked, done = [], []
+
+    class Noted(study("sql_systems").Sqlite):
+        def create(self):
+            done.append("create")
+            super().create()
+
+        def avg_sensor(self):
+            done.append("avg_sensor")
+            return super().avg_sensor()
+
+        def last_readings(self):
+            done.append("last_readings")
+            return super().last_readings()
+
+    def phase(name):
+        marked.append(name)
+        return contextlib.nullcontext()
+
+    monkeypatch.setattr(study("study_run"), "phase", phase)
+    monkeypatch.setattr(study("study_run"), "LEAST_S", 0.0)
+    one_study(60, 6, Noted).all()
+    assert done[:9] == ["create"] * 9, "a database for each of 3 and 6 loads, and none after them"
+    assert done[9:15] == ["last_readings"] * 6 and done[15:21] == ["avg_sensor"] * 6
+    assert marked.count("AVG_SENSOR.60") == marked.count("LOAD.60") == marked.count("DELETE.60") == 5
+    assert marked.count("LOAD_ROWS.60") == marked.count("UPDATE_ROWS.60") == 2
+
+
+def test_progress_counts_the_rows_of_load_and_read_up_to_what_the_check_has_said(one_study, capsys):
+    one = one_study(50)
     one._told_s = -1e9  # the next word is due
     one.all()
     one._told_s = -1e9
     one._progress(0)
     told = [json.loads(line)["progress"]["operations"] for line in capsys.readouterr().out.splitlines()]
-    assert told[0] == 100 and told[-1] == 200
+    assert told[0] == 100 and told[-1] == 100 + 3 * 3 * 50
     ended = job("sqlite", "--storage", "/nowhere", "--rows", "10,40", "--runs", "3", "--check")
-    assert json.loads(ended.stdout)["operations"] == 2 * 50 * 3
+    assert json.loads(ended.stdout)["operations"] == 3 * 3 * 50
 
 
-def test_a_wrong_answer_ends_the_run_with_the_names_of_the_phases(study, tmp_path):
-    runs, sql, phases = study("study_run"), study("sql_systems"), study("phases")
-
-    class Forgetful(sql.Sqlite):
+def test_a_wrong_answer_ends_the_run_with_the_names_of_the_phases(one_study, study):
+    class Forgetful(study("sql_systems").Sqlite):
         def outages(self):
             return super().outages()[1:]
 
-        def delete(self, sensor, start_us, end_us):
-            return super().delete(sensor, start_us, end_us - 1) if sensor != 3 else 0
+        def delete(self, sensor, start, end):
+            return super().delete(sensor, start, end) if sensor != 3 else 0
 
         def daily_summary(self):
             return [(*row[:4], row[4] * (1 + 1e-8)) for row in super().daily_summary()]
 
-    asked = phases.Parameters(study("readings").drawn(2_000, 1), 1)
-    run = runs.Run(Forgetful(str(tmp_path / "db")), asked, counted=False, before=0, now=[""])
-    found = dict(run._all())
-    wrong = {name for name, why in found.items() if why}
+    found = list(one_study(2_000, 3, Forgetful).steps())
+    wrong = {name for name, why in found if why}
     assert {"DELETE", "OUTAGES", "DAILY_SUMMARY", "FULL_PROFILE", "rows after all phases"} <= wrong
-    assert not wrong & {"LOAD", "READ", "LAST_READINGS", "UPDATE", "LOAD_BULK"}
-    with pytest.raises(runs.WrongAnswer, match="DELETE: row 3"):
-        runs.Run(Forgetful(str(tmp_path / "db")), asked, counted=False, before=0, now=[""]).all()
+    assert not wrong & {"LOAD", "LOAD_ROWS", "READ", "LAST_READINGS", "UPDATE"}
+    with pytest.raises(study("study_run").WrongAnswer, match="DELETE: row 3"):
+        one_study(2_000, 3, Forgetful).all()
 
 
-def test_what_only_reads_is_done_until_its_mark_is_long_enough_and_every_answer_is_checked(study, tmp_path):
-    runs, sql, phases = study("study_run"), study("sql_systems"), study("phases")
-
-    class Forgetful(sql.Sqlite):
+def test_what_only_reads_is_done_until_its_mark_is_long_enough_and_every_answer_is_checked(one_study, study):
+    class Forgetful(study("sql_systems").Sqlite):
         asked = 0
 
         def avg_sensor(self):
             self.asked += 1
-            return super().avg_sensor()[: None if self.asked == 1 else -1]
+            return super().avg_sensor()[: None if self.asked <= 2 else -1]
 
-    asked = phases.Parameters(study("readings").drawn(300, 1), 1)
-    run = runs.Run(Forgetful(str(tmp_path / "db")), asked, counted=True, before=0, now=[""])
-    wrong = [name for name, why in run._all() if why]
-    assert run.times["AVG_SENSOR"] > 1 and wrong.count("AVG_SENSOR") == 1, "the last answer, not the first"
-    assert {run.times[name] for name in ("LOAD", "UPDATE", "DELETE", "LOAD_BULK")} == {1}
+    one = one_study(300, 2, Forgetful)
+    wrong = [name for name, why in one.steps() if why]
+    assert one.operations["AVG_SENSOR"] > 1
+    assert wrong.count("AVG_SENSOR") == 1, "the last answer, not the first"
+    assert one.operations["LOAD"] == 300 and one.operations["UPDATE"] == 54
+
+
+def test_the_answers_are_held_against_another_computation_before_anything_is_measured(study, monkeypatch):
+    """Berkeley DB answers by the same functions that its answers are held against."""
+    sample = study("readings").drawn(2_000, 1)
+    study("verified").verify(sample, 1)
+    whole = study("answers").anomalies
+    monkeypatch.setattr(study("answers"), "anomalies", lambda rows: whole(rows)[1:])
+    with pytest.raises(study("study_run").WrongAnswer, match="ANOMALIES by SQL and by plain Python"):
+        study("verified").verify(sample, 1)
 
 
 # --- where it cannot work
@@ -387,7 +464,7 @@ def test_a_database_that_fails_in_a_phase_is_named_with_it(study, tmp_path):
     ended = job("sqlite", "--storage", str(tmp_path))
     assert (
         ended.returncode == 3
-        and "sqlite, a new database: NotADirectoryError" in ended.stderr.splitlines()[-1]
+        and "sqlite, LOAD_ROWS, run 1, of 1000 rows: NotADirectoryError" in ended.stderr.splitlines()[-1]
     )
 
 
@@ -401,18 +478,18 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
 ):
     asked = ["--study", "s3", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.05"]
     asked += ["--settle-limit", "1", "--storage", "ssd-usb3"]
-    assert main([*asked, "--only", "rows=1000", "--out", str(tmp_path)]) in (0, 6)
+    assert main([*asked, "--repeats", "1", "--only", "rows=1000", "--out", str(tmp_path)]) in (0, 6)
     assert "answers    the same in all of berkeleydb, duckdb, postgresql, sqlite" in capsys.readouterr().out
     (found,) = read_studies([path.parent for path in tmp_path.glob("*/run.json")])
     assert not found.faults
     for name in study("phases").PHASES:
         assert {row.system for row in found.rows if row.phase == name} == set(SYSTEMS)
     refused = {(row.system, row.phase) for row in found.rows if row.not_supported}
-    assert refused == {("berkeleydb", "LOAD_BULK")}
+    assert refused == {("berkeleydb", "LOAD_ROWS")}
     joules = {(row.system, row.phase): row.measures.get("energy_per_operation_j", 0) for row in found.rows}
-    assert joules["duckdb", "LOAD"] > 0 and joules["duckdb", "READ"] > 0
+    assert joules["duckdb", "LOAD_ROWS"] > 0 and joules["duckdb", "READ"] > 0
     log = next(path for path in tmp_path.glob("*postgresql*/raw/run-1.log")).read_text()
-    assert "50 rows: SYNTHETIC" in log and "run 6 of 6" in log
+    assert "50 rows: SYNTHETIC" in log
     monkeypatch.setattr(figures, "FIGURES", {})
     assert main(["runs", "figures", str(tmp_path), "--out", str(tmp_path / "drawn")]) == 0
     assert (tmp_path / "drawn" / "s3-rows-50-phases.pdf").exists()

@@ -295,6 +295,24 @@ def test_answers_are_those_of_the_definitions(study):
         assert not queries.agrees(wrong, [3, 81.0])
 
 
+def test_rows_are_compared_and_not_their_number_and_sum_alone(study, tmp_path):
+    """Two values that have changed places leave both as they were."""
+    queries, job = study("queries"), study("job")
+    rows = [(1, 21.0, "temperature", "a"), (1, 40.0, "humidity", "a"), (2, 20.5, "temperature", "b")]
+    assert list(queries.rows_of("Q2", rows)) == [rows[0], rows[2]]
+    assert queries.digest(rows) == queries.digest(reversed(rows)) != queries.digest(rows[:2])
+    swapped = [(1, 20.5, "temperature", "a"), rows[1], (2, 21.0, "temperature", "b")]
+    assert queries.agrees(queries.expected(swapped)["Q1"], queries.expected(rows)["Q1"])
+    path = tmp_path / "points.csv"
+    path.write_text("timestamp,value,field,sensor\n" + "".join(f"{at},{v},{f},{s}\n" for at, v, f, s in rows))
+    options = argparse.Namespace(dataset=str(path), points=9, storage="")
+    measurement = job.Measurement(options, None)
+    for answer, fits in ((rows[::-1], True), (swapped, False), (rows[:2], False)):
+        measurement._client = argparse.Namespace(q1_rows=lambda answer=answer: iter(answer))
+        with contextlib.nullcontext() if fits else pytest.raises(job.WrongAnswer, match=r"Q1: [23] rows of"):
+            measurement._check_rows("Q1")
+
+
 def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkeypatch):
     job, done = study("job"), []
 
@@ -313,6 +331,7 @@ def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkey
     monkeypatch.setattr(job, "SYSTEMS", {"influxdb": Recorder})
     monkeypatch.setattr(job, "phase", lambda _: contextlib.nullcontext())
     options = argparse.Namespace(system="influxdb", storage="/nowhere", dataset="", cold=2, repeats=1)
+    monkeypatch.setattr(job.Measurement, "_check_rows", lambda *_: None)  # after all repeats
     measurement = job.Measurement(options, Recorder())
     measurement._client = Recorder()
     measurement._see_what_is_kept(1)
@@ -331,7 +350,7 @@ def test_three_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path,
     """MongoDB is a stand-in that keeps nothing, so it has no cold query."""
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     asked = ["--study", "s4", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.0002"]
-    asked += ["--settle-limit", "30", "--storage", "ssd-usb3"]
+    asked += ["--settle-limit", "30", "--storage", "ssd-usb3", "--repeats", "1"]
     with mongo_server.stand_in_alone(tmp_path) as mongod:
         (tmp_path / "mongod").symlink_to(mongod)
         status = main([*asked, "--out", str(tmp_path / "records")])

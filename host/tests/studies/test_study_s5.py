@@ -499,13 +499,13 @@ def plan(capsys, *options: str) -> tuple[int, str]:
 
 def test_cells_that_nobody_gave_a_connection_for_are_left_out_by_name(capsys, tmp_path):
     _, said = plan(capsys)
-    assert "12 cells" in said
+    assert "12 condition(s) in 3 randomised block(s)" in said
     assert (
         "left out   sqlserver = ODBC connection string of a SQL Server: give it by --connections FILE" in said
     )
     assert "left out   zen-odbc = " in said
     _, said = plan(capsys, *connections(tmp_path, sqlserver="DSN=x", zen_odbc="DSN=y"))
-    assert "24 cells" in said and "left out" not in said
+    assert "24 condition(s)" in said and "left out" not in said
     status, said = plan(capsys, "--only", "sync=sqlserver")
     assert status == 2 and "nothing of the study is in reach: give --connections FILE with " in said
     assert "sqlserver = ODBC connection string of a SQL Server" in said
@@ -597,7 +597,7 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     zen_odbc = f"Driver=SQLite3;Database={tmp_path}/zen.sqlite;PWD={PASSWORD}"
     asked = ["--study", "s5", "--device", "rpi3", "--simulate", "--idle", "0.3", "--scale", "0.002"]
     asked += connections(tmp_path, zen=str(library), zen_odbc=zen_odbc)
-    asked += ["--only", "transactions=batch", "--out", str(records)]
+    asked += ["--only", "transactions=batch", "--repeats", "1", "--out", str(records)]
     for systems, sync in (("sqlite-odbc,zen", "postgresql"), ("sqlite,zen-odbc", "none")):
         status = main([*asked, "--only", f"system={systems}", "--only", f"sync={sync}"])
         said = capsys.readouterr()

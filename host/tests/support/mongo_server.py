@@ -15,6 +15,10 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(ROOT / "host"))
+
+from bootstrap import folder_hashes  # noqa: E402  # the path is set just above
+
 SOURCE = Path(__file__).resolve().parent / "mongo_java_server"
 JARS = ROOT / "build" / "mongo-java-server"
 MONGOD_LOCK = Path("/tmp/opjoule-tests-mongod.lock")
@@ -50,6 +54,10 @@ def _fetch_jars():
         with tempfile.TemporaryDirectory(prefix="mongo-java-server-", dir=JARS.parent) as folder:
             fetched = Path(folder) / "jars"
             subprocess.run([*fetch, f"-DoutputDirectory={fetched}"], check=True, timeout=1200)
+            pinned = dict(
+                reversed(line.split()) for line in (SOURCE / "jars.sha256").read_text().splitlines()
+            )
+            assert folder_hashes(fetched) == pinned, "the jars from Maven Central are not the pinned ones"
             fetched.rename(JARS)
 
 

@@ -285,6 +285,8 @@ RESULT: dict[str, Any] = {
     "budget": {
         "gain": {**_m(0.81, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.887},
         "offset": {**_m(0.26, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.091},
+        "heating": {**_m(0.05, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.003},
+        "wire": {**_m(0.0, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0},
         "quantisation": {**_m(0.02, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0005},
         "voltage": {**_m(0.01, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0001},
         "timebase": {**_m(0.01, None, "J", "itself an expanded uncertainty (k = 2)"), "share": 0.0001},

@@ -1,10 +1,13 @@
 """The page of runs over HTTP, without a browser: who gets an answer, and that it is the library's."""
 
+import http.client
 import json
 import shutil
 import socket
 import subprocess
 import sys
+import threading
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,7 @@ from opjoule.errors import BadInput
 from opjoule.opened.quantities import quantity_text
 from opjoule.opened.run_list import ONE_RUN
 from opjoule.record.notes import Notes, write_notes
-from opjoule.view.server import FILES, ViewServer
+from opjoule.view.server import CLIENTS_MAX, FILES, ViewServer
 from raw_record import finished_record
 from report_record import DURATION_S, GAPS_S, make_record
 from view_client import ask, get, served
@@ -279,3 +282,53 @@ def test_answers_are_strict_json(server):
 
     body = get(server, f"/{server.token}/power?run=20261122-made&start=0&end=31&columns=99999")[2]
     json.loads(body, parse_constant=refuse)
+
+
+CLIENTS = 1000
+
+
+def test_a_thousand_clients_that_never_finish_their_question_keep_nobody_out(server):
+    before = threading.active_count()
+    with ExitStack() as open_links:
+        for _ in range(CLIENTS):
+            link = open_links.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
+            link.sendall(b"GET / HTTP/1.1\r\nHost: ")
+        assert get(server, f"/{server.token}/runs")[0] == 200
+        assert threading.active_count() <= before + CLIENTS_MAX + 1
+    assert get(server, f"/{server.token}/runs")[0] == 200
+
+
+def test_a_client_that_has_just_been_answered_is_not_the_one_that_is_cut(server):
+    known = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
+    known.connect()
+    own = known.sock
+    with ExitStack() as open_links:
+        for _ in range(4):
+            known.request("GET", f"/{server.token}/style.css")
+            answer = known.getresponse()
+            assert answer.status == 200 and answer.read()
+            assert known.sock is own, "it was cut and had to come again"
+            for _ in range(CLIENTS_MAX // 2):
+                link = open_links.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
+                link.sendall(b"GET / HTTP/1.1\r\nHost: ")
+    known.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET / HTTP/1.1\r\n" + b"a: b\r\n" * 10_000 + b"\r\n",
+        b"GET / HTTP/1.1\r\nHost: " + b"x" * 100_000 + b"\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 20 + b"\r\n\r\n",
+        b"\r\n" * 1000,
+        b"GET http://127.0.0.1/../../etc/passwd HTTP/9.9\r\n\r\n",
+    ],
+)
+def test_what_is_no_question_is_refused_and_the_server_goes_on(server, head, capfd):
+    with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as link, suppress(OSError):
+        link.sendall(head)
+        link.shutdown(socket.SHUT_WR)
+        assert b" 200 " not in link.recv(1000)
+    assert get(server, f"/{server.token}/runs")[0] == 200
+    assert "Traceback" not in capfd.readouterr().err

@@ -8,8 +8,7 @@ from typing import Final
 from opjoule.cli.argument_types import Parser, directory, number_between, seconds, seed
 
 ACTIONS: Final = ("check", "show")
-SECONDS: Final = 5.0
-SIMULATED_SECONDS: Final = 2.0
+SECONDS: Final = 60.0
 ACCURACIES: Final = """\
 accuracies as their maker states them: 0.05%+2mV (bounds), or "0.03% k=2" (a certificate)
 """
@@ -61,6 +60,38 @@ def calibrate_parser(action: str = "") -> Parser:
     against.add_argument(
         "--reference-meter", metavar="KIND:PLACE", help="another meter of the rig, in series"
     )
+    _add_accuracies(parser)
+    parser.add_argument(
+        "--device",
+        metavar="NAME",
+        help="a board of rig.toml plays the loads by itself (with --reference-meter)",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=seconds,
+        default=SECONDS,
+        metavar="N",
+        help="of each point (default: 60, in which a shunt comes to rest; with less its heat is not calibrated)",
+    )
+    parser.add_room_temperature()
+    parser.add_argument(
+        "--shunt-ppm",
+        type=_ppm,
+        metavar="PPM",
+        help="the shunt's temperature coefficient (default: shunt_ppm= of the meter, or 200)",
+    )
+    parser.add_argument(
+        "--keep", type=directory, metavar="DIR", help="where the recordings go (default: under runs/)"
+    )
+    parser.add_argument(
+        "--seed", type=seed, default=1, metavar="N", help="a simulated bench is drawn from it (default: 1)"
+    )
+    _add_folder(parser)
+    return parser
+
+
+def _add_accuracies(parser: Parser) -> None:
+    """Of what is typed."""
     parser.add_argument("--current", metavar="ACCURACY", help="of typed currents, for example 0.2%%+1mA")
     parser.add_argument(
         "--over",
@@ -77,26 +108,6 @@ def calibrate_parser(action: str = "") -> Parser:
         action="store_true",
         help="the reference meter reads its voltage at the same place as the sensor: use it, too",
     )
-    parser.add_argument(
-        "--device",
-        metavar="NAME",
-        help="a board of rig.toml plays the loads by itself (with --reference-meter)",
-    )
-    parser.add_argument(
-        "--seconds", type=seconds, metavar="N", help="of each point (default: 5, simulated 2)"
-    )
-    parser.add_room_temperature()
-    parser.add_argument(
-        "--shunt-ppm", type=_ppm, metavar="PPM", help="the shunt's temperature coefficient (default: 200)"
-    )
-    parser.add_argument(
-        "--keep", type=directory, metavar="DIR", help="where the recordings go (default: under runs/)"
-    )
-    parser.add_argument(
-        "--seed", type=seed, default=1, metavar="N", help="a simulated bench is drawn from it (default: 1)"
-    )
-    _add_folder(parser)
-    return parser
 
 
 def calibrate_options(argv: list[str]) -> argparse.Namespace:
@@ -117,8 +128,6 @@ def calibrate_options(argv: list[str]) -> argparse.Namespace:
         parser.error(
             "--reference NAME or --reference-meter KIND:PLACE is needed; without hardware, --simulate shows how it goes"
         )
-    if options.seconds is None:
-        options.seconds = SIMULATED_SECONDS if options.simulate else SECONDS
     return options
 
 

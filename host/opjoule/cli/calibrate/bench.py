@@ -17,11 +17,13 @@ from opjoule.calibration.fitting import CalibrationFault, ReferencePoint
 from opjoule.calibration.means import MeanReading
 from opjoule.calibration.reference import Reference, other_meter
 from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
-from opjoule.cli.calibrate.points import RecordedMeter, Stretch, recorded
+from opjoule.calibration.warming import STEADY_S
+from opjoule.cli.calibrate.points import ReadPoint, RecordedMeter, Stretch, recorded
 from opjoule.cli.planning import ROOT
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
-from opjoule.errors import BadInput
+from opjoule.energy.shunt_heat import Heating
+from opjoule.errors import BadInput, RigFault
 from opjoule.measuring.known_sensors import Calibrations
 from opjoule.scripts import script_name
 
@@ -37,6 +39,7 @@ SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
 SIMULATED_CHECKS_A: Final = (0.3, 1.2)
 UNSEEN_A: Final = (0.35, 1.0)
 """Loads of the simulated bench that are held against the truth: none of the above."""
+PLAY_LIMIT_S: Final = 120.0
 SIMULATED_REFERENCE: Final = "simulated multimeter"
 SIMULATED_OVER: Final = "0.1,0.1%"
 SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
@@ -68,6 +71,8 @@ class Bench:
     ask: Ask
     steps: LoadSteps | None = None
     """A board that is the load; None: somebody sets one."""
+    simulated: SimulatedBench | None = None
+    """Has recorded all loads already."""
 
     def points(self, check: Callable[[list[ReferencePoint]], object]) -> list[ReferencePoint]:
         """Takes points until there are enough, or the board has played all of its steps.
@@ -99,27 +104,33 @@ class Bench:
 
     def unseen(self, simulated: SimulatedBench) -> list[TrueLoad]:
         """What the sensor reads at loads that no point was taken at."""
-        found = []
-        for current_a in UNSEEN_A:
-            simulated.set_load(current_a)
-            read = self.sensor.mean(self._stretch())
-            found.append(TrueLoad(current_a, simulated.load.voltage_v, read))
-        return found
+        found = simulated.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S)
+        return [TrueLoad(load.current_a, load.voltage_v, read.mean) for load, read in found]
 
     def _point(self, level: int = 0) -> ReferencePoint:
         """Takes one, now; of the board's load at this level, where a board is the load.
 
         Raises: CalibrationFault: the load moved. BadInput: what was typed is no reading.
         """
+        period_ns = PERIOD_NS if self.steps else 0
+        if self.simulated:
+            taken = self.simulated.read(self.sensor.bounds, steady=self.seconds >= STEADY_S)
+            return self._compared(taken, None)
         if self.steps:
             say(f"Board busy {level} of {CHIPS} parts of the time, {self.seconds:g} s ...")
             stretch = Stretch(*self.steps.play(level, self.seconds))
         else:
-            say(f"  recording {self.seconds:g} s; note what the reference shows ...")
+            say(f"  recording {self.seconds:g} s; note what the reference shows at the end ...")
             stretch = self._stretch()
-        period_ns = PERIOD_NS if self.steps else 0
-        read = self.sensor.mean(stretch, period_ns)
-        other = self.meter.mean(stretch, period_ns) if self.meter else None
+        taken = self.sensor.read(stretch, period_ns)
+        return self._compared(taken, self.meter.read(stretch, period_ns) if self.meter else None)
+
+    def _compared(self, taken: ReadPoint, beside: ReadPoint | None) -> ReferencePoint:
+        """The point, with what the other meter read at the same time, or what is typed now."""
+        read, other = taken.mean, beside.mean if beside else None
+        course = taken.course
+        if course and beside and beside.course:
+            course = course.beside(beside.course)
         say(f"  sensor {read.current_a:.5f} A, {read.voltage_v:.4f} V")
         typed_a, typed_v = self.typed.ask(self.ask) if self.typed else (None, None)
         current = (other.current_a, other.current_u_a) if other else typed_a
@@ -129,6 +140,8 @@ class Bench:
             *(read.current_a, read.current_u_a, *current, read.voltage_v, read.voltage_u_v),
             reference_v=voltage[0] if voltage else None,
             reference_u_v=voltage[1] if voltage else 0.0,
+            warmth_a2=course.kept_warmth_a2(Heating()) if course else None,
+            course=course,
         )
 
     def _stretch(self) -> Stretch:
@@ -189,8 +202,13 @@ def open_simulated_bench(options: argparse.Namespace) -> Iterator[tuple[Bench, S
     assert typed
     keep = _keep(options)
     loads_a: Sequence[float] = SIMULATED_CHECKS_A if options.action else SIMULATED_LOADS_A
-    truth = keep / "sensor" / "simulator-truth.json"
-    with closing(SimulatedBench(typed, loads_a, root=ROOT, truth=truth, seed=options.seed)) as simulated:
+    truth = keep / "simulator-truth.json"
+    unseen_a = () if options.action else UNSEEN_A
+    with closing(
+        SimulatedBench(
+            typed, loads_a, unseen_a, seconds=options.seconds, root=ROOT, truth=truth, seed=options.seed
+        )
+    ) as simulated:
 
         def next_load(number: int) -> str:
             goes_on = simulated.next_load(number)
@@ -204,9 +222,15 @@ def open_simulated_bench(options: argparse.Namespace) -> Iterator[tuple[Bench, S
             say(f"{question}{shown}")
             return shown
 
+        say(f"SIMULATED: playing {simulated.plays_s:.0f} s of steady loads, as fast as this computer can ...")
         with recorded(simulated.meter, keep / "sensor") as sensor:
-            bench = _bench(sensor, typed.reference, typed, None, options)
-            yield replace(bench, next_load=next_load, ask=answer), simulated
+            if not sensor.recording.capture.wait(10 * simulated.plays_s + PLAY_LIMIT_S):
+                raise RigFault(
+                    "this computer is too busy to simulate the loads: end other programs, start again"
+                )
+        simulated.played(keep / "sensor")
+        bench = _bench(sensor, typed.reference, typed, None, options)
+        yield replace(bench, next_load=next_load, ask=answer, simulated=simulated), simulated
 
 
 def _typed(options: argparse.Namespace) -> TypedReference | None:

@@ -7,14 +7,12 @@ import json
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from opjoule.calibration.calibration_file import (
-    CHIP_PER_K,
-    SHUNT_PER_K,
     CalibratedSensor,
     new_file,
     read_calibration,
@@ -25,7 +23,7 @@ from opjoule.calibration.fitting import CalibrationFault, Fitted, ReferencePoint
 from opjoule.calibration.library import FoundCalibration, find_calibration
 from opjoule.cli.calibrate.bench import Bench, TrueLoad, open_bench, open_simulated_bench
 from opjoule.cli.planning import CALIBRATIONS, ROOT
-from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.report.calibration_figure import write_residuals
@@ -94,7 +92,8 @@ def _calibrate(
     bounds = bench.sensor.bounds
     fitted = calibrate(taken, bench.reference, bounds, "")
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
-    shunt_per_k = SHUNT_PER_K if options.shunt_ppm is None else options.shunt_ppm * 1e-6
+    stated_per_k = bounds.shunt.per_k if bounds.shunt else SHUNT_PER_K
+    shunt_per_k = stated_per_k if options.shunt_ppm is None else options.shunt_ppm * 1e-6
     file = new_file(
         fitted,
         CalibratedSensor(bounds.sensor_id, bounds.model, shunt_ohm, bounds.current_max_a),
@@ -129,8 +128,9 @@ def _against_truth(
     """Power of a simulated load, as delivered and calibrated, with relative errors and expanded uncertainties."""
     voltage = calibration.voltage or Correction()
     true_w, read = load.current_a * load.voltage_v, load.read
-    calibrated_w = calibration.current(read.current_a) * voltage(read.voltage_v)
-    delivered_u = math.hypot(delivered.power_gain_u, delivered.current_offset_u_a / load.current_a)
+    calibrated_w = calibration.steady_current_a(read.current_a) * voltage(read.voltage_v)
+    heat = delivered.heating_max_per_a2 * load.current_a**2 / SQRT3
+    delivered_u = math.hypot(delivered.power_gain_u, heat, delivered.current_offset_u_a / load.current_a)
     return {
         "simulated": "SIMULATED",
         "current_a": load.current_a,
@@ -174,6 +174,12 @@ def _told(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
         for name, (unit, fit) in channels.items()
         if fit
     ]
+    heating = fitted.calibration.heating
+    if heating.per_a2:
+        lines.append(
+            f"heating: {100 * heating.per_a2 * middle_a**2:+.3f} % at {middle_a:.2g} A, time constant "
+            f"{heating.tau_s:.2g} s (known to a factor of {math.exp(COVERAGE_FACTOR * heating.ln_tau_u):.2g})"
+        )
     before = COVERAGE_FACTOR * bounds.power_gain_u
     lines.append(
         f"power at {middle_a:.2g} A: ±{100 * u:.2g} % (k = 2), without the room's temperature; before: "
@@ -183,7 +189,8 @@ def _told(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
         "power_u": u,
         "power_u_before": before,
         "chance": {name: fit.chance for name, (_, fit) in channels.items() if fit},
-        "points": [asdict(each) for each in fitted.points],
+        "heating": asdict(heating),
+        "points": [asdict(replace(each, course=None)) for each in fitted.points],
         "lines": [*lines, *fitted.notes],
     }
 

@@ -13,7 +13,9 @@ from rich.console import Console
 
 from opjoule.campaign.campaign import Campaign, identity
 from opjoule.campaign.conditions import in_condition, run_conditions
+from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
+from opjoule.cli.campaign.study_arguments import needed_time
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.duration import least_s
@@ -50,7 +52,9 @@ def run_campaign(options: argparse.Namespace) -> int:
     if options.dry_run and options.json:
         print(json.dumps(_as_value(file, campaign, folder), indent=1))
     else:
-        for line in _about(file, campaign, folder):
+        unknown = file.shared and campaign.remaining_s is None
+        needed = needed_time(file, options.out) if unknown else None
+        for line in _about(file, campaign, folder, needed):
             Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
     rigs = _checked(cells, here=not options.scheduler)
     if options.dry_run:
@@ -133,8 +137,10 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
     return list(found.values())
 
 
-def _about(file: CampaignFile, campaign: Campaign, folder: Path) -> list[str]:
-    """What would be done, for people."""
+def _about(
+    file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None = None
+) -> list[str]:
+    """What would be done, for people; `needed`: of a study, by records of it at any scale."""
     mark = " (SIMULATED)" if campaign.simulated else ""
     cells, missing = len(campaign.cells), len(campaign.missing)
     done = sum(each.is_complete for each in campaign.cells)
@@ -143,7 +149,7 @@ def _about(file: CampaignFile, campaign: Campaign, folder: Path) -> list[str]:
         f"{file.name}{mark}: {len(file.cells)} condition(s) in {file.repeats} randomised block(s), order from seed "
         f"{file.seed}: {cells} cells",
         f"  done       {done}",
-        f"  to measure {missing}, {_length(campaign)}",
+        f"  to measure {missing}, {_length(campaign, needed)}",
         f"  records    {folder}",
     ]
     failed = [
@@ -166,9 +172,14 @@ def _lacking(campaign: Campaign) -> list[str]:
     ]
 
 
-def _length(campaign: Campaign) -> str:
+def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
     if campaign.remaining_s is not None:
         return f"about {in_words(campaign.remaining_s)}, by those that were measured"
+    if needed:
+        share = len(campaign.missing) / max(len(campaign.cells), 1)
+        others = needed.cells - needed.by_own_records
+        guessed = f"; {others} of {needed.cells} by the mean of the others" if others else ""
+        return f"about {in_words(share * needed.total_s)}, by records of the study at another scale{guessed}"
     return (
         f"at least {in_words(least_s([each.plan for each in campaign.missing]))}: idle and runs of a given length; the "
         "rest is known after the first cell"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
-from opjoule.cli.argument_types import Parser, directory, seed, share
+from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
+from opjoule.cli.argument_types import Parser, directory, seed, share, time_span
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, check_size
 from opjoule.cli.campaign.fleet_arguments import add_scheduler
 from opjoule.cli.campaign.workload_cells import workload_cells
@@ -17,6 +19,8 @@ from opjoule.studies.connections import given_names, is_reached, left_out
 from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
 from opjoule.studies.folder import find_study
 
+RUNS: Final = Path(__file__).resolve().parents[3] / "runs"
+"""Where records go."""
 DISTURB: Final = "disturb"
 """An axis that is an option of every measurement, too; its value `none` is for without."""
 SEED: Final = 1
@@ -73,6 +77,12 @@ def study_parser() -> Parser:
         help="multiplies the study's counts, above 0 and at most 1 (default: 1)",
     )
     what.add_argument(
+        "--within",
+        type=time_span,
+        metavar="TIME",
+        help="chooses the scale so that all of it takes no longer, by records of the study at another scale: 90min, 2h",
+    )
+    what.add_argument(
         "--only",
         action="append",
         default=[],
@@ -106,6 +116,8 @@ def study_campaign(options: argparse.Namespace, command_line: Sequence[str]) -> 
     definition = find_study(options.study)
     only = _only(options.only)
     _check(definition, options)
+    if options.within:
+        options.scale = _scale_within(options, command_line)
     if definition.workload:
         media = _listed("--storage", options.storage)
         placed = definition.on(_listed("--device", options.device), media)
@@ -122,6 +134,37 @@ def study_campaign(options: argparse.Namespace, command_line: Sequence[str]) -> 
         about=(*_about(placed, cells, options.scale, only), *_left_out(placed, options, only)),
         shared=True,
     )
+
+
+def _scale_within(options: argparse.Namespace, command_line: Sequence[str]) -> float:
+    """The scale at which all of it takes no longer than --within. Raises: BadInput: nobody knows, or none does."""
+    whole = argparse.Namespace(**(vars(options) | {"within": None, "scale": 1.0}))
+    needed = needed_time(study_campaign(whole, command_line), options.out)
+    if needed is None:
+        raise BadInput(
+            f"--within: how long study {options.study} takes on {options.device} is not known: measure a small scale "
+            "of it first, as in --scale 0.001; then this option and --dry-run know"
+        )
+    scale = needed.scale_within(options.within, 1.0)
+    if scale <= 0:
+        raise BadInput(
+            f"--within: rest and settling of {needed.cells} measurements alone take {needed.fixed_s / 60:.0f} min: "
+            "take fewer cells (--only) or blocks (--repeats)"
+        )
+    return scale
+
+
+def needed_time(file: CampaignFile, out: Path | None) -> TimeNeeded | None:
+    """How long all blocks of a study's cells take, by records of it; None where none is known.
+
+    Args:
+        out: its folder, where that is not one of runs/.
+    """
+    cells = [vars(each.options) for each in file.cells]
+    places = [RUNS, *([out.parent, out] if out else [])]
+    by_rig = {(str(each["device"]), str(each["storage"])): each for each in cells}
+    past = [found for each in by_rig.values() for place in places for found in past_times(place, each)]
+    return time_needed(cells * file.repeats, past)
 
 
 def study_cell(words: Sequence[str], condition: Mapping[str, str]) -> argparse.Namespace:

@@ -17,6 +17,7 @@ _GIVEN: Final = (
         "simulate",
         "twin_profile",
         "meter",
+        "storage_meter",
         "sync",
         "rig",
         "again",

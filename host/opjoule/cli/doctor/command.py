@@ -25,7 +25,7 @@ from opjoule.errors import OpJouleError
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
 from opjoule.meters.interface import Meter, Samples, SensorIdentity
-from opjoule.meters.registry import Address, open_meter
+from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
 from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
@@ -154,8 +154,8 @@ def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
 
 def _port(rig: Rig) -> Iterator[Finding]:
     """What is in the way of a meter on a serial port, looked at before it is opened."""
-    address = Address.of(rig.meter)
-    if address.kind in {"serial", "ppk2"}:
+    address = address_of(rig.meter)
+    if address.kind.on_serial_port:
         for each in serial_obstacles(address.place):
             yield Finding("meter port", False, each.detail, each.remedy)
 
@@ -236,7 +236,7 @@ def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
 
 def _ready_flags(rig: Rig) -> Iterator[Finding]:
     """One finding a recorded sensor: whether the firmware can rest on its flag."""
-    address = Address.of(rig.meter)
+    address = address_of(rig.meter)
     for sensor in sensor_numbers(address.options):
         trial = try_ready_flag(address.needed_place(), sensor)
         if trial is not None:

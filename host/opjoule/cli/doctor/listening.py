@@ -12,10 +12,8 @@ from opjoule.devices.rig.examine import Finding
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import OpJouleError
 from opjoule.meters.interface import EdgeEvent, Meter, MeterEvent, Samples
-from opjoule.meters.registry import Address, open_meter
+from opjoule.meters.registry import address_of, open_meter
 
-WITH_SYNC_INPUT: Final = frozenset({"serial", "ppk2"})
-"""Kinds of meter that a sync line can be wired to."""
 LEAST_BOARD_W: Final = 0.25
 """No board of the profiles runs on less: a Raspberry Pi Zero 2 W idles at about 0.4 W."""
 LEAST_SUPPLY_V: Final = 2.0
@@ -119,8 +117,8 @@ def listening(meter_name: str) -> Iterator[Listening | None]:
         yield None  # what is wrong with it was found when it was looked at
         return
     try:
-        kind = Address.of(meter_name).kind
-        yield Listening(listener, meter.error_bounds(), kind in WITH_SYNC_INPUT)
+        has_sync_input = bool(address_of(meter_name).kind.sync_input)
+        yield Listening(listener, meter.error_bounds(), has_sync_input)
     finally:
         listener.stop()
         meter.close()

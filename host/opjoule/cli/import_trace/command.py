@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
-from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, DataFault
 from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.files import file_sha256
-from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.meters.joulescope import joulescope_sensor
-from opjoule.meters.monsoon.models import HVPM, LVPM
-from opjoule.meters.ppk2 import ppk2_sensor
+from opjoule.meters.registry import import_sensors, usual_sensors
 from opjoule.opened.answer import open_answer
 from opjoule.record.directory import check_out
 from opjoule.record.run_record import RunRecord
@@ -25,21 +19,6 @@ from opjoule.trace.csv_import import ImportedTrace, import_csv
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import BoolArray, Gap
 
-SENSORS: Final[dict[str, Callable[[], ErrorBounds]]] = {
-    "monsoon-hvpm": lambda: HVPM.error_bounds("main"),
-    "monsoon-lvpm": lambda: LVPM.error_bounds("main"),
-    "ppk2": ppk2_sensor,
-    "joulescope": joulescope_sensor,
-    "ina219": ina219_breakout,
-}
-"""--sensor NAME -> its error bounds."""
-_USUAL: Final = {
-    "powertool": "monsoon-hvpm",
-    "pymonsoon": "monsoon-hvpm",
-    "ppk2": "ppk2",
-    "joulescope": "joulescope",
-}
-
 
 def run_import(options: argparse.Namespace) -> int:
     """Reads the file, writes the record and says what was taken from where.
@@ -47,10 +26,11 @@ def run_import(options: argparse.Namespace) -> int:
     Raises: BadInput: the file cannot be read without a guess, or the directory holds a record already.
     """
     check_out(options.out)
-    if options.sensor is not None and options.sensor not in SENSORS:
-        raise BadInput(f"--sensor {options.sensor}: there are {', '.join(SENSORS)}")
+    sensors = import_sensors()
+    if options.sensor is not None and options.sensor not in sensors:
+        raise BadInput(f"--sensor {options.sensor}: there are {', '.join(sensors)}")
     trace = import_csv(options.file, _mapping(options.columns), options.voltage)
-    sensor = options.sensor or _USUAL.get(trace.layout.kind)
+    sensor = options.sensor or usual_sensors().get(trace.layout.kind)
     if sensor is None:
         trace.notes.append("error bounds unknown: state the meter with --sensor to get an uncertainty")
     record = RunRecord.create(
@@ -69,7 +49,7 @@ def run_import(options: argparse.Namespace) -> int:
     record.update(found={"imported": source})
     clipped = np.zeros(trace.current_a.shape, np.bool_)
     if sensor:
-        model = SENSORS[sensor]()
+        model = sensors[sensor]()
         record.update(sensor=model)
         clipped = np.asarray(np.abs(trace.current_a) >= model.current_max_a, np.bool_)
     if clipped.any():

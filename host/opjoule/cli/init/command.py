@@ -21,9 +21,11 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.files import replacing
 from opjoule.measuring.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
-from opjoule.meters.registry import Address
+from opjoule.meters.kinds import LABEL
+from opjoule.meters.registry import KINDS, address_of, open_meter
 from opjoule.meters.serial.host import lasting_name
-from opjoule.meters.serial.options import LABEL, SHUNT, TOLERANCE, shunts
+from opjoule.meters.serial.kind import KIND as SERIAL
+from opjoule.meters.serial.options import GENUINE, KELVIN, SHUNT, SHUNT_PPM, TOLERANCE, shunts
 from opjoule.meters.serial.port import ports_present
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
@@ -80,11 +82,28 @@ def _ask_meter(console: Console) -> str:
     listed = ", ".join(ports) or "none (plug the meter in, or type the port it will have)"
     console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
     first = lasting_name(ports[0].split(" ")[0] if ports else "/dev/ttyACM0")
-    port = _ask("Port of the meter", lambda answer: "" if answer else "the meter needs a port", first)
+    others = ", ".join(kind for kind in KINDS if kind != SERIAL.name)
+    console.print(f"Other kinds of meter (docs/reference/meters.md): {others}", soft_wrap=True)
+    port = _ask("Port of the meter, or another kind", _meter, first)
+    if port.partition(":")[0] in KINDS and not port.startswith(f"{SERIAL.name}:"):
+        return f"[meter]\nport = {_text(port)}\n\n"
     ohm = _ask("Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)", _shunt, f"{Shunt.ohm:g}")
-    tolerance = _ask("Tolerance of the shunt in %", _tolerance, f"{100 * Shunt.tolerance:g}").rstrip(" %")
+    unmarked = f"{100 * Shunt.tolerance:g}"
+    tolerance = _ask(f"Tolerance of the shunt in % ({unmarked} where none is known)", _tolerance, unmarked)
+    tolerance = tolerance.rstrip(" %")
+    ppm = _ask("Its temperature coefficient in ppm/K, from its data sheet", _ppm, f"{1e6 * Shunt.per_k:g}")
+    kelvin = _ask("Is it sensed at its own pads, or has it four terminals (yes, no)?", _yes_or_no, "no")
+    genuine = _ask("Is the chip surely its maker's, not from a cheap module (yes, no)?", _yes_or_no, "no")
     label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
-    name = f"serial:{port.removeprefix('serial:')},{SHUNT}={ohm},{TOLERANCE}={tolerance}%,{LABEL}={label}"
+    about = {
+        SHUNT: ohm,
+        TOLERANCE: f"{tolerance}%",
+        **({SHUNT_PPM: ppm} if float(ppm) != 1e6 * Shunt.per_k else {}),
+        **{key: answer for key, answer in ((KELVIN, kelvin), (GENUINE, genuine)) if answer == "yes"},
+        LABEL: label,
+    }
+    options = ",".join(f"{key}={value}" for key, value in about.items())
+    name = f"serial:{port.removeprefix('serial:')},{options}"
     if float(ohm) > ADVISED_SHUNT_OHM:
         console.print(
             f"Advised: {SMALL_SHUNT}, which takes a fifth of the voltage of the usual 0.1 ohm; doctor makes the sum",
@@ -100,7 +119,35 @@ def _ask_meter(console: Console) -> str:
         else f"Sensor {label}: not calibrated yet; host/calibrate.py makes its errors smaller, under this name",
         soft_wrap=True,
     )
-    return f"[meter]\nport = {_text(name)}\n\n"
+    return f"[meter]\nport = {_text(name)}\n\n" + _ask_wire()
+
+
+def _ask_wire() -> str:
+    """The wire between the point where the voltage is sensed and the board; nothing where it is not known."""
+    asked = "Wire from where the voltage is sensed to the board and back, in ohm (empty if it is not known)"
+    sense_ohm = _ask(asked, _wire, "")
+    return f"[supply]\nsense_ohm = {float(sense_ohm):g}\n\n" if sense_ohm else ""
+
+
+def _wire(answer: str) -> str:
+    try:
+        sound = not answer or 0.0 <= float(answer) <= 1.0
+    except ValueError:
+        sound = False
+    return "" if sound else f"'{answer}' is no resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02"
+
+
+def _meter(answer: str) -> str:
+    """What is wrong with a port, or with the name of another kind of meter."""
+    if not answer:
+        return "the meter needs a port"
+    kind, colon, _ = answer.partition(":")
+    if kind in KINDS and (colon or kind != SERIAL.name):
+        try:
+            open_meter(answer)
+        except BadInput as wrong:
+            return str(wrong)
+    return ""
 
 
 def _free_label() -> str:
@@ -114,7 +161,7 @@ def _calibrations(label: str) -> list[Path]:
 
 def _label(answer: str) -> str:
     try:
-        Address.of(f"serial:,{LABEL}={answer}").take_label()
+        address_of(f"serial:,{LABEL}={answer}").take_label()
     except BadInput as wrong:
         return str(wrong)
     return "" if answer else "without a name no calibration of it could be found again"
@@ -126,6 +173,14 @@ def _shunt(answer: str) -> str:
 
 def _tolerance(answer: str) -> str:
     return _refused({TOLERANCE: f"{answer.rstrip(' %')}%"})
+
+
+def _ppm(answer: str) -> str:
+    return _refused({SHUNT_PPM: answer})
+
+
+def _yes_or_no(answer: str) -> str:
+    return "" if answer in ("yes", "no") else f"'{answer}' is neither yes nor no"
 
 
 def _refused(options: dict[str, str]) -> str:

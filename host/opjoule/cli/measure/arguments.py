@@ -7,6 +7,7 @@ from pathlib import Path
 
 import opjoule
 from opjoule.cli.argument_types import (
+    METER_HELP,
     Parser,
     directory,
     percent,
@@ -42,6 +43,7 @@ other commands:
   host/measure.py again     measure once more what a record's plan says
   host/measure.py init      write rig.toml by asking
   host/measure.py doctor    check everything that can be checked, and say how to mend it
+  host/measure.py commission   prove a rig on the desk, step by step, before its first figure is believed
   host/measure.py restore   put a board back after a measurement that was cut off
   host/measure.py virtual-board start   a virtual board with ssh, for trying
   host/measure.py twin      fit the simulated board to a real record, and see where it is off
@@ -213,7 +215,12 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     rig.add_argument(
         "--meter",
         metavar="KIND:PLACE",
-        help="serial:/dev/ttyACM0, monsoon:voltage=5.1, rapl, ... (default: rig.toml's)",
+        help=f"{METER_HELP} (default: rig.toml's)",
+    )
+    rig.add_argument(
+        "--storage-meter",
+        metavar="KIND:PLACE",
+        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md)",
     )
     rig.add_argument(
         "--sync",

@@ -22,7 +22,7 @@ from opjoule.devices.rig.sync_pin import check_sync
 from opjoule.errors import BadInput
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.supply_path import stated_in
-from opjoule.meters.registry import open_meter
+from opjoule.meters.registry import open_meters
 from opjoule.studies.ycsb.space import check_space
 from opjoule.studies.ycsb.study import YcsbStudy
 
@@ -61,7 +61,7 @@ def _checked(
         return None
     rig = read_rig(options.rig)
     described_medium(rig, plan.profile, plan.medium)
-    open_meter(options.meter or rig.meter, stated_in=stated_in(vars(options)))
+    open_meters(options.meter or rig.meter, options.storage_meter, stated_in=stated_in(vars(options)))
     check_sync(options.sync or rig.device(plan.profile.name).sync or plan.profile.sync)
     return rig
 
@@ -83,7 +83,7 @@ def check_simulated(plan: Plan, options: argparse.Namespace) -> None:
     """Raises BadInput for an option that a simulated rig would pass over."""
     if not plan.simulated:
         return
-    own = {"--meter": options.meter}
+    own = {"--meter": options.meter, "--storage-meter": options.storage_meter}
     if plan.profile.name != VIRTUAL:
         carrier = None if options.sync == "none" else options.sync
         own |= {"--sync": carrier, "--state": " ".join(options.state)}

@@ -109,10 +109,15 @@ def alone_here() -> Iterator[None]:
         yield
 
 
+def _meters(board: str, options: argparse.Namespace) -> str:
+    """The meters by their names, in words."""
+    return f"{board}; of the medium {options.storage_meter}" if options.storage_meter else board
+
+
 def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> None:
     """The plan of --dry-run."""
     desk = Desk(
-        "simulated INA219 over serial" if rig is None else options.meter or rig.meter,
+        "simulated INA219 over serial" if rig is None else _meters(options.meter or rig.meter, options),
         clock_evidence(plan, rig, options.sync),
         desk_supply(plan, rig, options),
         desk_warnings(plan, rig, options),
@@ -180,7 +185,18 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
         warnings = [*desk_warnings(plan, rig, options), *found.get("simulation", {}).get("notes", [])]
         temperature_c = rig.room.temperature_c if rig else None
         calibrations = Calibrations(CALIBRATIONS, temperature_c)
-        return measure(plan, board, meter, directory, progress, found, supply, warnings, calibrations)
+        return measure(
+            plan,
+            board,
+            meter,
+            directory,
+            progress,
+            found,
+            supply,
+            warnings,
+            calibrations,
+            options.storage_meter,
+        )
 
 
 def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:

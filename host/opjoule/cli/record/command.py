@@ -16,7 +16,7 @@ from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.recording import Recording
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
-from opjoule.meters.registry import open_meter
+from opjoule.meters.registry import open_meters
 from opjoule.opened.answer import open_answer
 from opjoule.record.directory import check_out
 from opjoule.record.json_file import plain
@@ -39,7 +39,7 @@ def run_record(options: argparse.Namespace) -> int:
     """
     check_out(options.out)
     calibrations = Calibrations(CALIBRATIONS, options.room_temperature)
-    meter = open_meter(options.meter)
+    meter = open_meters(options.meter, options.storage_meter)
     try:
         identity = meter.open()
         meter.configure()

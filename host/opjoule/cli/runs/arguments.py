@@ -126,6 +126,24 @@ def _export() -> Parser:
     return parser
 
 
+def _conclusions() -> Parser:
+    parser = Parser(
+        "conclusions",
+        program="runs.py",
+        description="Holds the conclusions of a study's paper against records of that study: the paper's ratio, the "
+        "records' ratio with its interval, the ratio of the joules, and whether they agree. Single runs say neither.",
+        epilog="example:\n  host/runs.py conclusions runs/s3-rpi4",
+    )
+    _add_places(parser)
+    _add_study(parser, "only this study's")
+    _add_json(parser)
+    return parser
+
+
+def _add_study(parser: argparse.ArgumentParser, words: str) -> None:
+    parser.add_argument("--study", metavar="NAME", help=f"{words} (s1 to s5, or a folder)")
+
+
 def _figures() -> Parser:
     parser = Parser(
         "figures",
@@ -133,9 +151,13 @@ def _figures() -> Parser:
         description="Draws runs for print (PDF, SVG, PNG): bandwidth and latency, energy and power, processor and "
         "disk, energy against delay and throughput, joules by kind and activity; with the table (CSV, LaTeX) and a "
         "paragraph on methods. Runs of the same settings become one bar with their mean.",
-        epilog="example:\n  host/runs.py figures runs/leveldb runs/sqlite --out figures",
+        epilog="examples:\n  host/runs.py figures runs/leveldb runs/sqlite --out figures\n"
+        "  host/runs.py figures runs/s3-rpi4 --study s3 --out figures",
     )
     _add_places(parser)
+    _add_study(
+        parser, "only what stands for the figures of this study's paper, in its order, and its conclusions"
+    )
     parser.add_argument(
         "--out", type=directory, default=Path("figures"), metavar="DIR", help="where to (default: figures)"
     )
@@ -144,6 +166,38 @@ def _figures() -> Parser:
         metavar="GROUP,...",
         help="draw although these settings differ beside what is shown (durability, opjoule, ...), as compare.py does",
     )
+    return parser
+
+
+def _bundle() -> Parser:
+    parser = Parser(
+        "bundle",
+        program="runs.py",
+        description="Packs records, their figures, tables and methods, CITATION.cff and checksums into one ZIP file, "
+        "described as an RO-Crate: what one attaches to a paper. Paths, and the names of this computer and its user, "
+        "are taken out of all texts.",
+        epilog="example:\n  host/runs.py bundle runs/s3-rpi4 --study s3 --out s3.zip\n  host/runs.py open s3.zip",
+    )
+    _add_places(parser)
+    parser.add_argument("--out", type=directory, required=True, metavar="FILE.zip", help="the file to write")
+    _add_study(parser, "draw what stands for the figures of this study's paper")
+    parser.add_argument("--name", metavar="TEXT", help="title in the description (default: the study's)")
+    parser.add_argument(
+        "--license", default="not stated", metavar="TEXT", help="of the data, for example CC-BY-4.0"
+    )
+    parser.add_argument("--keep-names", action="store_true", help="keep paths, host and user names")
+    return parser
+
+
+def _open() -> Parser:
+    parser = Parser(
+        "open",
+        program="runs.py",
+        description="Unpacks a bundle into a new folder, once every file is as its checksum says.",
+        epilog="example:\n  host/runs.py open s3.zip --out s3-of-others",
+    )
+    parser.add_argument("bundle", type=directory, metavar="FILE.zip", help="what runs.py bundle wrote")
+    parser.add_argument("--out", type=directory, metavar="DIR", help="a new folder (default: runs/FILE)")
     return parser
 
 
@@ -214,6 +268,9 @@ ACTIONS: Final = {
     "show": _show,
     "verify": _verify,
     "export": _export,
+    "conclusions": _conclusions,
     "figures": _figures,
+    "bundle": _bundle,
+    "open": _open,
     "prune": _prune,
 }

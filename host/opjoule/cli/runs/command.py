@@ -16,6 +16,8 @@ from typing import Any, Final
 
 from opjoule.cli.failures import one_line
 from opjoule.cli.planning import ROOT
+from opjoule.cli.runs.bundle import open_bundle, write_bundle
+from opjoule.cli.runs.conclusions import conclusions_csv, file_name, run_conclusions, verdicts_of
 from opjoule.cli.verify.command import print_verified
 from opjoule.comparison.comparable import allowed_groups
 from opjoule.comparison.index import forget_run, is_one_of_several
@@ -30,6 +32,7 @@ from opjoule.record.directory import held
 from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
+from opjoule.studies.folder import find_study
 from opjoule.units import Missing
 
 SIMULATED: Final = "SIMULATED"
@@ -165,12 +168,30 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _conclusions(options: argparse.Namespace) -> int:
+    return run_conclusions([str(each) for each in options.places], options.study or "", as_json=options.json)
+
+
 def _figures(options: argparse.Namespace) -> int:
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
-    _tell(
-        write_figures([str(each) for each in options.places], options.out, allowed_groups(options.although))
-    )
+    places = [str(each) for each in options.places]
+    study = find_study(options.study) if options.study else None
+    _tell(write_figures(places, options.out, allowed_groups(options.although), study))
+    if study:
+        for each, own in verdicts_of(places, study.name) if study.conclusions else ():
+            write_whole(options.out / file_name(each), conclusions_csv(each, own).encode())
+            _tell([str(options.out / file_name(each))])
+    return 0
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    _tell(write_bundle(options, find_study(options.study) if options.study else None))
+    return 0
+
+
+def _open(options: argparse.Namespace) -> int:
+    _tell(open_bundle(options))
     return 0
 
 
@@ -244,6 +265,9 @@ _ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
     "show": _show,
     "verify": _verify,
     "export": _export,
+    "conclusions": _conclusions,
     "figures": _figures,
+    "bundle": _bundle,
+    "open": _open,
     "prune": _prune,
 }

@@ -14,7 +14,7 @@ from opjoule.energy.comparison import Side, differ
 from opjoule.units import COVERAGE_FACTOR
 
 BEST_TABLE: Final = "best.csv"
-_OF_ENERGY: Final = tuple(name.removesuffix("_j") for name in ENERGIES)
+_OF_ENERGY: Final = (*(name.removesuffix("_j") for name in ENERGIES), "phase_energy")
 
 Place = tuple[tuple[str, str], ...]
 

@@ -6,7 +6,6 @@ Each record of a study is one cell (docs/reference/studies.md); its job may vary
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,6 +16,7 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from opjoule.comparison.run_warnings import RunWarning, marks_of, summary_of, warnings_of
+from opjoule.comparison.study.answers import disagreements
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
@@ -27,8 +27,6 @@ ENERGIES: Final = ("energy_j", "marginal_energy_j")
 TIMES: Final = ("duration_s",)
 SAMPLES_MIN: Final = 10
 """A shorter phase has no joules: the samples at its ends, which see what lies beside it too, would be most of it."""
-_CLOSE: Final = 1e-6
-"""Relative difference of two numbers that systems sum in different order."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +86,8 @@ class StudyTable:
     """Phase -> the same, cold."""
     bars: Mapping[str, str] = field(default_factory=dict)
     """Measure -> its phase."""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """Axes of the grid of best systems."""
     runs: tuple[tuple[Answer, ...], ...] = ()
     """Its records by what they measured: those of one cell, block by block, together."""
 
@@ -219,6 +219,7 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         str(newest.study.get("per", "")),
         dict(newest.study.get("cold", {})),
         dict(newest.study.get("bars", {})),
+        dict(newest.study.get("grid", {})),
         tuple(tuple(own) for own in cells.values()),
     )
 
@@ -308,39 +309,9 @@ def _measures(
             values[key] = float(number["value"]) / parts
             if number.get("u") is not None:
                 u[key] = float(number["u"]) / parts
+    calls = line["figures"].get("calls")
+    if calls and "energy_per_operation_j" in values:  # of one run of the phase, however often it was done
+        values["phase_energy_j"] = values["energy_per_operation_j"] * calls
+        if "energy_per_operation_j" in u:
+            u["phase_energy_j"] = u["energy_per_operation_j"] * calls
     return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u
-
-
-def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
-    """Where systems answered the same phase on the same data differently; a line each."""
-    answers: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
-        if row.answer is not None and not row.not_supported:
-            answers.setdefault((row.place, row.phase), {}).setdefault(row.system, row.answer)
-    lines = []
-    for (place, phase), found in answers.items():
-        (first, expected), *others = found.items()
-        for system, answer in others:
-            if not agree(expected, answer):
-                where = ", ".join(f"{axis} {value}" for axis, value in place)
-                lines.append(
-                    f"phase {phase} ({where}): {system} answers {_short(answer)}, {first} {_short(expected)}"
-                )
-    return lines
-
-
-def agree(one: Any, other: Any) -> bool:
-    """Are two answers the same, but for the rounding of numbers?"""
-    numbers = isinstance(one, int | float) and isinstance(other, int | float)
-    if numbers and not isinstance(one, bool):
-        return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-12)
-    if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(agree(*pair) for pair in zip(one, other, strict=True))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(agree(one[key], other[key]) for key in one)
-    return bool(one == other)
-
-
-def _short(answer: Any) -> str:
-    text = json.dumps(answer)
-    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -6,18 +6,26 @@ docs/reference/probe.md has its requests and answers.
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import subprocess
 import threading
 import time
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.connection.heartbeat import beat_until
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.on_board import script
+from opjoule.devices.programs.probe_lines import (
+    HELLO,
+    LINE_MAX,
+    TEXT_MAX,
+    BoardFault,
+    Mark,
+    ProbeAnswer,
+    number,
+    probe_line,
+)
 from opjoule.errors import DeviceFault, LinkFault
 
 ANSWER_S = 30.0
@@ -25,19 +33,10 @@ START_S = 60.0
 SILENCE_S = 20
 PERIOD_MS = 100
 """Between two samples of the board's counters."""
-_HELLO = "probe"
-"""Key of its first line."""
+WAITING_MAX = 10_000
+"""Marks, faults and answers that wait to be asked for; a board that says more loses the rest."""
 _LAST_WORDS_S = 5.0
 _START = script("start_probe.sh")
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A phase of a workload begins or ends."""
-
-    begins: bool
-    name: str
-    board_ns: int
 
 
 class BoardProbe(Protocol):
@@ -74,6 +73,10 @@ class BoardProbe(Protocol):
         """What has gone wrong on the board since the last call, one line each."""
         ...
 
+    def warnings(self) -> list[str]:
+        """What has to be known of the board's run before its figures are believed, once all work is done."""
+        ...
+
     def close(self) -> None:
         """Ends it; its files are complete then."""
         ...
@@ -96,8 +99,8 @@ class Probe:
         self._asking: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
         self._writing = threading.Lock()
-        self._marks: queue.SimpleQueue[Mark] = queue.SimpleQueue()
-        self._faults: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._marks: queue.Queue[Mark] = queue.Queue(WAITING_MAX)
+        self._faults: queue.Queue[str] = queue.Queue(WAITING_MAX)
         self._ended = threading.Event()
         command = [program, "serve", "--dir", folder, "--silence-s", str(SILENCE_S), *options]
         self._process = subprocess.Popen(
@@ -110,7 +113,7 @@ class Probe:
         self._said = ""
         self._listener = threading.Thread(target=self._listen, name="probe-complaints", daemon=True)
         self._listener.start()
-        hello = self._answers[_HELLO] = queue.Queue()
+        hello = self._answers[HELLO] = queue.Queue(WAITING_MAX)
         threading.Thread(target=self._read, name="probe-answers", daemon=True).start()
         try:
             started = hello.get(timeout=START_S)
@@ -126,11 +129,11 @@ class Probe:
     def clock_exchange(self) -> Exchange:
         """One round trip between host_ns and board_ns."""
         answer, sent_ns, received_ns = self._ask("clock")
-        return Exchange(sent_ns, int(answer["received_ns"]), int(answer["sent_ns"]), received_ns)
+        return Exchange(sent_ns, number(answer, "received_ns"), number(answer, "sent_ns"), received_ns)
 
     def pending_write_bytes(self) -> int:
         """Dirty and Writeback of the board's /proc/meminfo."""
-        return int(self._ask("pending")[0]["bytes"])
+        return number(self._ask("pending")[0], "bytes")
 
     def begin_files(self, name: str) -> None:
         """Begins new files of events and samples."""
@@ -139,14 +142,12 @@ class Probe:
     def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
         """Plays the load signature; its start and end [board_ns]."""
         answer = self._ask(f"signature {bits} {bit_ms}", limit_s=ANSWER_S + len(bits) * bit_ms * 1e-3)[0]
-        return int(answer["start_ns"]), int(answer["end_ns"])
+        return number(answer, "start_ns"), number(answer, "end_ns")
 
     def steering(self) -> dict[str, Any]:
         """adjtimex of the board."""
-        found: dict[str, Any] = self._ask("steering")[0].get("adjtimex") or {
-            "reason": "the probe gives no reason"
-        }
-        return found
+        found = self._ask("steering")[0].get("adjtimex")
+        return found if isinstance(found, dict) and found else {"reason": "the probe gives no reason"}
 
     def marks(self) -> list[Mark]:
         """Phase marks since the last call."""
@@ -155,6 +156,10 @@ class Probe:
     def faults(self) -> list[str]:
         """Faults since the last call."""
         return _drained(self._faults)
+
+    def warnings(self) -> list[str]:
+        """None: the probe tells of faults alone."""
+        return []
 
     def close(self) -> None:
         """Ends it in order."""
@@ -176,7 +181,7 @@ class Probe:
         word = request.partition(" ")[0]
         with self._guard:
             asking = self._asking.setdefault(word, threading.Lock())
-            answers = self._answers.setdefault(word, queue.Queue())
+            answers = self._answers.setdefault(word, queue.Queue(WAITING_MAX))
         with asking:
             sent_ns = self._send(request)
             try:
@@ -188,7 +193,7 @@ class Probe:
                 raise LinkFault(f"the probe on {self._shell.target} does not answer: {self._last_words()}")
         answer, received_ns = arrived
         if "error" in answer:
-            raise DeviceFault(f"the probe on {self._shell.target}: {answer['error']}")
+            raise DeviceFault(f"the probe on {self._shell.target}: {str(answer['error'])[:TEXT_MAX]}")
         return answer, sent_ns, received_ns
 
     def _send(self, request: str) -> int:
@@ -205,36 +210,28 @@ class Probe:
 
     def _read(self) -> None:
         assert self._process.stdout
-        for line in self._process.stdout:
-            received_ns = time.monotonic_ns()
-            with contextlib.suppress(
-                ValueError, KeyError, TypeError, AttributeError
-            ):  # a torn line at its end
-                self._take(json.loads(line), received_ns)
+        while line := self._process.stdout.readline(LINE_MAX):
+            self._take(line, time.monotonic_ns())
         self._ended.set()
         with self._guard:
             for answers in self._answers.values():
-                answers.put(None)
+                _put(answers, None)
 
     def _listen(self) -> None:
         assert self._process.stderr
-        for line in self._process.stderr:
-            self._said = line.decode(errors="replace").strip() or self._said
+        while line := self._process.stderr.readline(LINE_MAX):
+            self._said = line.decode(errors="replace").strip()[:TEXT_MAX] or self._said
 
-    def _take(self, entry: dict[str, Any], received_ns: int) -> None:
-        if "mark" in entry:
-            self._marks.put(Mark(entry["mark"] == "phase-begin", str(entry["name"]), int(entry["board_ns"])))
-        elif "fault" in entry:
-            self._faults.put(str(entry["fault"]))
-        elif _HELLO in entry:
-            self._answers[_HELLO].put((entry, received_ns))
-        elif "answer" in entry:
-            # An answer of "error" repeats the request: it is for whoever sent that.
-            failed = entry["answer"] == "error"
-            word = str(entry["line"]).partition(" ")[0] if failed else str(entry["answer"])
+    def _take(self, line: bytes, received_ns: int) -> None:
+        said = probe_line(line)
+        if isinstance(said, Mark):
+            _put(self._marks, said)
+        elif isinstance(said, BoardFault):
+            _put(self._faults, said.text)
+        elif isinstance(said, ProbeAnswer):
             with self._guard:
-                answers = self._answers.setdefault(word, queue.Queue())
-            answers.put((entry, received_ns))
+                answers = self._answers.setdefault(said.word, queue.Queue(WAITING_MAX))
+            _put(answers, (said.entry, received_ns))
 
     def _last_words(self) -> str:
         if self._process.poll() is None:
@@ -251,7 +248,13 @@ class Probe:
 T = TypeVar("T")
 
 
-def _drained(waiting: queue.SimpleQueue[T]) -> list[T]:
+def _put(waiting: queue.Queue[T], item: T) -> None:
+    """Adds an item; where nobody takes them, only so many wait."""
+    with contextlib.suppress(queue.Full):
+        waiting.put_nowait(item)
+
+
+def _drained(waiting: queue.Queue[T]) -> list[T]:
     found = []
     with contextlib.suppress(queue.Empty):
         while True:

@@ -9,6 +9,7 @@ temperature_c = 22                  # for the sensor's calibration; without, a r
 [supply]                            # what is known of it; without, the drop is that of the shunt alone
 voltage_v = 5.1                     # without load
 cable_ohm = 0.1                     # of all between supply and board but the shunt, both ways
+sense_ohm = 0.01                    # the part of it behind the point where the voltage is sensed
 
 [device.rpi4]
 connection = "ssh:pi@raspberrypi"   # or "local": this computer is the board
@@ -87,6 +88,11 @@ class RigSupply(Struct, frozen=True):
         Annotated[float, Meta(ge=0.0, le=5.0)] | None, Meta(description="a number from 0 to 5")
     ] = None
     """Resistance of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
+    sense_ohm: Annotated[
+        Annotated[float, Meta(ge=0.0, le=1.0)] | None, Meta(description="a number from 0 to 1")
+    ] = None
+    """The part of it between the point where the voltage is sensed and the board, both ways [ohm]; its loss is taken
+    off. None: at most 20 milliohm."""
 
 
 class RigRoom(Struct, frozen=True):

@@ -65,7 +65,8 @@ def counter(of: Repeat, name: str, unit: str) -> Figure | Missing:
         if value == 0:
             return Missing("no sample saw the memory of the work's processes", unit)
     else:
-        value = samples.grown(f"device_{name}_bytes", settle=True)
+        moved = ("read", "written") if name == "moved" else (name,)
+        value = sum(samples.grown(f"device_{each}_bytes", settle=True) for each in moved)
     return Figure(value, unit, None, "counter of the board")
 
 
@@ -156,6 +157,10 @@ COMMON: Final = (
         "disk_written_bytes", "B", Topic.USAGE, "disk written", "from and to the medium, run and settle",
         lambda of: counter(of, "written", "B"), compared=True,
         line=("disk", "written, {disk_read_bytes} read"),
+    ),
+    Definition(
+        "disk_bytes", "B", Topic.USAGE, "disk read and written", "the sum of both",
+        lambda of: counter(of, "moved", "B"), required=False,
     ),
     Definition(
         "peak_memory_bytes", "B", Topic.USAGE, "peak memory", "of the loader with the engine inside",

@@ -9,7 +9,9 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, Err
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
-from opjoule.meters.polled.polling import ON_BOARD, Reading
+from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
+from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
+from opjoule.meters.serial.options import GENUINE, SHUNT, shunts, yes_or_no
 
 HWMON: Final = Path("/sys/class/hwmon")
 IIO: Final = Path("/sys/bus/iio/devices")
@@ -66,17 +68,27 @@ class _Files:
         return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
 
 
-class HwmonSource:
+class HwmonSource(Source):
     """One sensor of the running board: the value at the moment of the poll, not the mean since the last."""
 
     period_s = PERIOD_S
     mean_since_last = False
 
     def __init__(
-        self, wanted: str = "", hwmon: Path = HWMON, iio: Path = IIO, *, shunt: Shunt | None = None
+        self,
+        wanted: str = "",
+        hwmon: Path = HWMON,
+        iio: Path = IIO,
+        *,
+        shunt: Shunt | None = None,
+        genuine: bool = False,
     ) -> None:
-        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another."""
+        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another.
+
+        `genuine`: the chip is known to be its maker's.
+        """
         self._wanted, self._hwmon, self._iio, self._shunt = wanted, hwmon, iio, shunt
+        self._genuine = genuine
         self._files: _Files | None = None
 
     def open(self) -> MeterIdentity:
@@ -145,7 +157,7 @@ class HwmonSource:
         told_ohm = self._files.shunt_ohm if self._files else None
         origin = "the driver's shunt_resistor" if told_ohm else "assumed: the driver does not state it"
         shunt = (told_ohm and self._shunt) or Shunt(told_ohm or Shunt.ohm, origin=origin)
-        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt)
+        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self._genuine)
         step_a = self._files.current_a * self._factor if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
         step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)
@@ -217,3 +229,21 @@ def _text(path: Path) -> str:
         return path.read_text().strip()
     except OSError:
         return ""
+
+
+def _hwmon_meter(address: Address, _: Wishes) -> PolledMeter:
+    named = SHUNT in address.options
+    [shunt] = shunts(address.options)[:1]
+    genuine = yes_or_no(GENUINE, address.options)
+    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None, genuine=genuine))
+
+
+KIND: Final = MeterKind(
+    name="hwmon",
+    written="hwmon or hwmon:hwmon3,shunt=0.1 (an INA2xx or POWER-Z that this computer's kernel drives)",
+    make=_hwmon_meter,
+    samples="50/s, each of one moment",
+    runs_on="the board that is measured; a POWER-Z: the computer that it is plugged into",
+    needs="the kernel's driver for an INA2xx, or `powerz` for a ChargerLAB KM003C",
+    shunt_of=ShuntOf.DRIVER,
+)

@@ -8,7 +8,8 @@ from typing import Final
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
-from opjoule.meters.polled.polling import ON_BOARD, Reading
+from opjoule.meters.kinds import MeterKind
+from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
 
 PROGRAM: Final = "vcgencmd"
 PERIOD_S: Final = 0.1
@@ -20,7 +21,7 @@ _LINE: Final = re.compile(r"^\s*(\w+?)_([AV])\s+(?:current|volt)\(\d+\)=([-+0-9.
 _INPUT: Final = "EXT5V"
 
 
-class PmicSource:
+class PmicSource(Source):
     """Sum over the chip's rails, as current at the 5 V input. What the USB ports and the fan draw is not in it."""
 
     period_s = PERIOD_S
@@ -97,3 +98,13 @@ class PmicSource:
                 rail, kind, value = match.groups()
                 (currents if kind == "A" else voltages)[rail] = float(value)
         return currents, voltages
+
+
+KIND: Final = MeterKind(
+    name="pmic",
+    written="pmic (this Raspberry Pi 5's power chip)",
+    make=lambda address, _: PolledMeter(PmicSource(address.place or PROGRAM)),
+    samples="10/s, each of one moment",
+    runs_on="the Raspberry Pi 5 that is measured",
+    needs="`vcgencmd`",
+)

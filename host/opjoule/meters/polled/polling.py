@@ -1,13 +1,16 @@
 """Meters that are read over and over: a counter or a sensor that the operating system shows.
 
-They run on the board that they measure, so their own work is part of what they see; it is counted and stated.
+Those of the operating system run on the board that they measure, so their own work is part of what they see; it is
+counted and stated.
 """
 
+import itertools
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -19,6 +22,8 @@ from opjoule.trace.power_trace import Gap
 
 WHOLE_MAX: Final = 2
 """A poll that is later than this many periods is reported as a gap, although its energy is known."""
+GATHERED_NS: Final = 20_000_000
+"""Readings are handed over together, at most so long after the first one."""
 ON_BOARD: Final = (
     "runs on the board itself: the trace includes its own cost (losses.link.poll_cpu_us in run.json)"
 )
@@ -34,24 +39,37 @@ class Reading:
     """at the end of the sensor's range"""
 
 
-class Source(Protocol):
+class Source(ABC):
     """What is polled."""
 
     period_s: float
     mean_since_last: bool
     """True for a counter: a reading is the mean since the one before; False: the value at this moment"""
 
+    gap_s: float = 0.0
+    """Of a value at this moment: readings further apart than this, and than a period and a half, have a gap between."""
+
+    @abstractmethod
     def open(self) -> MeterIdentity:
         """Finds it. Raises: MeterFault: absent or forbidden, with the remedy."""
-        ...
 
+    @abstractmethod
     def read(self) -> Reading | None:
-        """The present reading; None for the first of a counter. Raises: MeterFault: it cannot be read."""
-        ...
+        """The present reading; None for the first of a counter, and where none came.
 
+        Raises: MeterFault: it cannot be read.
+        """
+
+    @abstractmethod
     def error_bounds(self) -> ErrorBounds:
         """Error bounds."""
-        ...
+
+    def counts(self) -> dict[str, int]:
+        """What it has counted since it was opened, by name; goes into the record beside the polls."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to release
+        """Releases it; may be called twice."""
 
 
 class PolledMeter:
@@ -65,6 +83,10 @@ class PolledMeter:
         self._period_ns = round(source.period_s * 1e9)
         self._lock = threading.Condition()
         self._events: list[MeterEvent] = []
+        self._told = False
+        """the reader was told of events, and has not taken them yet"""
+        self._first_ns: int | None = None
+        """of the events that it was not told of yet, when the first one came"""
         self._fault: MeterFault | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -91,12 +113,13 @@ class PolledMeter:
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call. Raises: MeterFault: the source cannot be read any more."""
         with self._lock:
-            if not self._events and self._fault is None:
+            if not self._told and self._fault is None:
                 self._lock.wait(timeout_s)
+            self._told = False
             if not self._events and self._fault is not None:
                 raise self._fault
             events, self._events = self._events, []
-            return events
+        return _joined(events)
 
     def clock_exchange(self) -> None:
         """Reads its clock between two readings of the host's: they are the same one."""
@@ -107,13 +130,17 @@ class PolledMeter:
 
     def stop(self) -> list[MeterEvent]:
         """Stops polling; gives what was read before."""
-        self.close()
+        self._end_thread()
         with self._lock:
             events, self._events = self._events, []
-            return events
+        return _joined(events)
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Ends the thread and releases the source."""
+        self._end_thread()
+        self._source.close()
+
+    def _end_thread(self) -> None:
         self._stop.set()
         if self._thread is not None:
             self._thread.join()
@@ -126,14 +153,18 @@ class PolledMeter:
     @property
     def losses(self) -> Losses:
         """What was lost, and what the polling itself cost."""
+        self._losses.link.update(self._source.counts())
         return self._losses
 
     def _run(self) -> None:
         try:
+            due_s = time.monotonic()
             while not self._stop.is_set():
                 self.poll()
                 self._losses.link["poll_cpu_us"] = time.thread_time_ns() // 1000
-                self._stop.wait(self._source.period_s)
+                now_s = time.monotonic()
+                due_s = max(due_s + self._source.period_s, now_s)
+                self._stop.wait(due_s - now_s)
         except MeterFault as fault:
             with self._lock:
                 self._fault = fault
@@ -145,6 +176,8 @@ class PolledMeter:
         reading = self._source.read()
         at_ns = (before_ns + self._clock_ns()) // 2 - self._start_ns
         self._losses.link["polls"] += 1
+        if reading is None and not self._source.mean_since_last:
+            return  # the gap is from the last reading to the next
         last_ns, self._last_ns = self._last_ns, at_ns
         if last_ns is None:
             # Polling that began inside a period has not seen the whole of it.
@@ -158,7 +191,10 @@ class PolledMeter:
         )
         with self._lock:
             self._events += events
-            self._lock.notify()
+            self._first_ns = at_ns if self._first_ns is None else self._first_ns
+            if at_ns - self._first_ns >= GATHERED_NS or self._period_ns >= GATHERED_NS:
+                self._told, self._first_ns = True, None
+                self._lock.notify()
 
     def _mean(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
         """A mean since the last poll, shared out over the periods of a fixed grid: late polls move no energy.
@@ -197,14 +233,38 @@ class PolledMeter:
         return self._sample(Reading(current_a, voltage_v), cell * self._period_ns + self._period_ns // 2)
 
     def _now(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
-        """A value at this moment; polls that fell out before it are a gap."""
+        """A value at this moment; polls that fell out before it are a gap, if it is a long one."""
         slots = 0 if last_ns is None else round((at_ns - last_ns) / self._period_ns) - 1
         if slots <= 0 or last_ns is None:
             return [self._sample(reading, at_ns)]
         self._losses.link["late_polls"] += 1
+        if at_ns - last_ns <= self._source.gap_s * 1e9:
+            return [self._sample(reading, at_ns)]
         self._losses.lost_samples += slots
-        return [GapEvent(0, Gap.between(last_ns, at_ns, slots, "polled late")), self._sample(reading, at_ns)]
+        return [
+            GapEvent(0, Gap.between(last_ns, at_ns, slots, "polled late, or no answer")),
+            self._sample(reading, at_ns),
+        ]
 
     def _sample(self, reading: Reading, at_ns: int) -> Samples:
         values = np.array([reading.current_a]), np.array([reading.voltage_v])
         return Samples(0, np.array([at_ns], np.int64), *values, np.array([reading.clipped]))
+
+
+def _joined(events: list[MeterEvent]) -> list[MeterEvent]:
+    """The same events, with consecutive samples as one."""
+    joined: list[MeterEvent] = []
+    for samples, group in itertools.groupby(events, key=lambda event: isinstance(event, Samples)):
+        parts = list(group)
+        joined += [_one([each for each in parts if isinstance(each, Samples)])] if samples else parts
+    return joined
+
+
+def _one(parts: list[Samples]) -> Samples:
+    return Samples(
+        parts[0].sensor,
+        np.concatenate([part.meter_ns for part in parts]),
+        np.concatenate([part.current_a for part in parts]),
+        np.concatenate([part.voltage_v for part in parts]),
+        np.concatenate([part.clipped for part in parts]),
+    )

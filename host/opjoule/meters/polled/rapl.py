@@ -12,7 +12,8 @@ from typing import Final
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
-from opjoule.meters.polled.polling import ON_BOARD, Reading
+from opjoule.meters.kinds import MeterKind
+from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
 
 ROOT: Final = Path("/sys/class/powercap")
 PERIOD_S: Final = 0.01
@@ -46,7 +47,7 @@ class _Domain:
         return None if before is None else (now_uj - before) % (self.range_uj + 1)
 
 
-class RaplSource:
+class RaplSource(Source):
     """The sum of all packages and of their memory, as power: written as 1 V and as many amperes as watts."""
 
     period_s = PERIOD_S
@@ -121,3 +122,13 @@ def _domain(energy: Path) -> _Domain | None:
     # intel-rapl-mmio shows the same package a second time.
     counted = name.startswith("package") or name == "dram"
     return _Domain(name, energy, range_uj) if counted and "mmio" not in folder.name else None
+
+
+KIND: Final = MeterKind(
+    name="rapl",
+    written="rapl (this computer's processor)",
+    make=lambda address, _: PolledMeter(RaplSource(Path(address.place) if address.place else ROOT)),
+    samples="100/s, each the mean of its 10 ms",
+    runs_on="the computer that is measured",
+    needs="root, or the right to read the counter",
+)

@@ -81,9 +81,9 @@ class SerialLink:
                     return message
         raise self._silent(limit_s)
 
-    def command(self, command: Configure | Start | Stop) -> Ack:
-        """Sends a command that changes something. Raises: MeterFault: no answer; MeterGone."""
-        return self.ask(command, Ack, wanted=lambda ack: ack.command == command.TYPE)
+    def command(self, command: Configure | Start | Stop, limit_s: float = ANSWER_LIMIT_S) -> Ack:
+        """Sends a command that changes something. Raises: MeterFault: no answer in `limit_s`; MeterGone."""
+        return self.ask(command, Ack, limit_s, wanted=lambda ack: ack.command == command.TYPE)
 
     def close(self) -> None:
         """Releases the port; never raises."""

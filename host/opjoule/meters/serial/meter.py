@@ -46,12 +46,14 @@ from opjoule.meters.messages import (
 )
 from opjoule.meters.serial.assembler import Assembler, status_ticks
 from opjoule.meters.serial.conversions import ConversionAssembler
-from opjoule.meters.serial.link import SerialLink, done
+from opjoule.meters.serial.link import ANSWER_LIMIT_S, SerialLink, done
 from opjoule.meters.serial.port import is_pseudo_terminal
 from opjoule.meters.serial.sensors import code_ends, default_settings, read_times
 
 IDENTIFY_LIMIT_S = 15.0
 """An Uno is reset when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
+LATE_LIMIT_S = 300.0
+"""A simulated meter on a computer that is too slow for it is late; the command to stop comes when its time does."""
 NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 REPLY_LIMIT_S = 0.05
 """For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
@@ -75,10 +77,14 @@ class SerialMeter:
         changes: Mapping[str, Any] = NO_CHANGES,
         sensors: tuple[int, ...] = (0,),
         shunts: tuple[Shunt, ...] = (Shunt(),),
+        genuine: bool = False,
         clock: HostClock = MONOTONIC,
     ) -> None:
-        """`shunts`: of the sensors in their order; the last one counts for those that follow."""
-        self._shunts, self._clock = shunts, clock
+        """`shunts`: of the sensors in their order; the last one counts for those that follow.
+
+        `genuine`: its chips are known to be their maker's.
+        """
+        self._shunts, self._genuine, self._clock = shunts, genuine, clock
         self._path, self._baud, self._sensors = path, baud, sensors
         self._settings, self._changes = settings, changes
         self._link: SerialLink | None = None
@@ -174,7 +180,8 @@ class SerialMeter:
         """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
         link, _ = self._opened()
         command = Stop()
-        self._expect_done(command, link.command(command))
+        limit_s = LATE_LIMIT_S if is_pseudo_terminal(self._path) else ANSWER_LIMIT_S
+        self._expect_done(command, link.command(command, limit_s))
         link.ask(RequestStatus(), Status, wanted=lambda status: status.acquisition == Acquisition.IDLE)
         return self._handed_out()
 
@@ -252,7 +259,7 @@ class SerialMeter:
         range_code = self._chosen(identity, place).shunt_range
         seen_fraction = self._times(identity, place).seen_fraction
         return self._chip(identity, place).error_bounds(
-            range_code, seen_fraction, self._shunt(identity, place)
+            range_code, seen_fraction, self._shunt(identity, place), genuine=self._genuine
         )
 
     def _chip(self, identity: Identity, place: int) -> Chip:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from opjoule.energy.error_bounds import Shunt
+from opjoule.energy.error_bounds import SHUNT_PER_K, Shunt
 from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ADC_CODES, INA219
+from opjoule.meters.kinds import LABEL
 from opjoule.meters.messages import Mode
 from opjoule.suggestion import suggestion
 
@@ -20,10 +21,14 @@ _CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
 _FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
 SENSORS = "sensors"
 SHUNT, TOLERANCE = "shunt", "shunt_tolerance"
-LABEL = "label"
-_KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE, LABEL]
+SHUNT_PPM, KELVIN, GENUINE = "shunt_ppm", "kelvin", "genuine"
+_KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE, SHUNT_PPM, KELVIN, GENUINE, LABEL]
 SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
 TOLERANCE_MOST = 0.2
+PPM_MOST = 5000.0
+SIMULATED_SENSOR = "shunt=0.1,shunt_tolerance=1%,kelvin=yes,genuine=yes"
+"""What is known of the sensor of a simulated rig, as a user who bought a marked breakout would write it."""
+_YES_OR_NO = {"yes": True, "no": False}
 
 
 def split_options(rest: str) -> tuple[str, dict[str, str]]:
@@ -57,7 +62,8 @@ def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
 def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tuple[Shunt, ...]:
     """The shunts of the sensors recorded, in their order.
 
-    Takes `shunt=0.02` (or `0.02+0.1`) and `shunt_tolerance=0.005` (or `0.5%`) out of the options.
+    Takes `shunt=0.02` (or `0.02+0.1`), `shunt_tolerance=0.005` (or `0.5%`), `shunt_ppm=75` and `kelvin=yes` out of the
+    options.
 
     Args:
         stated_in: where the user wrote the options.
@@ -79,16 +85,40 @@ def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tupl
             raise BadInput(
                 f"meter option {TOLERANCE}={tolerance:g}: at most {TOLERANCE_MOST:g}; 1 % is 0.01 or 1%"
             )
+    per_k, kelvin = _per_k(options), yes_or_no(KELVIN, options)
     return tuple(
-        Shunt(ohms[min(n, len(ohms) - 1)], tolerances[min(n, len(tolerances) - 1)], origin)
+        Shunt(
+            ohms[min(n, len(ohms) - 1)],
+            tolerances[min(n, len(tolerances) - 1)],
+            origin,
+            per_k,
+            kelvin,
+        )
         for n in range(max(len(ohms), len(tolerances)))
     )
+
+
+def _per_k(options: dict[str, str]) -> float:
+    if SHUNT_PPM not in options:
+        return SHUNT_PER_K
+    ppm = _number(SHUNT_PPM, options.pop(SHUNT_PPM))
+    if not 0 <= ppm <= PPM_MOST:
+        raise BadInput(f"meter option {SHUNT_PPM}={ppm:g}: ppm per kelvin from 0 to {PPM_MOST:g}")
+    return ppm * 1e-6
+
+
+def yes_or_no(key: str, options: dict[str, str]) -> bool:
+    """Takes KEY=yes or KEY=no out of the options; no where it is not there. Raises: BadInput: neither."""
+    text = options.pop(key, "no")
+    if text not in _YES_OR_NO:
+        raise BadInput(f"meter option {key}={text}: write {key}=yes or {key}=no")
+    return _YES_OR_NO[text]
 
 
 def _origin(ohm: bool, tolerance: bool, stated_in: str) -> str:
     """Who says what the shunt is, in words."""
     if ohm:
-        return f"shunt= in {stated_in}" + ("" if tolerance else ", its tolerance assumed")
+        return f"shunt= in {stated_in}" + ("" if tolerance else ", its tolerance assumed: unmarked")
     return Shunt.origin + (f"; its tolerance stated in {stated_in}" if tolerance else "")
 
 
@@ -102,11 +132,11 @@ def _number(key: str, text: str) -> float:
 def setting_changes(options: dict[str, str]) -> dict[str, Any]:
     """What was asked for, by the names of SensorSettings; the rest is left to what suits board and chip.
 
-    Raises: BadInput: there is no such value.
+    Takes it out of the options. Raises: BadInput: there is no such value.
     """
     changes: dict[str, Any] = {}
-    for key, text in options.items():
-        changes |= dict.fromkeys(_FIELDS[key], _value(key, text))
+    for key in list(options):
+        changes |= dict.fromkeys(_FIELDS[key], _value(key, options.pop(key)))
     return changes
 
 

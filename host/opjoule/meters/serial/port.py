@@ -30,10 +30,25 @@ class SerialPort:
                 return b""
             if gather_s:
                 self._clock.sleep(gather_s)
-            data: bytes = self._port.read(READ_BYTES)
-            return data
+            return self._arrived()
         except (OSError, TypeError, ValueError) as fault:  # SerialException is an OSError; the others: closed
             raise self._gone(fault) from None
+
+    def _arrived(self) -> bytes:
+        """What can be read now, which may be nothing: select() may wake for bytes that a driver drops.
+
+        Raises: OSError: the port is gone. Linux answers ioctl() on a port that was hung up with EIO.
+        """
+        try:
+            return bytes(self._port.read(READ_BYTES))
+        except serial.SerialException as fault:
+            if not _read_nothing(fault):
+                raise
+            try:
+                _ = self._port.in_waiting
+            except OSError:
+                raise fault from None
+            return b""
 
     def write(self, data: bytes) -> None:
         """Sends all of `data`. Raises: MeterGone."""
@@ -94,7 +109,12 @@ def _explain(path: str, fault: OSError) -> MeterFault:
     return MeterFault(f"meter port {path}: cannot be opened: {_first_line(fault)}")
 
 
+def _read_nothing(fault: Exception) -> bool:
+    """True for pyserial's words for a read of nothing after select said readable."""
+    return "returned no data" in str(fault)
+
+
 def _first_line(fault: Exception) -> str:
-    if "returned no data" in str(fault):  # pyserial's words for a read of nothing after select said readable
+    if _read_nothing(fault):
         return "end of file"
     return str(fault).splitlines()[0] if str(fault) else type(fault).__name__

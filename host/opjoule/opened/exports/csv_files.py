@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from opjoule.errors import RecordFault
 from opjoule.files import rewriting
 from opjoule.opened.quantities import rows
 from opjoule.opened.run import OpenedRun
+
+_FORMULA: Final = r"^([=+\-@\t\r])"
+"""What makes a cell a formula. Source: OWASP, CSV Injection."""
 
 
 def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
@@ -38,12 +42,16 @@ def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Without dictionaries, which the writer does not know."""
+    """Without dictionaries, which the writer does not know, and without text that a spreadsheet would compute."""
     fields = [
         field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
         for field in table.schema
     ]
-    return table.cast(pa.schema(fields))
+    plain = table.cast(pa.schema(fields))
+    for place, field in enumerate(plain.schema):
+        if pa.types.is_string(field.type):
+            plain = plain.set_column(place, field, pc.replace_substring_regex(plain[place], _FORMULA, r"'\1"))
+    return plain
 
 
 def _result(run: OpenedRun) -> pa.Table:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.systematic import systematic
+from opjoule.energy.systematic import Integrals, systematic
 from opjoule.simulation.fitting.estimate import LEAST_W, Estimate, assumed, found
 from opjoule.simulation.fitting.powers import PowerFit, TailTold
 from opjoule.simulation.fitting.rates import WRITE_RUN
@@ -123,6 +123,6 @@ def _systematic_u_w(
     """Standard uncertainty of a power from gain, and of a whole one from offset [W]; of the least known sensor."""
     found_w = []
     for sensor in sensors:
-        own = systematic(sensor, power_w, volts if offset else 0.0, power_w / volts)
+        own = systematic(sensor, Integrals(power_w, volts if offset else 0.0, power_w / volts))
         found_w.append(math.hypot(own.gain_u, own.offset_u if offset else 0.0))
     return max(found_w, default=0.0)
