@@ -101,7 +101,7 @@ def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) ->
         "The SSD on USB 3 used the least energy above idle per operation on every database: "
     )
     assert top.index("<h1") < top.index(first) < top.index("db: leveldb"), "the answer comes first"
-    assert "db: leveldb, rocksdb, sqlite; storage: sd, ssd-usb2, ssd-usb3; 2 block(s), 18 of 18 cells" in top
+    assert "db: leveldb, rocksdb, sqlite; storage: sd, ssd-usb2, ssd-usb3; 2 blocks, 18 of 18 cells" in top
     assert "failed (block 1, sqlite ssd-usb3): no result: the meter stopped" in page
     assert "sqlite ssd-usb3, block 1: measured 2 times" in page
     assert "Energy was measured with OpJoule" in page

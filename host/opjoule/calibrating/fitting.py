@@ -14,6 +14,7 @@ from opjoule.calibrating.reference import Reference
 from opjoule.energy.error_bounds import SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.sensor_calibration import CommonSource, Correction, SensorCalibration, as_matrix
 from opjoule.errors import DataFault
+from opjoule.units import counted
 
 CURRENT_POINTS_MIN: Final = 4
 """A line has two parameters; what is left tells whether it is one."""
@@ -116,7 +117,7 @@ def calibrate(
 def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
     if len(points) < CURRENT_POINTS_MIN:
         raise CalibrationFault(
-            f"{len(points)} point(s): gain and offset of the current cannot be trusted, and no energy "
+            f"{counted(len(points), 'point')}: gain and offset of the current cannot be trusted, and no energy "
             f"either; take at least {CURRENT_POINTS_MIN}, from the idle current to above the board's peak"
         )
     currents_a = [each.reference_a for each in points]
@@ -142,7 +143,7 @@ def _current(points: Sequence[ReferencePoint], reference: Reference) -> LineFit:
 def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
     if len(points) < VOLTAGE_POINTS_MIN:
         raise CalibrationFault(
-            f"{len(points)} point(s) with a voltage are too few: neither the voltage nor any energy can be "
+            f"{counted(len(points), 'point')} with a voltage: neither the voltage nor any energy can be "
             f"trusted; take at least {VOLTAGE_POINTS_MIN}, or none"
         )
     read_v = sum(each.reading for each in points) / len(points)

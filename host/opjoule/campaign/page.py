@@ -24,6 +24,7 @@ from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
 from opjoule.report.answer import SIMULATED
 from opjoule.report.page import banner, framed, section
+from opjoule.units import counted
 
 ROWS_MAX: Final = 60
 """A table of more is folded."""
@@ -163,7 +164,7 @@ def _about_campaign(index: Sequence[ConditionRun]) -> str:
     cells = {(each.block, each.name): False for each in index}
     cells |= {(each.block, each.name): True for each in index if each.result}
     shown = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in axes.items())
-    return f"{shown}; {blocks} block(s), {sum(cells.values())} of {len(cells)} cells with a result"
+    return f"{shown}; {counted(blocks, 'block')}, {sum(cells.values())} of {len(cells)} cells with a result"
 
 
 def _about_comparison(compared: Compared) -> str:
