@@ -11,6 +11,7 @@ from typing import Any
 from opjoule.campaign.index import NOT_MEASURED, ConditionRun, read_index
 from opjoule.campaign.index_file import has_index
 from opjoule.campaign.settings import RIG, Settings, settings_of, value_bytes
+from opjoule.campaign.value_words import label
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput, OpJouleError, RecordFault
 from opjoule.record.definition import Definition, Quantities
@@ -65,11 +66,11 @@ class ComparedRun:
         return " ".join(known.values()) or "default"
 
     def words(self, axis: str) -> str:
-        """The same for a figure: a database by its own name, nothing for what was not said."""
+        """The same for a figure: database and medium by their own names, nothing for what was not said."""
         if axis in ("db", SYSTEM):
             return self.subject
         known = self.value(axis)
-        return "" if known == "default" and axis not in self.condition else known
+        return "" if known == "default" and axis not in self.condition else label(axis, known)
 
     def side(self, quantity: Definition) -> Side:
         """A quantity with what it may share with other runs. Raises: ValueError: it has none; says why."""

@@ -19,7 +19,8 @@ from opjoule.campaign.page_drawings import bars, course, forest, plane, stacks
 from opjoule.campaign.page_tables import all_cells, all_runs
 from opjoule.campaign.plotted import Plotted, PlottedCell
 from opjoule.campaign.run_warnings import RunWarning
-from opjoule.campaign.sentences import sentence
+from opjoule.campaign.sentences import label_of, sentence, stratum_labels
+from opjoule.campaign.value_words import label, noun
 from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
 from opjoule.report.answer import SIMULATED
@@ -159,7 +160,7 @@ def _about_campaign(index: Sequence[ConditionRun]) -> str:
     axes: dict[str, dict[str, None]] = {}
     for each in sorted(index, key=lambda each: each.rank):
         for axis, value in each.condition.items():
-            axes.setdefault(axis, {})[value] = None
+            axes.setdefault(noun([axis]), {})[label(axis, value)] = None
     blocks = len({each.block for each in index})
     cells = {(each.block, each.name): False for each in index}
     cells |= {(each.block, each.name): True for each in index if each.result}
@@ -180,14 +181,14 @@ def _ratios(page: Page) -> list[Element]:
     for answer in page.answers:
         for each in answer.quantities:
             rows = sum(one.quantity.key == each.key for one in answer.contrasts)
-            by = ", ".join(answer.question.by)
+            by = noun(answer.question.by)
             parts.append(_folded(forest(answer, each), rows, f"{each.label or each.key} by {by}"))
         lines = [
             element("li", sentence(each, answer)) for each in answer.contrasts if len(answer.contrasts) > 1
         ]
         if lines:
             summary = element(
-                "summary", f"the {len(lines)} comparisons by {', '.join(answer.question.by)} in words"
+                "summary", f"the {len(lines)} comparisons by {noun(answer.question.by)} in words"
             )
             parts.append(element("details", summary, element("ul", *lines)))
     return parts
@@ -256,7 +257,10 @@ def _troubles(index: Sequence[ConditionRun]) -> list[str]:
 def _as_cells(compared: Compared) -> Plotted:
     """The groups of a comparison as what is drawn: what they are compared by tells colours apart."""
     by = " ".join(compared.question.by)
-    cells = [PlottedCell({by: group.name, **group.stratum}, group.runs) for group in compared.groups]
+    cells = [
+        PlottedCell({by: label_of(group, compared), **stratum_labels(group, compared)}, group.runs)
+        for group in compared.groups
+    ]
     return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
 
 
