@@ -105,7 +105,7 @@ def write_campaign_page(folder: Path) -> Path:
         simulated,
         found.compared,
         found.cells,
-        [*_troubles(index), *found.troubles],
+        [*notes(index), *found.troubles],
         index,
         refused=found.refused,
         conclusions=found.conclusions,
@@ -239,19 +239,6 @@ def _methods(page: Page) -> list[Element]:
         line = element("pre", element("code", shlex.join(page.command)))
         parts += [element("h3", "To make this page again"), element("div", line, class_="command")]
     return parts
-
-
-def _troubles(index: Sequence[ConditionRun]) -> list[str]:
-    """What failed, and what was measured again."""
-    again: dict[tuple[int, str], int] = {}
-    for each in index:
-        again[each.block, each.name] = again.get((each.block, each.name), 0) + 1
-    repeated = [
-        f"{name}, block {block}: measured {count} times"
-        for (block, name), count in again.items()
-        if count > 1
-    ]
-    return [*notes(index), *repeated]
 
 
 def _as_cells(compared: Compared) -> Plotted:
