@@ -16,9 +16,9 @@ from opjoule.drawing.packing import Floats
 from opjoule.drawing.scales import Scale
 
 WIDTH: Final = 400
+"""Width of a drawing in its own units. Its letters, set in drawing.css, are legible on any screen."""
 EDGE: Final = 22
 """A number of an axis that is nearer to the right edge than this would be cut if it stood centred under its tick."""
-"""Width of a drawing in its own units. Its letters, set in drawing.css, are legible on any screen."""
 KINDS: Final = 10
 """kind-0 to kind-9 of drawing.css: colours of series, kinds of operation and activities."""
 

@@ -65,7 +65,8 @@ def percent(fraction: float, u: float | None = None) -> str:
 
 
 def with_limits(value: float, limits: tuple[float, float]) -> str:
-    """A number with the ends of an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)", "1.5 (any)".
+    """A number with the ends of an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)",
+    "1.5 (any)".
 
     Args:
         limits: the upper one may be infinite. The nearer end's distance gives the digits.
