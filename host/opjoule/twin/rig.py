@@ -142,7 +142,9 @@ def simulated_board(
         return simulator.faults() + supply.faults()
 
     def through(probe: BoardProbe) -> BoardProbe:
-        delayed = DelayedProbe(probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
+        delayed = DelayedProbe(
+            probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings
+        )
         return playing(delayed, folder / PROBE_FOLDER)
 
     facts = read_facts(shell, journal=JOURNAL).values
