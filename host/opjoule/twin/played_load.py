@@ -16,7 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.devices.probe import BoardProbe, Mark
+from opjoule.devices.probe import BoardProbe
+from opjoule.devices.probe_lines import Mark
 from opjoule.twin.medium_work import MediumStretch
 from opjoule.twin.power_model import Activity, LoadModel, PowerModel
 from opjoule.twin.second_meter import Witness
@@ -125,6 +126,10 @@ class PlayingProbe:
     def faults(self) -> list[str]:
         """As of every probe."""
         return self._probe.faults()
+
+    def warnings(self) -> list[str]:
+        """See BoardProbe."""
+        return self._probe.warnings()
 
     def close(self) -> None:
         """As of every probe."""
