@@ -19,4 +19,5 @@ def suggestion(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
 def unknown(thing: str, name: str, known: Iterable[str]) -> str:
     """One line for a name that is not in `known`: what it was, the nearest, and all."""
     names = list(known)
-    return f"unknown {thing} '{name}': {suggestion(name, names)}known are {', '.join(names)}"
+    listed = f"known are {', '.join(names)}" if names else "none is known"
+    return f"unknown {thing} '{name}': {suggestion(name, names)}{listed}"

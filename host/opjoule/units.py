@@ -18,6 +18,11 @@ COVERAGE_FACTOR = 2.0
 """k: expanded uncertainty u = k * standard uncertainty."""
 
 
+def counted(count: int, noun: str) -> str:
+    """ "1 run", "2 runs": a count with its noun, whose plural ends in s."""
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
 @dataclass(frozen=True)
 class Measured:
     """A value with its expanded uncertainty u (k = 2), both in `unit`; u = 0 for an exact count."""

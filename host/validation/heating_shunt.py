@@ -33,9 +33,9 @@ HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402  # path set above
+from opjoule.calibration.read_point import ReadPoint  # noqa: E402
 from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
 from opjoule.calibration.warming import STEADY_S  # noqa: E402
-from opjoule.cli.calibrate.points import ReadPoint  # noqa: E402
 from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import (  # noqa: E402

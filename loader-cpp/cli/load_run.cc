@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/properties_check.h"
 #include "cli/summary.h"
+#include "cli/trial_open.h"
 #include "workload/phase.h"
 #include "workload/preflight.h"
 #include "workload/trace.h"
@@ -31,6 +32,9 @@ class PhaseCommand {
 
   int execute() {
     Status status = prepare();
+    if (status.is_ok() && options_.check)
+      status = trial_open(*engine_, properties_, settings_.field_count,
+                          static_cast<int>(settings_.threads));
     if (status.is_ok() && options_.check) return kExitOk;
     if (status.is_ok()) status = open();
     if (status.is_ok()) status = look_inside();

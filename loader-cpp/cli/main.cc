@@ -33,7 +33,8 @@ void add_phase_options(CLI::App* command, CommandOptions& options) {
   command->add_option("--events", options.events, "file for background activity, JSON lines");
   command->add_option("--seed", options.seed, "of every random draw (property seed)");
   command->add_flag("--progress", options.progress, "a JSON line on stderr twice a second");
-  command->add_flag("--check", options.check, "check engine and properties, and stop there");
+  command->add_flag("--check", options.check,
+                    "check workload, properties and engine settings, and stop there");
 }
 
 constexpr const char* kAbout =

@@ -241,6 +241,28 @@ TEST_CASE("an interrupted load resumes, and the count is verified") {
   }
 }
 
+TEST_CASE("a check refuses settings that the engine refuses, and leaves nothing") {
+  const Folder folder{in_memory()};
+  const auto check = [&](const std::string& engine, const std::string& setting) {
+    Loader loader({"run", "--check", "--db", engine, "--path", folder / "db", "-p",
+                   "recordcount=10", "-p", "readproportion=1", "-p", setting});
+    const std::vector<std::string> lines = loader.lines();
+    if (loader.exit_code() != 0) {
+      REQUIRE(lines.size() == 1);
+      CHECK(lines[0].find(setting.substr(0, setting.find('='))) != std::string::npos);
+    }
+    return loader.exit_code();
+  };
+  for (const std::string& engine : common_engines()) {
+    CHECK(check(engine, "durability=maybe") == 2);
+    CHECK(check(engine, "durability=sync") == 0);
+  }
+  CHECK(check("leveldb", "leveldb.compression=zip") == 2);
+  CHECK(check("leveldb", "leveldb.block_bytes=-1") == 2);
+  CHECK(check("sqlite", "sqlite.page_bytes=1000") == 2);
+  CHECK(!std::filesystem::exists(folder / "db"));
+}
+
 TEST_CASE("databases and properties list what there is") {
   Loader databases({"databases"});
   CHECK(databases.lines().size() == engines().size());

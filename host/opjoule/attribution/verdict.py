@@ -12,7 +12,7 @@ from opjoule.attribution.fit import Fit
 from opjoule.attribution.windows import PERIODS_MIN
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array
-from opjoule.units import COVERAGE_FACTOR
+from opjoule.units import COVERAGE_FACTOR, counted
 
 KIND_PART: Final = 0.2
 """A kind is told if its interval is no wider to either side than this part of its own energy,"""
@@ -37,6 +37,8 @@ ROUNDING: Final = 1e-9
 FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
 """Reasons that more of the same run does away with, and so the mean of several."""
+LONGEST_S: Final = 3600.0
+"""No run is advised that takes longer than this [s]."""
 BESIDE: Final = 0.2
 """Parts that explain more than this share of what the best one explains of a part's course are named with it."""
 
@@ -78,7 +80,7 @@ def verdicts(
         elif found.independent[at] < INDEPENDENT_MIN and not small:
             count = max(int(found.independent[at]) + 1, 1)
             reasons.append(
-                f"{FEW_WINDOWS}: {name} varies independently of the other parts in only {count} stretch(es)"
+                f"{FEW_WINDOWS}: {name} varies independently of the other parts in only {counted(count, 'window')}"
             )
         elif COVERAGE_FACTOR * u_j <= limit_j:
             reasons.append("")
@@ -147,7 +149,11 @@ def _too_wide(name: str, at: int, found: Fit, limit_j: float, lasted_s: float) -
     )
     allowed_j2 = (limit_j / COVERAGE_FACTOR) ** 2 - max(u_j**2 - scatter_u_j**2, 0.0)
     wanted_s = lasted_s * scatter_u_j**2 / allowed_j2 if allowed_j2 > 0.0 else 0.0
-    return (
-        f"{TOO_WIDE}: {name} drew {energy_j:.3g} ± {COVERAGE_FACTOR * u_j:.2g} J, and must be known to "
-        f"± {limit_j:.2g} J" + (f"; measure for about {float(f'{wanted_s:.1g}'):.0f} s" if wanted_s else "")
+    full_u_j = COVERAGE_FACTOR * u_j
+    drew = (
+        f"{energy_j:.3g} ± {full_u_j:.2g} J"
+        if energy_j > full_u_j
+        else f"at most {energy_j + full_u_j:.2g} J"
     )
+    longer = f"; measure for about {float(f'{wanted_s:.1g}'):.0f} s" if 0.0 < wanted_s <= LONGEST_S else ""
+    return f"{TOO_WIDE}: {name} drew {drew}, and must be known to ± {limit_j:.2g} J{longer}"

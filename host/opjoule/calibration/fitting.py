@@ -16,6 +16,7 @@ from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.sensor_calibration import CommonSource, Correction, SensorCalibration, as_matrix
 from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import DataFault
+from opjoule.units import counted
 
 CURRENT_POINTS_MIN: Final = 4
 """A line has two parameters; what is left tells whether it is one."""
@@ -161,7 +162,7 @@ def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> N
     """Raises CalibrationFault for too few points, points at one current, or a sensor that sees something else."""
     if len(points) < CURRENT_POINTS_MIN:
         raise CalibrationFault(
-            f"{len(points)} point(s): gain and offset of the current cannot be trusted, and no energy "
+            f"{counted(len(points), 'point')}: gain and offset of the current cannot be trusted, and no energy "
             f"either; take at least {CURRENT_POINTS_MIN}, from the idle current to above the board's peak"
         )
     currents_a = [each.reference_a for each in points]
@@ -193,7 +194,7 @@ def _current(
 def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
     if len(points) < VOLTAGE_POINTS_MIN:
         raise CalibrationFault(
-            f"{len(points)} point(s) with a voltage are too few: neither the voltage nor any energy can be "
+            f"{counted(len(points), 'point')} with a voltage: neither the voltage nor any energy can be "
             f"trusted; take at least {VOLTAGE_POINTS_MIN}, or none"
         )
     read_v = sum(each.reading for each in points) / len(points)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -202,8 +203,12 @@ def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
     return Until(record, headline, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
 
 
+@cache
 def program_commit() -> str | None:
-    """The checked-out commit, "+" behind it where files differ from it; None outside a git checkout."""
+    """The checked-out commit, "+" behind it where files differ from it; None outside a git checkout.
+
+    A process asks once: its code is that of its start, whatever is checked out later.
+    """
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
         head = subprocess.run(

@@ -182,7 +182,7 @@ def _look_ahead(options: argparse.Namespace) -> None:
         options.device, options.simulate = str(plan["device"]), bool(plan["simulated"])
         options.generator = str(plan["study"].get("generator", options.generator))
         options.db = plan["study"].get("database")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return
 
 

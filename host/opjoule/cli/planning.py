@@ -28,6 +28,7 @@ from opjoule.measuring.supply_path import (
     supply_path,
 )
 from opjoule.meters.serial.options import SIMULATED_SENSOR
+from opjoule.record.json_file import DAMAGE
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import SuiteStudy
 from opjoule.studies.folder import find_study
@@ -43,6 +44,7 @@ from opjoule.studies.ycsb.properties import (
 )
 from opjoule.studies.ycsb.study import YcsbStudy
 from opjoule.toml_entry import combinations
+from opjoule.units import counted
 
 SEED = 1
 """Seed of keys, values and order, where none is asked for."""
@@ -105,7 +107,7 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
     """
     path = record / "run.json" if record.is_dir() else record
     try:
-        contents = json.loads(path.read_text())
+        contents = json.loads(path.read_text(encoding="utf-8"))
         entry = contents.get("plan", contents)
         study = _STUDIES[entry["study"]["name"]].written(entry["study"])
         return Plan.from_json(entry, study, {**asked, "study": study.name, "db": study.engine or None})
@@ -113,8 +115,11 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
         raise BadInput(
             f"{path}: {error.strerror}; give a record, or a plan that --dry-run --json wrote"
         ) from None
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise BadInput(f"{path} holds no plan: records of older versions have none") from None
+    except DAMAGE:
+        raise BadInput(
+            f"{path} holds no plan: give a record, or a plan that --dry-run --json wrote; records of older versions "
+            "have none"
+        ) from None
 
 
 def asked_of(options: argparse.Namespace) -> dict[str, Any]:
@@ -279,8 +284,9 @@ def show_plan(plan: Plan, desk: Desk, directory: str) -> None:
         console.print(f"  twin       {plan.twin_profile.path}")
     console.print(f"  clocks     {desk.clocks}")
     console.print(f"  record     {directory}")
-    more = f", more until the interval is ±{100 * plan.until_u:g} %" if plan.until_u else ""
-    table = Table("phase", "what happens", title=f"{plan.repeats} repeat(s){more} of", title_justify="left")
+    more = f", and more until the interval is within ±{100 * plan.until_u:g} %" if plan.until_u else ""
+    title = f"{counted(plan.repeats, 'repeat')}{more}. Phases of each:"
+    table = Table("phase", "what happens", title=title, title_justify="left")
     for name, about in plan.phases():
         table.add_row(name, about)
     console.print(table)

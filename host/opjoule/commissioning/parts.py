@@ -10,7 +10,7 @@ from opjoule.calibration.reference import Accuracy
 from opjoule.commissioning.dialogue import DeskDialogue
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.errors import BadInput
-from opjoule.meters.registry import Address
+from opjoule.meters.registry import address_of
 
 SUPPLY_SIDE: Final = "supply"
 BOARD_SIDE: Final = "board"
@@ -98,7 +98,7 @@ def _resistor(answer: str) -> None:
 
 def _meter(answer: str) -> None:
     if answer:
-        Address.of(answer)
+        address_of(answer)
 
 
 def _side(answer: str) -> None:

@@ -55,7 +55,7 @@ def answers_of(folder: Path) -> Answers:
     troubles: list[str] = []
     cells, refused = None, ""
     try:
-        cells = plotted(found, words=ComparedRun.value)
+        cells = plotted(found)
         check_drawable(cells)
     except OpJouleError as error:
         refused = str(error) if cells else ""

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opjoule.comparison.index import NOT_MEASURED, ConditionRun, read_index
+from opjoule.comparison.index import NOT_MEASURED, ConditionRun, measured_again, read_index
 from opjoule.comparison.index_file import has_index
 from opjoule.comparison.settings import RIG, Settings, settings_of, value_bytes
 from opjoule.comparison.side import side_of
+from opjoule.comparison.value_words import label
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput, OpJouleError, RecordFault
 from opjoule.evaluation.quantities.definition import Definition, Quantities
@@ -65,11 +66,11 @@ class ComparedRun:
         return " ".join(known.values()) or "default"
 
     def words(self, axis: str) -> str:
-        """The same for a figure: a database by its own name, nothing for what was not said."""
+        """The same for a figure: database and medium by their own names, nothing for what was not said."""
         if axis in ("db", SYSTEM):
             return self.subject
         known = self.value(axis)
-        return "" if known == "default" and axis not in self.condition else known
+        return "" if known == "default" and axis not in self.condition else label(axis, known)
 
     def side(self, quantity: Definition) -> Side:
         """A quantity with what it may share with other runs. Raises: ValueError: it has none; says why."""
@@ -84,13 +85,17 @@ def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
     found: dict[Path, ComparedRun] = {}
     left_out: list[str] = []
     for place in places:
-        inside = [one for each in _matching(place) for one in _inside(each)]
+        again: dict[Path, str] = {}
+        inside = [one for each in _matching(place) for one in _inside(each, again)]
         if not inside:
             raise BadInput(
                 f"{place} holds no record: give runs/NAME, a campaign's folder, or a pattern of them"
             )
         for path, run in inside:
             if path.resolve() in found:
+                continue
+            if run and (other := again.get(path)):
+                left_out.append(f"{path}: did not come to its end and was measured again as {other}")
                 continue
             try:
                 found[path.resolve()] = _read(path, run)
@@ -113,14 +118,20 @@ def _matching(place: str) -> list[Path]:
     return found
 
 
-def _inside(place: Path) -> Iterator[tuple[Path, ConditionRun | None]]:
-    """Every record in or below a folder, with what the index that names it says of it."""
+def _inside(place: Path, again: dict[Path, str]) -> Iterator[tuple[Path, ConditionRun | None]]:
+    """Every record in or below a folder, with what the index that names it says of it.
+
+    Args:
+        again: filled with the records that an index says were measured again, and as what.
+    """
     for name, below, files in os.walk(place):
         folder = Path(name)
         below.sort()
         if has_index(folder):
             below.clear()
-            measured = (each for each in read_index(folder)[0] if each.status != NOT_MEASURED)
+            index = read_index(folder)[0]
+            again |= {folder / name: other for name, other in measured_again(index).items()}
+            measured = (each for each in index if each.status != NOT_MEASURED)
             yield from ((folder / each.folder, each) for each in measured)
         elif "run.json" in files:
             below.clear()

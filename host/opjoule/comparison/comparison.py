@@ -10,7 +10,15 @@ from rich.console import Console
 from rich.table import Table
 
 from opjoule.comparison.answers import answers_of
-from opjoule.comparison.index import ConditionRun, compared_by, means_of, names_of, read_index
+from opjoule.comparison.index import (
+    COMPLETE,
+    ConditionRun,
+    compared_by,
+    means_of,
+    measured_again,
+    names_of,
+    read_index,
+)
 from opjoule.comparison.methods import SIMULATED
 from opjoule.opened.quantities import quantity_text
 from opjoule.units import from_json
@@ -44,11 +52,13 @@ def _cell(number: Mapping[str, Any]) -> str:
 def notes(runs: Sequence[ConditionRun]) -> list[str]:
     """Why a run has no result, or came to its end with faults; one line each."""
     lines = []
+    again = measured_again(runs)
     for each in runs:
-        if each.result is None:
-            lines.append(f"{each.folder} (block {each.block}, {each.name}): no result: {each.why}")
-        elif each.status != "complete":
-            lines.append(f"{each.folder} (block {each.block}, {each.name}): {each.status}")
+        if each.result is not None and each.status == COMPLETE:
+            continue
+        said = each.status if each.result is not None else f"no result: {each.why}"
+        counted_as = f"; measured again as {again[each.folder]}" if each.folder in again else ""
+        lines.append(f"{each.folder} (block {each.block}, {each.name}): {said}{counted_as}")
     return lines
 
 

@@ -23,6 +23,7 @@ from opjoule.record.run_record import RunRecord
 
 SCHEMA: Final = Schema("conditions", 2)
 NOT_MEASURED: Final = "not measured"
+COMPLETE: Final = "complete"
 _MEDIA_SCHEMA: Final = Schema("media", 2)
 
 
@@ -61,6 +62,19 @@ def is_one_of_several(record: Path) -> bool:
     return has_index(record.parent) or (
         _is_block(record) and any(_is_block(each) for each in record.parent.iterdir() if each != record)
     )
+
+
+def measured_again(runs: Sequence[ConditionRun]) -> dict[str, str]:
+    """Folder of each run that did not come to its end -> that of the complete one that was measured in its place.
+
+    Only the complete one counts, whatever can still be told from the other's raw files.
+    """
+    complete = {(each.block, each.name): each.folder for each in runs if each.status == COMPLETE}
+    return {
+        each.folder: complete[each.block, each.name]
+        for each in runs
+        if each.status != COMPLETE and (each.block, each.name) in complete
+    }
 
 
 def forget_run(record: Path) -> None:
@@ -190,5 +204,7 @@ def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
 
 def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
     """Mean of every compared quantity over one condition's runs, by its key (comparison/cell_mean.py)."""
-    results = [each.result for each in runs if each.name == name and each.result]
+    again = measured_again(runs)
+    own = [each for each in runs if each.name == name and each.folder not in again]
+    results = [each.result for each in own if each.result]
     return {each.key: cell_mean(results, each) for each in compared_by(runs)}

@@ -7,12 +7,15 @@ from typing import Final
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.run_warnings import warnings_of
+from opjoule.comparison.value_words import label
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run import Run
+from opjoule.studies.definition import STORAGE
+from opjoule.units import counted
 
 SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _METHODS: Final = """\
-Energy was measured with OpJoule {versions} in {runs} runs (repeats in each: {repeats}) on {boards} with {media}.
+Energy was measured with OpJoule {versions} in {runs} (repeats in each: {repeats}) on {boards} with {media}.
 Databases: {engines}; durability: {durability}.
 Workloads: {work}.
 Meter: {meters}.
@@ -39,7 +42,9 @@ def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
     text["media"] = text["media"] or "its own medium"
     text["engines"] = text["engines"] or "none"
     text["durability"] = text["durability"] or "not stated"
-    return _METHODS.format(runs=len(runs), **text) + "".join(f"{each}\n" for each in warnings_of(cells))
+    return _METHODS.format(runs=counted(len(runs), "run"), **text) + "".join(
+        f"{each}\n" for each in warnings_of(cells)
+    )
 
 
 def _said(answer: Answer) -> dict[str, str]:
@@ -49,7 +54,7 @@ def _said(answer: Answer) -> dict[str, str]:
         "versions": _version(run),
         "repeats": str(answer.concluded.repeats or "?"),
         "boards": _board_words(answer),
-        "media": run.found.storage or "",
+        "media": label(STORAGE, run.found.storage or ""),
         "engines": run.database,
         "durability": run.summary.settings.get("durability", ""),
         "work": answer.wording.work(run),

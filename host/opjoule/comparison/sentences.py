@@ -7,8 +7,9 @@ from typing import Final
 
 from opjoule.comparison.comparable import SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast, Group
-from opjoule.comparison.value_words import NAMED, noun, quantity_words, sentence_case, value_words
+from opjoule.comparison.value_words import NAMED, label, noun, quantity_words, sentence_case, value_words
 from opjoule.opened.rounding import with_limits
+from opjoule.studies.definition import SYSTEM
 
 RATES: Final = ("1/s", "B/s")
 """Units of quantities of which more is better."""
@@ -89,13 +90,17 @@ def chance_words(probability: float | None) -> str:
     return "p < 0.0001" if probability < 1e-4 else f"p = {probability:.2g}"
 
 
-def follows_words(contrast: Contrast) -> str:
-    """What follows from a contrast, for a column of a table."""
+def follows_words(contrast: Contrast, side: str = "") -> str:
+    """What follows from a contrast, for a column of a table.
+
+    Args:
+        side: how the first side is called there (default: its name).
+    """
     if contrast.adjusted is None:
         return SHORT if contrast.cannot == TOO_SHORT_RUNS else SINGLE
     if not contrast.differs:
         return NO_DIFFERENCE
-    return f"{contrast.a} is {'more' if contrast.side_a.value > contrast.side_b.value else 'less'}"
+    return f"{side or contrast.a} is {'more' if contrast.side_a.value > contrast.side_b.value else 'less'}"
 
 
 def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
@@ -124,10 +129,45 @@ def _value(axis: str, value: str, stratum: Mapping[str, str], compared: Compared
 
 def _of_run(axis: str, value: str, group: Group | None, compared: Compared) -> str:
     """A value in words; a database by its own name."""
-    if group is not None and axis in NAMED:
-        value = group.runs[0].words(axis) or value
-    among = {run.value(axis) for each in compared.groups for run in each.runs}
-    return value_words(axis, value, among)
+    return value_words(axis, _own_name(axis, value, group), _among(axis, compared))
+
+
+def _own_name(axis: str, value: str, group: Group | None) -> str:
+    """A database by its own name; any other value as it is."""
+    return group.runs[0].words(axis) or value if group is not None and axis in ("db", SYSTEM) else value
+
+
+def _among(axis: str, compared: Compared) -> set[str]:
+    return {run.value(axis) for each in compared.groups for run in each.runs}
+
+
+def label_of(group: Group, compared: Compared) -> str:
+    """A group as the label of a row or a bar: "SD card", "LevelDB, SD card"."""
+    by = compared.question.by
+    if by == (SIDE,):
+        return group.name
+    values = ((axis, group.runs[0].value(axis)) for axis in by)
+    return ", ".join(
+        label(axis, _own_name(axis, value, group), _among(axis, compared)) for axis, value in values
+    )
+
+
+def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
+    """The values of the other axes of a group, by axis, as labels."""
+    return {
+        axis: label(axis, _own_name(axis, value, group), _among(axis, compared))
+        for axis, value in group.stratum.items()
+    }
+
+
+def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
+    """Where a contrast holds, and its two sides, as labels: ("LevelDB", "SD card", "eMMC")."""
+    own = [each for each in compared.groups if each.stratum == contrast.stratum]
+    found = {each.name: label_of(each, compared) for each in own}
+    where = (
+        ", ".join(stratum_labels(own[0], compared).values()) if own else ", ".join(contrast.stratum.values())
+    )
+    return where, found.get(contrast.a, contrast.a), found.get(contrast.b, contrast.b)
 
 
 def noun_of(compared: Compared) -> str:

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from opjoule.databases import database_called
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.studies.definition import DEVICE, STORAGE, SYSTEM
 
 MEDIA: Final[Mapping[str, str]] = {
-    "sd": "the SD card",
-    "emmc": "the eMMC",
-    "ssd-usb2": "the SSD on USB 2",
-    "ssd-usb3": "the SSD on USB 3",
-    "nvme": "the NVMe SSD",
-    "disk": "the disk",
+    "sd": "SD card",
+    "emmc": "eMMC",
+    "ssd-usb2": "SSD on USB 2",
+    "ssd-usb3": "SSD on USB 3",
+    "nvme": "NVMe SSD",
+    "disk": "disk",
 }
 """Media by the names that board profiles give them; another name stands for itself."""
 NOUNS: Final[Mapping[str, str]] = {
@@ -27,7 +28,7 @@ NOUNS: Final[Mapping[str, str]] = {
 """What the values of an axis are."""
 NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
 """Axes whose values are names that say by themselves what they are."""
-_SSD: Final = "the SSD"
+_SSD: Final = "SSD"
 
 
 def value_words(axis: str, value: str, among: Iterable[str] = ()) -> str:
@@ -37,10 +38,20 @@ def value_words(axis: str, value: str, among: Iterable[str] = ()) -> str:
         value: a database is given by its own name already.
         among: all values of the axis: the only SSD is "the SSD".
     """
-    if axis == STORAGE:
-        ssds = {each for each in among if each.startswith("ssd-")}
-        return _SSD if value in ssds and len(ssds) == 1 else MEDIA.get(value, value)
+    if axis == STORAGE and value in MEDIA:
+        return f"the {label(axis, value, among)}"
     return value if axis in NAMED else f"{axis.replace('_', ' ')} {value}"
+
+
+def label(axis: str, value: str, among: Iterable[str] = ()) -> str:
+    """A value as the label of a row, a bar or a point: "SD card", "SSD" where there is no other, "LevelDB", "4"."""
+    if axis in ("db", SYSTEM):
+        database = database_called(value)
+        return database.title if database else value
+    if axis != STORAGE:
+        return value
+    ssds = {each for each in among if each.startswith("ssd-")}
+    return _SSD if value in ssds and len(ssds) == 1 else MEDIA.get(value, value)
 
 
 def noun(axes: Sequence[str]) -> str:

@@ -17,6 +17,8 @@ from opjoule.drawing.scales import Scale
 
 WIDTH: Final = 400
 """Width of a drawing in its own units. Its letters, set in drawing.css, are legible on any screen."""
+EDGE: Final = 22
+"""A number of an axis that is nearer to the right edge than this would be cut if it stood centred under its tick."""
 KINDS: Final = 10
 """kind-0 to kind-9 of drawing.css: colours of series, kinds of operation and activities."""
 
@@ -49,7 +51,9 @@ def x_axis(
     parts = []
     for value, number in ticks:
         parts.append(line(scale(value), top, scale(value), bottom, "grid"))
-        parts.append(text(scale(value), bottom + 12, number, "middle", **more))
+        # At the right edge a number ends there, where centred it would be cut.
+        at, anchor = (WIDTH - 1, "end") if scale(value) > WIDTH - EDGE else (scale(value), "middle")
+        parts.append(text(at, bottom + 12, number, anchor, **more))
     return [*parts, text(WIDTH - 14, bottom + 27, words, "end", **more)]
 
 

@@ -26,7 +26,7 @@ def repeat_standard_u(values: Sequence[float]) -> float:
     Source: JCGM 100:2008, 4.2.3 and G.3.
     """
     if len(values) < 2:
-        raise ValueError(f"{len(values)} run(s): the spread of repeats needs at least two")
+        raise ValueError(f"{len(values)} runs: the spread of repeats needs at least two")
     standard_error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return standard_error * student_t(len(values) - 1) / COVERAGE_FACTOR
 

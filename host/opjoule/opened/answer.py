@@ -252,11 +252,13 @@ def _without_energies(result: Conclusion, odd: str, quantities: Quantities) -> C
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:
-    """For example "1.235 mJ ± 0.051 per operation"; an energy without an uncertainty is a lower bound."""
+    """For example "1.235 ± 0.051 mJ per operation"; an energy without an uncertainty is a lower bound."""
     shown = rounded_quantity(of)
     assert shown is not None
-    number = with_unit(shown.value, shown.unit.removesuffix("/operation"))
-    return f"at least {number} {what}" if shown.u is None else f"{number} ± {shown.u} {what}"
+    unit = shown.unit.removesuffix("/operation")
+    if shown.u is None:
+        return f"at least {with_unit(shown.value, unit)} {what}"
+    return f"{with_unit(f'{shown.value} ± {shown.u}', unit)} {what}"
 
 
 def _sentence(line: str) -> str:

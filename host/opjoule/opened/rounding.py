@@ -65,7 +65,8 @@ def percent(fraction: float, u: float | None = None) -> str:
 
 
 def with_limits(value: float, limits: tuple[float, float]) -> str:
-    """A number with the ends of an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)".
+    """A number with the ends of an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)",
+    "1.5 (any)".
 
     Args:
         limits: the upper one may be infinite. The nearer end's distance gives the digits.
@@ -73,6 +74,8 @@ def with_limits(value: float, limits: tuple[float, float]) -> str:
     low, high = limits
     nearest = min(value - low, high - value)
     places = min(max(1 - math.floor(math.log10(nearest)), 0), 6) if nearest > 0 else 6
+    if math.isinf(high) and float(f"{low:.{places}f}") <= 0:
+        return f"{value:.{places}f} (any)"
     beyond = "or more" if math.isinf(high) else f"to {high:.{places}f}"
     return f"{value:.{places}f} ({low:.{places}f} {beyond})"
 

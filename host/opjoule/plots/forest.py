@@ -38,7 +38,7 @@ def forest(compared: Compared) -> Figure:
     figure = canvas(sum(heights_in) + LEGEND_IN)
     places = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights_in)[:, 0]
     for axes, own, quantity in zip(places, rows, compared.quantities, strict=True):
-        _quantity(axes, own, quantity)
+        _quantity(axes, own, compared, quantity)
     several = max((each.judged for each in compared.contrasts), default=1) > 1
     legend(
         figure,
@@ -49,7 +49,7 @@ def forest(compared: Compared) -> Figure:
     return figure
 
 
-def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
+def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Definition) -> None:
     scale = ratio_scale(contrasts)
     axes.set_xscale("log")
     axes.set_xlim(scale.low, scale.high)
@@ -62,7 +62,7 @@ def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.5)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=8)
-    axes.set_yticks(range(len(contrasts)), [pair_name(each) for each in contrasts])
+    axes.set_yticks(range(len(contrasts)), [pair_name(each, compared) for each in contrasts])
     axes.set_xlabel(f"ratio of {quantity_words(of)}")
     for at, each in enumerate(contrasts):
         _ratio(axes, at, each, scale)

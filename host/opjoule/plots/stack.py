@@ -17,13 +17,16 @@ from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limit
 HEIGHT_IN: Final = 3.2
 UPRIGHT_MAX: Final = 16
 """More bars than this lie, one below the other: their names would not be read below them."""
+LETTERS_MAX: Final = 90
+"""So do bars whose names have more letters than this in all."""
 ROW_IN: Final = 0.17
 
 
 def activity_bars(plotted: Plotted) -> Figure:
     """One bar a cell; the interval (k = 2) is that of the whole."""
     cells = plotted.cells
-    lie = len(cells) > UPRIGHT_MAX
+    named = [plotted.name_of(cell) for cell in cells]
+    lie = len(cells) > UPRIGHT_MAX or sum(map(len, named)) > LETTERS_MAX
     figure = canvas(max(HEIGHT_IN, 1.2 + ROW_IN * len(cells)) if lie else HEIGHT_IN)
     axes = figure.add_subplot()
     names = [*dict.fromkeys(name for each in cells for name in each.parts if name != NOT_TOLD), NOT_TOLD]
@@ -31,7 +34,6 @@ def activity_bars(plotted: Plotted) -> Figure:
     factor, unit = scaled([of.value for of in totals if of.value is not None], "J")
     for at, cell in enumerate(cells):
         _stack(axes, at, cell, names, factor, lie=lie)
-    named = [plotted.name_of(cell) for cell in cells]
     words, limits, places = f"energy above idle [{unit}]", ends(totals, factor), (-0.6, len(cells) - 0.4)
     if lie:
         axes.set(yticks=range(len(cells)), yticklabels=named, ylim=places[::-1], xlim=limits, xlabel=words)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from opjoule.calibration.read_point import ReadPoint
 from opjoule.calibration.reference import Reference
 from opjoule.calibration.typed import TypedQuantity, TypedReference
-from opjoule.cli.calibrate.points import ReadPoint
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import RigFault

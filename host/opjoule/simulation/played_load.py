@@ -127,6 +127,10 @@ class PlayingProbe:
         """As of every probe."""
         return self._probe.faults()
 
+    def warnings(self) -> list[str]:
+        """See BoardProbe."""
+        return self._probe.warnings()
+
     def close(self) -> None:
         """As of every probe."""
         self._probe.close()

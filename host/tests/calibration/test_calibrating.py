@@ -102,7 +102,7 @@ def test_too_few_points_or_points_at_one_current_are_refused_in_one_line(current
 
 def test_two_voltages_are_refused_and_none_leaves_the_voltage_as_delivered():
     taken = points(SENSOR, TrueReference(bench_reference()))
-    with pytest.raises(CalibrationFault, match=r"2 point\(s\) with a voltage are too few"):
+    with pytest.raises(CalibrationFault, match=r"2 points with a voltage: neither"):
         calibrate(
             [*taken[:2], *(replace(p, reference_v=None) for p in taken[2:])], bench_reference(), BOUNDS, "x"
         )

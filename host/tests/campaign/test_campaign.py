@@ -119,7 +119,7 @@ def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ("repeats = 100000000", "repeats = '100000000' is not a whole number from 1 to 10000"),
+        ("repeats = 100000000", "repeats = 100000000 is not a whole number from 1 to 10000"),
         ("repeats = 9000", "18000 measurements"),
         ("retries = 9999999", "retries"),
         ("seed = -1", "seed"),

@@ -247,8 +247,8 @@ def test_what_is_wrong_with_a_fleet_is_one_line(fleet):
     assert status == 3, said
     assert re.search(r"rig-old has OpJoule 0\.0\.1.*, this computer .*: it gets no cell", said), said
     assert "rig-1 is set aside: the board is gone" in said
-    assert "no rig has simulated: 2 cell(s) wait for one" in said
-    assert "2 cell(s) are left that no rig at" in said
+    assert "no rig has simulated: 2 cells left to measure" in said
+    assert "can measure what is left, 2 cells" in said
     assert "Traceback" not in said
 
 

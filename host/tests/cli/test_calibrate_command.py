@@ -214,7 +214,7 @@ def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
         status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, last_one_wrong, answers)
     said = [line.strip() for line in told.splitlines() if "gives up" in line]
     assert len(said) == 3 and all("'drop N' takes point N out" in line for line in said)
-    assert "2 point(s): gain and offset of the current cannot be trusted, and no energy either" in said[0]
+    assert "2 points: gain and offset of the current cannot be trusted, and no energy either" in said[0]
     assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither can be trusted" in said[1]
     assert "the current cannot be trusted, nor any energy: point 7 lies +2" in said[2]
     assert " mA from the line through the others" in said[2] and "DMM is noisier than stated" in said[2]
@@ -228,8 +228,8 @@ def test_too_few_points_leave_no_file_and_one_last_line(tmp_path):
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
         meter = f"--meter=serial:{sensor},label=x"
         status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, loads_a=())
-    assert status == 5 and "0 point(s): gain and offset of the current cannot" in told
-    assert told.splitlines()[-1].startswith(f"{QUESTION.format(1)}calibrate.py: 0 point(s)")
+    assert status == 5 and "0 points: gain and offset of the current cannot" in told
+    assert told.splitlines()[-1].startswith(f"{QUESTION.format(1)}calibrate.py: 0 points")
     assert not (tmp_path / "calibration").exists()
 
 

@@ -14,7 +14,7 @@ import pytest
 from opjoule.cli.commands import main
 from opjoule.comparison.compared_run import ComparedRun, gather
 from opjoule.comparison.contrasts import Question, compare, judged_together
-from opjoule.comparison.index import read_index
+from opjoule.comparison.index import look, means_of, read_index, write_index
 from opjoule.comparison.pages.drift import drift_of
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.comparison.plotted import plotted
@@ -24,8 +24,9 @@ from opjoule.energy.comparison import Side, holm, ratio
 from opjoule.energy.repeats import T_95, student_probability, student_t_of
 from opjoule.record.run_record import RunRecord
 from page_looks import CUT, OVERLAPS, SMALL
-from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_campaign
+from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_campaign, result, scaled
 from report_browser import FAINT, Browser
+from report_record import put_result
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +77,23 @@ def test_every_part_can_be_reached_by_keyboard_and_has_a_name(browser: Browser, 
     assert browser.run("document.querySelector('details').open")
 
 
+def test_a_cut_off_run_that_was_measured_again_counts_nowhere(folder: Path, tmp_path: Path) -> None:
+    """Its raw files may tell a result later; the cell keeps the mean of the runs that came to their end."""
+    runs = copied(folder, tmp_path)
+    before, _ = gather([str(runs)])
+    cut_off = RunRecord.open(runs / "failed")
+    put_result(runs / "failed", scaled(result(DATABASES[-1], MEDIA[-1]), 5.0))
+    cut_off.finish("partial")
+    write_index(runs, [look(runs, each) for each in read_index(runs)[0]], simulated=True)
+    after, left_out = gather([str(runs)])
+    assert [run.place for run in after] == [run.place for run in before]
+    assert any("measured again as sqlite-ssd-usb3-1" in line for line in left_out)
+    index, _ = read_index(runs)
+    assert any(each.folder == "failed" and each.result for each in index), "its record has a result"
+    assert means_of(index, "sqlite ssd-usb3") == means_of(read_index(folder)[0], "sqlite ssd-usb3")
+    assert ">PARTIAL<" not in write_campaign_page(runs).read_text()
+
+
 def test_links_lead_to_the_runs_own_pages(browser: Browser, folder: Path, page: str) -> None:
     links = {unquote(each) for each in re.findall(r'href="([^"]+)"', page)}
     assert links == {f"{run.folder}/report.html" for run in read_index(folder)[0]}
@@ -100,10 +118,11 @@ def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) ->
     assert second.startswith(
         "The SSD on USB 3 used the least energy above idle per operation on every database: "
     )
-    assert top.index("<h1") < top.index(first) < top.index("db: leveldb"), "the answer comes first"
-    assert "db: leveldb, rocksdb, sqlite; storage: sd, ssd-usb2, ssd-usb3; 2 block(s), 18 of 18 cells" in top
+    assert top.index("<h1") < top.index(first) < top.index("database: LevelDB"), "the answer comes first"
+    assert "database: LevelDB, RocksDB, SQLite; medium: SD card, SSD on USB 2, SSD on USB 3; 2 blocks" in top
+    assert "18 of 18 cells with a result" in top
     assert "failed (block 1, sqlite ssd-usb3): no result: the meter stopped" in page
-    assert "sqlite ssd-usb3, block 1: measured 2 times" in page
+    assert "; measured again as sqlite-ssd-usb3-1" in page
     assert "Energy was measured with OpJoule" in page
 
 
@@ -186,7 +205,7 @@ def test_a_drift_is_found_and_falls_on_nothing_that_was_measured_in_turn(folder:
     assert drift.length_s == 17 * 60
     assert drift.whole.value == pytest.approx(17 * 0.002, rel=0.03)
     assert drift.whole.u < 0.005
-    own = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] == MEDIA[0]]
+    own = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] == "SD card"]
     assert drift.time_s(own) == pytest.approx(17 * 30, rel=0.01)
     assert drift.shift(own).value == pytest.approx(0.0, abs=1e-9), "forwards, then backwards"
     assert "a drift is seen" in page
@@ -199,7 +218,7 @@ def test_what_was_measured_last_alone_carries_the_drift(folder: Path, tmp_path: 
             (runs / f"{database}-{medium}-1" / "result.json").unlink()
     cells = plotted(gather([str(runs)])[0])
     drift = drift_of(cells, ABOVE_IDLE)
-    late = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] != MEDIA[0]]
+    late = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] != "SD card"]
     assert drift.shift(late).value > 0.003
 
 
@@ -214,7 +233,7 @@ def test_an_axis_that_is_not_comparable_is_told_and_costs_the_others_nothing(
             record.finish("complete")
     page = write_campaign_page(runs).read_text()
     assert "by storage: these runs are not comparable. They differ in opjoule: commit" in page
-    assert "ratios by db" in page and "ratios by storage" not in page
+    assert "ratios by database" in page and "ratios by medium" not in page
     assert "bars with interval" not in page and "Energy against time" not in page, (
         "refused in words, and not drawn"
     )
@@ -222,7 +241,7 @@ def test_an_axis_that_is_not_comparable_is_told_and_costs_the_others_nothing(
 
 
 def test_long_tables_are_folded(folder: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "ratios by db" in page and "<summary>18 rows" not in page
+    assert "ratios by database" in page and "<summary>18 rows" not in page
     monkeypatch.setattr("opjoule.comparison.pages.page.ROWS_MAX", 8)
     long = write_campaign_page(folder).read_text()
     assert long.count("<summary>9 rows: ") >= 2 and "<summary>19 rows: every run" in long

@@ -120,9 +120,11 @@ def test_figures_tables_and_methods_show_the_warnings(
     text = said(capsys, "runs", "figures", folder, "--out", tmp_path)
     assert text.startswith(("WITH FAULTS", "TOO SHORT")) and "TOO SHORT: leveldb-sd-1" in text
     rows = {(row["db"], row["storage"]): row for row in csv.DictReader((tmp_path / "table.csv").open())}
-    assert rows["LevelDB", "sd"]["warnings"] == "too short" and rows["RocksDB", "sd"]["warnings"] == ""
+    assert (
+        rows["LevelDB", "SD card"]["warnings"] == "too short" and rows["RocksDB", "SD card"]["warnings"] == ""
+    )
     latex = (tmp_path / "table.tex").read_text()
-    assert r"\textbf{WARNING" in latex and re.search(r"LevelDB & sd &.*& too short \\\\", latex)
+    assert r"\textbf{WARNING" in latex and re.search(r"LevelDB & SD card &.*& too short \\\\", latex)
     assert "TOO SHORT: leveldb-sd-1" in (tmp_path / "methods.txt").read_text()
     drawn = (tmp_path / "energy-power.svg").read_text()
     assert "too short: 2 of 18 runs" in drawn and "with faults: 1 of 18 runs" in drawn

@@ -179,14 +179,14 @@ def test_a_part_that_one_run_refuses_is_not_drawn(tmp_path):
     refused = result("leveldb", "sd", 2)
     refused["by_activity"]["flush"] = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
     put_result(tmp_path / "leveldb-sd-2", refused)
-    cell = drawn_of(tmp_path).cell("LevelDB", "sd")
+    cell = drawn_of(tmp_path).cell("LevelDB", "SD card")
     assert "flush" not in cell.parts and "compaction" in cell.parts
     assert sum(cell.parts.values()) == pytest.approx(cell.number("marginal_energy_j").value)
 
 
 def test_runs_of_the_same_settings_are_one_bar_with_their_mean_and_spread(tmp_path):
     found = drawn_of(make_runs(tmp_path, blocks=2))
-    cell = found.cell("LevelDB", "sd")
+    cell = found.cell("LevelDB", "SD card")
     first, second = (result("leveldb", "sd", block)["energy_j"] for block in (1, 2))
     mean = cell.number("energy_j")
     assert len(cell.runs) == 2 and mean.value == pytest.approx((first["value"] + second["value"]) / 2)
@@ -220,12 +220,13 @@ def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, 
     if name == "energy-by-activity":
         assert low < -100 and axes.get_xlim()[0] < -0.4
     if name in ("energy-delay", "energy-throughput"):
-        assert low < -10 and "without a value: LevelDB, sd" in axes.get_xlabel()
+        assert low < -10 and "without a value: LevelDB, SD card" in axes.get_xlabel()
 
 
 def test_many_bars_lie_below_each_other_with_their_names_beside_them(found, monkeypatch):
+    monkeypatch.setattr(stack, "LETTERS_MAX", 1000)
     upright = figure("energy-by-activity", found)
-    monkeypatch.setattr(stack, "UPRIGHT_MAX", 8)
+    monkeypatch.setattr(stack, "LETTERS_MAX", 90)
     lying = figure("energy-by-activity", found)
     one, other = upright.axes[0], lying.axes[0]
     assert [bar.get_height() for bar in one.patches] == [bar.get_width() for bar in other.patches]
@@ -259,13 +260,13 @@ def test_real_runs_do_not_say_simulated(tmp_path):
 def test_the_tables_hold_the_numbers(found):
     rows = list(csv.DictReader(io.StringIO(csv_table(found))))
     assert len(rows) == 9 and {row["simulated"] for row in rows} == {"true"}
-    own = next(row for row in rows if (row["db"], row["storage"]) == ("LevelDB", "ssd-usb3"))
+    own = next(row for row in rows if (row["db"], row["storage"]) == ("LevelDB", "SSD on USB 3"))
     stated = result("leveldb", "ssd-usb3")[ABOVE_IDLE]
     assert (float(own[ABOVE_IDLE]), float(own[f"{ABOVE_IDLE}, u"])) == (stated["value"], stated["u"])
     text = latex_table(found)
     lines = [line for line in text.splitlines() if " & " in line]
     assert len(lines) == 10 and {line.count(" & ") for line in lines} == {7}
-    assert r"LevelDB & ssd-usb3 & $861 \pm 52$\,$\mu$J" in text and text.isascii()
+    assert r"LevelDB & SSD on USB 3 & $861 \pm 52$\,$\mu$J" in text and text.isascii()
 
 
 def test_names_cannot_break_the_latex_table(tmp_path):
@@ -281,7 +282,7 @@ def test_the_methods_name_versions_board_and_what_an_interval_is():
         "leveldb 1.23",
         "durability: async",
         "rpi4",
-        "ssd-usb3",
+        "SSD on USB 3",
         "ina219",
         "k = 2",
     ):
@@ -334,7 +335,7 @@ def test_ratios_are_drawn_in_the_format_of_the_files_name(folder, tmp_path, kind
     assert target.read_bytes().startswith(BEGINS[kind])
     if kind == "svg":
         text = target.read_text()
-        assert "SIMULATED" in text and "sqlite / leveldb" in text and "ratio of power" in text
+        assert "SIMULATED" in text and "SQLite / LevelDB" in text and "ratio of power" in text
 
 
 def test_the_forest_has_the_ratios_of_the_comparison_and_cuts_no_label(folder):

@@ -302,7 +302,7 @@ def points_at_one_current(told, monkeypatch):
     return calibrated([*below, 0.9, 0.95, 1.0, 1.05])
 
 
-@CASES.advice("with a voltage are too few", r"take at least (\d+), or (none)")
+@CASES.advice("points? with a voltage: neither", r"take at least (\d+), or (none)")
 def too_few_voltages(told, monkeypatch):
     def with_voltages(taken, count):
         return [*taken[:count], *(replace(each, reference_v=None) for each in taken[count:])]

@@ -78,6 +78,7 @@ def test_value_and_uncertainty_share_their_last_place(value: float, u: float) ->
         (1.7421, (1.5812, 1.9113), "1.74 (1.58 to 1.91)"),
         (153.2, (140.0, 171.0), "153 (140 to 171)"),
         (2.9215, (1.23, math.inf), "2.9 (1.2 or more)"),
+        (1.5, (0.0, math.inf), "1.5 (any)"),
         (2.0, (2.0, 2.0), "2.000000 (2.000000 to 2.000000)"),
     ],
 )

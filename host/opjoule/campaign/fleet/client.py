@@ -30,6 +30,7 @@ from opjoule.campaign.measurement import program_commit
 from opjoule.errors import Interrupted, OpJouleError, RigFault
 from opjoule.measuring.pace import in_words
 from opjoule.record.run_record import RunRecord
+from opjoule.units import counted
 
 LOOK_S: Final = 0.5
 """How often the scheduler is asked for its rigs [s]."""
@@ -328,11 +329,12 @@ class Fleet:
         """Raises: RigFault: nobody can measure what is left, and nobody has come for long."""
         lacking = self._blocks.nobody_s(self._able)
         for needs, count in lacking:
-            self._once(f"no rig has {' and '.join(sorted(needs))}: {count} cell(s) wait for one")
+            self._once(f"no rig has {' and '.join(sorted(needs))}: {counted(count, 'cell')} left to measure")
         if time.monotonic() - self._worked_s > self.wait_s and not self._cut_off:
             left = "; ".join(f"{count} need {' and '.join(sorted(needs))}" for needs, count in lacking)
             raise RigFault(
-                f"{len(self.campaign.missing)} cell(s) are left that no rig at {self.address} can measure ({left}): "
+                f"no rig at {self.address} can measure what is left, "
+                f"{counted(len(self.campaign.missing), 'cell')} ({left}): "
                 "start 'host/campaign.py worker' where there is one; the same command goes on"
             )
 

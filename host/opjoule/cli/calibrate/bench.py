@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint
 from opjoule.calibration.means import MeanReading
+from opjoule.calibration.read_point import ReadPoint
 from opjoule.calibration.reference import Reference, other_meter
 from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
 from opjoule.calibration.warming import STEADY_S
-from opjoule.cli.calibrate.points import ReadPoint, RecordedMeter, Stretch, recorded
+from opjoule.cli.calibrate.points import RecordedMeter, Stretch, recorded
 from opjoule.cli.planning import ROOT
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps

@@ -29,6 +29,7 @@ from opjoule.measuring.plan import Plan
 from opjoule.record.directory import check_folder
 from opjoule.scripts import script_name
 from opjoule.studies.command.suite import SuiteStudy
+from opjoule.units import counted
 
 
 def run_campaign(options: argparse.Namespace) -> int:
@@ -146,8 +147,8 @@ def _about(
     done = sum(each.is_complete for each in campaign.cells)
     given_up = [each for each in campaign.cells if not each.is_complete and not each.is_missing]
     lines = [
-        f"{file.name}{mark}: {len(file.cells)} condition(s) in {file.repeats} randomised block(s), order from seed "
-        f"{file.seed}: {cells} cells",
+        f"{file.name}{mark}: {counted(cells, 'cell')}, {counted(len(file.cells), 'condition')} in "
+        f"{counted(file.repeats, 'randomised block')}, order from seed {file.seed}",
         f"  done       {done}",
         f"  to measure {missing}, {_length(campaign, needed)}",
         f"  records    {folder}",

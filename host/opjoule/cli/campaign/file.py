@@ -110,7 +110,7 @@ def _name(entry: Mapping[str, Any], path: Path) -> str:
 def _whole(entry: Mapping[str, Any], key: str, default: int, least: int, most: int) -> int:
     value = entry.get(key, default)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise BadInput(f"{key} = {str(value)[:40]!r} is not a whole number from {least} to {most}")
+        raise BadInput(f"{key} = {str(value)[:40]} is not a whole number from {least} to {most}")
     return value
 
 

@@ -30,6 +30,7 @@ from opjoule.meters.serial.host import serial_obstacles
 from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.studies.folder import known_studies
+from opjoule.units import counted
 
 _FREE_BYTES_MIN = 2 << 30
 _TRIAL_S = 3.0
@@ -49,7 +50,7 @@ def run_doctor(options: argparse.Namespace) -> int:
         if not finding.well:
             bad += 1
             console.print(f"       -> {finding.remedy}")
-    console.print("All is well." if not bad else f"{bad} thing(s) to mend.")
+    console.print("All is well." if not bad else f"{counted(bad, 'thing')} to mend.")
     return 1 if bad else 0
 
 

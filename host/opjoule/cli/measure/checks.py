@@ -23,6 +23,7 @@ from opjoule.errors import BadInput
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.supply_path import stated_in
 from opjoule.meters.registry import open_meters
+from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.ycsb.space import check_space
 from opjoule.studies.ycsb.study import YcsbStudy
 
@@ -69,6 +70,8 @@ def _checked(
 def check_here(plan: Plan) -> None:
     """Checks what this computer has to do, or to have as a simulated board. Raises: BadInput, RigFault: it cannot."""
     plan.study.check_here()
+    if plan.simulated and plan.profile.name != VIRTUAL and isinstance(plan.study, CommandStudy):
+        plan.study.check_simulated()
     database = database_called(plan.study.engine)
     if plan.simulated and plan.profile.name != VIRTUAL and database and database.is_server:
         found = availability(database)

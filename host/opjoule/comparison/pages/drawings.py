@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from opjoule.comparison.contrasts import Compared, Contrast
 from opjoule.comparison.pages.drift import Drift, drift_of
 from opjoule.comparison.plotted import ENERGY, NOT_TOLD, TOTAL, Plotted
-from opjoule.comparison.sentences import chance_words, follows_words
+from opjoule.comparison.sentences import chance_words, follows_words, pair_labels
+from opjoule.comparison.value_words import NAMED, noun
 from opjoule.drawing.markup import Child, Element, element, row, table
 from opjoule.drawing.scales import Scale
 from opjoule.drawing.scatter import Point, scatter, shape_mark
@@ -39,15 +40,16 @@ def forest(answer: Compared, of: Definition) -> Element:
     own = [each for each in answer.contrasts if each.quantity.key == of.key]
     axis = ratio_scale(own)
     mark = ", SIMULATED" if answer.simulated else ""
-    caption = f"{of.label or of.key}: ratios by {', '.join(answer.question.by)}{mark}"
+    caption = f"{of.label or of.key}: ratios by {noun(answer.question.by)}{mark}"
     head: list[Child] = ["comparison", axis_head(axis, "ratio"), "ratio (95.45 %)", "p among all", "follows"]
-    return table(head, [_ratio_row(each, axis) for each in own], caption, class_="strips")
+    return table(head, [_ratio_row(each, answer, axis) for each in own], caption, class_="strips")
 
 
-def _ratio_row(contrast: Contrast, axis: Scale) -> Element:
-    name, found = pair_name(contrast), contrast.ratio
+def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
+    name, found = pair_name(contrast, answer), contrast.ratio
+    follows = _follows(contrast, answer)
     if found is None:
-        return row(name, NONE, NONE, _probability(contrast), _follows(contrast))
+        return row(name, NONE, NONE, _probability(contrast), follows)
     strip = ratio_strip(
         axis,
         found.value,
@@ -57,13 +59,13 @@ def _ratio_row(contrast: Contrast, axis: Scale) -> Element:
         single=contrast.adjusted is None,
     )
     number = element("span", with_limits(found.value, contrast.limits), class_="figure")
-    return row(name, strip, number, _probability(contrast), _follows(contrast))
+    return row(name, strip, number, _probability(contrast), follows)
 
 
-def pair_name(contrast: Contrast) -> str:
+def pair_name(contrast: Contrast, answer: Compared) -> str:
     """Stratum and both sides of a comparison."""
-    where = ", ".join(contrast.stratum.values())
-    return f"{where + ': ' if where else ''}{contrast.a} / {contrast.b}"
+    where, a, b = pair_labels(contrast, answer)
+    return f"{where + ': ' if where else ''}{a} / {b}"
 
 
 def _probability(contrast: Contrast) -> str:
@@ -75,8 +77,8 @@ def _probability(contrast: Contrast) -> str:
     )
 
 
-def _follows(contrast: Contrast) -> Element:
-    words = follows_words(contrast)
+def _follows(contrast: Contrast, answer: Compared) -> Element:
+    words = follows_words(contrast, pair_labels(contrast, answer)[1])
     if contrast.adjusted is None:
         return element("span", words, class_="reason")
     return element("strong" if contrast.differs else "span", words)
@@ -246,7 +248,13 @@ def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
                 continue
             shift = drift.shift(own)
             words = NONE if shift is None else str(rounded(100 * shift.value, 100 * shift.u, "%"))
-            body.append(row(f"{axis} {value}", f"{drift.time_s(own) / 60:.1f} min", words))
+            body.append(
+                row(
+                    value if axis in NAMED else f"{noun([axis])} {value}",
+                    f"{drift.time_s(own) / 60:.1f} min",
+                    words,
+                )
+            )
     head = ["value", "mean time of its runs", "shift of its mean by the drift"]
     return [table(head, body, "Effect of the drift on each compared value")]
 

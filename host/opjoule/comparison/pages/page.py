@@ -19,11 +19,13 @@ from opjoule.comparison.pages.drawings import bars, course, forest, plane, stack
 from opjoule.comparison.pages.tables import all_cells, all_runs
 from opjoule.comparison.plotted import Plotted, PlottedCell
 from opjoule.comparison.run_warnings import RunWarning
-from opjoule.comparison.sentences import sentence
+from opjoule.comparison.sentences import label_of, sentence, stratum_labels
+from opjoule.comparison.value_words import label, noun
 from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
 from opjoule.report.page import banner, framed, section
+from opjoule.units import counted
 
 ROWS_MAX: Final = 60
 """A table of more is folded."""
@@ -103,7 +105,7 @@ def write_campaign_page(folder: Path) -> Path:
         simulated,
         found.compared,
         found.cells,
-        [*_troubles(index), *found.troubles],
+        [*notes(index), *found.troubles],
         index,
         refused=found.refused,
         conclusions=found.conclusions,
@@ -158,12 +160,12 @@ def _about_campaign(index: Sequence[ConditionRun]) -> str:
     axes: dict[str, dict[str, None]] = {}
     for each in sorted(index, key=lambda each: each.rank):
         for axis, value in each.condition.items():
-            axes.setdefault(axis, {})[value] = None
+            axes.setdefault(noun([axis]), {})[label(axis, value)] = None
     blocks = len({each.block for each in index})
     cells = {(each.block, each.name): False for each in index}
     cells |= {(each.block, each.name): True for each in index if each.result}
     shown = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in axes.items())
-    return f"{shown}; {blocks} block(s), {sum(cells.values())} of {len(cells)} cells with a result"
+    return f"{shown}; {counted(blocks, 'block')}, {sum(cells.values())} of {len(cells)} cells with a result"
 
 
 def _about_comparison(compared: Compared) -> str:
@@ -179,14 +181,14 @@ def _ratios(page: Page) -> list[Element]:
     for answer in page.answers:
         for each in answer.quantities:
             rows = sum(one.quantity.key == each.key for one in answer.contrasts)
-            by = ", ".join(answer.question.by)
+            by = noun(answer.question.by)
             parts.append(_folded(forest(answer, each), rows, f"{each.label or each.key} by {by}"))
         lines = [
             element("li", sentence(each, answer)) for each in answer.contrasts if len(answer.contrasts) > 1
         ]
         if lines:
             summary = element(
-                "summary", f"the {len(lines)} comparisons by {', '.join(answer.question.by)} in words"
+                "summary", f"the {len(lines)} comparisons by {noun(answer.question.by)} in words"
             )
             parts.append(element("details", summary, element("ul", *lines)))
     return parts
@@ -239,23 +241,13 @@ def _methods(page: Page) -> list[Element]:
     return parts
 
 
-def _troubles(index: Sequence[ConditionRun]) -> list[str]:
-    """What failed, and what was measured again."""
-    again: dict[tuple[int, str], int] = {}
-    for each in index:
-        again[each.block, each.name] = again.get((each.block, each.name), 0) + 1
-    repeated = [
-        f"{name}, block {block}: measured {count} times"
-        for (block, name), count in again.items()
-        if count > 1
-    ]
-    return [*notes(index), *repeated]
-
-
 def _as_cells(compared: Compared) -> Plotted:
     """The groups of a comparison as what is drawn: what they are compared by tells colours apart."""
     by = " ".join(compared.question.by)
-    cells = [PlottedCell({by: group.name, **group.stratum}, group.runs) for group in compared.groups]
+    cells = [
+        PlottedCell({by: label_of(group, compared), **stratum_labels(group, compared)}, group.runs)
+        for group in compared.groups
+    ]
     return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
 
 

@@ -77,7 +77,7 @@ def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder:
     lines = lines or [_run_line(run, folder) for run in runs]
     head = ["run", "what", "began (UTC)", "ended", "headline, or why there is none"]
     body = [line for _, line in sorted(lines, key=lambda each: each[0])]
-    return table(head, body, "Runs in the order of time")
+    return table(head, body, "Runs in the order of time", class_="every-run")
 
 
 def _run_line(

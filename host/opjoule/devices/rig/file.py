@@ -132,7 +132,9 @@ def read_rig(path: Path) -> Rig:
     """
     data = _read_toml(path)
     meter = data.get("meter", {}).get("port") if isinstance(data.get("meter"), dict) else None
-    if not isinstance(meter, str):
+    if meter is not None and not isinstance(meter, str):
+        raise BadInput(f'{path}: [meter] port must be text, not {meter!r}; for example "serial:/dev/ttyACM0"')
+    if meter is None:
         raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
     devices = _table(data.get("device", {}), f"{path}: [device.NAME]")
     described = {name: _device(f"{path}: [device.{name}", table) for name, table in devices.items()}

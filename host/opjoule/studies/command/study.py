@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -81,6 +82,15 @@ class CommandStudy:
 
     def check_here(self) -> None:
         """Nothing of it is done on this computer."""
+
+    def check_simulated(self) -> None:
+        """Sees that this computer, which is the simulated board, has the program. Raises: BadInput: it has not."""
+        program = self.command[0]
+        if "{" not in program and shutil.which(program) is None:
+            raise BadInput(
+                f"{program}: this computer has no such program, and a simulated board has those of this computer; "
+                f"--file copies one there, as {FILES}/NAME"
+            )
 
     def check(self, board: Board) -> None:
         """Sees that the board has the program.

@@ -25,6 +25,7 @@ from opjoule.studies.ycsb.core import (
 )
 from opjoule.studies.ycsb.kept import COPY, LOAD, check_copyable, kept_name
 from opjoule.studies.ycsb.space import check_space
+from opjoule.units import counted
 
 HARNESS_S = 2.0
 _HARNESS_OPERATIONS = 2_000_000
@@ -110,7 +111,7 @@ class YcsbStudy:
             "load": f"{self.properties['recordcount']} records into {self.database.title}"
             f"{once if self.reset == COPY else ''}",
             "copy": "of the kept database, for this repeat alone",
-            "run": f"{self._run_words()}, {self.threads} thread(s)",
+            "run": f"{self._run_words()}, {counted(self.threads, 'thread')}",
             "blocks": "all of this once more in randomised blocks: tells what each kind of operation draws",
             "harness": f"{HARNESS_S:g} s of the same workload without a database",
         }
