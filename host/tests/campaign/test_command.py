@@ -110,7 +110,7 @@ def test_a_program_that_fails_ends_the_measurement_with_its_own_line(tmp_path):
             "/no/such/file: no such file",
         ),
         (["--device", "nothing", "--simulate", "--", "true"], "unknown device 'nothing'"),
-        (["--device", "rpi4", "--simulate", "--", "no-such-program"], "the board has no such program"),
+        (["--device", "rpi4", "--simulate", "--", "no-such-program"], "this computer has no such program"),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, arguments, says):
