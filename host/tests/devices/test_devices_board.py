@@ -284,12 +284,12 @@ HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{BUILDS.parent / 'host'}:{BUIL
 HOST = """
 import sys, time
 from pathlib import Path
-from opjoule.devices import workload_run
+from opjoule.devices.programs import workload_run
 from opjoule.devices.board import Board
-from opjoule.devices.medium import Medium
+from opjoule.devices.media.medium import Medium
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig_board import board_on
-from opjoule.devices.ssh import SshConnection
+from opjoule.devices.rig.board import board_on
+from opjoule.devices.connection.ssh import SshConnection
 from test_devices_board import KEEP, SLEEPING
 builds, storage, raw, target, *options = sys.argv[1:]
 shell = SshConnection(target, options)

@@ -201,7 +201,7 @@ import json, sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1]]
 from test_devices_virtual_board import board
-from opjoule.devices.ssh import SshConnection
+from opjoule.devices.connection.ssh import SshConnection
 raw, target, *options = sys.argv[2:]
 device = board(SshConnection(target, options))
 try:

@@ -499,13 +499,13 @@ def plan(capsys, *options: str) -> tuple[int, str]:
 
 def test_cells_that_nobody_gave_a_connection_for_are_left_out_by_name(capsys, tmp_path):
     _, said = plan(capsys)
-    assert "12 condition(s) in 3 randomised block(s)" in said
+    assert "12 conditions in 3 randomised blocks" in said
     assert (
         "left out   sqlserver = ODBC connection string of a SQL Server: give it by --connections FILE" in said
     )
     assert "left out   zen-odbc = " in said
     _, said = plan(capsys, *connections(tmp_path, sqlserver="DSN=x", zen_odbc="DSN=y"))
-    assert "24 condition(s)" in said and "left out" not in said
+    assert "24 conditions" in said and "left out" not in said
     status, said = plan(capsys, "--only", "sync=sqlserver")
     assert status == 2 and "nothing of the study is in reach: give --connections FILE with " in said
     assert "sqlserver = ODBC connection string of a SQL Server" in said
