@@ -121,7 +121,7 @@ def test_a_new_quantity_is_on_the_terminal(tmp_path, study_of):
     make_record(tmp_path)
     put_result(tmp_path, result_with(WITH_NEW))
     text = printed(tmp_path)
-    assert "1.25 W ± 0.11 while it ran" in " ".join(text.split())
+    assert "1.25 ± 0.11 W while it ran" in " ".join(text.split())
     (line,) = [line for line in text.splitlines() if line.startswith("for the work")]
     assert " ".join(line.split()) == "for the work 1.25 ± 0.11 W power; 4.422 ± 0.066 W with idle in it"
 
