@@ -49,7 +49,7 @@ def test_ticks_stand_at_their_decades_and_the_last_ends_with_the_drawing() -> No
     found = re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="middle">(\d+) (ns|µs|ms|s)<', drawn)
     places = {f"{number} {unit}": float(x) for x, number, unit in found}
     assert list(places) == ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]
-    assert re.search(rf'x="{WIDTH - 1}" y="[\d.]+" text-anchor="end">100 ms<', drawn)
+    assert re.search(rf'x="{WIDTH - 1:.1f}" y="[\d.]+" text-anchor="end">100 ms<', drawn)
     steps = np.diff(list(places.values()))
     assert steps == pytest.approx([steps[0]] * 5, abs=0.2)
     assert LEFT <= min(places.values()) <= max(places.values()) <= WIDTH - RIGHT
