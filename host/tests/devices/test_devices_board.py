@@ -280,7 +280,10 @@ def test_a_cut_link_ends_the_run_and_its_files_are_fetched_when_it_is_back(sshd,
         device.close()
 
 
-HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{BUILDS.parent / 'host'}:{BUILDS.parent / 'host/tests'}"}
+HOST_ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": f"{BUILDS.parent / 'host'}:{BUILDS.parent / 'host/tests/support'}",
+}
 HOST = """
 import sys, time
 from pathlib import Path
