@@ -16,6 +16,8 @@ from opjoule.trace.power_trace import Float64Array
 
 PROPORTIONAL: Final = ("gain", "timebase")
 """Parts of an energy's budget that scale every share of it; the others act on the whole."""
+_NOTHING_J: Final = 1e-12
+"""Below this no relative uncertainty has a meaning: all of it acts on the whole."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +36,19 @@ class SensorBudget:
     def of(cls, marginals: Sequence[MarginalEnergy]) -> SensorBudget:
         """The stated energies of some runs; what is wrong with one of them is wrong with all."""
         stated_j = math.fsum(each.energy.value for each in marginals)
-        size_j = max(abs(stated_j), 1e-300)
+        size_j = abs(stated_j)
         budgets = [each.budget for each in marginals]
         whole = [[u for name, u in each.parts.items() if name not in PROPORTIONAL] for each in budgets]
         scaling = [[each.parts[name] for name in PROPORTIONAL] for each in budgets]
         sources = sorted({source for each in budgets for source in each.shared})
+        whole_u_j = math.fsum(math.hypot(*each) for each in whole)
+        scaling_u_j = math.fsum(math.hypot(*each) for each in scaling)
+        if size_j < _NOTHING_J:
+            return cls(stated_j, whole_u_j + scaling_u_j, 0.0, {})
         return cls(
             stated_j,
-            math.fsum(math.hypot(*each) for each in whole),
-            math.fsum(math.hypot(*each) for each in scaling) / size_j,
+            whole_u_j,
+            scaling_u_j / size_j,
             {name: math.fsum(each.shared.get(name, 0.0) for each in budgets) / size_j for name in sources},
         )
 

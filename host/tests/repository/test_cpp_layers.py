@@ -18,7 +18,7 @@ LOADER = {
     "processes": {"include", "board"},
     "probe": {"include", "board", "processes"},
     "medium-sim": {"include", "board", "processes"},
-    "cli": {"include", "board", "oplog", "workload"},
+    "cli": {"include", "board", "oplog", "workload", "databases"},
 }
 """Folder of loader-cpp -> those whose headers it may include beside its own; '.' has the sources of include/."""
 FIRMWARE = {
@@ -40,7 +40,7 @@ FIRMWARE = {
 HARDWARE = re.compile(r"(?m)^\s*#include <(Arduino\.h|Wire\.h|avr/)")
 GUARDED = {"interrupt_lock.h"}
 """With a branch for a desktop."""
-LONGEST_FILE, LONGEST_FUNCTION = 350, 60
+LONGEST_FILE, LONGEST_FUNCTION = 400, 60
 GENERATED = {"firmware/lib/protocol/src/messages.h"}
 
 

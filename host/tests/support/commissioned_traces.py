@@ -8,7 +8,7 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.trace.power_trace import PowerTrace
 
-BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
+BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1, 0.01, "", per_k=0.0, kelvin=True), genuine=True)
 PERIOD_S = 0.0011
 NOISE_A = 2e-4
 

@@ -16,7 +16,13 @@ from rich.table import Table
 from opjoule.comparison.compared_run import gather
 from opjoule.comparison.contrasts import Contrast
 from opjoule.comparison.study.rows import read_studies
-from opjoule.comparison.study.verdicts import Verdict, name_of, samples_of_job, samples_of_workload, verdicts
+from opjoule.comparison.study.verdicts import (
+    PaperVerdict,
+    name_of,
+    samples_of_job,
+    samples_of_workload,
+    verdicts,
+)
 from opjoule.errors import BadInput
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study
@@ -28,7 +34,7 @@ COLUMNS: Final = (
 SIMULATED: Final = "SIMULATED"
 
 
-def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder, list[Verdict]]]:
+def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder, list[PaperVerdict]]]:
     """Every conclusion of the studies that some records are of, with its answers.
 
     Args:
@@ -36,7 +42,7 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
     Raises: BadInput: no record of a study, or none of that one.
     """
     runs, _ = gather(places)
-    found: dict[str, list[Verdict]] = {}
+    found: dict[str, list[PaperVerdict]] = {}
     studies: dict[str, StudyFolder] = {}
     for table in read_studies([run.place for run in runs]):
         study = find_study(table.name)
@@ -70,7 +76,7 @@ def run_conclusions(places: Sequence[str], only: str, *, as_json: bool) -> int:
     return 0
 
 
-def _table(study: StudyFolder, own: Sequence[Verdict]) -> Table:
+def _table(study: StudyFolder, own: Sequence[PaperVerdict]) -> Table:
     mark = f" ({SIMULATED})" if any(each.simulated for each in own) else ""
     made = Table(title=f"{study.title}: the paper's conclusions{mark}", title_justify="left", show_lines=True)
     for name in ("question", "paper", "here (95 %)", "joules (95 %)", "verdict"):
@@ -82,7 +88,7 @@ def _table(study: StudyFolder, own: Sequence[Verdict]) -> Table:
     return made
 
 
-def paper_words(of: Verdict) -> str:
+def paper_words(of: PaperVerdict) -> str:
     """The paper's answer."""
     if of.conclusion.only_direction:
         return "more" if of.conclusion.paper > 1 else "less"
@@ -100,23 +106,23 @@ def _ratio(of: Contrast | None) -> str:
     return f"{value:.3g} ({low:.3g} to {high:.3g})"
 
 
-def _word(of: Verdict) -> str:
+def _word(of: PaperVerdict) -> str:
     inside = {None: "", True: "; the paper's factor is inside", False: "; the paper's factor is outside"}
     return of.word + ("" if of.conclusion.about else inside[of.holds_the_papers])
 
 
-def _counted(own: Sequence[Verdict]) -> list[str]:
+def _counted(own: Sequence[PaperVerdict]) -> list[str]:
     words = [each.word for each in own]
     counts = ", ".join(f"{words.count(each)} {each}" for each in dict.fromkeys(words))
     return [f"answers    {counts}"]
 
 
-def rows(study: StudyFolder, own: Sequence[Verdict]) -> list[dict[str, Any]]:
+def rows(study: StudyFolder, own: Sequence[PaperVerdict]) -> list[dict[str, Any]]:
     """Every answer as plain values, by COLUMNS; what is not known is empty."""
     return [dict(zip(COLUMNS, _row(study, each), strict=True)) for each in own]
 
 
-def _row(study: StudyFolder, of: Verdict) -> list[Any]:
+def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:
     inside = of.holds_the_papers
     return [
         study.name,
@@ -140,7 +146,7 @@ def _numbers(of: Contrast | None) -> list[float | str]:
     return [of.side_a.value / of.side_b.value, *ends]
 
 
-def conclusions_csv(study: StudyFolder, own: Sequence[Verdict]) -> str:
+def conclusions_csv(study: StudyFolder, own: Sequence[PaperVerdict]) -> str:
     """Every answer as a table."""
     sink = io.StringIO()
     table = csv.DictWriter(sink, COLUMNS, lineterminator="\n")

@@ -46,7 +46,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PaperVerdict:
     """One answer."""
 
     conclusion: PaperConclusion
@@ -95,19 +95,19 @@ def _about_one(limits: tuple[float, float], about: float) -> str:
     return NOT_AGREED if high < least or low > most else OPEN
 
 
-def verdicts(conclusions: Iterable[PaperConclusion], samples: Sequence[Sample]) -> list[Verdict]:
+def verdicts(conclusions: Iterable[PaperConclusion], samples: Sequence[Sample]) -> list[PaperVerdict]:
     """Every conclusion's answers, in order; one that nothing was measured of is NOT_MEASURED."""
     found = [each for conclusion in conclusions for each in _answers(conclusion, samples)]
     own = iter(judged([each.contrast for each in found if each.contrast]))
     return [
-        Verdict(each.conclusion, each.place, next(own), each.joules, each.simulated)
+        PaperVerdict(each.conclusion, each.place, next(own), each.joules, each.simulated)
         if each.contrast
         else each
         for each in found
     ]
 
 
-def _answers(of: PaperConclusion, samples: Sequence[Sample]) -> list[Verdict]:
+def _answers(of: PaperConclusion, samples: Sequence[Sample]) -> list[PaperVerdict]:
     one = [each for each in samples if each.phase == of.phase and matches(of.of, each.cell)]
     other = [
         each
@@ -123,17 +123,19 @@ def _answers(of: PaperConclusion, samples: Sequence[Sample]) -> list[Verdict]:
         _answer(of, place, *([each for each in own if _place(each, named) == place] for own in (one, other)))
         for place in places
     ]
-    return [each for each in answers if each.contrast] or [Verdict(of, ())]
+    return [each for each in answers if each.contrast] or [PaperVerdict(of, ())]
 
 
 def _place(sample: Sample, named: Iterable[str]) -> Place:
     return tuple((axis, value) for axis, value in sample.cell.items() if axis not in named)
 
 
-def _answer(of: PaperConclusion, place: Place, one: Sequence[Sample], other: Sequence[Sample]) -> Verdict:
+def _answer(
+    of: PaperConclusion, place: Place, one: Sequence[Sample], other: Sequence[Sample]
+) -> PaperVerdict:
     contrast = _contrast(of.measure, one, other)
     joules = next((found for name in JOULES if (found := _contrast(name, one, other))), None)
-    return Verdict(of, place, contrast, joules, any(each.simulated for each in (*one, *other)))
+    return PaperVerdict(of, place, contrast, joules, any(each.simulated for each in (*one, *other)))
 
 
 def _contrast(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Contrast | None:
