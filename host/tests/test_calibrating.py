@@ -87,7 +87,7 @@ def test_points_that_stray_a_little_widen_the_interval_and_further_ones_are_refu
 @pytest.mark.parametrize(
     ("currents_a", "words"),
     [
-        ((0.1, 0.5, 1.0), r"^3 point\(s\): gain and offset of the current cannot be trusted"),
+        ((0.1, 0.5, 1.0), r"^3 points: gain and offset of the current cannot be trusted"),
         ((0.9, 0.95, 1.0, 1.05), r"all points lie between 0\.9 and 1\.05 A.*neither can be trusted"),
         ((1.0,) * 6, "all points lie between 1 and 1 A"),
         ((0.0,) * 6, "all points lie between 0 and 0 A"),
