@@ -94,12 +94,12 @@ def fetch_ycsb(log: Path) -> None:
         tempfile.TemporaryDirectory(prefix="ycsb-", dir=BUILD) as folder,
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)  # a second call waits for the first, and takes what it has fetched
-        if _hashes(YCSB_JARS) == pinned:
+        if folder_hashes(YCSB_JARS) == pinned:
             return
         fetch = ["mvn", "-q", "-B", "-f", str(YCSB_PINS / "pom.xml"), "dependency:copy-dependencies"]
         fetched = Path(folder) / "jars"
         logged([*fetch, f"-DoutputDirectory={fetched}"], log)
-        jars = _hashes(fetched)
+        jars = folder_hashes(fetched)
         if jars != pinned:
             wrong = sorted({name for name, _ in jars.items() ^ pinned.items()})
             raise SetupError(f"YCSB's jars from Maven Central are not the pinned ones: {', '.join(wrong)}")
@@ -107,7 +107,7 @@ def fetch_ycsb(log: Path) -> None:
         fetched.rename(YCSB_JARS)
 
 
-def _hashes(folder: Path) -> dict[str, str]:
+def folder_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of each file in a folder, by name; empty where there is no folder."""
     files = folder.iterdir() if folder.is_dir() else ()
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}

@@ -10,9 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
-from opjoule.record.definition import Definition, Quantities  # noqa: E402  # path set above
-from opjoule.record.operation_quantities import KEY_VALUE, OPERATIONS  # noqa: E402
-from opjoule.record.quantities import COMMON, SENSORS  # noqa: E402
+from opjoule.evaluation.quantities.common import COMMON, SENSORS  # noqa: E402
+from opjoule.evaluation.quantities.definition import Definition, Quantities  # noqa: E402  # path set above
+from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "run-record.md"
 START, END = "<!-- quantities: written by host/quantities_page.py -->", "<!-- /quantities -->"

@@ -65,15 +65,15 @@ class Outcome:
 
 
 def cpp_sources() -> list[str]:
-    """Every C++ file of the loader and the firmware but the generated one."""
-    found = [path for top in ("loader-cpp", "firmware") for path in (ROOT / top).rglob("*")]
+    """Every C++ file of the loader, the firmware and the fuzzers but the generated one."""
+    found = [path for top in ("loader-cpp", "firmware", "fuzz") for path in (ROOT / top).rglob("*")]
     wanted = (path for path in found if path.suffix in {".cc", ".cpp", ".h"} and path.name != "messages.h")
     return sorted(str(path.relative_to(ROOT)) for path in wanted)
 
 
 def board_scripts() -> list[str]:
     """The shell scripts that run on a board."""
-    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "host/opjoule/devices").rglob("*.sh"))
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / "host/opjoule").rglob("*.sh"))
 
 
 def other_core_check() -> tuple[str, ...]:
@@ -117,8 +117,8 @@ def parts() -> list[Part]:
             "style",
             "formatting, lint, types, layers, shell scripts",
             (
-                (f"{VENV}/ruff", "format", "--check", "host", "firmware"),
-                (f"{VENV}/ruff", "check", "host", "firmware"),
+                (f"{VENV}/ruff", "format", "--check", "host", "firmware", "studies", "fuzz"),
+                (f"{VENV}/ruff", "check", "host", "firmware", "studies", "fuzz"),
                 (f"{VENV}/mypy",),
                 (f"{VENV}/lint-imports",),
                 ("clang-format", "--dry-run", "--Werror", *cpp_sources()),

@@ -10,6 +10,9 @@ namespace opjoule {
 namespace {
 
 constexpr size_t kShown = 60;  // bytes of a wrong line in its message
+// No known key comes near this: a longer one is no slip of the fingers, and comparing it takes time
+// with its length.
+constexpr size_t kLongestKey = 200;
 constexpr size_t kLongestFile = size_t{1} << 20;
 
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\f' || c == '\r'; }
@@ -18,6 +21,10 @@ std::string_view trim(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
   return text;
+}
+
+std::string shown(std::string_view text) {
+  return std::string(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
 }
 
 std::string lower(std::string_view text) {
@@ -142,6 +149,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 // The rule with the most similar key; for an engine's key, among those of that engine.
 const PropertyRule* nearest_rule(const std::string& key, const std::vector<PropertyRule>& rules) {
+  if (key.size() > kLongestKey) return nullptr;
   const std::string family = lower(key.substr(0, key.find('.') + 1));
   const auto is_kin = [&family](const PropertyRule& rule) { return rule.key.starts_with(family); };
   const bool has_kin = std::any_of(rules.begin(), rules.end(), is_kin);
@@ -159,7 +167,7 @@ const PropertyRule* nearest_rule(const std::string& key, const std::vector<Prope
 
 Status bad_value(std::string_view key, std::string_view value, const std::string& expected) {
   return {StatusCode::kBadInput,
-          "property " + std::string(key) + "=" + std::string(value) + ": expected " + expected};
+          "property " + std::string(key) + "=" + shown(value) + ": expected " + expected};
 }
 
 std::string number_text(double value) {
@@ -188,8 +196,7 @@ Status Properties::load_file(const std::string& path) {
     const auto bad_line = [&](const std::string& expected) {
       return Status(StatusCode::kBadInput, "workload file " + path + ", line " +
                                                std::to_string(first_line) + ": expected " +
-                                               expected + ", found '" + logical.substr(0, kShown) +
-                                               (logical.size() > kShown ? "...'" : "'"));
+                                               expected + ", found '" + shown(logical) + "'");
     };
     const size_t separator = find_separator(logical);
     if (separator == std::string::npos || trim(logical.substr(0, separator)).empty())
@@ -283,7 +290,7 @@ Status Properties::check_known(const std::vector<PropertyRule>& rules) const {
   for (const auto& [key, value] : values_) {
     const auto is_it = [&wanted = key](const PropertyRule& rule) { return rule.key == wanted; };
     if (std::any_of(rules.begin(), rules.end(), is_it)) continue;
-    std::string message = "unknown property " + key + "=" + value;
+    std::string message = "unknown property " + shown(key) + "=" + shown(value);
     if (const PropertyRule* nearest = nearest_rule(key, rules); nearest != nullptr)
       message += "; the nearest known one is " + nearest->key;
     return {StatusCode::kBadInput, message};

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests")]
+sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests" / "support")]
 
 from opjoule.report.html import write_report  # noqa: E402
 from report_browser import Browser  # noqa: E402

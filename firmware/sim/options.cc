@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "sensors/models.h"
 #include "signal/csv.h"
 
 namespace opjoule::rig {
@@ -122,9 +123,6 @@ bool take_seed(std::uint64_t& seed, const std::string& value) {
   return true;
 }
 
-const std::vector<std::string> kModels = {"ina219", "ina226",  "ina228", "ina237",
-                                          "ina238", "sq52201", "ina260"};
-
 /// MODEL, MODEL@ADDRESS, or either with =PROFILE.
 bool take_sensor(std::vector<SensorChoice>& sensors, const std::string& value) {
   SensorChoice sensor;
@@ -133,7 +131,7 @@ bool take_sensor(std::vector<SensorChoice>& sensors, const std::string& value) {
   const std::string chip = value.substr(0, path);
   const auto at = chip.find('@');
   sensor.model = chip.substr(0, at);
-  if (std::find(kModels.begin(), kModels.end(), sensor.model) == kModels.end()) return false;
+  if (!is_model(sensor.model)) return false;
   if (at != std::string::npos) {
     char* end = nullptr;
     const long address = std::strtol(chip.c_str() + at + 1, &end, 0);
@@ -185,13 +183,13 @@ void add_inputs(CLI::App& app, Options& o) {
       app, "--start", {{"sampling", ProfileStart::kSampling}, {"boot", ProfileStart::kBoot}},
       o.start,
       "time 0 of the profile: the meter's first sample (default) or the microcontroller's start");
-  option(app, "--sensor", "MODEL[@ADDRESS][=FILE]",
-         "ina219 (default), ina226, ina228, ina237, ina238, ina260 or sq52201, at 0x40 (default) "
-         "to 0x4F, with a profile of its "
-         "own; may be given several times",
-         "ina219, ina226, ina228, ina237, ina238, ina260 or sq52201, then optionally @0x40 to "
-         "@0x4F, then =PROFILE.csv",
-         [&o](const std::string& value) { return take_sensor(o.sensors, value); });
+  option(
+      app, "--sensor", "MODEL[@ADDRESS][=FILE]",
+      "one of " + model_names() +
+          " (default ina219), at 0x40 (default) to 0x4F, with a profile of its own; may be given "
+          "several times",
+      model_names() + ", then optionally @0x40 to @0x4F, then =PROFILE.csv",
+      [&o](const std::string& value) { return take_sensor(o.sensors, value); });
   number(app, "--tail-s", "S", {0, 1e6}, o.tail_s,
          "how long the rig runs on without current after the end, for the meter to send the rest "
          "(default 0.5)");
@@ -241,7 +239,12 @@ void add_sensor_errors(CLI::App& app, Imperfections& sensor) {
   number(app, "--bus-offset-mv", "MV", {-1e5, 1e5}, sensor.bus_offset_v, "of the bus voltage",
          1e-3);
   number(app, "--shunt-ohm", "OHM", {1e-6, 1e3}, sensor.shunt_ohm,
-         "resistance of the shunt (default 0.1)");
+         "resistance of the shunt without current (default 0.1)");
+  number(app, "--shunt-ppm", "PPM", {-1e5, 1e5}, sensor.shunt_heat.per_k,
+         "the shunt's temperature coefficient per kelvin (default 0)", 1e-6);
+  pair(app, "--shunt-thermal", "K_PER_W,TAU_S", 1e4, sensor.shunt_heat.k_per_w,
+       sensor.shunt_heat.tau_s,
+       "the shunt's thermal resistance and time constant: its own current heats it");
   choice<Quantisation>(app, "--quantisation",
                        {{"round", Quantisation::kRound}, {"truncate", Quantisation::kTruncate}},
                        sensor.quantisation, "how the sensor makes codes (default round)");

@@ -2,30 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sensors/ina219.h"
-#include "sensors/ina226.h"
-#include "sensors/ina228.h"
+#include "sensors/models.h"
 
 namespace opjoule::rig {
-namespace {
-
-std::unique_ptr<PowerSensor> make(const std::string& model, const Supply& supply,
-                                  const Imperfections& imperfections, std::uint64_t seed) {
-  if (model == "ina226") return std::make_unique<Ina226>(supply, imperfections, seed);
-  if (model == "sq52201") return std::make_unique<Ina226>(supply, imperfections, seed, kSq52201);
-  if (model == "ina260") {
-    Imperfections own = imperfections;
-    own.shunt_ohm = 0.002;
-    return std::make_unique<Ina226>(supply, own, seed, kIna260);
-  }
-  if (model == "ina237") return std::make_unique<Ina228>(supply, imperfections, seed, 237);
-  if (model == "ina238") return std::make_unique<Ina228>(supply, imperfections, seed, 238);
-  if (model == "ina228") return std::make_unique<Ina228>(supply, imperfections, seed);
-  return std::make_unique<Ina219>(supply, imperfections, seed);
-}
-
-}  // namespace
-
 SensorBench::SensorBench(Mcu& mcu, Twi& twi, const Profile& board, const Options& options)
     : board_(board) {
   std::vector<PowerSensor*> alerting;
@@ -38,7 +17,7 @@ SensorBench::SensorBench(Mcu& mcu, Twi& twi, const Profile& board, const Options
     }
     const Supply& supply = place->own ? *place->own : board_;
     place->sensor =
-        make(choice.model, supply, options.imperfections, options.seed + places_.size());
+        make_sensor(choice.model, supply, options.imperfections, options.seed + places_.size());
     twi.attach(choice.address, *place->sensor);
     if (place->sensor->has_alert()) alerting.push_back(place->sensor.get());
     places_.push_back(std::move(place));

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 HOST = Path(__file__).parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), *(str(HOST / "tests" / folder) for folder in ("support", "campaign"))]
 
 from test_campaign import file_of  # noqa: E402  # the path is set above
 from test_fleet import LoopbackFleet, until  # noqa: E402
@@ -24,7 +24,7 @@ from test_fleet import LoopbackFleet, until  # noqa: E402
 
 def measured_s(folder: Path, rigs: int, blocks: int, cell_s: float) -> float:
     """How long a campaign takes once its rigs are there [s]."""
-    argv = [sys.executable, str(HOST / "tests" / "fleet_rigs.py")]
+    argv = [sys.executable, str(HOST / "tests" / "support" / "fleet_rigs.py")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, text=True) as loaded:
         fleet = LoopbackFleet(folder, loaded)
         try:

@@ -19,11 +19,11 @@ from contextlib import suppress
 from pathlib import Path
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 os.environ["PYTHONPATH"] = f"{HOST}{os.pathsep}{HOST / 'tests'}"
 
-from opjoule.cli import record  # noqa: E402  # the path is set above
 from opjoule.cli.arguments import parse  # noqa: E402
+from opjoule.cli.record import command as record  # noqa: E402  # the path is set above
 from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings  # noqa: E402
 from opjoule.meters.monsoon.reader import ProtocolSource  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402

@@ -3,8 +3,8 @@
 
     .venv/bin/python host/bench/medium_sim.py build/loader/medium-sim [--folder DIR]
 
-A C program (statically linked), Python and, where there is a compiler for it, Go write 4 KiB and sync it, 300 times
-on each medium.
+A C program (statically linked), Python and, where there is a compiler for them, Go and Java write 4 KiB and sync it,
+300 times on each medium.
 A stream writes beyond the dirty limit for some seconds. SIMULATED media on this computer; needs cc.
 """
 
@@ -86,6 +86,21 @@ func main() {
 }
 """
 
+JAVA = """
+import java.nio.ByteBuffer; import java.nio.channels.FileChannel; import java.nio.file.*;
+class Sync {
+  public static void main(String[] words) throws Exception {
+    FileChannel file = FileChannel.open(Path.of(words[1]), StandardOpenOption.CREATE, StandardOpenOption.WRITE);
+    for (int i = 0; i < Integer.parseInt(words[2]); ++i) {
+      long begin = System.nanoTime();
+      file.write(ByteBuffer.allocate(4096), 0);
+      file.force(false);
+      System.out.println((System.nanoTime() - begin) * 1e-9);
+    }
+  }
+}
+"""
+
 
 def programs(folder: Path) -> dict[str, list[str]]:
     """Commands by language, compiled into a folder."""
@@ -97,12 +112,16 @@ def programs(folder: Path) -> dict[str, list[str]]:
         (folder / "sync.go").write_text(GO)
         subprocess.run(["go", "build", "-o", folder / "sync-go", folder / "sync.go"], check=True, cwd=folder)
         found["Go"] = [str(folder / "sync-go")]
+    if shutil.which("javac"):
+        (folder / "Sync.java").write_text(JAVA)
+        subprocess.run(["javac", "Sync.java"], check=True, cwd=folder)
+        found["Java"] = ["java", "-cp", str(folder), "Sync"]
     return found
 
 
 @contextmanager
 def medium(binary: str, folder: Path, rate: float, flush_s: float, limit_bytes: int) -> Iterator[list[str]]:
-    """`medium-sim serve`; gives the words before a command on it. Its faults are printed at the end."""
+    """`medium-sim serve`; gives the words before a command on it. What it says is printed at the end."""
     socket = str(folder / "socket")
     words = [binary, "serve", "--socket", socket, "--state", str(folder), "--write-bytes-per-s", str(rate)]
     words += ["--read-bytes-per-s", "1e9", "--flush-s", str(flush_s), "--dirty-limit-bytes", str(limit_bytes)]
@@ -114,8 +133,11 @@ def medium(binary: str, folder: Path, rate: float, flush_s: float, limit_bytes: 
             print("this kernel does not slow sync calls:", first["why"])
         yield [binary, "run", "--socket", socket, "--"]
         serve.stdin.close()
-        for line in serve.stdout:
-            print("   ", json.loads(line)["fault"])
+        said = [json.loads(line) for line in serve.stdout]
+    for fault in [entry["fault"] for entry in said if "fault" in entry]:
+        print("   ", fault)
+    for disk in [entry["disk"] for entry in said if "disk" in entry][-1:]:
+        print(f"    this computer's disk was slower in {disk['slower']} of {disk['syncs']} syncs")
 
 
 def seconds(words: list[str]) -> list[float]:

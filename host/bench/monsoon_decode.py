@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host/tests")]
+sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host/tests/support")]
 
 import numpy as np  # noqa: E402
 from opjoule.meters.monsoon.assembler import MonsoonAssembler  # noqa: E402

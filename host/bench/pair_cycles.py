@@ -21,7 +21,7 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests")]
+sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests" / "support")]
 
 from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
 from opjoule.meters.messages import Mode  # noqa: E402 (the path above)

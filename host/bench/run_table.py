@@ -17,7 +17,7 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests" / "support")]
 
 from report_browser import Browser  # noqa: E402  # the path is set above
 from view_zoom import SERVER, cpu_s, peak_gb  # noqa: E402

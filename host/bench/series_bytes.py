@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HOST = Path(__file__).parents[1]
-STUDIES = HOST / "opjoule" / "studies"
+STUDIES = HOST.parent / "studies"
 sys.path[:0] = [str(HOST), str(STUDIES / "s4"), str(STUDIES), str(HOST.parent / "loader-cpp" / "probe")]
 PERIOD_S = 0.1
 BATCH = 10_000
@@ -53,9 +53,9 @@ class Watch(threading.Thread):
 def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
     """The commands that start the server, as the job gets them."""
     from opjoule.databases import database_called  # noqa: PLC0415
-    from opjoule.devices.runner import Runner  # noqa: PLC0415
-    from opjoule.devices.server_setup import ServerPrograms, ServerSetup  # noqa: PLC0415
-    from opjoule.devices.shell import LocalShell  # noqa: PLC0415
+    from opjoule.devices.connection.shell import LocalShell  # noqa: PLC0415
+    from opjoule.devices.programs.runner import Runner  # noqa: PLC0415
+    from opjoule.devices.server.setup import ServerPrograms, ServerSetup  # noqa: PLC0415
     from opjoule.studies.command.jars import fetch_jar  # noqa: PLC0415
 
     database = database_called(system)

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host/tests")]
+sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host/tests/support")]
 
 from loopback_sshd import Link, Sshd  # noqa: E402 - the path is set just above
 

@@ -21,7 +21,7 @@ import time
 import urllib.request
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
+sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests" / "support")]
 
 import numpy as np  # noqa: E402  # the path is set above
 import opjoule  # noqa: E402

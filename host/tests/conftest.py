@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# Test files that use one another lie in folders of their own.
+sys.path += sorted(str(path) for path in Path(__file__).parent.iterdir() if path.is_dir())
 # A shell that runs the tests in the background has them ignore Ctrl-C, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # nohup has them ignore a closed terminal.

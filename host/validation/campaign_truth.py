@@ -26,13 +26,13 @@ from typing import Final
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST)]
 
-from opjoule.campaign.compared_run import ComparedRun, gather  # noqa: E402  # path set above
-from opjoule.campaign.contrasts import Compared, Contrast, Question, compare  # noqa: E402
+from opjoule.comparison.compared_run import ComparedRun, gather  # noqa: E402  # path set above
+from opjoule.comparison.contrasts import Compared, Contrast, Question, compare  # noqa: E402
 from opjoule.energy.comparison import ratio  # noqa: E402
+from opjoule.opened.rounding import with_limits  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.report.rounding import with_limits  # noqa: E402
-from opjoule.twin.supply import COURSE  # noqa: E402
-from opjoule.twin.truth_line import SHOWN, TrueCourse, true_figures  # noqa: E402
+from opjoule.simulation.supply import COURSE  # noqa: E402
+from opjoule.simulation.truth_line import SHOWN, TrueCourse, true_figures  # noqa: E402
 
 HELD_LEAST: Final = 0.90
 

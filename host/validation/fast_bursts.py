@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 
 from opjoule.energy.cells import Cells  # noqa: E402  # path set above
 from opjoule.energy.sensor_calibration import SensorCalibration  # noqa: E402

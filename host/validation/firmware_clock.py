@@ -19,11 +19,11 @@ from pathlib import Path
 import numpy as np
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 
 from opjoule.clocks.edges import fit_edges, match_edges  # noqa: E402  # path set above
 from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.measurement.alignment import METER_EDGE_U_NS  # noqa: E402
+from opjoule.evaluation.alignment import METER_EDGE_U_NS  # noqa: E402
 from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
 from opjoule.meters.messages import Mode  # noqa: E402
 from opjoule.trace.journal import read_edges  # noqa: E402

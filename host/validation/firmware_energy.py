@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 
 from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
 from opjoule.meters.messages import Mode  # noqa: E402  # path set above

@@ -23,18 +23,18 @@ from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.databases import background_threads
-from opjoule.measurement.attributed import PlacedMedium, WorkedRun, attributed
-from opjoule.measurement.evidence import BoardEvents
-from opjoule.measurement.logged import read_logs
-from opjoule.measurement.result import repeat_energy
-from opjoule.measurement.samples import read_samples
+from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed
+from opjoule.evaluation.evidence import BoardEvents
+from opjoule.evaluation.logged import read_logs
+from opjoule.evaluation.quantities.attribution import READS
+from opjoule.evaluation.quantities.repeat import SystemSamples
+from opjoule.evaluation.repeat_energy import repeat_energy
+from opjoule.evaluation.system_samples import read_samples
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.attribution_quantities import READS
 from opjoule.record.phases import Cycle, Phase, Role
-from opjoule.record.repeat import SystemSamples
 from opjoule.record.run_record import RunRecord
-from opjoule.twin.known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
-from opjoule.twin.part_powers import PartPowers, own_stretches
+from opjoule.simulation.known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
+from opjoule.simulation.part_powers import PartPowers, own_stretches
 from opjoule.units import Missing
 
 Generator = np.random.Generator
@@ -43,7 +43,9 @@ GRID_S: Final = 1e-3
 SAMPLED_S: Final = 0.1
 """How often the board's counters are read."""
 LONG: Final = 3.0
-"""An operation that takes longer than so many times what 99 of 100 take has waited; it works for no longer."""
+"""An operation that takes longer than so many times what 99 of 100 take has waited, and a thread that waits is off the
+processor: LevelDB's writers sleep for 1 ms or wait for a signal (MakeRoomForWrite in db/db_impl.cc). It works for as
+long as its kind usually does."""
 HUMP_STEPS: Final = 8
 
 
@@ -228,11 +230,12 @@ def _operations(
     energy_j, true_j = np.zeros(len(made)), {}
     for name in made.counts():
         own = made.of_kind(name)
-        works_s = np.minimum(length_s[own], LONG * np.quantile(length_s[own], 0.99))
+        usual_s, longest_s = float(np.median(length_s[own])), LONG * np.quantile(length_s[own], 0.99)
+        works_s = np.where(length_s[own] > longest_s, usual_s, length_s[own])
         state = timeline.beside[own]
         mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
         works_s *= works_s.mean() / mean_s[state]
-        energy_j[own] = powers.operations_j(rng, name, works_s, float(np.median(length_s[own])))
+        energy_j[own] = powers.operations_j(rng, name, works_s, usual_s)
         true_j[name] = float(energy_j[own].sum())
     threads = [made.thread == each for each in np.unique(made.thread)]
     return [Steady(begin_s[t], (begin_s + length_s)[t], energy_j[t]) for t in threads], true_j

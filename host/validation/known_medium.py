@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import overlap_s
-from opjoule.twin.known_power import Float64Array
+from opjoule.simulation.known_power import Float64Array
 
 LATE_S: Final = 0.5
 """A medium that tidies up only when it is left alone begins so long after its last write."""

@@ -16,15 +16,15 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import SensorCalibration
-from opjoule.measurement.plan import IDLE_S, LEAD_IN_MAX_S
-from opjoule.measurement.result import Placed, repeat_energy
+from opjoule.evaluation.quantities.repeat import RepeatEnergy
+from opjoule.evaluation.repeat_energy import Placed, repeat_energy
+from opjoule.measuring.plan import IDLE_S, LEAD_IN_MAX_S
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase, Role
-from opjoule.record.repeat import RepeatEnergy
+from opjoule.simulation.known_power import Float64Array, Piece, bursts, wander
 from opjoule.trace.power_trace import PowerTrace
-from opjoule.twin.known_power import Float64Array, Piece, bursts, wander
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)
 """Duration of idle, which is measured as long as on a board."""

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from known_medium import drained, in_tail_s, waited_part
 from opjoule.attribution.windows import block_length_s
-from opjoule.twin.known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
+from opjoule.simulation.known_power import Float64Array, Gridded, Paused, Piece, Steady, humped
 
 Generator = np.random.Generator
 FAMILIES: Final = ("steady", "steps", "bursts", "frequency", "in step")

@@ -30,18 +30,18 @@ sys.path[:0] = [str(HOST), str(HOST / "validation")]
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
 from known_work import Choice, Known, work  # noqa: E402
 from opjoule.campaign.campaign import block_order  # noqa: E402
+from opjoule.comparison.side import side_of  # noqa: E402
 from opjoule.energy.comparison import Side, differ, ratio_limits  # noqa: E402
 from opjoule.energy.error_bounds import CURRENT, SHUNT  # noqa: E402
-from opjoule.measurement.result import repeat_energy  # noqa: E402
-from opjoule.measurement.summary import budgets, headline_budget, shared_with_others  # noqa: E402
-from opjoule.record.definition import Quantities  # noqa: E402
-from opjoule.record.figures import by_repeat  # noqa: E402
+from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
+from opjoule.evaluation.quantities.definition import Quantities  # noqa: E402
+from opjoule.evaluation.quantities.figures import by_repeat  # noqa: E402
+from opjoule.evaluation.quantities.operations import OPERATIONS  # noqa: E402
+from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
+from opjoule.evaluation.repeat_energy import repeat_energy  # noqa: E402
+from opjoule.evaluation.summary import budgets, headline_budget, shared_with_others  # noqa: E402
 from opjoule.record.json_file import plain  # noqa: E402
-from opjoule.record.operation_quantities import OPERATIONS  # noqa: E402
-from opjoule.record.quantities import COMMON  # noqa: E402
-from opjoule.record.repeat import Repeat  # noqa: E402
-from opjoule.record.side import side_of  # noqa: E402
-from opjoule.twin.known_power import Float64Array, Piece, bursts, wander  # noqa: E402
+from opjoule.simulation.known_power import Float64Array, Piece, bursts, wander  # noqa: E402
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
 HEADLINE: Final = QUANTITIES.headline.key

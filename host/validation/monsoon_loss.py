@@ -2,8 +2,8 @@
 
     .venv/bin/python host/validation/monsoon_loss.py --trials 100
 
-SIMULATED: real 64-byte packets made by host/tests/software_monsoon.py, calibration samples among them. The scale is
-exact, so that nothing but loss and rounding widens the stated interval.
+SIMULATED: real 64-byte packets made by host/tests/support/software_monsoon.py, calibration samples among them. The
+scale is exact, so that nothing but loss and rounding widens the stated interval.
 """
 
 from __future__ import annotations
@@ -13,7 +13,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[1] / "tests")]
+sys.path[:0] = [
+    str(Path(__file__).resolve().parents[1]),
+    str(Path(__file__).resolve().parents[1] / "tests" / "support"),
+]
 
 import numpy as np  # noqa: E402
 from opjoule.energy.error_bounds import ErrorBounds  # noqa: E402

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 HOST = Path(__file__).parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 
 from operation_log_writer import block, byte_size, file_header, operation, sealed  # noqa: E402  # path set above
 from opjoule.operations.oplog import read_operation_log  # noqa: E402

@@ -27,11 +27,11 @@ from opjoule.clocks.clock_map import ClockMap  # noqa: E402
 from opjoule.energy.baseline import idle_power  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX  # noqa: E402
-from opjoule.measurement.by_phase import phase_figures  # noqa: E402
-from opjoule.measurement.result import Placed  # noqa: E402
+from opjoule.evaluation.by_phase import phase_figures  # noqa: E402
+from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
+from opjoule.evaluation.repeat_energy import Placed  # noqa: E402
 from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
 from opjoule.operations.operation_table import OperationTable  # noqa: E402
-from opjoule.record.figures import Figure  # noqa: E402
 from opjoule.record.phases import Phase, Role  # noqa: E402
 
 LENGTH_S, IDLE_S = 16.0, 2.5

@@ -1,4 +1,6 @@
-"""One measurement through the real firmware in virtual time, drawn from all that data sheets allow. SIMULATED.
+"""One measurement through the real firmware in virtual time, of all that an unmarked breakout may be. SIMULATED.
+
+The shunt is unmarked, is not sensed at its own pads and heats up; the chip may be a copy that is off in the voltage.
 
 The way is the ordinary one: serial meter on the simulator's port, trace, clock map from sync edges, energies
 of a repeat. The truth comes from the simulator and from what was drawn; the estimate never sees it.
@@ -17,25 +19,27 @@ from typing import Any
 import numpy as np
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests"), str(HOST / "validation")]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support"), str(HOST / "validation")]
 
 from opjoule.energy.cells import Cells  # noqa: E402  # path set above
-from opjoule.energy.error_bounds import ErrorBounds, Shunt  # noqa: E402
+from opjoule.energy.error_bounds import COPPER_MAX_OHM, UNMARKED_TOLERANCE, ErrorBounds, Shunt  # noqa: E402
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
+from opjoule.energy.shunt_heat import Heating  # noqa: E402
 from opjoule.errors import OpJouleError  # noqa: E402
-from opjoule.measurement.alignment import ClockEvidence, align  # noqa: E402
-from opjoule.measurement.result import Placed, repeat_energy  # noqa: E402
+from opjoule.evaluation.alignment import ClockEvidence, align  # noqa: E402
+from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
+from opjoule.evaluation.quantities.definition import Quantities  # noqa: E402
+from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
+from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
+from opjoule.evaluation.repeat_energy import Placed, repeat_energy  # noqa: E402
+from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX  # noqa: E402
 from opjoule.meters.chips.ina219 import INA219  # noqa: E402
-from opjoule.meters.sensors import default_settings  # noqa: E402
+from opjoule.meters.serial.sensors import default_settings  # noqa: E402
 from opjoule.operations.board_files import BoardEdges  # noqa: E402
-from opjoule.record.definition import Quantities  # noqa: E402
-from opjoule.record.figures import Figure  # noqa: E402
 from opjoule.record.phases import Phase  # noqa: E402
-from opjoule.record.quantities import COMMON  # noqa: E402
-from opjoule.record.repeat import Repeat  # noqa: E402
+from opjoule.simulation.imperfections import Imperfections  # noqa: E402
 from opjoule.trace.journal import read_edges  # noqa: E402
 from opjoule.trace.power_trace import PowerTrace  # noqa: E402
-from opjoule.twin.imperfections import Imperfections  # noqa: E402
 from random_load import Load, draw_load  # noqa: E402
 from rig_session import record  # noqa: E402
 
@@ -73,7 +77,7 @@ class Measurement:
 def measure(seed: int) -> Measurement:
     """Draws, plays, records and evaluates the measurement of one seed."""
     chance = random.Random(seed)
-    load, drawn = draw_load(chance), Imperfections.draw(chance)
+    load, drawn = draw_load(chance), unmarked(Imperfections.draw(chance), chance)
     edges_s = _edge_times_s(chance, load)
     options = [*drawn.options(), f"--supply-ohm={drawn.supply_ohm}", "--seed", str(seed)]
     with tempfile.TemporaryDirectory(prefix="opjoule-coverage-") as folder:
@@ -88,7 +92,8 @@ def measure(seed: int) -> Measurement:
         )
         meter_edges = read_edges(Path(folder))
     board_edges, phases = _board_side(chance, load, edges_s)
-    bounds = INA219.error_bounds(SETTINGS.shunt_range, INA219.times(SETTINGS).seen_fraction, Shunt())
+    seen_fraction = INA219.times(SETTINGS).seen_fraction
+    bounds = INA219.error_bounds(SETTINGS.shunt_range, seen_fraction, Shunt(), genuine=False)
     run_s = next(phase.duration_s for phase in phases if phase.name == "run")
     over_ns = phases[0].start_board_ns, phases[-1].end_board_ns
     alignment = align(ClockEvidence(board_edges, meter_edges, [], []), over_ns)
@@ -176,10 +181,26 @@ def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[s
     }
 
 
+def unmarked(drawn: Imperfections, chance: random.Random) -> Imperfections:
+    """The rig with a shunt of unmarked tolerance behind some copper, and a chip that may be a copy."""
+    cold = 1 + chance.uniform(-1, 1) * UNMARKED_TOLERANCE
+    copper_ohm = chance.uniform(0, COPPER_MAX_OHM)
+    return replace(
+        drawn,
+        shunt_ohm=round(drawn.shunt_ohm * cold + copper_ohm, 8),
+        bus_gain_error=round(chance.uniform(-1, 1) * COPY_BUS_GAIN_ERROR_MAX, 7),
+    )
+
+
 def _exact(drawn: Imperfections) -> SensorCalibration:
-    """A perfect calibration of gain and offset."""
+    """A perfect calibration of gain, offset and heating."""
     gain = drawn.shunt_ohm / 0.1 * (1 + drawn.gain_error)
     offset_a = drawn.offset_uv * 1e-6 / 0.1
+    k_per_w, tau_s = map(float, drawn.shunt_thermal.split(","))
+    per_a2 = drawn.shunt_ppm * 1e-6 * k_per_w * drawn.shunt_ohm / gain**2
     return SensorCalibration(
-        "exact", Correction(1 / gain, -offset_a / gain), Correction(1 / (1 + drawn.bus_gain_error))
+        "exact",
+        Correction(1 / gain, -offset_a / gain),
+        Correction(1 / (1 + drawn.bus_gain_error)),
+        heating=Heating(per_a2, tau_s, 0.0),
     )

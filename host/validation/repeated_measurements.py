@@ -21,7 +21,7 @@ from typing import Final
 HOST = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HOST))
 
-from opjoule.twin.truth_line import SHOWN, KnownFigure, known_figures  # noqa: E402  # path set above
+from opjoule.simulation.truth_line import SHOWN, KnownFigure, known_figures  # noqa: E402  # path set above
 
 DEFAULT: Final = ("--db", "leveldb")
 HEADLINE: Final = SHOWN["marginal_energy_per_operation_j"]

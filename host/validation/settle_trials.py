@@ -18,11 +18,11 @@ from unittest import mock
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from opjoule.measurement import settling
-from opjoule.measurement.quiet import Rest
-from opjoule.measurement.settling import Left, Settling
+from opjoule.measuring import settling
+from opjoule.measuring.quiet import Rest
+from opjoule.measuring.settling import Left, Settling
+from opjoule.simulation.known_power import wander
 from opjoule.trace.power_history import BLOCK_NS, PowerHistory
-from opjoule.twin.known_power import wander
 
 IDLE_W = 3.0
 BLOCK_S = BLOCK_NS * 1e-9

@@ -38,10 +38,10 @@ sys.path[:0] = [str(HOST)]
 from opjoule.devices.profiles import find_profile  # noqa: E402  # path set above
 from opjoule.record.phases import Phase, Role  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.twin.medium_simulator import PROGRAM, MediumSimulator  # noqa: E402
-from opjoule.twin.models import load_model  # noqa: E402
-from opjoule.twin.power_model import BoardModel, MediumModel  # noqa: E402
-from opjoule.twin.supply import IMPERFECTIONS  # noqa: E402
+from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator  # noqa: E402
+from opjoule.simulation.models import load_model  # noqa: E402
+from opjoule.simulation.power_model import BoardModel, MediumModel  # noqa: E402
+from opjoule.simulation.supply import IMPERFECTIONS  # noqa: E402
 
 ENGINES: Final = ("leveldb", "sqlite", "rocksdb")
 BOARDS: Final = {"sd": "rpi3", "emmc": "odroid-c2", "ssd-usb3": "rpi4"}

@@ -23,11 +23,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from opjoule.devices.profiles import find_profile
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.simulation.imperfections import Imperfections
+from opjoule.simulation.models import load_model
+from opjoule.simulation.supply import drawn_for
 from opjoule.trace.power_trace import Float64Array, PowerTrace
 from opjoule.trace.supply_line import BusReadings
-from opjoule.twin.imperfections import Imperfections
-from opjoule.twin.models import load_model
-from opjoule.twin.supply import drawn_for
 
 BOARDS: Final = ("rpi5", "rpi4", "rpi3", "odroid-c2")
 MEDIA: Final = ("sd", "sd-folding", "emmc", "ssd-usb3", "nvme")

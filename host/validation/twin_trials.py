@@ -22,12 +22,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.record.phases import Phase, Role
+from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
+from opjoule.simulation.fitting.recorded import Recorded, Syncs, signature_levels, windows_of
+from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
+from opjoule.simulation.power_model import BoardModel, MediumModel, PowerModel, Supply
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
-from opjoule.twin.fitting.fit import FittedTwin, fit_twin
-from opjoule.twin.fitting.recorded import Recorded, Syncs, signature_levels, windows_of
-from opjoule.twin.medium_work import MediumCourse, MediumMode, MediumStretch
-from opjoule.twin.power_model import BoardModel, MediumModel, PowerModel, Supply
 
 STEP_NS = 1_000_000
 SAMPLE_NS = 100_000_000

@@ -277,6 +277,7 @@ void PhaseCommand::close() {
   summary_.engine_settings = database_->settings();
   summary_.engine_settings.try_emplace("updates",
                                        settings_.blind_updates ? "blind" : "read-merge-write");
+  if (settings_.blind_removes) summary_.engine_settings.try_emplace("removes", "blind");
   lines_.print_now("close");
   summary_.database_bytes = database_->size_on_disk();
   keep(database_->close());

@@ -124,6 +124,7 @@ std::string summary_json(const Summary& summary) {
   if (summary.resumed)
     json["resumed"] = {{"records_before", summary.rows_before},
                        {"records_after", summary.rows_after}};
+  if (summary.settings->value_digest) json["value_digest"] = results.value_digest;
   if (results.skipped_lines > 0) json["skipped_trace_lines"] = results.skipped_lines;
   json["dropped_events"] = summary.dropped_events;
   return Json{{"summary", json}}.dump(-1, ' ', false, Json::error_handler_t::replace);

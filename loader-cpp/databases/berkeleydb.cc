@@ -110,7 +110,7 @@ class BerkeleyClient : public Client {
 
   Status scan(std::string_view start, uint64_t limit, FieldChoice, const Visitor& visit) override;
 
-  Status remove(std::string_view key) override {
+  Status remove(std::string_view key, bool) override {
     DBT at = dbt(key);
     const Gate::Inside inside = environment_.writing();
     const int result = again([&] { return db_->del(db_, nullptr, &at, 0); });

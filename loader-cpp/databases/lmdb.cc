@@ -154,7 +154,7 @@ class LmdbClient : public Client {
     return status;
   }
 
-  Status remove(std::string_view key) override {
+  Status remove(std::string_view key, bool) override {
     WriteTransaction write(shared_);
     if (write.begun() != 0) return to_status(write.begun());
     MDB_val wanted = val(key);

@@ -111,7 +111,7 @@ class MongoClient : public Client {
     return visit_all(cursor.get(), visit);
   }
 
-  Status remove(std::string_view key) override {
+  Status remove(std::string_view key, bool) override {
     bson_error_t error;
     if (!mongoc_collection_delete_one(connection_.rows(), with_key(filter_, key), nullptr,
                                       reply_.to_be_initialised(), &error))

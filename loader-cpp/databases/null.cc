@@ -22,7 +22,7 @@ class NullClient : public Client {
   Status scan(std::string_view, uint64_t, FieldChoice, const Visitor&) override {
     return Status::ok();
   }
-  Status remove(std::string_view) override {
+  Status remove(std::string_view, bool) override {
     --written_;
     return Status::ok();
   }

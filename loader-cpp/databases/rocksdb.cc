@@ -3,7 +3,8 @@
 //
 // Habits: insert replaces an existing key; update is a get, merge and put, or with updates=blind a
 // put alone, which cannot tell a missing key (two threads changing one row at once: the later
-// put wins); remove gets first, to tell a missing key. Any number of clients share the database.
+// put wins); remove gets first, to tell a missing key, but not with
+// removes=blind. Any number of clients share the database.
 #include <rocksdb/cache.h>
 #include <rocksdb/convenience.h>
 #include <rocksdb/db.h>

@@ -176,7 +176,7 @@ Status SqliteClient::scan(std::string_view start, uint64_t limit, FieldChoice fi
   return status;
 }
 
-Status SqliteClient::remove(std::string_view key) {
+Status SqliteClient::remove(std::string_view key, bool) {
   Status status;
   sqlite3_stmt* statement = once(remove_, "DELETE FROM usertable WHERE YCSB_KEY=?", status);
   if (statement == nullptr) return status;

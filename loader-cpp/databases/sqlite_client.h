@@ -35,7 +35,7 @@ class SqliteClient : public Client {
   Status update(std::string_view key, const Row& changed, bool whole) override;
   Status scan(std::string_view start, uint64_t limit, FieldChoice fields,
               const Visitor& visit) override;
-  Status remove(std::string_view key) override;
+  Status remove(std::string_view key, bool) override;
   Status flush() override { return pending_ == 0 ? Status::ok() : commit(); }
   [[nodiscard]] RetryCounts retries() const override { return connection_.retries(); }
 

@@ -24,7 +24,8 @@ namespace {
 
 constexpr int kRangeSize = 64;
 constexpr uint64_t kRangeEndMax = 4096;
-constexpr uint32_t kSyncedWrite = 0x2 | 0x4;  // RWF_DSYNC, RWF_SYNC
+constexpr uint32_t kSyncedWrite = 0x2 | 0x4;       // RWF_DSYNC, RWF_SYNC
+constexpr uint32_t kThrough = O_DSYNC | O_DIRECT;  // of an open; O_SYNC has the bit of O_DSYNC
 constexpr uint32_t kNotify = SECCOMP_RET_USER_NOTIF;
 
 enum class Trap { kAlways, kFlags, kRange, kFails };
@@ -54,14 +55,15 @@ const std::vector<Architecture>& architectures() {
         {20, Call::kWritev, Trap::kRange},
         {296, Call::kWritev, Trap::kRange},
         {328, Call::kWritev, Trap::kFlags, 5, kSyncedWrite},
-        {257, Call::kOpen, Trap::kFlags, 2, O_DSYNC},
-        {2, Call::kOpen, Trap::kFlags, 1, O_DSYNC},
+        {257, Call::kOpen, Trap::kFlags, 2, kThrough},
+        {2, Call::kOpen, Trap::kFlags, 1, kThrough},
         {74, Call::kFsync, Trap::kAlways},
         {75, Call::kFsync, Trap::kAlways},
         {26, Call::kMsync, Trap::kFlags, 2, MS_SYNC},
         {277, Call::kSyncFileRange, Trap::kAlways},
         {162, Call::kSync, Trap::kAlways},
         {306, Call::kSyncfs, Trap::kAlways},
+        {437, Call::kOpenHow, Trap::kAlways},
         {425, Call::kSync, Trap::kFails}}}};
 #else
   static const std::vector<Architecture> all = {
@@ -72,13 +74,14 @@ const std::vector<Architecture>& architectures() {
       {66, Call::kWritev, Trap::kRange},
       {70, Call::kWritev, Trap::kRange},
       {287, Call::kWritev, Trap::kFlags, 5, kSyncedWrite},
-      {56, Call::kOpen, Trap::kFlags, 2, O_DSYNC},
+      {56, Call::kOpen, Trap::kFlags, 2, kThrough},
       {82, Call::kFsync, Trap::kAlways},
       {83, Call::kFsync, Trap::kAlways},
       {227, Call::kMsync, Trap::kFlags, 2, MS_SYNC},
       {84, Call::kSyncFileRange, Trap::kAlways},
       {81, Call::kSync, Trap::kAlways},
       {267, Call::kSyncfs, Trap::kAlways},
+      {437, Call::kOpenHow, Trap::kAlways},
       {425, Call::kSync, Trap::kFails}}},
 #endif
     {AUDIT_ARCH_ARM,
@@ -87,14 +90,15 @@ const std::vector<Architecture>& architectures() {
       {146, Call::kWritev, Trap::kRange},
       {362, Call::kWritev, Trap::kRange},
       {393, Call::kWritev, Trap::kFlags, 5, kSyncedWrite},
-      {322, Call::kOpen, Trap::kFlags, 2, O_DSYNC},
-      {5, Call::kOpen, Trap::kFlags, 1, O_DSYNC},
+      {322, Call::kOpen, Trap::kFlags, 2, kThrough},
+      {5, Call::kOpen, Trap::kFlags, 1, kThrough},
       {118, Call::kFsync, Trap::kAlways},
       {148, Call::kFsync, Trap::kAlways},
       {144, Call::kMsync, Trap::kFlags, 2, MS_SYNC},
       {341, Call::kSyncFileRange, Trap::kAlways},
       {36, Call::kSync, Trap::kAlways},
       {373, Call::kSyncfs, Trap::kAlways},
+      {437, Call::kOpenHow, Trap::kAlways},
       {425, Call::kSync, Trap::kFails}}}
   };
 #endif
@@ -125,6 +129,7 @@ std::vector<sock_filter> body(const Rule& rule, const DescriptorRange& synced) {
       break;
     case Trap::kRange:
       out.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument_at(0)));
+      out.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, STDOUT_FILENO, 3, 0));
       out.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, static_cast<uint32_t>(synced.first), 0, 1));
       out.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, static_cast<uint32_t>(synced.end), 0, 1));
       append_return(&out, SECCOMP_RET_ALLOW);
@@ -202,6 +207,11 @@ TrappedCall trapped_call(const seccomp_data& data) {
           out.mode = args[at + 1];
           break;
         }
+        case Call::kOpenHow:
+          out.address = args[1];
+          out.how = args[2];
+          out.length = args[3];
+          break;
         case Call::kMsync:
           out.fd = -1;
           out.address = args[0];

@@ -125,6 +125,20 @@ MappedFile mapped_file(pid_t tid, uint64_t address, uint64_t length) {
   return out;
 }
 
+bool read_how(pid_t tid, TrappedCall* call) {
+  struct {
+    uint64_t flags, mode, resolve;
+  } how{};  // struct open_how, openat2(2)
+  const iovec here{&how, sizeof how};
+  const iovec there{reinterpret_cast<void*>(static_cast<uintptr_t>(call->how)), sizeof how};
+  if (call->length != sizeof how ||
+      ::process_vm_readv(tid, &here, 1, &there, 1, 0) != static_cast<ssize_t>(sizeof how))
+    return false;
+  call->flags = how.flags;
+  call->mode = how.mode;
+  return how.resolve == 0;
+}
+
 Descriptor open_for(pid_t tid, const TrappedCall& call) {
   std::string path = read_path(tid, call.address);
   if (path.empty()) {
@@ -138,7 +152,8 @@ Descriptor open_for(pid_t tid, const TrappedCall& call) {
   } else {
     path = proc(tid, "fd/" + std::to_string(call.fd) + "/") + path;
   }
-  const int flags = static_cast<int>(call.flags) & ~(O_SYNC | O_DSYNC);
+  int flags = static_cast<int>(call.flags) & ~(O_SYNC | O_DSYNC);
+  if ((flags & O_ACCMODE) == O_WRONLY) flags &= ~O_DIRECT;
   ProcFile status(proc(tid, "status").c_str());
   const std::string_view text = status.read();
   const size_t at = text.find("\nUmask:");

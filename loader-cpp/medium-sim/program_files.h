@@ -43,8 +43,13 @@ struct MappedFile {
 };
 MappedFile mapped_file(pid_t tid, uint64_t address, uint64_t length);
 
-// Opens what a call of Call::kOpen asks for, without O_DSYNC and O_SYNC, with the umask of the
-// caller. Not valid with errno where that fails.
+// Flags and mode of a call of Call::kOpenHow, which lie in the thread's memory. False where they
+// cannot be read, or where the call restricts how the path is looked up (`resolve`).
+bool read_how(pid_t tid, TrappedCall* call);
+
+// Opens what a call asks for, without O_DSYNC and O_SYNC, and without O_DIRECT where it is only
+// written: the page cache is quicker than the medium that the writes wait for. With the umask of
+// the caller. Not valid with errno where that fails.
 Descriptor open_for(pid_t tid, const TrappedCall& call);
 
 // Whether a number of a descriptor is free there.

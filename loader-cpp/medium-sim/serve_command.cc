@@ -27,7 +27,8 @@ namespace {
 
 constexpr int64_t kTickNs = 10'000'000;
 constexpr int64_t kUrgentTickNs = 1'000'000;
-constexpr int64_t kSpinNs = 80'000;  // waits end this late on a computer that sleeps deeply
+constexpr int64_t kSayNs = 1'000'000'000;  // between two looks for something to say
+constexpr int64_t kSpinNs = 80'000;        // waits end this late on a computer that sleeps deeply
 
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -98,6 +99,11 @@ class MediumServer {
       files_->write(told_ns, &queue_);
       next_tell_ns_ = told_ns + kTickNs;
     }
+    if (now_ns >= next_say_ns_) {
+      tell_real_disk();
+      tell_faults();
+      next_say_ns_ = now_ns + kSayNs;
+    }
     next_look_ns_ = board_ns() + (pages_.urgent() ? kUrgentTickNs : kTickNs);
   }
 
@@ -132,27 +138,31 @@ class MediumServer {
     calls_.release_all();
     files_->write(board_ns(), &queue_);
     tell_real_disk();
-    if (const uint64_t stopped = pages_.holds().held_by_signal(); stopped > 0)
-      print_fault(
-          "the kernel forbids to hold single threads (ptrace), so processes were stopped "
-          "with SIGSTOP, " +
-          std::to_string(stopped) + " times");
-    if (files_->left_out() > 0)
-      print_fault("the reader of the live FIFO was too slow: " +
-                  std::to_string(files_->left_out()) + " writes were left out");
+    tell_faults();
   }
 
-  void tell_real_disk() const {
+  // Each once, as soon as it is so: at the end nobody may be listening any more.
+  void tell_faults() {
+    if (!told_stopped_ && pages_.holds().held_by_signal() > 0) {
+      told_stopped_ = true;
+      print_fault(
+          "the kernel forbids to hold single threads (ptrace), so processes are stopped with "
+          "SIGSTOP");
+    }
+    if (!told_left_out_ && files_->left_out() > 0) {
+      told_left_out_ = true;
+      print_fault("the reader of the live FIFO is too slow: writes are left out");
+    }
+  }
+
+  // Nothing where no sync has ended since the last line.
+  void tell_real_disk() {
     const RealDisk& disk = calls_.real_disk();
-    if (disk.slower == 0) return;
-    char text[256];
-    std::snprintf(text, sizeof text,
-                  "this computer's disk was slower than the simulated medium in %llu of %llu "
-                  "syncs, by %.2f ms on the mean",
-                  static_cast<unsigned long long>(disk.slower),
-                  static_cast<unsigned long long>(disk.syncs),
-                  static_cast<double>(disk.excess_ns) / static_cast<double>(disk.slower) * 1e-6);
-    print_fault(text);
+    if (disk.syncs == told_syncs_) return;
+    told_syncs_ = disk.syncs;
+    print_line("{\"disk\":{\"syncs\":" + std::to_string(disk.syncs) + ",\"slower\":" +
+               std::to_string(disk.slower) + ",\"model_ns\":" + std::to_string(disk.model_ns) +
+               ",\"excess_ns\":" + std::to_string(disk.excess_ns) + "}}");
   }
 
   MediumQueue queue_;
@@ -163,6 +173,10 @@ class MediumServer {
   std::vector<pollfd> fds_;
   int64_t next_look_ns_ = 0;
   int64_t next_tell_ns_ = 0;
+  int64_t next_say_ns_ = 0;
+  uint64_t told_syncs_ = 0;
+  bool told_stopped_ = false;
+  bool told_left_out_ = false;
   bool stdin_ended_ = false;
 };
 

@@ -32,15 +32,19 @@ bool SyncCalls::receive(Programs* programs) {
 }
 
 void SyncCalls::dispatch(Programs* programs, const seccomp_notif& call) {
-  const TrappedCall asked = trapped_call(call.data);
+  TrappedCall asked = trapped_call(call.data);
   const auto tid = static_cast<pid_t>(call.pid);
   FileRange range;
   switch (asked.call) {
+    case Call::kOpenHow:
+      if (!read_how(tid, &asked) || (asked.flags & (O_DSYNC | O_DIRECT)) == 0)
+        return let_run(programs, call.id);
+      return open_through(programs, call, asked);
     case Call::kOpen:
-      return open_synced(programs, call, asked);
+      return open_through(programs, call, asked);
     case Call::kWrite:
     case Call::kWritev:
-      return write_synced(programs, call, asked);
+      return write_through(programs, call, asked);
     case Call::kSync:
       range.what = RealSync::kEverything;
       return sync_range(programs, call.id, std::move(range), true, End::kReturn);
@@ -88,9 +92,10 @@ void SyncCalls::fail(Programs* programs, uint64_t id, int error_number) {
   answered(programs, id);
 }
 
-void SyncCalls::open_synced(Programs* programs, const seccomp_notif& call,
-                            const TrappedCall& asked) {
+void SyncCalls::open_through(Programs* programs, const seccomp_notif& call,
+                             const TrappedCall& asked) {
   const auto tid = static_cast<pid_t>(call.pid);
+  if ((asked.flags & O_ACCMODE) == O_RDONLY) return let_run(programs, call.id);
   const Descriptor file = open_for(tid, asked);
   if (!file.valid()) {
     const int error_number = errno;
@@ -106,25 +111,27 @@ void SyncCalls::open_synced(Programs* programs, const seccomp_notif& call,
     if (!programs->listener.answer_descriptor(call.id, file.get(), number,
                                               (asked.flags & O_CLOEXEC) != 0))
       break;
-    synced_files_.emplace(about.st_dev, about.st_ino);
+    flushed_[{about.st_dev, about.st_ino}] = (asked.flags & O_DSYNC) != 0;
     return answered(programs, call.id);
   }
   let_run(programs, call.id);  // no number is left: the program's own file, synced by the kernel
 }
 
-void SyncCalls::write_synced(Programs* programs, const seccomp_notif& call,
-                             const TrappedCall& asked) {
+void SyncCalls::write_through(Programs* programs, const seccomp_notif& call,
+                              const TrappedCall& asked) {
   const auto tid = static_cast<pid_t>(call.pid);
   FileRange range;
   range.file = copy_descriptor(tid, asked.fd);
   struct stat about {};
   if (!range.file.valid() || ::fstat(range.file.get(), &about) != 0)
     return let_run(programs, call.id);
-  if (asked.flags == 0 && synced_files_.count({about.st_dev, about.st_ino}) == 0)
-    return let_run(programs, call.id);  // another file that came to this number
+  const auto opened = flushed_.find({about.st_dev, about.st_ino});
+  if (asked.flags == 0 && opened == flushed_.end())
+    return let_run(programs, call.id);  // another file that has this number
+  const bool flush = asked.flags != 0 || opened->second;
   uint64_t bytes = asked.length;
   if (asked.call == Call::kWritev) bytes = vectors_bytes(tid, asked.address, asked.length);
-  const SyncTicket ticket = queue_->write_through(arrived_ns_, bytes, true);
+  const SyncTicket ticket = queue_->write_through(arrived_ns_, bytes, flush);
   written_through_ += bytes;
   wait_for(programs, call.id, std::move(range), ticket, End::kLetRun);
 }
@@ -144,7 +151,7 @@ uint64_t SyncCalls::bytes_to_sync(const FileRange& range) const {
 
 void SyncCalls::wait_for(Programs* programs, uint64_t id, FileRange range, SyncTicket ticket,
                          End end) {
-  pending_.emplace(ticket, Pending{programs, id, end, ticket});
+  pending_.emplace(ticket, Pending{programs, id, end, ticket, arrived_ns_});
   real_.submit({ticket, range.what, std::move(range.file), range.offset, range.length});
 }
 
@@ -196,6 +203,7 @@ void SyncCalls::finish(std::unordered_map<SyncTicket, Pending>::iterator at) {
   const Pending pending = at->second;
   pending_.erase(at);
   ++real_disk_.syncs;
+  real_disk_.model_ns += pending.model_end_ns - pending.arrived_ns;
   if (pending.real_end_ns > pending.model_end_ns) {
     ++real_disk_.slower;
     real_disk_.excess_ns += pending.real_end_ns - pending.model_end_ns;

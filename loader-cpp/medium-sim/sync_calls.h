@@ -30,11 +30,12 @@ struct Programs {
   uint64_t newest = 0;
 };
 
-// How often the real disk was slower than the simulated one.
+// How often the real disk was slower than the simulated one, and how long both took.
 struct RealDisk {
   uint64_t syncs = 0;
   uint64_t slower = 0;
-  int64_t excess_ns = 0;  // of all of them
+  int64_t model_ns = 0;   // of all syncs
+  int64_t excess_ns = 0;  // beyond it, of the slower ones
 };
 
 class SyncCalls {
@@ -66,6 +67,7 @@ class SyncCalls {
     uint64_t id;
     End end;
     SyncTicket ticket;
+    int64_t arrived_ns;
     bool model_done = false;
     bool real_done = false;
     int error_number = 0;
@@ -82,8 +84,8 @@ class SyncCalls {
   void dispatch(Programs* programs, const seccomp_notif& call);
   void let_run(Programs* programs, uint64_t id);
   void fail(Programs* programs, uint64_t id, int error_number);
-  void open_synced(Programs* programs, const seccomp_notif& call, const TrappedCall& asked);
-  void write_synced(Programs* programs, const seccomp_notif& call, const TrappedCall& asked);
+  void open_through(Programs* programs, const seccomp_notif& call, const TrappedCall& asked);
+  void write_through(Programs* programs, const seccomp_notif& call, const TrappedCall& asked);
   void sync_range(Programs* programs, uint64_t id, FileRange range, bool flush, End end);
   [[nodiscard]] uint64_t bytes_to_sync(const FileRange& range) const;
   void wait_for(Programs* programs, uint64_t id, FileRange range, SyncTicket ticket, End end);
@@ -97,7 +99,9 @@ class SyncCalls {
   pid_t caller_ = 0;        // its thread
   RealSyncs real_;
   std::unordered_map<SyncTicket, Pending> pending_;
-  std::set<std::pair<uint64_t, uint64_t>> synced_files_;  // device and inode
+  // Device and inode of files whose writes wait for the medium -> whether for a flush, too, as the
+  // last one to open it asked.
+  std::map<std::pair<uint64_t, uint64_t>, bool> flushed_;
   uint64_t written_through_ = 0;
   RealDisk real_disk_;
 };

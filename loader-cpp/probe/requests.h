@@ -5,6 +5,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <mutex>
 #include <string>
@@ -48,8 +49,8 @@ class Requests {
   void answer(const std::string& line);
   void files(const std::string& line, const std::string& name);
   void steering(const std::string& line);
-  void signature(const std::string& line, const std::string& bits, const std::string& bit_ms);
-  void drain(const std::string& line, const std::string& limit);
+  void signature(const std::string& line, const std::string& bits, uint32_t bit_ms);
+  void drain(const std::string& line, double limit_s);
 
   const std::string storage_;
   const std::string kernel_files_;

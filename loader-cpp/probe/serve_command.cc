@@ -58,7 +58,8 @@ class Serve {
   std::unique_ptr<MarksServer> marks_;
   std::unique_ptr<Requests> requests_;
   std::unique_ptr<SyncLine> sync_;
-  std::string begun_;  // of a line whose end has not come
+  std::string begun_;      // of a line whose end has not come
+  bool skipping_ = false;  // the rest of a line that was too long
 };
 
 Status Serve::take_folder() {
@@ -127,16 +128,19 @@ void Serve::take_lines(std::string_view arrived, int64_t received_ns) {
   for (size_t end = 0; (end = arrived.find('\n')) != std::string_view::npos;
        arrived.remove_prefix(end + 1)) {
     begun_.append(arrived.substr(0, end));
-    if (begun_ == "clock")
+    if (skipping_)
+      skipping_ = false;
+    else if (begun_ == "clock")
       answers_.say_clock(received_ns);
     else if (!begun_.empty())  // an empty line is a heartbeat
       requests_->take(begun_);
     begun_.clear();
   }
-  begun_.append(arrived);
+  if (!skipping_) begun_.append(arrived);
   if (begun_.size() <= kRequestBytesMax) return;
   answers_.say_error(begun_.substr(0, 60), "the line has more than 131072 bytes");
   begun_.clear();
+  skipping_ = true;
 }
 
 void Serve::answer() {

@@ -4,7 +4,7 @@
     loader-cpp/tests/against_ycsb.py [--jars build/ycsb] [--loader build/loader/loader] [--draws 1000000]
 
 The jars are site.ycsb:core:0.17.0 and what it needs, as host/requirements/ycsb pins them;
-host/tests/test_against_ycsb.py fetches them and runs the same comparisons. YCSB runs its BasicDB, the loader `loader
+host/tests/loader/test_against_ycsb.py fetches them and runs the same comparisons. YCSB runs its BasicDB, the loader `loader
 trace`; what both print is compared by two-sample chi-square tests. YCSB cannot be seeded, so its draws differ each
 time: the significance is 0.000001 for each of the 16 tests, and a correct loader fails one run in about 60,000.
 Uses the standard library alone.

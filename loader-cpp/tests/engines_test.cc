@@ -1,6 +1,6 @@
 // The contract that every engine keeps (loader/database.h), checked on all that are built in.
 // `null` stores nothing and has a test of its own. MongoDB takes part where OPJOULE_TEST_MONGODB
-// gives a server's address (host/tests/mongo_server.py runs a command with one).
+// gives a server's address (host/tests/support/mongo_server.py runs a command with one).
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -77,7 +77,7 @@ TEST_CASE("a missing key is not found, by read, one-field update and remove") {
     Row found;
     CHECK(client->read("user9", {}, found).is_not_found());
     CHECK(client->update("user9", make_row({{1, "new"}}), false).is_not_found());
-    CHECK(client->remove("user9").is_not_found());
+    CHECK(client->remove("user9", false).is_not_found());
     CHECK_OK(client->flush());
     CHECK(opened.count() == 3);
   });
@@ -163,7 +163,7 @@ TEST_CASE("a removed record is gone and no longer counted") {
     Opened opened = place.open(engine, How::kCreate);
     auto client = opened.client();
     load(*client, 0, 10);
-    CHECK_OK(client->remove(key_of(4)));
+    CHECK_OK(client->remove(key_of(4), true));
     Row found;
     CHECK(client->read(key_of(4), {}, found).is_not_found());
     CHECK_OK(client->flush());

@@ -124,7 +124,6 @@ TEST_CASE("each write of a file opened with O_DSYNC is on the medium before the 
   ServingMedium serving(folder, medium("1e8", "0.001"));
   if (!serving.first.at("slows")) return;
   const std::string file = folder / "a";
-  // Not dd: it moves the descriptor to number 1.
   OnMedium command(folder, "exec python3 -c 'import os\nf = os.open(\"" + file +
                                "\", os.O_RDWR | os.O_CREAT | os.O_DSYNC)\n"
                                "for _ in range(5): os.write(f, b\"x\" * 4096)'");
@@ -133,6 +132,46 @@ TEST_CASE("each write of a file opened with O_DSYNC is on the medium before the 
   CHECK(serving.flushes() == 5);
   CHECK(serving.written_bytes() >= 5 * 4096);
   CHECK(std::filesystem::file_size(file) == 5 * 4096);
+}
+
+TEST_CASE("a file opened with O_DSYNC that dd moves to the standard output is synced") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  if (!serving.first.at("slows")) return;
+  OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=5 oflag=dsync of=" + folder / "a");
+  CHECK(command.exit_code() == 0);
+  CHECK(serving.exit_code() == 0);
+  CHECK(serving.flushes() == 5);
+  CHECK(serving.written_bytes() >= 5 * 4096);
+}
+
+TEST_CASE("a file opened by openat2 with O_DSYNC is synced") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  if (!serving.first.at("slows")) return;
+  OnMedium command(folder,
+                   "exec python3 -c 'import ctypes, os, struct\n"
+                   "how = struct.pack(\"QQQ\", os.O_WRONLY | os.O_CREAT | os.O_DSYNC, 0o600, 0)\n"
+                   "call = ctypes.CDLL(None).syscall\n"
+                   "f = call(437, -100, b\"" +
+                       folder / "a" +
+                       "\", how, len(how))\n"
+                       "for _ in range(5): os.write(f, b\"x\" * 4096)'");
+  CHECK(command.exit_code() == 0);
+  CHECK(serving.exit_code() == 0);
+  CHECK(serving.flushes() == 5);
+  CHECK(std::filesystem::file_size(folder / "a") == 5 * 4096);
+}
+
+TEST_CASE("writes past the page cache are on the medium when they return, without a flush") {
+  const Folder folder;
+  ServingMedium serving(folder, medium("1e8", "0.001"));
+  if (!serving.first.at("slows")) return;
+  OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=5 oflag=direct of=" + folder / "a");
+  CHECK(command.exit_code() == 0);
+  CHECK(serving.exit_code() == 0);
+  CHECK(serving.written_bytes() >= 5 * 4096);
+  CHECK(serving.flushes() == 0);
 }
 
 TEST_CASE("the error of a sync reaches the command") {

@@ -26,7 +26,7 @@ class SetClient : public Client {
   Status scan(std::string_view, uint64_t, FieldChoice, const Visitor&) override {
     return Status::ok();
   }
-  Status remove(std::string_view) override { return Status::ok(); }
+  Status remove(std::string_view, bool) override { return Status::ok(); }
 
   std::set<std::string> keys;
   bool broken = false;

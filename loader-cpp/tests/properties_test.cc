@@ -112,6 +112,14 @@ TEST_CASE("an unknown key is told with its nearest known name") {
         "unknown property recordcuont=1; the nearest known one is recordcount");
 }
 
+TEST_CASE("a key that is longer than any known one has no neighbour, and is shown in part") {
+  Properties properties;
+  properties.set(std::string(100'000, 'k'), std::string(100'000, 'v'));
+  const std::string message = properties.check_known({{"recordcount", "", ""}}).message();
+  CHECK(message ==
+        "unknown property " + std::string(60, 'k') + "...=" + std::string(60, 'v') + "...");
+}
+
 TEST_CASE("whatever a file holds is read as properties or told with its line") {
   constexpr std::string_view kPieces[] = {"a", "=",    ":",    "\\",   "\n", "#",
                                           " ", "\r\n", "\\\n", "\xff", "\0"};

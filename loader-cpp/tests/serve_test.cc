@@ -71,6 +71,18 @@ TEST_CASE("what is no request is answered with why, and it goes on") {
   CHECK(probe.exit_code() == 0);
 }
 
+TEST_CASE("the rest of a request that is too long is no request of its own") {
+  const Folder folder;
+  ServingProbe probe(folder / "");
+  probe.write(std::string(200'000, 'x') + "\npending\n");
+  CHECK(probe.answer("error")["error"] == "the line has more than 131072 bytes");
+  probe.answer("pending");
+  size_t errors = 0;
+  for (const Json& line : probe.seen) errors += line.value("answer", "") == "error" ? 1 : 0;
+  CHECK(errors == 1);
+  CHECK(probe.exit_code() == 0);
+}
+
 TEST_CASE("a board that is its watched processes has their counters and no others") {
   const Folder folder;
   ServingProbe probe(folder / "", {"--scope", "processes", "--period-ms", "10"});

@@ -36,7 +36,10 @@ class FakeClient : public Client {
     for (uint64_t i = 0; i < limit; ++i) visit("key", row);
     return answer;
   }
-  Status remove(std::string_view) override { return answer; }
+  Status remove(std::string_view, bool blind) override {
+    blind_removes += blind ? 1 : 0;
+    return answer;
+  }
   Status flush() override {
     ++flushes;
     return Status::ok();
@@ -47,6 +50,7 @@ class FakeClient : public Client {
   int reads = 0;
   int updates = 0;
   int blind_updates = 0;
+  int blind_removes = 0;
   int inserts = 0;
   int flushes = 0;
 };
@@ -164,6 +168,23 @@ TEST_CASE("an update reads its record first, but for a blind one of all fields")
       CHECK(bench.client.updates == 10);
       CHECK(bench.client.blind_updates == blind);
     }
+  }
+}
+
+TEST_CASE("a removal looks first, but for a blind one") {
+  for (const auto& [removes, blind] : {std::pair{"removes=checked", 0}, {"removes=blind", 10}}) {
+    Bench bench({"readproportion=0", "updateproportion=0", "removeproportion=1", removes},
+                Phase::kRun);
+    bench.run(10);
+    CHECK(bench.client.blind_removes == blind);
+  }
+}
+
+TEST_CASE("a digest of values is told where it is asked for, and follows from what was read") {
+  for (const auto& [asked, told] :
+       {std::pair{"valuedigest=false", false}, {"valuedigest=true", true}}) {
+    Bench bench({"readproportion=1", "updateproportion=0", asked}, Phase::kRun);
+    CHECK((bench.run(100).value_digest != 0) == told);
   }
 }
 

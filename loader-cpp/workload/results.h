@@ -31,6 +31,7 @@ struct PhaseResults {
   Status fatal;          // why the phase was given up: log, client or source failed
   RetryCounts retries;
   uint64_t insert_retries = 0;
+  uint64_t value_digest = 0;   // sum of the CRC-32s of keys and values read; with valuedigest=true
   uint64_t skipped_lines = 0;  // of a trace
 
   // not_found_expected: removals make missing keys normal, they are not counted as errors.
@@ -61,6 +62,7 @@ struct PhaseResults {
     retries.stall += other.retries.stall;
     retries.timeout += other.retries.timeout;
     insert_retries += other.insert_retries;
+    value_digest += other.value_digest;
     skipped_lines += other.skipped_lines;
   }
 };

@@ -32,8 +32,7 @@ const std::vector<PropertyRule>& workload_rules() {
       {"readmodifywriteproportion", "0", "share of a read and an update of one record"},
       {"removeproportion", "0", "share of removals (not in YCSB's CoreWorkload)"},
       {"mixblock.length_s", "0",
-       "the mix of a run changes at random every so many seconds, and is the given one over the "
-       "whole (not in YCSB); 0: one mix throughout"},
+       "the mix changes at random every so many seconds; 0: never (not in YCSB)"},
       {"requestdistribution", "uniform",
        "uniform, zipfian (YCSB's scrambled one), truezipfian (exact, not in YCSB), latest, "
        "hotspot, exponential, sequential"},
@@ -48,8 +47,10 @@ const std::vector<PropertyRule>& workload_rules() {
       {"readallfields", "true", "read all fields, or a random one"},
       {"writeallfields", "false", "update all fields, or a random one"},
       {"updates", "read-merge-write",
-       "read-merge-write: an update reads its record first, as in YCSB; blind: one that holds all "
-       "fields is put without reading (not in YCSB)"},
+       "blind: an update of all fields is put without reading the record first (not in YCSB)"},
+      {"removes", "checked",
+       "checked: a missing key is told; blind: without reading (not in YCSB)"},
+      {"valuedigest", "false", "the summary has a digest of what reads found (not in YCSB)"},
       {"dataintegrity", "false", "values derive from the key, and reads verify them"},
       {"valuecharacters", "printable", "printable (as YCSB) or any (all byte values)"},
       {"valuecompressratio", "1", "share of a value that is random, the rest repeated text"},

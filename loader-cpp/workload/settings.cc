@@ -108,6 +108,7 @@ void read_rows(Reader& in, WorkloadSettings* out) {
                               : ValueCharacters::kAny;
   in.real("valuecompressratio", 0, 1, &out->value_compress_ratio);
   in.boolean("dataintegrity", &out->data_integrity);
+  in.boolean("valuedigest", &out->value_digest);
   read_text(in, out);
   in.fail_if(out->data_integrity && !out->field_lengths.is_constant(),
              "dataintegrity=true needs fieldlengthdistribution=constant: a read must know each "
@@ -150,6 +151,7 @@ void read_operations(Reader& in, Phase phase, WorkloadSettings* out) {
   in.boolean("readallfields", &out->read_all_fields);
   in.boolean("writeallfields", &out->write_all_fields);
   out->blind_updates = in.choice("updates", {"read-merge-write", "blind"}, 0) == 1;
+  out->blind_removes = in.choice("removes", {"checked", "blind"}, 0) == 1;
   in.integer("minscanlength", 1, kMostKeys, &out->scan_minimum);
   in.integer("maxscanlength", 1, kMostKeys, &out->scan_maximum);
   out->scan_zipfian = in.choice("scanlengthdistribution", {"uniform", "zipfian"}, 0) == 1;

@@ -57,6 +57,7 @@ struct WorkloadSettings {
   double value_compress_ratio = 1;
   std::shared_ptr<const std::string> value_text;  // that values are pieces of; none: see above
   bool data_integrity = false;
+  bool value_digest = false;  // the summary tells a digest of what reads have found
 
   // Operations.
   double proportion[kOperationKinds] = {0.95, 0.05, 0, 0, 0, 0};
@@ -69,6 +70,7 @@ struct WorkloadSettings {
   double exponential_fraction = 0.8571428571;
   bool read_all_fields = true;
   bool write_all_fields = false;
+  bool blind_removes = false;  // without looking whether there is anything to remove
   bool blind_updates = false;  // an update of all fields is put without reading the row first
   uint64_t scan_minimum = 1;
   uint64_t scan_maximum = 1000;

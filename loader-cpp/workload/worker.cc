@@ -1,5 +1,7 @@
 #include "workload/worker.h"
 
+#include <zlib.h>
+
 #include <algorithm>
 
 #include "board/clock.h"
@@ -25,12 +27,24 @@ bool is_fatal(StatusCode code) {
          code == StatusCode::kUnsupported || code == StatusCode::kBadInput;
 }
 
+// CRC-32 (zlib) of the key and all values, one after the other.
+uint64_t digest_of(std::string_view key, const Row& row) {
+  const auto add = [](uLong sum, std::string_view bytes) {
+    return crc32(sum, reinterpret_cast<const Bytef*>(bytes.data()),
+                 static_cast<uInt>(bytes.size()));
+  };
+  uLong sum = add(0, key);
+  for (size_t i = 0; i < row.field_count(); ++i) sum = add(sum, row.value(i));
+  return sum;
+}
+
 }  // namespace
 
 Worker::Worker(const WorkerTask& task)
     : task_(task),
       settings_(*task.settings),
-      verify_reads_(settings_.data_integrity && task.phase == Phase::kRun),
+      looks_at_reads_((settings_.data_integrity || settings_.value_digest) &&
+                      task.phase == Phase::kRun),
       now_(task.start_board_ns),
       random_(settings_.seed ^ 0x77616974, task.thread),
       batch_(batch_size(settings_)) {
@@ -93,7 +107,7 @@ inline Status Worker::perform(const Operation& operation) {
       return scan(operation);
     case OperationKind::kRemove:
       bytes_ = 0;
-      return client.remove(operation.key);
+      return client.remove(operation.key, settings_.blind_removes);
   }
   return {};
 }
@@ -133,8 +147,8 @@ void Worker::run_batch(std::span<Operation> batch) {
     clock_is_fresh_ = true;
     if (operation.kind == OperationKind::kInsert) task_.source->done(operation);
     account(operation, start_ns, status);
-    if (verify_reads_ && status.is_ok()) [[unlikely]]
-      verify(operation);
+    if (looks_at_reads_ && status.is_ok()) [[unlikely]]
+      look_at_read(operation);
     task_.progress->operations.store(++operations_, std::memory_order_relaxed);
     if (now_ >= task_.deadline_board_ns) [[unlikely]] {
       out_of_time_ = operations_ < task_.budget;
@@ -182,11 +196,13 @@ void Worker::count_failure(const Operation& operation, const Status& status) {
   if (load_ends || is_fatal(status.code())) task_.stop->store(true, std::memory_order_relaxed);
 }
 
-void Worker::verify(const Operation& operation) {
+void Worker::look_at_read(const Operation& operation) {
   if (operation.kind != OperationKind::kRead && operation.kind != OperationKind::kReadModifyWrite)
     return;
-  const Status status = verify_values(settings_, operation.key, operation.fields, found_);
   clock_is_fresh_ = false;
+  if (settings_.value_digest) results_.value_digest += digest_of(operation.key, found_);
+  if (!settings_.data_integrity) return;
+  const Status status = verify_values(settings_, operation.key, operation.fields, found_);
   if (status.is_ok()) return;
   KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
   --kind.succeeded;

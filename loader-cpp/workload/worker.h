@@ -60,14 +60,14 @@ class Worker {
   [[gnu::always_inline]] void account(const Operation& operation, int64_t start_ns,
                                       const Status& status);
   [[gnu::cold]] void count_failure(const Operation& operation, const Status& status);
-  void verify(const Operation& operation);
+  void look_at_read(const Operation& operation);
   void wait_for_tick();
   [[nodiscard]] bool stopped() const { return task_.stop->load(std::memory_order_relaxed); }
   void give_up(const Status& status);
 
   WorkerTask task_;
   const WorkloadSettings& settings_;
-  bool verify_reads_;
+  bool looks_at_reads_;
   bool has_target_ = false;
   double tick_ns_ = 0;
   int64_t first_tick_ns_ = 0;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <random>
 
+#include "sensors/shunt_temperature.h"
 #include "signal/oscillator.h"
 #include "signal/supply.h"
 
@@ -22,7 +23,8 @@ enum class ReadyFlag {
 };
 
 struct Imperfections {
-  double shunt_ohm = 0.1;     ///< true resistance of the shunt
+  double shunt_ohm = 0.1;  ///< resistance of the shunt without current
+  ShuntHeat shunt_heat;
   double noise_uv = 0;        ///< r.m.s. of white noise on a shunt conversion of 532 us [uV]
   double gain_error = 0;      ///< of the shunt path, 0.005 reads 0.5 % too much
   double offset_uv = 0;       ///< of the shunt path, referred to input [uV]
@@ -42,7 +44,9 @@ inline double bus_converter_v(const Imperfections& imperfections, double mean_vo
 class ShuntPath {
  public:
   ShuntPath(const Imperfections& imperfections, std::uint64_t seed)
-      : imperfections_(imperfections), random_(seed) {}
+      : imperfections_(imperfections),
+        temperature_(imperfections.shunt_heat, imperfections.shunt_ohm),
+        random_(seed) {}
 
   /// Voltage that the converter sees [V] in one conversion from `from_s` to `to_s`. It cannot
   /// follow beyond [lowest_v, highest_v] at any moment, however short: the feedback of a
@@ -53,12 +57,8 @@ class ShuntPath {
                      double highest_v);
 
  private:
-  /// The current at which the converter would see this voltage.
-  double current_a(double converter_v) const {
-    return (converter_v - imperfections_.offset_uv * 1e-6) /
-           (imperfections_.shunt_ohm * (1 + imperfections_.gain_error));
-  }
   const Imperfections imperfections_;
+  ShuntTemperature temperature_;
   std::mt19937_64 random_;
   std::normal_distribution<double> normal_;
 };

@@ -8,10 +8,8 @@
 namespace opjoule::rig {
 namespace {
 
-constexpr std::uint16_t kReset = 0x8000, kConstant = 0x7000;
-constexpr double kPowerUp_s = 40e-6;                           // 6.4.1, recovery from power-down
-constexpr ChannelScale kShuntScale = {2.5e-6, -32768, 32767};  // 7.1.2
-constexpr ChannelScale kBusScale = {1.25e-3, 0, 32767};        // 7.1.3
+constexpr std::uint16_t kReset = 0x8000, kConstant = 0x6000, kRange = 0x1000;
+constexpr double kPowerUp_s = 40e-6;  // 6.4.1, recovery from power-down
 constexpr double kTime_s[] = {140e-6, 204e-6,   332e-6,   588e-6,
                               1.1e-3, 2.116e-3, 4.156e-3, 8.244e-3};  // tables 7-4, 7-5
 constexpr int kAverages[] = {1, 4, 16, 64, 128, 256, 512, 1024};      // table 7-3
@@ -25,19 +23,24 @@ enum Register : std::uint8_t {
   kCalibration,
   kMaskEnable,
   kAlertLimit,
-  kManufacturerId = 0xFE,
-  kDieId = 0xFF,
 };
 
 // Mask/enable register, 7.1.7.
 constexpr std::uint16_t kAlertOnReady = 0x0400, kReadyFlag = 0x0008, kOverflowFlag = 0x0004,
                         kAlertPolarity = 0x0002, kMaskWritable = 0xFC03;
 
+Imperfections with_own_shunt(Imperfections imperfections, const Ina226Variant& variant) {
+  if (variant.own_shunt_ohm <= 0) return imperfections;
+  imperfections.shunt_ohm = variant.own_shunt_ohm;
+  imperfections.shunt_heat = {};  // inside the chip, and compensated there (SBOS656C, 7.3)
+  return imperfections;
+}
+
 }  // namespace
 
 Ina226::Ina226(const Supply& supply, const Imperfections& imperfections, std::uint64_t seed,
                const Ina226Variant& variant)
-    : variant_(variant), channels_(supply, imperfections, seed) {
+    : variant_(variant), channels_(supply, with_own_shunt(imperfections, variant), seed) {
   channels_.on_results = [this] { results(); };
   configure(variant_.power_on, 0);
 }
@@ -50,12 +53,13 @@ void Ina226::configure(std::uint16_t value, double now_s) {
     current_code_ = 0;
     overflow_ = false;
   }
-  configuration_ =
-      static_cast<std::uint16_t>((value & ~kConstant) | (variant_.power_on & kConstant));
+  const std::uint16_t constant = variant_.has_range ? kConstant : kConstant | kRange;
+  configuration_ = static_cast<std::uint16_t>((value & ~constant) | (variant_.power_on & constant));
   const unsigned mode = value & 7u;
   AveragedChannels::Plan plan;
-  plan.shunt = kShuntScale;
-  plan.bus = kBusScale;
+  plan.shunt = variant_.shunt;
+  if (configuration_ & kRange) plan.shunt.step_v /= 4;
+  plan.bus = variant_.bus;
   if (mode & 1u) plan.shunt_s = kTime_s[value >> 3 & 7];
   if (mode & 2u) plan.bus_s = kTime_s[value >> 6 & 7];
   plan.averages = kAverages[value >> 9 & 7];
@@ -87,10 +91,10 @@ std::uint64_t Ina226::read_register(std::uint8_t pointer, double now_s) {
     case kShunt:
       channels_.shunt_count.read();
       sampled(now_s);
-      return static_cast<std::uint16_t>(channels_.shunt_code());
+      return static_cast<std::uint16_t>(channels_.shunt_code() << variant_.unused_bits);
     case kBus:
       channels_.bus_count.read();
-      return static_cast<std::uint16_t>(channels_.bus_code());
+      return static_cast<std::uint16_t>(channels_.bus_code() << variant_.unused_bits);
     case kPower:
       return power_code_;
     case kCurrent:
@@ -101,12 +105,9 @@ std::uint64_t Ina226::read_register(std::uint8_t pointer, double now_s) {
       return mask_enable();
     case kAlertLimit:
       return alert_limit_;
-    case kManufacturerId:
-      return variant_.manufacturer;
-    case kDieId:
-      return variant_.die;
     default:
-      return 0xFFFF;
+      if (pointer == variant_.maker_at) return variant_.manufacturer;
+      return pointer == variant_.maker_at + 1 ? variant_.die : 0xFFFF;
   }
 }
 

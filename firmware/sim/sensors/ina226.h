@@ -12,11 +12,13 @@ struct Ina226Variant {
   std::string model = "INA226";
   std::uint16_t manufacturer = 0x5449, die = 0x2260;
   std::uint16_t power_on = 0x4127;  ///< configuration, 7.1.1
+  std::uint8_t maker_at = 0xFE;     ///< register of the maker's id; the chip's is the next
+  ChannelScale shunt = {2.5e-6, -32768, 32767};  ///< 7.1.2
+  ChannelScale bus = {1.25e-3, 0, 32767};        ///< 7.1.3
+  unsigned unused_bits = 0;                      ///< below a code in its register
+  bool has_range = false;    ///< bit 12 of the configuration: a quarter of the steps
+  double own_shunt_ohm = 0;  ///< 0: it has none
 };
-/// Silergy's, by the ids that modules with it answer (meshtastic/firmware, pull request 10247).
-inline const Ina226Variant kSq52201 = {"SQ52201", 0x190F, 0x0000, 0x4127};
-/// TI SBOS656C, 8.6; its shunt of 2 mohm is the imperfections'.
-inline const Ina226Variant kIna260 = {"INA260", 0x5449, 0x2270, 0x6127};
 
 /// Powered before the microcontroller. Alert functions other than conversion ready are not
 /// modelled. The supply must outlive it.

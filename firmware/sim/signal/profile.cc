@@ -10,7 +10,8 @@
 namespace opjoule::rig {
 
 Integrals operator-(const Integrals& a, const Integrals& b) {
-  return {a.charge_c - b.charge_c, a.volt_seconds - b.volt_seconds, a.energy_j - b.energy_j};
+  return {a.charge_c - b.charge_c, a.volt_seconds - b.volt_seconds, a.energy_j - b.energy_j,
+          a.square_a2s - b.square_a2s};
 }
 
 Profile Profile::read(const std::string& path, const Feeder& feeder) {
@@ -44,6 +45,7 @@ Integrals Profile::advanced(const Row& row, double time_s) const {
   sum.charge_c += row.current_a * (time_s - row.time_s);
   sum.volt_seconds += volts_s;
   sum.energy_j += row.current_a * volts_s;
+  sum.square_a2s += row.current_a * row.current_a * (time_s - row.time_s);
   return sum;
 }
 

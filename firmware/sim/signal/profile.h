@@ -12,6 +12,7 @@ struct Integrals {
   double charge_c = 0;      ///< of current [A s]
   double volt_seconds = 0;  ///< of voltage [V s]
   double energy_j = 0;      ///< of current times voltage [J]
+  double square_a2s = 0;    ///< of the current's square [A^2 s]
 };
 
 Integrals operator-(const Integrals& a, const Integrals& b);

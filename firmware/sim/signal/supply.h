@@ -34,6 +34,12 @@ class Supply {
            (to_s - from_s);
   }
 
+  /// Exact mean of the current's square [A^2] over [from_s, to_s] in rig time: what heats a
+  /// resistance.
+  double mean_square_a2(double from_s, double to_s) const {
+    return start_s_ ? between(from_s, to_s).square_a2s / (to_s - from_s) : 0;
+  }
+
   /// Exact mean of the bus voltage [V] over [from_s, to_s] in rig time.
   double mean_voltage_v(double from_s, double to_s) const {
     if (!start_s_) return profile_.until(0).volt_seconds - profile_.until(-1).volt_seconds;

@@ -26,6 +26,14 @@ TEST_CASE("options are taken with a space or an equals sign") {
   CHECK(options.seed == 7);
 }
 
+TEST_CASE("a shunt that heats up is given in the units of its data sheet") {
+  const Options options = parse({"--elf", "a.elf", "--profile=p.csv", "--truth", "t.json",
+                                 "--shunt-ppm", "-75", "--shunt-thermal", "85,6.5"});
+  CHECK(options.imperfections.shunt_heat.per_k == doctest::Approx(-75e-6));
+  CHECK(options.imperfections.shunt_heat.k_per_w == 85);
+  CHECK(options.imperfections.shunt_heat.tau_s == 6.5);
+}
+
 /// What is said of options that are refused, up to the remedy; empty if they are not.
 std::string refusal(std::vector<const char*> arguments) {
   try {

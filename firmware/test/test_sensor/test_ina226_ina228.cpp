@@ -39,6 +39,29 @@ TEST_CASE("INA226: averaging multiplies both conversions") {
   for (uint8_t code = 0; code < 8; ++code) CHECK(averages(code) == expected[code]);
 }
 
+TEST_CASE("INA234: codes of 12 bits in the upper bits, and its range in the configuration") {
+  SensorPlan plan;
+  uint16_t detail;
+  REQUIRE(ina226::plan_12_bit(wanted(Mode::pairs, 3, 3, 1), 0x48, &plan, &detail) == Result::ok);
+  CHECK(plan.sample_mode == 0x50DF);
+  CHECK(plan.bus_mode == 0x50DE);
+  CHECK(plan.map->shunt_shift == 4);
+  CHECK(plan.map->bus_shift == 4);
+  CHECK(plan.shunt_full_scale == 2047);
+  CHECK(plan.bus_full_scale == 2047);
+  REQUIRE(ina226::plan_12_bit(wanted(Mode::pairs, 3, 3, 0), 0x48, &plan, &detail) == Result::ok);
+  CHECK(plan.sample_mode == 0x40DF);
+  CHECK(ina226::plan_12_bit(wanted(Mode::pairs, 3, 3, 2), 0x48, &plan, &detail) ==
+        Result::bad_value);
+}
+
+TEST_CASE("INA260: its constant bits are kept") {
+  SensorPlan plan;
+  uint16_t detail;
+  REQUIRE(ina226::plan_own_shunt(wanted(Mode::pairs, 3, 3), 0x40, &plan, &detail) == Result::ok);
+  CHECK(plan.sample_mode == 0x60DF);
+}
+
 TEST_CASE("INA228: range and latch are set up before conversions begin") {
   SensorPlan plan;
   uint16_t detail;

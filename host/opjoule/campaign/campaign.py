@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule.campaign.index import NOT_MEASURED, ConditionRun, look, read_index
+from opjoule.comparison.index import NOT_MEASURED, ConditionRun, look, read_index
 from opjoule.errors import FAULTY_EXIT, BadInput, OpJouleError
-from opjoule.measurement.pace import in_words
-from opjoule.measurement.plan import Plan
+from opjoule.measuring.pace import in_words
+from opjoule.measuring.plan import Plan
 from opjoule.record.directory import free_directory
 from opjoule.record.run_record import RunRecord
 

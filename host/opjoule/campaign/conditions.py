@@ -17,13 +17,13 @@ from pathlib import Path
 from opjoule import __version__
 from opjoule.campaign.axes import AXES
 from opjoule.campaign.campaign import Campaign, program_words
-from opjoule.campaign.comparison import print_comparison
-from opjoule.campaign.index import look, write_index
-from opjoule.campaign.index_file import INDEX
-from opjoule.campaign.page import write_campaign_page
+from opjoule.campaign.measurement import program_commit
+from opjoule.comparison.comparison import print_comparison
+from opjoule.comparison.index import look, write_index
+from opjoule.comparison.index_file import INDEX
+from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.errors import BadInput, Interrupted, OpJouleError
-from opjoule.measurement.measure import program_commit
-from opjoule.measurement.plan import Plan
+from opjoule.measuring.plan import Plan
 from opjoule.record.directory import check_out, held
 from opjoule.scripts import script_name
 from opjoule.system_errors import of_system

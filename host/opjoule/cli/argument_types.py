@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -110,6 +111,21 @@ def directory(text: str) -> Path:
     return Path(text)
 
 
+METER_KINDS: Final = "{meter kinds}"
+IMPORT_SENSORS: Final = "{import sensors}"
+METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
+"""Help of an option that takes a meter's name."""
+
+
+def _from_meter_table() -> tuple[str, str]:
+    """Kinds of meter, and names of sensors for import; without the libraries, which help does not need, examples."""
+    try:
+        from opjoule.meters.registry import import_sensors, known_kinds  # noqa: PLC0415
+    except ImportError:
+        return "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...", "ina219, ..."
+    return known_kinds(), ", ".join(import_sensors())
+
+
 class Parser(argparse.ArgumentParser):
     """A mistake is one line, as everywhere in this program; an epilog is printed as it is written."""
 
@@ -152,9 +168,27 @@ class Parser(argparse.ArgumentParser):
             help="in degrees Celsius: how far the sensor is from the temperature of its calibration",
         )
 
+    def format_help(self) -> str:
+        """The help, with the kinds of meter where an option's help says METER_KINDS or IMPORT_SENSORS."""
+        for action in self._actions:
+            if action.help and (METER_KINDS in action.help or IMPORT_SENSORS in action.help):
+                kinds, sensors = _from_meter_table()
+                texts = {METER_KINDS: kinds, IMPORT_SENSORS: sensors}
+                for mark, text in texts.items():
+                    action.help = action.help.replace(mark, text.replace("%", "%%"))
+        return super().format_help()
+
     def error(self, message: str) -> NoReturn:
         """Names the mistake and where to read on; exit status 2."""
         self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")
+
+
+def time_span(text: str) -> float:
+    """A length of time with its unit [s]: 40s, 90min, 2h, 3d."""
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)", text.strip())
+    if not found or float(found[1]) <= 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no length of time: for example 90min, 2h or 3d")
+    return float(found[1]) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[found[2]]
 
 
 def seconds(text: str) -> float:

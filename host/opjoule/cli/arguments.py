@@ -11,25 +11,26 @@ import sys
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from opjoule.cli.argument_types import Parser, count, directory, seconds, voltage
+from opjoule.cli.argument_types import IMPORT_SENSORS, METER_HELP, Parser, count, directory, seconds, voltage
 from opjoule.cli.board_build import board_architecture
-from opjoule.cli.calibrate_arguments import calibrate_options
-from opjoule.cli.campaign_arguments import campaign_options, for_campaign
-from opjoule.cli.command_arguments import command_parser
-from opjoule.cli.compare_arguments import compare_parser
-from opjoule.cli.failures import one_line
-from opjoule.cli.fleet_arguments import check_network
-from opjoule.cli.measure_arguments import add_live, again_parser, measure_parser
-from opjoule.cli.runs_arguments import ACTIONS as ACTIONS_ON_RUNS
-from opjoule.cli.runs_arguments import runs_parser, view_parser
-from opjoule.cli.study_arguments import (
+from opjoule.cli.calibrate.arguments import calibrate_options
+from opjoule.cli.campaign.arguments import campaign_options, for_campaign
+from opjoule.cli.campaign.fleet_arguments import check_network
+from opjoule.cli.campaign.study_arguments import (
     databases_parser,
     is_study,
     studies_parser,
     study_campaign,
     study_parser,
 )
-from opjoule.cli.twin_arguments import twin_parser
+from opjoule.cli.commission.arguments import check_options, commission_parser
+from opjoule.cli.compare.arguments import compare_parser
+from opjoule.cli.failures import one_line
+from opjoule.cli.measure.arguments import add_live, again_parser, measure_parser
+from opjoule.cli.measure.command_arguments import command_parser
+from opjoule.cli.runs.arguments import ACTIONS as ACTIONS_ON_RUNS
+from opjoule.cli.runs.arguments import runs_parser, view_parser
+from opjoule.cli.twin.arguments import twin_parser
 from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
 
@@ -40,6 +41,7 @@ COMMANDS = (
         "record",
         "import",
         "doctor",
+        "commission",
         "report",
         "verify",
         "restore",
@@ -73,6 +75,8 @@ def parse(argv: list[str]) -> Asked:
     """Parses one command line; argparse exits with status 2 and one line on a mistake."""
     if argv and argv[0] == "calibrate":
         return _calibrate(argv[1:])
+    if argv and argv[0] == "commission":
+        return _commission(argv[1:])
     if argv and argv[0] == "runs":
         return _runs(argv[1:])
     if argv and argv[0] == "campaign":
@@ -138,6 +142,16 @@ def _calibrate(argv: list[str]) -> Asked:
     return Asked("calibrate", loader=load, simulate=simulate, board=board, options=options)
 
 
+def _commission(argv: list[str]) -> Asked:
+    """`commission ...`."""
+    parser = commission_parser()
+    options = parser.parse_args(argv)
+    options.db = None
+    check_options(parser, options)
+    board = "" if options.simulate else board_architecture(options)
+    return Asked("commission", simulate=options.simulate, board=board, options=options)
+
+
 def _study(argv: list[str]) -> Asked:
     """`--study NAME ...`: a campaign over the study's cells."""
     parser = study_parser()
@@ -192,7 +206,10 @@ def _record() -> Parser:
         "--meter",
         required=True,
         metavar="KIND:PLACE",
-        help="serial:/dev/ttyACM0, monsoon:voltage=5.1, rapl, ... (docs/reference/meters.md)",
+        help=METER_HELP,
+    )
+    parser.add_argument(
+        "--storage-meter", metavar="KIND:PLACE", help="a second meter, recorded beside it as sensor 1"
     )
     parser.add_argument(
         "--out",
@@ -232,9 +249,7 @@ def _import() -> Parser:
         help="time, current, voltage or power, where the header does not say",
     )
     parser.add_argument("--voltage", type=voltage, metavar="V", help="of the supply, where the file has none")
-    parser.add_argument(
-        "--sensor", metavar="NAME", help="whose error bounds to use: monsoon-hvpm, ppk2, ina219, ..."
-    )
+    parser.add_argument("--sensor", metavar="NAME", help=f"whose error bounds to use: {IMPORT_SENSORS}")
     return parser
 
 

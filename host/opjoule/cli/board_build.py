@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opjoule.databases.registry import is_server
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.programs import architecture_of
+from opjoule.devices.programs.binaries import architecture_of
 from opjoule.errors import OpJouleError
 
 
@@ -23,7 +23,7 @@ def board_architecture(options: argparse.Namespace) -> str:
     if options.simulate:
         return here
     try:
-        profile = find_profile(options.device)
+        profile = find_profile(options.device or _only_device(options.rig))
         if profile.name == "virtual":
             return profile.architecture
         if _is_reached_by_ssh(profile.name, options.rig):
@@ -31,6 +31,12 @@ def board_architecture(options: argparse.Namespace) -> str:
     except (OpJouleError, OSError, ValueError, AttributeError, KeyError):
         return ""
     return here
+
+
+def _only_device(rig: Path | None) -> str:
+    """The board of rig.toml, where it describes one alone. Raises: ValueError, KeyError, OSError: there is none."""
+    [name] = tomllib.loads(Path(rig or "rig.toml").read_text(encoding="utf-8"))["device"]
+    return str(name)
 
 
 def _is_reached_by_ssh(device: str, rig: Path | None) -> bool:

@@ -20,5 +20,5 @@ def loaded(argv: list[str]) -> Callable[[], int]:
     """The command that a command line names, ready to run; a mistyped line ends the program."""
     asked = arguments.parse(argv)
     name = asked.command.replace("-", "_")
-    module = importlib.import_module(f"opjoule.cli.{'import_trace' if name == 'import' else name}")
+    module = importlib.import_module(f"opjoule.cli.{'import_trace' if name == 'import' else name}.command")
     return partial(getattr(module, f"run_{name}"), asked.options)

@@ -12,20 +12,22 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.calibrating.calibration_file import FOLDER
+from opjoule.calibration.calibration_file import FOLDER
 from opjoule.campaign.conditions import asked_values, in_condition
+from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig_file import Rig, RigSupply
+from opjoule.devices.rig.file import Rig, RigSupply
 from opjoule.errors import BadInput
-from opjoule.measurement.plan import (
-    IDLE_S,
-    RUN_S,
-    SIMULATED_IDLE_S,
-    Plan,
-    TwinProfile,
+from opjoule.measuring.plan import IDLE_S, RUN_S, SIMULATED_IDLE_S, Plan, TwinProfile
+from opjoule.measuring.supply_path import (
+    SIMULATED_RIG,
+    SupplyPath,
+    local_meter_warning,
+    stated_in,
+    supply_path,
 )
-from opjoule.measurement.supply_path import SupplyPath, local_meter_warning, stated_in, supply_path
+from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.record.json_file import DAMAGE
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import SuiteStudy
@@ -51,7 +53,7 @@ CALIBRATIONS = ROOT / FOLDER
 """Where the sensors' calibrations are."""
 ALONG = (
     ROOT / "loader-cpp/probe/opjoule_marks.py",
-    *(ROOT / "host/opjoule/studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
+    *(ROOT / "studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
 )
 """What the job of every study of a folder gets."""
 WHEELS = ROOT / "build" / "wheels"
@@ -238,14 +240,14 @@ class Desk:
     """What would be changed on the board."""
 
 
-SIMULATED_METER = "serial:simulated"
+SIMULATED_METER = f"serial:simulated,{SIMULATED_SENSOR}"
 """Stands for the simulated rig's own address, which is known once it runs."""
 
 
 def desk_supply(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> SupplyPath:
     """Supply, shunt and wiring before the board. Raises: BadInput: the meter's name means nothing."""
     if rig is None:
-        return supply_path(plan.profile, SIMULATED_METER, "", RigSupply())
+        return supply_path(plan.profile, SIMULATED_METER, SIMULATED_RIG, RigSupply(sense_ohm=0.0))
     return supply_path(plan.profile, options.meter or rig.meter, stated_in(vars(options)), rig.supply)
 
 
@@ -256,8 +258,14 @@ def desk_warnings(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> l
     found = [
         desk_supply(plan, rig, options).warning,
         local_meter_warning(rig.device(plan.profile.name).connection, options.meter or rig.meter),
+        commissioning_note(rig.path, plan.profile.name, _other_meter(rig, options)),
     ]
     return [line for line in found if line]
+
+
+def _other_meter(rig: Rig, options: argparse.Namespace) -> str | None:
+    """The meter that is used in place of the rig's own; None: that one is."""
+    return options.meter if options.meter and options.meter != rig.meter else None
 
 
 def show_plan(plan: Plan, desk: Desk, directory: str) -> None:

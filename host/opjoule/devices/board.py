@@ -12,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.databases.registry import database_called
-from opjoule.devices.disturbance import TAG as DISTURBANCE
-from opjoule.devices.disturbance import Disturbance, RunningDisturbance
-from opjoule.devices.fetching import stop_and_fetch
-from opjoule.devices.free_space import read_free_bytes
-from opjoule.devices.kept_databases import FOLDER as KEPT_FOLDER
-from opjoule.devices.kept_databases import KeptDatabases
-from opjoule.devices.medium import Medium
-from opjoule.devices.preparation import Preparation
-from opjoule.devices.probe import PERIOD_MS, BoardProbe, Probe
-from opjoule.devices.programs import Programs
-from opjoule.devices.runner import PROBE_FOLDER, Runner
-from opjoule.devices.server import DatabaseServer
-from opjoule.devices.server_setup import ServerPrograms, ServerSetup, check_server, server_address
-from opjoule.devices.sessions import database_folder, remove_sessions
-from opjoule.devices.shell import Shell
-from opjoule.devices.state_gate import StateWatch
+from opjoule.devices.connection.fetching import stop_and_fetch
+from opjoule.devices.connection.sessions import database_folder, remove_sessions
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.media.free_space import read_free_bytes
+from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
+from opjoule.devices.media.kept_databases import KeptDatabases
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.preparation.preparation import Preparation
+from opjoule.devices.programs.binaries import Programs
+from opjoule.devices.programs.disturbance import TAG as DISTURBANCE
+from opjoule.devices.programs.disturbance import Disturbance, RunningDisturbance
+from opjoule.devices.programs.probe import PERIOD_MS, BoardProbe, Probe
+from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
+from opjoule.devices.server.running import DatabaseServer
+from opjoule.devices.server.setup import ServerPrograms, ServerSetup, check_server, server_address
+from opjoule.devices.state.state_gate import StateWatch
 from opjoule.errors import BadInput, DeviceFault, OpJouleError
 
 

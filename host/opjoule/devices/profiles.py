@@ -39,6 +39,8 @@ class Profile:
     """Below this the board complains and throttles, or is outside its specification [V]."""
     peak_current_a: float | None = None
     """What its maker asks a supply to give [A]."""
+    idle_w: tuple[float, float] | None = None
+    """Least and greatest idle power that is plausible [W], a medium and a fan included; None where nothing is known."""
     supply_note: str = ""
     """What else its supply has to do with."""
 
@@ -68,4 +70,7 @@ def find_profile(name: str) -> Profile:
         raise BadInput(unknown("device", name, known_profiles()))
     data = tomllib.loads((_FOLDER / f"{name}.toml").read_text())
     low_v, high_v = data.pop("supply_voltage_v")
+    if "idle_w" in data:
+        least_w, greatest_w = data.pop("idle_w")
+        data["idle_w"] = (least_w, greatest_w)
     return Profile(name=name, supply_voltage_v=(low_v, high_v), media=tuple(data.pop("media")), **data)

@@ -12,7 +12,7 @@ from opjoule.energy.block_error import long_block_errors
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.systematic import systematic
+from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
@@ -34,10 +34,8 @@ class IdlePower:
     """Standard uncertainty from the converter's steps [W]."""
     drift_w: float
     """Power after minus power before [W]."""
-    voltage_v: float
-    """Mean voltage while idle [V]."""
-    current_a: float
-    """Mean current while idle [A]."""
+    mean: Integrals
+    """Means over the windows of what errors of the sensor multiply."""
     watt_per_ohm: float
     """Change of the power with the supply's resistance [W/ohm]; an error of it is common with the run's."""
     windows: tuple[Window, ...]
@@ -68,8 +66,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     results = [window_energy_j(cells, window, sensor) for window in windows]
     count = len(results)
     powers_w = [result.mean_power_w for result in results]
-    power_w, voltage_v = float(np.mean(powers_w)), _mean(results, "voltage_time_vs")
-    current_a = _mean(results, "charge_c")
+    power_w, mean = float(np.mean(powers_w)), _mean(results)
     drift_w = powers_w[-1] - powers_w[0]
     mean_u_w = _mean_u_w(cells, results)
     standard_u_w = math.hypot(
@@ -79,10 +76,8 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     )
     steps_w = steps_u_w(cells, [(window.start_ns, window.end_ns) for window in windows], sensor)
     watt_per_ohm = float(np.mean([r.voltage.joule_per_ohm / r.window.duration_s for r in results]))
-    shared = systematic(sensor, power_w, voltage_v, current_a)
-    systematic_w = math.hypot(
-        shared.gain_u, shared.offset_u, watt_per_ohm * results[0].voltage.resistance_u_ohm
-    )
+    shared = systematic(sensor, mean)
+    systematic_w = math.hypot(*shared.parts.values(), watt_per_ohm * results[0].voltage.resistance_u_ohm)
     return IdlePower(
         power=Measured.from_standard(power_w, math.hypot(systematic_w, standard_u_w, steps_w), "W"),
         standard_u_w=standard_u_w,
@@ -91,8 +86,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
         ),
         steps_u_w=steps_w,
         drift_w=drift_w,
-        voltage_v=voltage_v,
-        current_a=current_a,
+        mean=mean,
         watt_per_ohm=watt_per_ohm,
         windows=tuple(windows),
         clipped_samples=sum(result.clipped_samples for result in results),
@@ -110,16 +104,14 @@ def marginal_energy(
     """
     duration_s = run.window.duration_s if idle_s is None else idle_s
     value_j = run.energy.value - idle.power.value * duration_s
-    voltage_change_vs = run.voltage_time_vs - idle.voltage_v * duration_s
-    charge_change_c = run.charge_c - idle.current_a * duration_s
+    change = run.integrals.less(idle.mean, duration_s)
     shift_j = (run.voltage.joule_per_ohm - idle.watt_per_ohm * duration_s) * run.voltage.resistance_u_ohm
     parts = run.budget.parts
-    shared = systematic(sensor, value_j, voltage_change_vs, charge_change_c)
+    shared = systematic(sensor, change)
     budget = Budget(
         {
             **parts,
-            "gain": shared.gain_u,
-            "offset": shared.offset_u,
+            **shared.parts,
             "quantisation": math.hypot(parts["quantisation"], idle.steps_u_w * duration_s),
             "voltage": math.hypot(run.voltage.spread_u_j, shift_j),
             "timebase": abs(value_j) * run.timebase.relative_u,
@@ -140,7 +132,8 @@ def _mean_u_w(cells: Cells, results: Sequence[EnergyResult]) -> list[float]:
     """Standard error of the mean power of each window [W]: noise, and what was lost."""
     errors_a = long_block_errors([_current_a(cells, each.window) for each in results])
     return [
-        math.hypot(error_a * abs(each.voltage_time_vs), each.budget.parts["loss"]) / each.window.duration_s
+        math.hypot(error_a * abs(each.integrals.voltage_time_vs), each.budget.parts["loss"])
+        / each.window.duration_s
         for error_a, each in zip(errors_a, results, strict=True)
     ]
 
@@ -150,6 +143,9 @@ def _current_a(cells: Cells, window: Window) -> Float64Array:
     return cells.of_samples(cells.current_a, inside)
 
 
-def _mean(results: Sequence[EnergyResult], name: str) -> float:
-    """Mean over windows of an integral over each window's duration."""
-    return float(np.mean([getattr(result, name) / result.window.duration_s for result in results]))
+def _mean(results: Sequence[EnergyResult]) -> Integrals:
+    """Mean over windows of the integrals over each window's duration."""
+    found = Integrals(0.0, 0.0, 0.0)
+    for each in results:
+        found = found.less(each.integrals, -1.0 / (each.window.duration_s * len(results)))
+    return found

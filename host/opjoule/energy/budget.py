@@ -10,7 +10,10 @@ from typing import Any
 
 from opjoule.units import COVERAGE_FACTOR, Measured
 
-PARTS = ("gain", "offset", "quantisation", "voltage", "timebase", "alignment", "loss", "baseline", "repeats")
+PARTS = (
+    *("gain", "offset", "heating", "wire", "quantisation", "voltage", "timebase", "alignment", "loss"),
+    *("baseline", "repeats"),
+)
 
 
 @dataclass(frozen=True)

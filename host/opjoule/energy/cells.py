@@ -103,6 +103,11 @@ class Cells:
         return StepIntegral(self.bounds_ns, self.current_a)
 
     @cached_property
+    def square(self) -> StepIntegral:
+        """Integral of the current's square [A^2 s]."""
+        return StepIntegral(self.bounds_ns, self.current_a, self.current_a)
+
+    @cached_property
     def _clipped_time(self) -> StepIntegral:
         return StepIntegral(self.bounds_ns, self.clipped.astype(np.float64))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from opjoule.energy.sensor_calibration import SensorCalibration
+from opjoule.energy.shunt_heat import Heating
 
 SQRT3 = math.sqrt(3.0)
 CRYSTAL_ERROR_MAX = 160e-6
@@ -22,7 +23,31 @@ CUT_OR_ROUNDED_U = 0.5 / math.sqrt(2.0)
 """Standard uncertainty, in steps, of codes that may be cut (half a step too low in the mean) or rounded, each as
 likely: neither the data sheets of the INA219, INA226 and INA228 nor their drivers say which."""
 POWER, CURRENT, VOLTAGE, SHUNT = "power", "current", "voltage", "shunt"
+COPPER, TEMPERATURE = "copper at the shunt", "temperature"
 """Where a gain error comes from."""
+HEAT, WIRE = "shunt heating", "wire to the board"
+"""Further sources, which do not grow as the energy does."""
+UNMARKED_TOLERANCE = 0.05
+"""Of a shunt without a marking, and of one whose marking nobody states: 5 % is the coarsest that chip resistors of this
+kind are sold with (RND 155 2512, "TCR 400 ppm/K, tolerance 5 %"; Yageo RL2512: 1, 2, 5 %)."""
+COPPER_MAX_OHM = 5e-4
+"""Copper between the shunt and where it is sensed, where nobody says that it is sensed at its own pads: a square of
+35 um copper (Stackpole, "Shunt Resistor PCB Layout": 5 milliohm on 10 mm by 1 mm)."""
+SHUNT_PER_K = 200e-6
+"""Bound of the shunt's change, relative [1/K], where nobody says which it is: thick film has 100 to 300
+(resistor.com, "Temperature Coefficient of Resistance"), metal strip 75 (Vishay VMN-PL0407)."""
+CHIP_PER_K = 10e-6
+"""Gain of the shunt channel, relative [1/K]: INA219, SBOS448G 7.5, typical."""
+ROOM_K = 15.0
+"""How far a rig's room, and the box around its breakout, are from the 25 degrees C of the data sheets."""
+SHUNT_K_PER_W = 100.0
+"""Thermal resistance of a shunt of size 2512 on its board, at most: 1 W at 70 and none at 155 degrees C are 85 (RND 155
+2512), at 170 degrees C 100 (Vishay WSL2512)."""
+WIRE_MAX_OHM = 0.02
+"""Between the point where the voltage is sensed and the board, where nobody says: 30 cm of AWG 20 both ways (33
+milliohm a metre)."""
+WIRE_SHARE_U = 0.2
+"""Bound of a stated wire's resistance, relative: its length, its plugs."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +56,24 @@ class Shunt:
 
     ohm: float = 0.1
     """R100 of the common INA219 breakout; INA226 boards carry 0.002, 0.01 or 0.02 as well"""
-    tolerance: float = 0.01
+    tolerance: float = UNMARKED_TOLERANCE
     """relative bound of its value"""
     origin: str = field(default="assumed: rig.toml has no shunt=", compare=False)
     """who says so; empty if it is not known"""
+    per_k: float = SHUNT_PER_K
+    """relative bound of its change with temperature [1/K]"""
+    kelvin: bool = False
+    """it is sensed at its own pads, or has four terminals"""
+
+    @property
+    def copper(self) -> float:
+        """Relative bound of what copper in the sensed path adds."""
+        return 0.0 if self.kelvin else COPPER_MAX_OHM / self.ohm
+
+    @property
+    def heating_max_per_a2(self) -> float:
+        """Bound of its heating by the current, either way [1/A^2]."""
+        return self.per_k * SHUNT_K_PER_W * self.ohm
 
 
 @dataclass(frozen=True)
@@ -64,8 +103,19 @@ class ErrorBounds:
     """Which sensor: the meter's serial number or label, and the chip's place on it; empty where neither is known."""
     model: str = ""
     """Name of the chip, or of the meter."""
+    stamp_u_ns: float = 0.0
+    """Standard uncertainty of its time stamps on the clock of the board's meter [ns]; 0 where both are one meter."""
     calibration: SensorCalibration | None = None
     """What the trace is corrected by when it is read; None: as delivered."""
+    heating_max_per_a2: float = 0.0
+    """Bound of the gain's change by the shunt's own heat, as delivered, either way [1/A^2]; 0 in older records."""
+    wire_ohm: float = 0.0
+    """Resistance between the point where the voltage is sensed and the board, which a trace is corrected by when it is
+    read."""
+    wire_max_ohm: float = 0.0
+    """Bound of what that resistance is away from `wire_ohm`; 0 in older records."""
+    origins: Mapping[str, str] = field(default_factory=dict, compare=False)
+    """Source of an error -> who says how large it may be, in words; no figure comes from it."""
 
     @classmethod
     def of_power(
@@ -88,6 +138,25 @@ class ErrorBounds:
             seen_fraction=seen_fraction,
             clock_error_max=clock_error_max,
         )
+
+    @property
+    def heating(self) -> Heating:
+        """How its shunt heats up, as far as it is calibrated."""
+        return self.calibration.heating if self.calibration else Heating()
+
+    @property
+    def heats(self) -> bool:
+        """Whether heat of the shunt can be in its figures."""
+        return self.calibration.heats if self.calibration else self.heating_max_per_a2 > 0.0
+
+    def wired(self, wire_ohm: float | None) -> ErrorBounds:
+        """The same with the wire between sense point and board [ohm], both ways; None: nobody says."""
+        if wire_ohm is None:
+            why = f"assumed: at most {WIRE_MAX_OHM:g} ohm, rig.toml has no [supply] sense_ohm"
+            return replace(self, wire_max_ohm=WIRE_MAX_OHM, origins={**self.origins, WIRE: why})
+        why = f"sense_ohm = {wire_ohm:g} in rig.toml, within {100 * WIRE_SHARE_U:g} %"
+        bound_ohm = WIRE_SHARE_U * wire_ohm
+        return replace(self, wire_ohm=wire_ohm, wire_max_ohm=bound_ohm, origins={**self.origins, WIRE: why})
 
     @property
     def power_gain_u(self) -> float:

@@ -1,10 +1,12 @@
 """What a calibration says of one sensor: how readings are corrected, and how well that is known.
 
-    true = offset + gain * reading        of the current, and of the voltage
+    true = (offset + gain * reading) / (1 + heating * warmth)        of the current
+    true = offset + gain * reading                                   of the voltage
 
-The four parameters are known together: their covariance comes from the fit, and a reference that is wrong by the same
-share in every point moves them in step. Both are kept apart by their source, so that two energies that rest on one
-calibration, or on two against one reference, can be compared without what they share (JCGM 100:2008, 5.2.2, F.1.2).
+`opjoule.energy.shunt_heat` says what warmth is. The five parameters are known together: their covariance comes from the
+fit, and a reference that is wrong by the same share in every point moves them in step. Both are kept apart by their
+source, so that two energies that rest on one calibration, or on two against one reference, can be compared without what
+they share (JCGM 100:2008, 5.2.2, F.1.2).
 """
 
 from __future__ import annotations
@@ -16,14 +18,17 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from opjoule.energy.shunt_heat import Heating, warmth
 from opjoule.trace.power_trace import Float64Array, PowerTrace
 
-PARAMETERS: Final = ("current_gain", "voltage_gain", "current_offset_a", "voltage_offset_v")
-"""Order of every vector and matrix of parameters."""
+PARAMETERS: Final = ("current_gain", "voltage_gain", "current_offset_a", "voltage_offset_v", "heating_per_a2")
+"""Order of every vector and matrix of parameters. One that lacks the last has no heating: a calibration of before."""
 CALIBRATION: Final = "calibration"
 """How the names of its own sources begin."""
 GAINS: Final = 2
-"""So many of them are gains; the rest are offsets."""
+_OFFSETS: Final = (2, 3)
+"""So many of them are gains; the two behind are offsets."""
+HEATING_PLACE: Final = 4
 OUTSIDE_SHARE_MAX: Final = 0.01
 """Most of a trace's charge that may have flowed at currents beyond what was calibrated."""
 UNLIMITED: Final = 1e9
@@ -32,9 +37,9 @@ BEYOND: Final = 0.05
 
 
 Readings = TypeVar("Readings", float, Float64Array)
-Row = tuple[float, float, float, float]
-Matrix = tuple[Row, Row, Row, Row]
-"""Covariance matrix of the four parameters, in their order."""
+Row = tuple[float, ...]
+Matrix = tuple[Row, ...]
+"""Covariance matrix of the parameters, in their order."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,21 @@ class SensorCalibration:
     voltage: Correction | None = field(default_factory=Correction)
     """None: the voltage was not calibrated; what the meter states of it still holds."""
     covariance: Matrix = ((0.0, 0.0, 0.0, 0.0),) * 4
-    """Covariance of the parameters, shape (4, 4), by the fit alone: the reference's own error is not in it."""
+    """Covariance of the parameters, shape (5, 5) or (4, 4), by the fit alone, without the reference's own error."""
     common: tuple[CommonSource, ...] = ()
     gain_drift_u: float = 0.0
     """Relative standard uncertainty of the power since then: temperature. No other run shares it."""
+    heating: Heating = field(default_factory=Heating)
+    """How the shunt heats up; a calibration of before, which has no bow, has 0 of it."""
+
+    def __post_init__(self) -> None:
+        as_matrix(self.covariance)
+
+    @property
+    def heats(self) -> bool:
+        """Whether heat of the shunt, or doubt about it, is in its figures."""
+        known = [row[HEATING_PLACE] for row in self.covariance if len(row) > HEATING_PLACE]
+        return bool(self.heating.per_a2 or any(known) or any(each.effect[4:] for each in self.common))
 
     def contributions(self, sensitivity: Float64Array) -> dict[str, tuple[bool, float]]:
         """What each source adds to a figure, one standard uncertainty with sign, and whether it is a gain's.
@@ -98,27 +114,44 @@ class SensorCalibration:
         offsets goes with them, then the rest of the offsets, which is the line's error in the middle of its points.
 
         Args:
-            sensitivity: change of the figure with each parameter, shape (4,).
+            sensitivity: change of the figure with each parameter, shape (5,).
         Returns: source -> (gain, contribution in the figure's unit); the contributions are independent of each other.
         """
-        found = {each.name: (True, float(sensitivity @ np.array(each.effect))) for each in self.common}
+        found = {}
+        for each in self.common:
+            found[each.name] = (True, float(sensitivity[: len(each.effect)] @ np.array(each.effect)))
         for number, column in enumerate(_root(self.covariance).T):
             name = f"{CALIBRATION} {self.identity}: {PARAMETERS[number]}"
-            found[name] = (number < GAINS, float(sensitivity @ column))
+            found[name] = (number not in _OFFSETS, float(sensitivity[: column.size] @ column))
         return found
+
+    def sensitivity(self, reading_a: float, warmth_a2: float) -> Float64Array:
+        """Change of a corrected current with each parameter, shape (5,)."""
+        hotter = 1.0 + self.heating.per_a2 * warmth_a2
+        value_a = self.current(reading_a) / hotter
+        return np.array([reading_a, 0.0, 1.0, 0.0, -value_a * warmth_a2]) / [hotter, 1, hotter, 1, hotter]
+
+    def steady_current_a(self, reading_a: float) -> float:
+        """Corrected current of a steady reading, with the shunt as warm as it keeps it."""
+        return self.current(reading_a) / (1.0 + self.heating.per_a2 * self.steady_warmth_a2(reading_a))
+
+    def steady_warmth_a2(self, reading_a: float) -> float:
+        """Warmth by a steady reading: a warm shunt takes more power."""
+        return steady_warmth_a2(reading_a, self.heating.per_a2)
 
     def voltage_u_v(self, voltage_v: float) -> float:
         """Standard uncertainty [V] of a corrected voltage from the calibration; 0 where the voltage has none."""
         if self.voltage is None:
             return 0.0
-        at = np.array([0.0, self.voltage.before(voltage_v), 0.0, 1.0])
+        at = np.array([0.0, self.voltage.before(voltage_v), 0.0, 1.0, 0.0])
         return math.hypot(*(each for _, each in self.contributions(at).values()))
 
     def power_u(self, current_a: float, voltage_v: float) -> float:
         """Relative standard uncertainty of a constant power by this calibration, its drift included."""
         voltage = self.voltage or Correction()
-        read = self.current.before(current_a) / current_a, voltage.before(voltage_v) / voltage_v
-        at = np.array([*read, 1.0 / current_a, 1.0 / voltage_v])
+        reading_a = self.current.before(current_a * (1.0 + self.heating.per_a2 * current_a**2))
+        at = self.sensitivity(reading_a, self.steady_warmth_a2(reading_a)) / current_a
+        at[1], at[3] = voltage.before(voltage_v) / voltage_v, 1.0 / voltage_v
         return math.hypot(self.gain_drift_u, *(each for _, each in self.contributions(at).values()))
 
     def apply(self, trace: PowerTrace, *, overwrite: bool = False) -> PowerTrace:
@@ -128,9 +161,16 @@ class SensorCalibration:
             overwrite: in the columns of the one that is given; False: that stays as it was read.
         """
         current, voltage = self.current, self.voltage or Correction()
-        return trace.corrected(
+        warm = warmth(trace.meter_ns, trace.current_a, self.heating) if self._bows(trace) else None
+        made = trace.corrected(
             current.gain, current.offset, voltage.gain, voltage.offset, overwrite=overwrite
         )
+        if warm is None:
+            return made
+        return made.scaled(lambda at_ns: 1.0 / (1.0 + self.heating.per_a2 * warm.at(at_ns)), overwrite=True)
+
+    def _bows(self, trace: PowerTrace) -> bool:
+        return self.heating.per_a2 != 0.0 and len(trace) > 0
 
     def refusal(self, trace: PowerTrace) -> str:
         """Why the calibration does not hold for a trace as it was read; empty if it does.
@@ -158,16 +198,21 @@ class SensorCalibration:
         return ""
 
 
+def steady_warmth_a2(reading_a: float, per_a2: float) -> float:
+    """Warmth that a steady reading ends at: w = reading^2 / (1 + per_a2 w)."""
+    hotter = (1.0 + math.sqrt(max(1.0 + 4.0 * per_a2 * reading_a**2, 0.0))) / 2.0
+    return reading_a**2 / hotter
+
+
 def as_matrix(rows: Sequence[Sequence[float]]) -> Matrix:
-    """Rows of numbers as a matrix of the parameters. Raises: ValueError: not of shape (4, 4)."""
-    if [len(row) for row in rows] != [len(PARAMETERS)] * len(PARAMETERS):
-        raise ValueError("its covariance is not of shape 4 x 4")
-    (a, b, c, d), (e, f, g, h), (i, j, k, m), (n, o, p, q) = rows
-    return (a, b, c, d), (e, f, g, h), (i, j, k, m), (n, o, p, q)
+    """Rows of numbers as a matrix of the parameters. Raises: ValueError: not of shape (5, 5), nor (4, 4)."""
+    if [len(row) for row in rows] not in [[size] * size for size in (HEATING_PLACE, len(PARAMETERS))]:
+        raise ValueError("its covariance is not of shape 5 x 5")
+    return tuple(tuple(row) for row in rows)
 
 
 def _root(covariance: Matrix) -> Float64Array:
-    """Lower triangle L with L L^T = covariance; parameters of variance 0 are exact. Shape (4, 4)."""
+    """Lower triangle L with L L^T = covariance; parameters of variance 0 are exact."""
     matrix = np.array(covariance)
     known = np.flatnonzero(np.diag(matrix) > 0)
     root = np.zeros_like(matrix)

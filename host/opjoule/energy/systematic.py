@@ -8,12 +8,67 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from opjoule.energy.error_bounds import SQRT3, VOLTAGE, ErrorBounds
-from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, WIRE, ErrorBounds
+from opjoule.energy.sensor_calibration import CALIBRATION, PARAMETERS, Correction, SensorCalibration
+from opjoule.energy.shunt_heat import Heating, heat_integral
+
+_BOW = PARAMETERS[-1]
+
+
+@dataclass(frozen=True)
+class Integrals:
+    """What errors of a sensor multiply: integrals over a window, or the difference of two, or their means."""
+
+    energy_j: float
+    voltage_time_vs: float
+    """Integral of the voltage: what an offset of the current multiplies."""
+    charge_c: float
+    """Integral of the current: what an offset of the voltage multiplies."""
+    square_a2s: float = 0.0
+    """Integral of the current's square: what a wire's resistance multiplies."""
+    heat_ja2: float = 0.0
+    """Integral of power times the shunt's warmth: what its heating multiplies."""
+    later_heat_ja2: float = 0.0
+    """Change of that with the logarithm of the thermal time constant."""
+
+    @classmethod
+    def between(cls, cells: Cells, start_ns: int, end_ns: int, rate: float, sensor: ErrorBounds) -> Integrals:
+        """Of a window [meter_ns] whose seconds are `rate` times those of the meter."""
+
+        def over(name: str) -> float:
+            return float(getattr(cells, name).between(start_ns, end_ns)) * rate
+
+        plain = over("power"), over("voltage"), over("current")
+        square = over("square") if sensor.wire_max_ohm else 0.0
+        if not sensor.heats:
+            return cls(*plain, square)
+        heating = sensor.heating
+        spread = math.exp(heating.ln_tau_u) if heating.per_a2 and heating.ln_tau_u else 1.0
+        heat, early, late = (
+            float(heat_integral(cells, heating.tau_s * factor).between(start_ns, end_ns)) * rate
+            for factor in (1.0, 1.0 / spread, spread)
+        )
+        return cls(*plain, square, heat, (late - early) / 2.0 / (heating.ln_tau_u or 1.0))
+
+    def less(self, other: Integrals, times: float) -> Integrals:
+        """These less `times` those of another."""
+        return Integrals(*(a - times * b for a, b in zip(self._all, other._all, strict=True)))
+
+    def scale(self, factor: float) -> Integrals:
+        """All times an exact factor."""
+        return Integrals(*(factor * each for each in self._all))
+
+    @property
+    def _all(self) -> tuple[float, ...]:
+        return (
+            *(self.energy_j, self.voltage_time_vs, self.charge_c),
+            *(self.square_a2s, self.heat_ja2, self.later_heat_ja2),
+        )
 
 
 @dataclass(frozen=True)
@@ -22,6 +77,10 @@ class Systematic:
 
     gain: Mapping[str, float]
     offset: Mapping[str, float]
+    heating: Mapping[str, float] = field(default_factory=dict)
+    """Of the shunt's own heat."""
+    wire: Mapping[str, float] = field(default_factory=dict)
+    """Of what lies between the sense point and the board."""
     drift_u: float = 0.0
     """Standard uncertainty of the gain since the calibration, of this figure alone."""
     sensor_known: bool = False
@@ -38,63 +97,98 @@ class Systematic:
         return math.hypot(*self.offset.values())
 
     @property
+    def heating_u(self) -> float:
+        """Standard uncertainty from the shunt's heat."""
+        return math.hypot(*self.heating.values())
+
+    @property
+    def wire_u(self) -> float:
+        """Standard uncertainty from the wire behind the sense point."""
+        return math.hypot(*self.wire.values())
+
+    @property
+    def parts(self) -> dict[str, float]:
+        """Standard uncertainties by part of the budget."""
+        return {
+            "gain": self.gain_u,
+            "offset": self.offset_u,
+            "heating": self.heating_u,
+            "wire": self.wire_u,
+        }
+
+    @property
     def shared(self) -> Mapping[str, float]:
         """What another figure may have in common with this one; empty where the sensor is not known."""
-        return {**self.gain, **self.offset} if self.sensor_known else {}
+        everything = {**self.gain, **self.offset, **self.heating, **self.wire}
+        return everything if self.sensor_known else {}
 
 
-def systematic(sensor: ErrorBounds, energy_j: float, voltage_time_vs: float, charge_c: float) -> Systematic:
-    """What gain and offset of a sensor do to an energy, or to a difference of energies.
+def systematic(sensor: ErrorBounds, of: Integrals) -> Systematic:
+    """What a sensor's lasting errors do to an energy, or to a difference of energies.
 
     Args:
-        energy_j, voltage_time_vs, charge_c: integrals of power [J], voltage [V s] and current [C], corrected; of a
-            difference their differences. Divided by a time they give a power's.
+        of: its integrals, corrected; of a difference their differences. Divided by a time they give a power's.
     """
+    wire = {}
+    if sensor.wire_max_ohm:
+        wire = {f"{sensor.sensor_id}: {WIRE}": -of.square_a2s * sensor.wire_max_ohm / SQRT3}
     calibration = sensor.calibration
     if calibration is None:
-        return _as_delivered(sensor, energy_j, voltage_time_vs, charge_c)
-    found = calibration.contributions(_sensitivity(calibration, energy_j, voltage_time_vs, charge_c))
+        return _as_delivered(sensor, of, wire)
+    found = calibration.contributions(_sensitivity(calibration, of))
+    bow = f"{CALIBRATION} {calibration.identity}: {_BOW}"
+    heating = {bow: found.pop(bow)[1]} if bow in found else {}
+    if calibration.heats:
+        heating |= _later(calibration.identity, calibration.heating, of)
     gain = {name: each for name, (is_gain, each) in found.items() if is_gain}
     if calibration.voltage is None:
-        gain |= _voltage_as_delivered(sensor, energy_j, charge_c)
+        gain |= _voltage_as_delivered(sensor, of)
     return Systematic(
         gain,
         {name: each for name, (is_gain, each) in found.items() if not is_gain},
-        drift_u=abs(energy_j) * calibration.gain_drift_u,
+        heating,
+        wire,
+        drift_u=abs(of.energy_j) * calibration.gain_drift_u,
         sensor_known=True,
     )
 
 
-def _sensitivity(
-    calibration: SensorCalibration, energy_j: float, voltage_time_vs: float, charge_c: float
-) -> np.ndarray:
-    """Change of the energy with each parameter, shape (4,): of a gain the reading's share of the value."""
+def _later(identity: str, heating: Heating, of: Integrals) -> dict[str, float]:
+    """What the thermal time constant is uncertain by."""
+    change_j = -heating.per_a2 * of.later_heat_ja2 * heating.ln_tau_u
+    return {f"{CALIBRATION} {identity}: thermal time constant": change_j}
+
+
+def _sensitivity(calibration: SensorCalibration, of: Integrals) -> np.ndarray:
+    """Change of the energy with each parameter, shape (5,): of a gain the reading's share of the value."""
     current, voltage = calibration.current, calibration.voltage or Correction()
     return np.array(
         [
-            (energy_j - current.offset * voltage_time_vs) / current.gain,
-            (energy_j - voltage.offset * charge_c) / voltage.gain,
-            voltage_time_vs,
-            charge_c,
+            (of.energy_j - current.offset * of.voltage_time_vs) / current.gain,
+            (of.energy_j - voltage.offset * of.charge_c) / voltage.gain,
+            of.voltage_time_vs,
+            of.charge_c,
+            -of.heat_ja2,
         ]
     )
 
 
-def _as_delivered(
-    sensor: ErrorBounds, energy_j: float, voltage_time_vs: float, charge_c: float
-) -> Systematic:
+def _as_delivered(sensor: ErrorBounds, of: Integrals, wire: Mapping[str, float]) -> Systematic:
     of_current = {
-        f"{sensor.sensor_id}: {source}": energy_j * bound / SQRT3
+        f"{sensor.sensor_id}: {source}": of.energy_j * bound / SQRT3
         for source, bound in sensor.gain_errors_max.items()
         if source != VOLTAGE
     }
-    gain = of_current | _voltage_as_delivered(sensor, energy_j, charge_c)
-    offset = {f"{sensor.sensor_id}: offset": voltage_time_vs * sensor.current_offset_u_a}
-    return Systematic(gain, offset, sensor_known=bool(sensor.sensor_id))
+    gain = of_current | _voltage_as_delivered(sensor, of)
+    offset = {f"{sensor.sensor_id}: offset": of.voltage_time_vs * sensor.current_offset_u_a}
+    heating = {}
+    if sensor.heating_max_per_a2:
+        heating = {f"{sensor.sensor_id}: {HEAT}": -of.heat_ja2 * sensor.heating_max_per_a2 / SQRT3}
+    return Systematic(gain, offset, heating, wire, sensor_known=bool(sensor.sensor_id))
 
 
-def _voltage_as_delivered(sensor: ErrorBounds, energy_j: float, charge_c: float) -> dict[str, float]:
+def _voltage_as_delivered(sensor: ErrorBounds, of: Integrals) -> dict[str, float]:
     return {
-        f"{sensor.sensor_id}: {VOLTAGE}": energy_j * sensor.voltage_gain_error_max / SQRT3,
-        f"{sensor.sensor_id}: voltage codes": charge_c * sensor.voltage_rounding_u_v,
+        f"{sensor.sensor_id}: {VOLTAGE}": of.energy_j * sensor.voltage_gain_error_max / SQRT3,
+        f"{sensor.sensor_id}: voltage codes": of.charge_c * sensor.voltage_rounding_u_v,
     }

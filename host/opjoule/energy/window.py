@@ -12,7 +12,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.loss import Loss, loss_in
 from opjoule.energy.supply_voltage import VoltageDoubt, voltage_doubt
-from opjoule.energy.systematic import systematic
+from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.timebase import Timebase
 from opjoule.energy.uncertainty import sampling_u_j, seen_share, steps_u_w
 from opjoule.energy.window_edges import alignment_u_j
@@ -77,10 +77,8 @@ class EnergyResult:
     window: Window
     timebase: Timebase
     """Where its seconds come from."""
-    voltage_time_vs: float
-    """Integral of the voltage over the window [V s]: what an offset of the current multiplies."""
-    charge_c: float
-    """Integral of the current over the window [A s]: what an offset of the voltage multiplies."""
+    integrals: Integrals
+    """What errors of the sensor multiply."""
     voltage: VoltageDoubt
     """What is not known of the voltage between its readings; its resistance is common to all windows of a trace."""
     seen_share: float
@@ -134,16 +132,14 @@ def window_energy_j(
     _check_lost(loss, window, lost_fraction_max)
     timebase = window.timebase or Timebase.of_meter(sensor)
     rate = timebase.rate
-    energy_j = float(cells.power.between(window.start_ns, window.end_ns)) * rate
-    voltage_time_vs = float(cells.voltage.between(window.start_ns, window.end_ns)) * rate
     span, known = (window.start_ns, window.end_ns), (window.u_ns, window.u_duration_ns)
-    charge_c = float(cells.current.between(*span)) * rate
+    integrals = Integrals.between(cells, *span, rate, sensor)
+    energy_j = integrals.energy_j
     steps_u_j = steps_u_w(cells, [span], sensor) * window.duration_s
     doubt = voltage_doubt(cells, *span)
-    shared = systematic(sensor, energy_j, voltage_time_vs, charge_c)
+    shared = systematic(sensor, integrals)
     parts = {
-        "gain": shared.gain_u,
-        "offset": shared.offset_u,
+        **shared.parts,
         "quantisation": math.hypot(steps_u_j, sampling_u_j(cells, *span, sensor) * rate),
         "voltage": doubt.standard_u_j * rate,
         "timebase": abs(energy_j) * timebase.relative_u,
@@ -158,8 +154,7 @@ def window_energy_j(
         budget=budget,
         window=window,
         timebase=timebase,
-        voltage_time_vs=voltage_time_vs,
-        charge_c=charge_c,
+        integrals=integrals,
         voltage=VoltageDoubt(doubt.spread_u_j * rate, doubt.joule_per_ohm * rate, doubt.resistance_u_ohm),
         seen_share=seen_share(cells, *span, sensor),
         lost_s=loss.unknown_s * rate,

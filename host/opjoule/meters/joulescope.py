@@ -24,6 +24,7 @@ from opjoule.meters.interface import (
     Samples,
     SensorIdentity,
 )
+from opjoule.meters.kinds import MeterKind
 from opjoule.trace.power_trace import Gap
 
 OUTPUT_HZ: Final = 5_000
@@ -281,3 +282,17 @@ def joulescope_sensor() -> ErrorBounds:
         seen_fraction=1.0,
         clock_error_max=CRYSTAL_ERROR_MAX,
     )
+
+
+KIND: Final = MeterKind(
+    stamp_width_ns=DELIVERY_NS,
+    name="joulescope",
+    written="joulescope or joulescope:SERIAL",
+    make=lambda address, _: JoulescopeMeter(address.place),
+    samples="1,000,000/s, recorded as 5,000 means of power",
+    runs_on="the device",
+    needs="`host/requirements/joulescope.in`",
+    draw="unknown draw",
+    imports={"joulescope": joulescope_sensor},
+    import_formats={"joulescope": "joulescope"},
+)

@@ -67,6 +67,8 @@ class ChipKind(IntEnum):
     """as the INA237, more exact"""
     INA260 = 7
     """current 1.25 mA by its own shunt of 2 mohm, bus 1.25 mV a step"""
+    INA234 = 8
+    """12 bit: shunt 40 or 10 uV, bus 25.6 mV a step"""
 
 
 class Mode(IntEnum):

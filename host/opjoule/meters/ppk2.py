@@ -28,9 +28,9 @@ from opjoule.meters.interface import (
     Samples,
     SensorIdentity,
 )
+from opjoule.meters.kinds import MeterKind
 from opjoule.trace.power_trace import Gap
 
-RATE_HZ: Final = 100_000
 SAMPLE_NS: Final = 10_000
 BLOCK: Final = 20
 """Samples that are averaged into one of the trace: 5,000 a second."""
@@ -231,8 +231,7 @@ class Ppk2Meter:
             self._send(_STOP)
             self._port.reset_input_buffer()
             self._send(_GET_META)
-            text = self._metadata()
-            self._modifiers = Modifiers.parse(text)
+            self._modifiers = Modifiers.parse(self._metadata())
         except BaseException:
             self.close()
             raise
@@ -244,7 +243,7 @@ class Ppk2Meter:
             board="PPK2",
             serial_number="",
             reset_cause="",
-            tick_hz=RATE_HZ,
+            tick_hz=10**9 // SAMPLE_NS,
             sensors=(SensorIdentity("ampere meter", 0),),
             notes=(
                 f"at most {CURRENT_MAX_A:g} A, which a loaded Raspberry Pi 4 or 5 exceeds; readings there are flagged",
@@ -333,3 +332,19 @@ def ppk2_sensor() -> ErrorBounds:
         seen_fraction=1.0,
         clock_error_max=CRYSTAL_ERROR_MAX,
     )
+
+
+KIND: Final = MeterKind(
+    stamp_width_ns=DELIVERY_NS,
+    name="ppk2",
+    written="ppk2:PORT,voltage=5.1",
+    make=lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),
+    samples="100,000/s, recorded as 5,000 means",
+    sync_input="yes (D0), 10 µs",
+    runs_on="the device",
+    draw="unknown draw",
+    on_serial_port=True,
+    states_voltage=True,
+    imports={"ppk2": ppk2_sensor},
+    import_formats={"ppk2": "ppk2"},
+)

@@ -1,102 +1,52 @@
-"""Which meter a name like serial:/dev/ttyACM0 means."""
+"""The kinds of meter, and which one a name like serial:/dev/ttyACM0 means."""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
-from opjoule.energy.error_bounds import Shunt
+from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.errors import BadInput
+from opjoule.meters import fnirsi, joulescope, km003c, ppk2
 from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.hwmon import HwmonSource
 from opjoule.meters.interface import Meter, MeterIdentity
-from opjoule.meters.joulescope import JoulescopeMeter
-from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
-from opjoule.meters.pmic import PROGRAM, PmicSource
-from opjoule.meters.polled import PolledMeter
-from opjoule.meters.ppk2 import Ppk2Meter
-from opjoule.meters.rapl import ROOT, RaplSource
-from opjoule.meters.serial_meter import SerialMeter
-from opjoule.meters.serial_options import LABEL, SHUNT, sensor_numbers, setting_changes, shunts, split_options
+from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
+from opjoule.meters.monsoon import meter as monsoon
+from opjoule.meters.polled import hwmon, pmic, rapl
+from opjoule.meters.serial import kind as serial_kind
+from opjoule.meters.serial.options import sensor_numbers, shunts
+from opjoule.meters.storage_meter import WithStorageMeter
 
-KINDS = {
-    "serial": "serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%",
-    "monsoon": "monsoon:voltage=5.1,limit=4 or monsoon:model=lvpm,channel=usb",
-    "ppk2": "ppk2:PORT,voltage=5.1",
-    "joulescope": "joulescope or joulescope:SERIAL",
-    "rapl": "rapl (this computer's processor)",
-    "hwmon": "hwmon or hwmon:hwmon3,shunt=0.1 (an INA2xx or POWER-Z that this computer's kernel drives)",
-    "pmic": "pmic (this Raspberry Pi 5's power chip)",
-}
-"""Kind -> how it is written."""
-_LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
+_ROWS: Final = (
+    serial_kind.KIND,
+    monsoon.KIND,
+    ppk2.KIND,
+    joulescope.KIND,
+    km003c.KIND,
+    fnirsi.KIND,
+    rapl.KIND,
+    hwmon.KIND,
+    pmic.KIND,
+)
+"""One row a kind; each stands in the file of its meter."""
+KINDS: Final[Mapping[str, MeterKind]] = {kind.name: kind for kind in _ROWS}
 
 
-@dataclass(frozen=True)
-class Address:
-    """A meter's name taken apart."""
+def known_kinds() -> str:
+    """How the meters are written, for an error that lists them."""
+    return "; ".join(kind.written for kind in KINDS.values())
 
-    name: str
-    kind: str
-    place: str
-    options: dict[str, str]
 
-    @classmethod
-    def of(cls, name: str) -> "Address":
-        """KIND[:PLACE][,KEY=VALUE...]; the first part is a place unless it has a '='.
+def address_of(name: str) -> Address:
+    """A meter's name, KIND[:PLACE][,KEY=VALUE...], taken apart.
 
-        Raises: BadInput: an unknown kind, or an option without '='.
-        """
-        kind, _, rest = name.partition(":")
-        if kind not in KINDS:
-            raise BadInput(f"meter '{name}': unknown kind '{kind}'; there is {'; '.join(KINDS.values())}")
-        if kind == "serial":
-            return cls(name, kind, *split_options(rest))
-        parts = rest.split(",") if rest else []
-        place = parts.pop(0) if parts and "=" not in parts[0] else ""
-        options: dict[str, str] = {}
-        for part in parts:
-            key, equals, value = part.partition("=")
-            if not equals:
-                raise BadInput(f"meter '{name}': '{part}' is not KEY=VALUE; write {KINDS[kind]}")
-            options[key.strip()] = value.strip()
-        return cls(name, kind, place, options)
-
-    def needed_place(self) -> str:
-        """The place. Raises: BadInput: there is none."""
-        if not self.place:
-            raise BadInput(f"meter '{self.name}': no port; write {KINDS[self.kind]}")
-        return self.place
-
-    def take(self, key: str) -> str | None:
-        """An option, which is then done with."""
-        return self.options.pop(key, None)
-
-    def take_number(self, key: str) -> float | None:
-        """An option that is a number. Raises: BadInput."""
-        text = self.take(key)
-        try:
-            return None if text is None else float(text)
-        except ValueError:
-            raise BadInput(f"meter '{self.name}': {key}={text} is not a number") from None
-
-    def take_label(self) -> str:
-        """What the user calls the meter, which is then done with; empty if it has no label. Raises: BadInput."""
-        label = self.take(LABEL) or ""
-        if label and not _LABEL.fullmatch(label):
-            raise BadInput(
-                f"meter '{self.name}': {LABEL}={label}: letters, digits, '.', '_' and '-', at most 48, for example "
-                f"{LABEL}=bench-1"
-            )
-        return label
-
-    def check_done(self) -> None:
-        """Raises: BadInput: an option that nobody took."""
-        if self.options:
-            raise BadInput(
-                f"meter '{self.name}': unknown option '{next(iter(self.options))}'; write {KINDS[self.kind]}"
-            )
+    Raises: BadInput: an unknown kind, or an option without '='.
+    """
+    word, _, rest = name.partition(":")
+    kind = KINDS.get(word)
+    if kind is None:
+        raise BadInput(f"meter '{name}': unknown kind '{word}'; there is {known_kinds()}")
+    return Address(name, kind, *kind.split(rest))
 
 
 def open_meter(
@@ -104,42 +54,48 @@ def open_meter(
     *,
     settings: SensorSettings | None = None,
     supply_v: tuple[float, float] | None = None,
-    stated_in: str = "the meter's name",
+    stated_in: str = Wishes.stated_in,
     clock: HostClock = MONOTONIC,
 ) -> Meter:
-    """The meter of this name, not yet connected.
+    """The meter of this name, not yet connected; the other arguments are those of Wishes.
 
     Args:
         name: KIND[:PLACE][,KEY=VALUE...].
-        settings: serial: how its sensor converts; 12-bit shunt, the bus each 128th time, by default.
-        supply_v: least and greatest supply voltage of the board [V], for meters that supply it.
-        stated_in: where the user wrote the name.
-        clock: serial: what it times with.
     Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
     """
-    address = Address.of(name)
+    address = address_of(name)
     address.take_label()
-    if address.kind == "serial":
-        sensors = sensor_numbers(address.options)
-        resistors = shunts(address.options, stated_in)
-        changes = setting_changes(address.options)
-        place = address.needed_place()
-        return SerialMeter(
-            place, settings=settings, changes=changes, sensors=sensors, shunts=resistors, clock=clock
-        )
-    meter = _MAKERS[address.kind](address, supply_v)
+    meter = address.kind.make(address, Wishes(settings, supply_v, stated_in, clock))
     address.check_done()
     return meter
+
+
+def open_meters(
+    name: str,
+    storage: str | None,
+    supply_v: tuple[float, float] | None = None,
+    stated_in: str = Wishes.stated_in,
+) -> Meter:
+    """The board's meter, together with one in its medium's supply where `storage` names one; else as open_meter().
+
+    Raises: BadInput: as open_meter(); both names are the same, or that of the medium's meter supplies it.
+    """
+    board = open_meter(name, supply_v=supply_v, stated_in=stated_in)
+    if storage is None:
+        return board
+    if storage == name:
+        raise BadInput(f"--storage-meter {storage} is the board's meter, too: name another one")
+    return WithStorageMeter(board, open_meter(storage), address_of(storage).kind.stamp_width_ns)
 
 
 def named_shunt(name: str, stated_in: str) -> Shunt | None:
     """The shunt of the board's supply as far as the meter's name tells, before it is opened.
 
-    Returns: None for a meter that does not leave it to the user; `hwmon` reads it from its driver.
+    Returns: None for a meter that does not leave it to the user.
     Raises: BadInput: as open_meter().
     """
-    address = Address.of(name)
-    return shunts(address.options, stated_in)[0] if address.kind == "serial" else None
+    address = address_of(name)
+    return shunts(address.options, stated_in)[0] if address.kind.shunt_of is ShuntOf.USER else None
 
 
 def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
@@ -151,50 +107,41 @@ def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
     Returns: empty strings where neither is known.
     Raises: BadInput: as open_meter().
     """
-    address = Address.of(name)
+    address = address_of(name)
     label = address.take_label()
-    if address.kind == "serial":
+    if address.kind is serial_kind.KIND:
         places = sensor_numbers(address.options)
         return tuple(label and f"{label}@0x{identity.sensors[place].address:02x}" for place in places)
     number = re.sub(r"[^A-Za-z0-9_.-]", "-", identity.serial_number)
-    return (label or (f"{address.kind}-{number}" if number else ""),)
+    return (label or (f"{address.kind.name}-{number}" if number else ""),)
 
 
 def named_voltage(name: str) -> float | None:
-    """The voltage [V] that a meter which supplies the board is set to by its name; None if it does not say.
+    """The voltage [V] of the board's supply that a meter's name states; None if it does not say.
 
     Raises: BadInput: as open_meter().
     """
-    address = Address.of(name)
-    return address.take_number("voltage") if address.kind in {"monsoon", "ppk2"} else None
+    address = address_of(name)
+    return address.take_number("voltage") if address.kind.states_voltage else None
 
 
-def _monsoon(address: Address, supply_v: tuple[float, float] | None) -> Meter:
-    chosen = MonsoonSettings(
-        model=address.take("model") or "hvpm",
-        serial_number=address.place or None,
-        channel=address.take("channel") or "main",
-        voltage_v=address.take_number("voltage"),
-        limit_a=address.take_number("limit"),
-        passthrough=address.take("usb"),
-        supply_v=supply_v,
-    )
-    return MonsoonMeter(chosen)
+def import_sensors() -> dict[str, Callable[[], ErrorBounds]]:
+    """--sensor NAME of `measure.py import` -> error bounds."""
+    return {name: bounds for kind in KINDS.values() for name, bounds in kind.imports.items()}
 
 
-def _hwmon(address: Address) -> Meter:
-    named = SHUNT in address.options
-    [shunt] = shunts(address.options)[:1]
-    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None))
+def usual_sensors() -> dict[str, str]:
+    """Format of an imported file -> the sensor that is taken for it."""
+    return {form: name for kind in KINDS.values() for form, name in kind.import_formats.items()}
 
 
-Maker = Callable[[Address, tuple[float, float] | None], Meter]
-_MAKERS: dict[str, Maker] = {
-    "monsoon": _monsoon,
-    "ppk2": lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),
-    "joulescope": lambda address, _: JoulescopeMeter(address.place),
-    "rapl": lambda address, _: PolledMeter(RaplSource(Path(address.place) if address.place else ROOT)),
-    "hwmon": lambda address, _: _hwmon(address),
-    "pmic": lambda address, _: PolledMeter(PmicSource(address.place or PROGRAM)),
-}
-"""Kind -> what makes its meter; of an address's options it takes those it knows."""
+def kinds_table() -> str:
+    """The table of docs/reference/meters.md, in Markdown."""
+    rows = ["| kind | written as | samples | sync input | runs on | needs |", "|---|---|---|---|---|---|"]
+    rows += [f"| {' | '.join(_cells(kind))} |" for kind in KINDS.values()]
+    return "\n".join(rows) + "\n"
+
+
+def _cells(kind: MeterKind) -> tuple[str, ...]:
+    sync_input = kind.sync_input or "no"
+    return f"`{kind.name}`", kind.written, kind.samples, sync_input, kind.runs_on, kind.needs

@@ -25,7 +25,6 @@ LOAD_CHANGE = "load-change"
 OPERATION = "operation"
 BEGIN = "begin"
 """Beginning of something that may last, for whoever reads along; its own event follows when it ends."""
-_OF_SYSTEM = {field.name: float if field.type == pa.float64() else int for field in schemas.SYSTEM}
 
 
 @dataclass(frozen=True)
@@ -168,21 +167,38 @@ def _numbers(lines: list[str]) -> pa.Table | None:
 def _event(path: Path, number: int, line: str) -> dict[str, Any]:
     try:
         event = json.loads(line)
-        row = {"board_ns": int(event["board_ns"]), "event": str(event["event"])}
+        row = {"board_ns": _whole(event["board_ns"]), "event": _text(event["event"])}
         detail = event.get("detail")
         return row | {
-            "end_board_ns": None if event.get("end_board_ns") is None else int(event["end_board_ns"]),
-            "level": None if event.get("level") is None else int(event["level"]),
+            "end_board_ns": None if event.get("end_board_ns") is None else _whole(event["end_board_ns"]),
+            "level": None if event.get("level") is None else _whole(event["level"], 8),
             "u_ns": None if event.get("u_ns") is None else float(event["u_ns"]),
-            "detail": detail if detail is None or isinstance(detail, str) else json.dumps(detail),
+            "detail": None if detail is None else _text(detail),
         }
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise RecordFault(f"{path}: line {number} is not an event: {line[:60]!r}") from None
+
+
+def _whole(value: Any, bits: int = 64) -> int:
+    """A whole number that a column of so many bits holds. Raises: ValueError, TypeError, OverflowError."""
+    number = int(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise OverflowError(f"{value} has more than {bits} bits")
+    return number
+
+
+def _text(value: Any) -> str:
+    """Text that a file can hold. Raises: ValueError: half of a surrogate pair."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.encode().decode()
 
 
 def _sample(path: Path, number: int, header: list[str], line: str) -> dict[str, Any]:
     try:
         values = dict(zip(header, line.split(","), strict=True))
         return {name: number_of(values[name]) for name, number_of in _OF_SYSTEM.items()}
-    except ValueError:
+    except (ValueError, OverflowError):
         raise RecordFault(f"{path}: line {number} is not a system sample: {line[:60]!r}") from None
+
+
+_OF_SYSTEM = {field.name: float if field.type == pa.float64() else _whole for field in schemas.SYSTEM}

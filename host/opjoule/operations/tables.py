@@ -12,7 +12,7 @@ from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, OperationTable
 from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
-from opjoule.trace.schemas import check_columns, check_version
+from opjoule.trace.schemas import check_columns, check_rows, check_version
 
 
 def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
@@ -23,6 +23,7 @@ def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None =
     Raises: RecordFault: absent, corrupt, of another kind or of a newer schema version.
     """
     try:
+        check_rows(pq.read_metadata(path).num_rows, path)
         table = pq.read_table(path, columns=columns)
     except FileNotFoundError:
         raise RecordFault(f"{path}: not in this record") from None

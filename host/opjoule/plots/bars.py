@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opjoule.campaign.plotted import Plotted, PlottedCell, known
+from opjoule.comparison.plotted import Plotted, PlottedCell, known
+from opjoule.opened.quantities import NONE
+from opjoule.opened.rounding import scaled
 from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, legend, name_places
-from opjoule.report.quantities import NONE
-from opjoule.report.rounding import scaled
 
 WIDTH = 0.8
 """Width of all bars of one group; groups are 1 apart."""

@@ -10,8 +10,9 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opjoule.campaign.study_rows import PhaseRow, StudyTable
-from opjoule.campaign.value_words import measure_words
+from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.value_words import measure_words
+from opjoule.opened.rounding import rounded
 from opjoule.plots.phases import (
     WIDTH,
     Place,
@@ -27,7 +28,6 @@ from opjoule.plots.phases import (
     systems_of,
 )
 from opjoule.plots.style import INK, canvas, legend, name_places
-from opjoule.report.rounding import rounded
 
 COLD_HEIGHT_IN: Final = 5.2
 BARS_HEIGHT_IN: Final = 2.9

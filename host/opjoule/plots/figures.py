@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from matplotlib.figure import Figure
 
-from opjoule.campaign.compared_run import gather
-from opjoule.campaign.plotted import ENERGY, Plotted, check_drawable, known, plotted
-from opjoule.campaign.run_warnings import warnings_of
-from opjoule.campaign.study_best import BEST_TABLE, best_csv
-from opjoule.campaign.study_csv import TABLE, as_csv
-from opjoule.campaign.study_figures import figures_of_studies
-from opjoule.campaign.study_rows import StudyTable, read_studies
-from opjoule.campaign.value_words import measure_words, quantity_words
+from opjoule.comparison.compared_run import gather
+from opjoule.comparison.plotted import ENERGY, Plotted, check_drawable, known, plotted
+from opjoule.comparison.run_warnings import warnings_of
+from opjoule.comparison.study.best import BEST_TABLE, best_csv
+from opjoule.comparison.study.csv_file import TABLE, as_csv
+from opjoule.comparison.study.figures import figures_of_studies
+from opjoule.comparison.study.rows import StudyTable, read_studies
+from opjoule.comparison.value_words import measure_words, quantity_words
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
 from opjoule.plots.bars import Drawn, bars
 from opjoule.plots.cold import cold_figures
+from opjoule.plots.grid import grid_figures
 from opjoule.plots.phases import study_figures
 from opjoule.plots.planes import energy_and_delay, energy_and_throughput
-from opjoule.plots.series import series_figures
+from opjoule.plots.series import curve_figures, series_figures
 from opjoule.plots.stack import activity_bars
 from opjoule.plots.style import drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
+from opjoule.studies.definition import StudyFolder
 
 FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "bandwidth-latency": lambda of: bars(
@@ -55,15 +58,31 @@ NEEDED: Final = {
     "energy-throughput": ENERGY,
 }
 """Figure -> the number of result.json without which it is empty, where a study need not state it."""
-OF_A_STUDY: Final = ("bandwidth-latency", "energy-power", "cpu-io", "energy-by-activity")
-"""Those that are drawn of each figure of a study."""
+OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
+    "bandwidth-latency": FIGURES["bandwidth-latency"],
+    "energy-power": lambda of: bars(
+        of, Drawn("run_energy_j", "energy of the run", "J"), [Drawn("power_w", "power", "W")], "power"
+    ),
+    "cpu-io": lambda of: bars(
+        of,
+        Drawn("cpu_fraction", "processor use", "1"),
+        [Drawn("disk_bytes", "disk read and written", "B")],
+        "disk I/O",
+    ),
+    "energy-by-activity": activity_bars,
+}
+"""Those that are drawn of each figure of a study: its bandwidth, power and processor use are of the run, and so is its
+energy; I/O is the amount read and written together."""
 
 
-def write_figures(places: Sequence[str], folder: Path, although: Iterable[str] = ()) -> Iterator[str]:
+def write_figures(
+    places: Sequence[str], folder: Path, although: Iterable[str] = (), study: StudyFolder | None = None
+) -> Iterator[str]:
     """Draws every figure of the runs in or below some places, or of patterns of them.
 
     Args:
         although: groups of settings that may differ, as for a comparison.
+        study: draw what stands for the figures of its paper alone, in the paper's order.
     Returns: the warnings of the runs, a line for each thing written, and for each record that was left out.
     Raises: BadInput: no run with a result, or what a comparison would refuse.
     """
@@ -75,7 +94,7 @@ def write_figures(places: Sequence[str], folder: Path, although: Iterable[str] =
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in _drawn(found):
+    for name, figure in _of_paper(found, study) if study else _drawn(found):
         made = save(figure, folder, name)
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
     for name, text in (
@@ -85,9 +104,9 @@ def write_figures(places: Sequence[str], folder: Path, although: Iterable[str] =
     ):
         write_whole(folder / name, text.encode())
         yield str(folder / name)
-    for study in _studies(found):
-        name = Path(study.name).name
-        for file, text in ((TABLE, as_csv(study)), (BEST_TABLE, best_csv(study))):
+    for table in _studies(found):
+        name = Path(table.name).name
+        for file, text in ((TABLE, as_csv(table)), (BEST_TABLE, best_csv(table))):
             write_whole(folder / f"{name}-{file}", text.encode())
             yield str(folder / f"{name}-{file}")
     for name, number in NEEDED.items():
@@ -97,6 +116,24 @@ def write_figures(places: Sequence[str], folder: Path, although: Iterable[str] =
         yield f"left out: {line}"
 
 
+def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Figure]]:
+    """The figures that stand for those of a paper, numbered in its order.
+
+    Raises: BadInput: these records have none of them.
+    """
+    there = dict(_drawable(found))
+    for table in _studies(found):
+        there |= dict([*curve_figures(table), *grid_figures(table)])
+    some = False
+    for at, part in enumerate(study.counterparts, 1):
+        for name in [name for name in there if any(fnmatch(name, pattern) for pattern in part.drawn)]:
+            some = True
+            paper = "".join(letter if letter.isalnum() else "-" for letter in part.paper.lower())
+            yield f"{at:02}-{paper}-{name}", drawn(there[name])
+    if not some:
+        raise BadInput(f"--study {study.name}: these records have none of its paper's figures")
+
+
 def _words(found: Plotted, key: str) -> str:
     """A number by name."""
     known_as = found.runs[0].quantities.get(key)
@@ -104,20 +141,25 @@ def _words(found: Plotted, key: str) -> str:
 
 
 def _drawn(found: Plotted) -> Iterator[tuple[str, Figure]]:
-    """Name of the files, and figure: those of any runs or of a study's figures, then those of studies' phases."""
+    """Name of the files, and figure."""
+    for name, draw in _drawable(found):
+        yield name, drawn(draw)
+
+
+def _drawable(found: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """Name of the files, and what draws it: figures of any runs or of a study's figures, then of studies' phases."""
     figures = figures_of_studies(found.runs)
     for of, shown in figures.items():
-        for name, draw in FIGURES.items():
-            if name in OF_A_STUDY:
-                yield f"{of}-{name}", drawn(partial(draw, shown))
+        for name, draw in OF_A_STUDY.items():
+            if name in FIGURES:
+                yield f"{of}-{name}", partial(draw, shown)
     others = [run for run in found.runs if not figures or not run.asked.get("figures")]
     rest = found if not figures else plotted(others) if others else None
     for name, draw in FIGURES.items() if rest else ():
         if rest and (name not in NEEDED or known(rest.cells, NEEDED[name])):
-            yield name, drawn(partial(draw, rest))
+            yield name, partial(draw, rest)
     for study in _studies(found):
-        for name, figure in (*study_figures(study), *cold_figures(study), *series_figures(study)):
-            yield name, drawn(figure)
+        yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
 
 
 def _studies(found: Plotted) -> list[StudyTable]:

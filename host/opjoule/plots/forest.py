@@ -9,17 +9,17 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator
 
-from opjoule.campaign.contrasts import Compared, Contrast
-from opjoule.campaign.page_drawings import pair_name, ratio_scale
-from opjoule.campaign.run_warnings import summary_of
-from opjoule.campaign.sentences import NO_DIFFERENCE, chance_words, follows_words
-from opjoule.campaign.value_words import quantity_words
+from opjoule.comparison.contrasts import Compared, Contrast
+from opjoule.comparison.pages.drawings import pair_name, ratio_scale
+from opjoule.comparison.run_warnings import summary_of
+from opjoule.comparison.sentences import NO_DIFFERENCE, chance_words, follows_words
+from opjoule.comparison.value_words import quantity_words
 from opjoule.drawing.scales import Scale
 from opjoule.drawing.strips import TICKS
+from opjoule.evaluation.quantities.definition import Definition
+from opjoule.opened.quantities import NONE
+from opjoule.opened.rounding import with_limits
 from opjoule.plots.style import COLOURS, INK, canvas, legend
-from opjoule.record.definition import Definition
-from opjoule.report.quantities import NONE
-from opjoule.report.rounding import with_limits
 
 ROW_IN: Final = 0.2
 AROUND_IN: Final = 0.75

@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opjoule.campaign.study_best import mean_with_u
-from opjoule.campaign.study_rows import PhaseRow, StudyTable
+from opjoule.comparison.study.best import mean_with_u
+from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.opened.quantities import NONE
 from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, legend, name_places
-from opjoule.report.quantities import NONE
 
 HEIGHT_IN: Final = 5.2
 WIDTH: Final = 0.84

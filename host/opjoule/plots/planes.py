@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from opjoule.campaign.plotted import ENERGY, THROUGHPUT, Plotted
+from opjoule.comparison.plotted import ENERGY, THROUGHPUT, Plotted
 from opjoule.drawing.scales import limits_about
+from opjoule.opened.rounding import OPERATIONS, scaled
 from opjoule.plots.style import COLOURS, FILLS, INK, MARKERS, canvas, ends, error_limits, legend
-from opjoule.report.rounding import OPERATIONS, scaled
 from opjoule.units import Quantity
 
 HEIGHT_IN = 3.6

@@ -11,12 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from opjoule.campaign.study_best import mean_with_u
-from opjoule.campaign.study_rows import PhaseRow, StudyTable
-from opjoule.campaign.value_words import measure_words
+from opjoule.comparison.study.best import mean_with_u
+from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.value_words import measure_words
 from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
 
 PANELS_A_ROW: Final = 5
+CURVES: Final = ("mean_s", "phase_energy_j")
+"""Measures of a phase that are drawn over the size."""
 _HEIGHT_IN: Final = 2.1
 _UNITS: Final = {"s": "s", "j": "J", "bytes": "B", "w": "W"}
 
@@ -35,6 +37,41 @@ def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure
                 text = "-".join([*words, "by", axis, measure])
                 name = "".join(letter if letter.isalnum() else "-" for letter in text)
                 yield name, partial(series_figure, study, axis, place, measure)
+
+
+def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """A figure for each phase and place: its time, and its energy, over the axis of sizes, a line for each system."""
+    axis = size_axis(study)
+    for place in dict.fromkeys(_beside(row, axis) for row in study.rows) if axis else ():
+        for phase in study.phases:
+            rows = [row for row in study.rows if _beside(row, axis) == place and row.phase == phase]
+            if any(CURVES[0] in row.measures for row in rows):
+                words = [study.name.rpartition("/")[2], *(f"{name}-{value}" for name, value in place)]
+                text = "-".join([*words, "by", axis, phase])
+                name = "".join(letter if letter.isalnum() or letter == "_" else "-" for letter in text)
+                yield name, partial(curve_figure, study, axis, rows)
+
+
+def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
+    """Two panels with logarithmic axes: time [s] and energy [J] of one run of a phase."""
+    figure = canvas(_HEIGHT_IN + 0.6)
+    for panel, measure in zip(figure.subplots(1, len(CURVES)), CURVES, strict=True):
+        _panel(panel, f"{measure_words(measure)} [{_UNITS[measure.rpartition('_')[2]]}]")
+        panel.set_xlabel(axis, fontsize=8)
+        for number, system in enumerate(study.systems):
+            own = [row for row in rows if row.system == system and measure in row.measures]
+            _line(panel, own, axis, measure, number)
+    handles = [Line2D([], [], label=name, **_look(at)) for at, name in enumerate(study.systems)]
+    legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
+    return figure
+
+
+def _panel(panel: Axes, title: str) -> None:
+    panel.set_title(title, fontsize=8)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.grid(color="#DDDDDD", linewidth=0.5)
+    panel.spines[["top", "right"]].set_visible(False)
 
 
 def size_axis(study: StudyTable) -> str:
@@ -59,11 +96,7 @@ def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> F
     for panel in panels.flat[len(phases) :]:
         panel.set_visible(False)
     for panel, phase in zip(panels.flat, phases, strict=False):
-        panel.set_title(phase, fontsize=8)
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.grid(color="#DDDDDD", linewidth=0.5)
-        panel.spines[["top", "right"]].set_visible(False)
+        _panel(panel, phase)
         for number, system in enumerate(systems):
             own = [row for row in rows if (row.phase, row.system) == (phase, system)]
             _line(panel, own, axis, measure, number)

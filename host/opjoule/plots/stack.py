@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from opjoule.campaign.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell
+from opjoule.comparison.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell
 from opjoule.drawing.scales import stacked
+from opjoule.opened.quantities import NONE
+from opjoule.opened.rounding import scaled
 from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, legend, name_places
-from opjoule.report.quantities import NONE
-from opjoule.report.rounding import scaled
 
 HEIGHT_IN: Final = 3.2
 UPRIGHT_MAX: Final = 16

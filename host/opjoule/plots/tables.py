@@ -9,13 +9,13 @@ from typing import Final
 
 import matplotlib as mpl
 
-from opjoule.campaign.methods import SIMULATED
-from opjoule.campaign.methods import methods as methods_of
-from opjoule.campaign.plotted import Plotted, PlottedCell
-from opjoule.campaign.run_warnings import marks_of
-from opjoule.campaign.value_words import noun
-from opjoule.report.quantities import rounded_quantity
-from opjoule.report.rounding import MINUS
+from opjoule.comparison.methods import SIMULATED
+from opjoule.comparison.methods import methods as methods_of
+from opjoule.comparison.plotted import Plotted, PlottedCell
+from opjoule.comparison.run_warnings import marks_of
+from opjoule.comparison.value_words import noun
+from opjoule.opened.quantities import rounded_quantity
+from opjoule.opened.rounding import MINUS
 from opjoule.units import Quantity
 
 SHOWN: Final[Mapping[str, str]] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -29,6 +30,10 @@ class _Head(msgspec.Struct):
 
 DAMAGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What content that no run writes does to its reader."""
+
+
+_STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Control characters but newline and tab, and marks of the direction of writing. Source: ECMA-48; Unicode UAX 9."""
 
 
 def read_json(path: Path, schema: Schema) -> dict[str, Any]:
@@ -68,12 +73,25 @@ def as_value(entry: Any, kind: type[T], path: Path, of_older: Callable[[Any], An
     Raises: RecordFault: a field is missing or of another type; the line names it.
     """
     try:
+        entry = visible(entry)
         return msgspec.convert(of_older(entry) if of_older else entry, kind, str_keys=True)
     except (*DAMAGE, OpJouleError) as fault:
         said = (
             f"{fault} is missing" if isinstance(fault, KeyError) else next(iter(str(fault).splitlines()), "")
         )
         raise RecordFault(f"{path} is corrupt: {said:.200}") from None
+
+
+def visible(value: Any) -> Any:
+    """The same value, with what would steer a terminal or turn a text round shown as its number in every text.
+
+    A record may be a stranger's, and its texts are printed.
+    """
+    if isinstance(value, str):
+        return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, dict):
+        return {visible(key): visible(entry) for key, entry in value.items()}
+    return [visible(entry) for entry in value] if isinstance(value, list) else value
 
 
 def plain(value: object) -> Any:

@@ -19,7 +19,7 @@ from opjoule.errors import RecordFault
 from opjoule.files import file_sha256
 from opjoule.record.checksums import FileChecks, checksums
 from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
-from opjoule.record.json_file import DAMAGE, Schema, plain, read_json, write_json
+from opjoule.record.json_file import DAMAGE, Schema, plain, read_json, visible, write_json
 from opjoule.record.run import Run, Status, run_of
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
 from opjoule.system_errors import NO_ROOM
@@ -89,7 +89,7 @@ class RunRecord:
                 f"{path}: changed since the run wrote it: its checksum does not match; "
                 "no figure is taken from this record"
             )
-        return cls(directory, document)
+        return cls(directory, visible(document))
 
     @property
     def run(self) -> Run:
@@ -134,7 +134,7 @@ class RunRecord:
         Where it cannot be written at all, it waits for the next writing; that one raises.
 
         Args:
-            withholds: groups of figures (record/withheld.py) that it makes wrong.
+            withholds: groups of figures (evaluation/withheld.py) that it makes wrong.
         """
         self.document["faults"] = [*self.faults, line]
         for group in withholds:
@@ -264,6 +264,11 @@ def reading(directory: Path) -> Iterator[None]:
         ) from fault
     except NotImplementedError as fault:
         raise RecordFault(f"{directory} is damaged: {str(fault).splitlines()[0]:.120}") from fault
+
+
+def with_digest(contents: Mapping[str, Any]) -> dict[str, Any]:
+    """A run.json that was changed on purpose, with its checksum made anew."""
+    return {**contents, DIGEST: _digest(contents)}
 
 
 def _digest(contents: Mapping[str, Any]) -> str:

@@ -12,10 +12,10 @@ from opjoule.drawing.scales import Scale
 from opjoule.drawing.strips import legend, look, swatch
 from opjoule.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.errors import RecordFault
+from opjoule.opened.rounding import percent
 from opjoule.operations.schemas import ATTRIBUTION_VERSION
 from opjoule.operations.tables import read_parquet
 from opjoule.record.run_record import RunRecord
-from opjoule.report.rounding import percent
 from opjoule.trace.power_trace import Float64Array
 
 MEASURED: Final = "measured"

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from opjoule.energy.sensor_calibration import CALIBRATION
-from opjoule.record.definition import Quantities
-from opjoule.report.quantities import is_quantity, quantity
-from opjoule.report.rounding import percent
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.opened.quantities import is_quantity, quantity
+from opjoule.opened.rounding import percent
 from opjoule.units import Measured, Missing
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
 UNTIL_U = "3%"
 """Interval of the headline that is advised; from there on more repeats are not."""
 REMEDIES = {
-    "gain": f"calibrate the sensor ({CALIBRATE}): shunt tolerance and gain error are taken from the data sheets",
+    "gain": f"calibrate the sensor ({CALIBRATE}): shunt and chip are within what is stated of them"
+    " (shunt_tolerance=, kelvin=, genuine=)",
     "offset": f"calibrate the sensor's zero ({CALIBRATE}): its offset is taken from the data sheet",
+    "heating": f"calibrate with points of a minute ({CALIBRATE}), or take a smaller shunt: its own current heats it",
+    "wire": "say the wire behind the sense point ([supply] sense_ohm in rig.toml), or sense at the board's pins",
     "quantisation": "measure longer ({more}) or use a smaller sensor range",
     "voltage": "a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
     "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
@@ -29,6 +32,7 @@ REMEDIES = {
 OF_A_CALIBRATION = {
     "gain": "calibrate against a better reference; state the room's temperature ([room] temperature_c in rig.toml)",
     "offset": "calibrate with more points at small currents, and longer ones",
+    "heating": "calibrate with points of a minute (--seconds 60) up to the greatest current",
 }
 """In the place of the same remedies, once the sensor is calibrated."""
 OF_MORE = ("quantisation", "alignment", "baseline", "repeats")

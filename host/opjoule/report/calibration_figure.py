@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.calibrating.calibration_file import CalibrationFile, FilePoint
+from opjoule.calibration.calibration_file import CalibrationFile, FilePoint
 from opjoule.drawing.markup import Element, element
 from opjoule.drawing.scales import Scale
 from opjoule.drawing.svg import WIDTH, file_text, line, numbered, standalone, text, x_axis, y_axis
@@ -86,8 +86,9 @@ def _band(panel: _Panel, calibration: SensorCalibration, readings: Float64Array)
     """Expanded uncertainty (k = 2) of corrected readings, same shape."""
     found = []
     for reading in readings.tolist():
-        at = np.zeros(4)
-        at[panel.place], at[panel.place + 2] = reading, 1.0
+        at = np.array([0.0, reading, 0.0, 1.0, 0.0])
+        if panel.place == 0:
+            at = calibration.sensitivity(reading, calibration.steady_warmth_a2(reading))
         found.append(COVERAGE_FACTOR * math.hypot(*(u for _, u in calibration.contributions(at).values())))
     return np.array(found)
 

@@ -12,7 +12,7 @@ from opjoule.drawing.scales import Scale, limits_about
 from opjoule.drawing.stretches import phase_kind
 from opjoule.drawing.svg import WIDTH, area, drawing, line, numbered, steps, text, x_axis, y_axis
 from opjoule.drawing.tracks import joined
-from opjoule.report.answer import Answer
+from opjoule.opened.answer import Answer
 from opjoule.report.timeline import Timeline
 from opjoule.units import Missing
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.opened.rounding import percent, rounded
 from opjoule.record.run import Run
-from opjoule.report.rounding import percent, rounded
-from opjoule.studies.results import wording_of
 
 _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}
 """Properties that have words of their own."""

@@ -8,10 +8,10 @@ from typing import Any
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
+from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
 from opjoule.report import sections
 from opjoule.report.activity_stack import activity_stack
-from opjoule.report.answer import Answer, open_answer
 from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
 from opjoule.report.page import framed, section
@@ -19,6 +19,7 @@ from opjoule.report.panels import panels
 from opjoule.report.phase_energies import phases_table
 from opjoule.report.provenance import losses, provenance
 from opjoule.report.repeats import repeats_table
+from opjoule.report.sensor_errors import sensor_errors
 from opjoule.report.timeline import Timeline, read_timeline
 from opjoule.units import Measured, Missing
 
@@ -91,5 +92,6 @@ def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
         *activity_stack(answer.record, answer.result),
         *sections.components(answer),
         *sections.budgets(answer),
+        *sensor_errors(answer),
         *sections.quantities(answer),
     ]

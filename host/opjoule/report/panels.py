@@ -9,7 +9,7 @@ import numpy as np
 
 from opjoule.drawing.svg import KINDS
 from opjoule.drawing.tracks import Track
-from opjoule.report.answer import Answer
+from opjoule.opened.answer import Answer
 from opjoule.report.timeline import Timeline
 from opjoule.units import Measured, Unstated
 

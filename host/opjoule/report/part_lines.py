@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from opjoule.record.definition import Topic
+from opjoule.evaluation.quantities.definition import Topic
+from opjoule.opened.answer import Answer
+from opjoule.opened.quantities import is_quantity, quantity, quantity_text
 from opjoule.record.phases import Role
-from opjoule.report.answer import Answer
-from opjoule.report.quantities import is_quantity, quantity, quantity_text
 from opjoule.units import Missing, Quantity
 
 _SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
@@ -33,8 +33,8 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
         if name not in unknown and name != _TOGETHER
     ]
     together = answer.quantity(f"by_activity.{_TOGETHER}")
-    if unknown and not isinstance(together, Missing):
-        names = _of_together(answer, unknown)
+    names = _of_together(answer, unknown)
+    if names and not isinstance(together, Missing):
         note = "together" if len(names) > 1 else "what the other parts leave"
         rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
     reasons = [f"{name} ({why})" for name, why in unknown.items()]

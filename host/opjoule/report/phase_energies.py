@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from opjoule.drawing.markup import Element, element, row, table
-from opjoule.report.quantities import NONE, rounded_quantity
-from opjoule.report.rounding import rounded
+from opjoule.opened.quantities import NONE, rounded_quantity
+from opjoule.opened.rounding import rounded
 from opjoule.units import Missing, from_json
 
 COLUMNS: Final = (

@@ -14,11 +14,11 @@ from opjoule.clocks.cross_check import Check
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.stretches import LostStretch
 from opjoule.energy.error_bounds import CURRENT, POWER, VOLTAGE, ErrorBounds
+from opjoule.opened.answer import Answer
+from opjoule.opened.quantities import NONE
+from opjoule.opened.rounding import percent, rounded
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run import Found, LoaderSummary, Run
-from opjoule.report.answer import Answer
-from opjoule.report.quantities import NONE
-from opjoule.report.rounding import percent, rounded
 
 SHOWN_ON_THEIR_OWN = ("schema", "status", "simulated", "faults", "phases", "clock_maps", "checksums")
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from statistics import fmean
 
 from opjoule.drawing.markup import Element, element, row, table
-from opjoule.record.definition import Quantities
-from opjoule.record.figures import RepeatValues
-from opjoule.report.quantities import NONE
-from opjoule.report.rounding import rounded
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.opened.quantities import NONE
+from opjoule.opened.rounding import rounded
+from opjoule.record.result import RepeatValues
 
 
 def repeats_table(listed: Mapping[str, RepeatValues], quantities: Quantities) -> list[Element]:

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opjoule.drawing.markup import Child, Element, element, row, table
+from opjoule.evaluation.quantities.definition import Definition, Topic
+from opjoule.opened.answer import TRACE_ONLY, Answer, in_words
+from opjoule.opened.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
+from opjoule.opened.rounding import percent, rounded
 from opjoule.operations.latency import Latency
-from opjoule.record.definition import Definition, Topic
 from opjoule.report.advice import shares
-from opjoule.report.answer import TRACE_ONLY, Answer, in_words
 from opjoule.report.head import head_lines
 from opjoule.report.page import banner
-from opjoule.report.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
-from opjoule.report.rounding import percent, rounded
 from opjoule.units import Missing, from_json
 
 

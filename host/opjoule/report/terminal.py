@@ -10,15 +10,15 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from opjoule.record.definition import Definition, Topic
+from opjoule.evaluation.quantities.definition import Definition, Topic
+from opjoule.opened.answer import Answer, Banner, open_answer
+from opjoule.opened.quantities import NONE, row
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies
-from opjoule.report.answer import Answer, Banner, open_answer
 from opjoule.report.head import head_lines
 from opjoule.report.part_lines import part_rows
 from opjoule.report.phase_energies import HEAD, phase_rows
-from opjoule.report.quantities import NONE, row
 from opjoule.report.trace_summary import print_trace
 from opjoule.units import Missing
 

@@ -8,8 +8,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from opjoule.report.answer import Answer
-from opjoule.report.quantities import quantity_text
+from opjoule.opened.answer import Answer
+from opjoule.opened.quantities import quantity_text
 from opjoule.units import Measured, Missing, Unstated
 
 SIMULATED = "SIMULATED: a program was at the other end of the port, not a meter"

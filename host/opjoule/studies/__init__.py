@@ -1,1 +1,4 @@
-"""What is measured: each study is one folder that yields phases with roles; measurement/ knows the roles alone."""
+"""What is measured: each kind of study yields phases with roles; measuring/ knows the roles alone.
+
+The jobs of studies are in studies/ at the root of the repository.
+"""

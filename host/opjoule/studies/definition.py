@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
+from opjoule.studies.paper import Counterpart, PaperConclusion
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import combinations, further, matches
 
@@ -39,6 +40,16 @@ class StudyFigure:
     """The axes that it is about: with one value of each there is nothing to show."""
     shows: Mapping[str, Any]
     """Axis -> value, or a list of values; all of the other axes."""
+
+    def also_on(self, devices: Sequence[str]) -> StudyFigure:
+        """The figure with boards that the paper has not: they may be in any figure."""
+        if DEVICE not in self.shows:
+            return self
+        own = self.shows[DEVICE]
+        return replace(
+            self,
+            shows={**self.shows, DEVICE: [*([own] if isinstance(own, str) else own), *devices]},
+        )
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,8 @@ class StudyFolder:
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     within: tuple[str, ...] = ()
     """Axes that the job goes through itself, in one cell."""
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Axis -> values that the paper has not: left out unless they are asked for."""
     counts: Counts = field(default_factory=dict)
     exclude: tuple[Mapping[str, Any], ...] = ()
     where: tuple[Mapping[str, Any], ...] = ()
@@ -86,10 +99,16 @@ class StudyFolder:
     """Phase -> the phase that is the same, cold: they are drawn beside each other."""
     bars: Mapping[str, str] = field(default_factory=dict)
     """Measure -> its phase: drawn by system, with the phase's joules."""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """How the best systems are drawn as a grid: `down` an axis, `across` axes, `also` a measure in its own rows."""
     best: Mapping[str, str] = field(default_factory=dict)
     """Measure -> "least" or "most": by which the best system of a cell is named."""
     per: str = ""
     """What an operation is called, where figures are drawn per operation: the job tells per_WORD_us then."""
+    counterparts: tuple[Counterpart, ...] = ()
+    """The paper's figures and tables."""
+    conclusions: tuple[PaperConclusion, ...] = ()
+    """The paper's, as questions."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     """Database, as an axis names it -> what the user may give for it in the file of --connections."""
 
@@ -108,6 +127,8 @@ class StudyFolder:
         axes, exclude, figures = dict(self.axes), list(self.exclude), dict(self.figures)
         if DEVICE in axes:
             axes[DEVICE] = tuple(devices)
+            others = [each for each in devices if each not in self.axes[DEVICE]]
+            figures = {name: each.also_on(others) for name, each in figures.items()}
             for device in devices if STORAGE in axes and not media else ():
                 takes = find_profile(device).media
                 exclude += [{DEVICE: device, STORAGE: each} for each in axes[STORAGE] if each not in takes]
@@ -157,8 +178,12 @@ class StudyFolder:
     def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
         """Each combination of some axes' values that are asked for."""
         return combinations(
-            {name: [each for each in self.axes[name] if each in only.get(name, [each])] for name in axes}
+            {name: [each for each in self.axes[name] if self._is_asked(name, each, only)] for name in axes}
         )
+
+    def _is_asked(self, axis: str, value: str, only: Mapping[str, Sequence[str]]) -> bool:
+        """Is a value named, or, where none is, one of the paper's?"""
+        return value in only[axis] if axis in only else value not in self.beside.get(axis, ())
 
     def _check_only(self, only: Mapping[str, Sequence[str]]) -> None:
         known = {**self.axes, **{name: tuple(map(str, values)) for name, values in self.counts.items()}}

@@ -11,16 +11,29 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.errors import BadInput
+from opjoule.scripts import HOST
 from opjoule.studies.definition import FIGURE, SYSTEM, Connection, StudyFigure, StudyFolder, whole_numbers
+from opjoule.studies.paper import conclusions_of, counterparts_of
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import axis_values, check_keys, check_match, read_toml, table, tables
 
-FOLDER: Final = Path(__file__).parent
+FOLDER: Final = HOST.parent / "studies"
+"""The studies of a checkout; an installed package has none."""
 PLACES: Final = (
     *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )
 """What a command may name in braces beside its axes and counts."""
-KEYS: Final = ("title", "repeats", "axes", "counts", "exclude", "where")
+KEYS: Final = (
+    "title",
+    "repeats",
+    "axes",
+    "beside",
+    "counts",
+    "exclude",
+    "where",
+    "counterparts",
+    "conclusions",
+)
 KEYS_OF: Final = {
     "command": (
         "command",
@@ -34,6 +47,7 @@ KEYS_OF: Final = {
         "cold",
         "bars",
         "best",
+        "grid",
         "per",
     ),
     "workload": ("workload", "constants", "figures"),
@@ -92,6 +106,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         constants=table(entry, "constants"),
         repeats=whole_numbers("repeats", entry.get("repeats", 1))[0],
         axes={axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
+        beside={axis: axis_values(axis, values) for axis, values in table(entry, "beside").items()},
         within=_words("within", entry.get("within", [])),
         counts={count: whole_numbers(count, values) for count, values in table(entry, "counts").items()},
         exclude=tables(entry, "exclude"),
@@ -106,8 +121,15 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         unranked=_words("unranked", entry.get("unranked", [])),
         cold={phase: str(cold) for phase, cold in table(entry, "cold").items()},
         bars={measure: str(phase) for measure, phase in table(entry, "bars").items()},
+        grid=_grid(table(entry, "grid")),
         best={measure: str(which) for measure, which in table(entry, "best").items()},
         per=str(entry.get("per", "")),
+        counterparts=counterparts_of(entry),
+        conclusions=conclusions_of(
+            entry,
+            {axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
+            table(entry, "phases"),
+        ),
         connections={name: _connection(name, each) for name, each in table(entry, "connections").items()},
     )
     _check(made)
@@ -161,6 +183,8 @@ def _check_cells(made: StudyFolder) -> None:
         if name not in made.axes or name == SYSTEM:
             raise BadInput(unknown("axis of within", name, [axis for axis in made.axes if axis != SYSTEM]))
     _check_counts(made)
+    for axis, values in made.beside.items():
+        check_match({axis: list(values)}, made.axes)
     for match in made.exclude:
         check_match(match, {axis: each for axis, each in made.axes.items() if axis not in made.within})
     for match in (each.get("when", {}) for each in made.where):
@@ -179,6 +203,13 @@ def _check_counts(made: StudyFolder) -> None:
         for name in each if made.command else ():
             if name != "when" and name not in made.counts:
                 raise BadInput(f"[[where]] {name}: give a count of [counts]")
+
+
+def _grid(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    check_keys(entry, ("down", "across", "also"))
+    if entry and not ("down" in entry and isinstance(entry.get("across"), list)):
+        raise BadInput('[grid] needs down = "AXIS" and across = ["AXIS"]')
+    return entry
 
 
 def _connection(name: str, value: Any) -> Connection:

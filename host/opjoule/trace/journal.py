@@ -244,7 +244,7 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
         schemas.check_version(reader.schema, name, TABLES[name][1], path)
         while True:
             try:
-                batch = schemas.completed(reader.read_next_batch(), TABLES[name][0])
+                batch = schemas.completed(reader.read_next_batch(), TABLES[name][0], path)
                 schemas.check_columns(batch.schema, TABLES[name][0], path)
                 yield batch
             except (StopIteration, pa.ArrowException, ValueError, OSError):
@@ -287,15 +287,16 @@ def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatc
     with readable(path):
         file = pq.ParquetFile(path)
         schemas.check_version(file.schema_arrow, name, newest, path)
+        rows = schemas.check_rows(file.metadata.num_rows, path)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with readable(path), file:
             for batch in file.iter_batches(ROW_GROUP_ROWS):
-                whole = schemas.completed(batch, schema)
+                whole = schemas.completed(batch, schema, path)
                 schemas.check_columns(whole.schema, schema, path)
                 yield whole.select(schema.names)
 
-    return file.metadata.num_rows, batches()
+    return rows, batches()
 
 
 @contextmanager

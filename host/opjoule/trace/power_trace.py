@@ -6,7 +6,7 @@ NaN at its interpolated time, and lies inside a `Gap`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -195,6 +195,48 @@ class PowerTrace:
             resistance_u_ohm=line.resistance_u_ohm * voltage_gain / current_gain,
             reading_v=voltage_offset_v + voltage_gain * line.reading_v,
             current_a=current_offset_a + current_gain * line.current_a,
+        )
+        return made
+
+    def scaled(
+        self, factor_at: Callable[[Int64Array], Float64Array], *, overwrite: bool = False
+    ) -> PowerTrace:
+        """The trace with every current times a factor of its time; its load line moves along.
+
+        Args:
+            factor_at: gives the factors at times [meter_ns], same shape.
+            overwrite: in the columns of this trace, which is not to be used any more.
+        """
+        period_ns, line = self.period_ns, self.supply
+        centres_ns = np.array([gap.start_meter_ns + gap.duration_ns // 2 for gap in self.gaps], np.int64)
+        gaps = tuple(
+            gap if gap.charge_c is None else replace(gap, charge_c=factor * gap.charge_c)
+            for gap, factor in zip(self.gaps, factor_at(centres_ns).tolist(), strict=True)
+        )
+        current_a = self.current_a if overwrite else self.current_a.copy()
+        for low in range(0, current_a.size, _TOGETHER):
+            current_a[low : low + _TOGETHER] *= factor_at(self.meter_ns[low : low + _TOGETHER])
+        made = replace(self, current_a=current_a, gaps=gaps)
+        made.__dict__["period_ns"] = period_ns
+        made.__dict__["supply"] = line and line.scaled(factor_at(line.meter_ns))
+        return made
+
+    def behind(self, wire_ohm: float, *, overwrite: bool = False) -> PowerTrace:
+        """The trace as it is behind a further wire of this resistance: each voltage less what its current drops there.
+
+        Args:
+            overwrite: in the columns of this trace, which is not to be used any more.
+        """
+        period_ns, line = self.period_ns, self.supply
+        voltage_v = self.voltage_v if overwrite else self.voltage_v.copy()
+        for low in range(0, voltage_v.size, _TOGETHER):
+            voltage_v[low : low + _TOGETHER] -= wire_ohm * self.current_a[low : low + _TOGETHER]
+        made = replace(self, voltage_v=voltage_v)
+        made.__dict__["period_ns"] = period_ns
+        made.__dict__["supply"] = line and replace(
+            line,
+            resistance_ohm=line.resistance_ohm + wire_ohm,
+            reading_v=line.reading_v - wire_ohm * line.current_a,
         )
         return made
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 
@@ -29,7 +30,7 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     try:
         found = json.loads(metadata[SCHEMA_KEY])
         found_name, version = str(found["name"]), int(found["version"])
-    except (KeyError, ValueError, TypeError):
+    except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
         raise RecordFault(
             f"{path}: no schema version in its metadata: it is not part of a run record"
         ) from None
@@ -40,10 +41,23 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     return version
 
 
+ROWS_A_BYTE: Final = 1000
+"""No file of a record holds more rows than this in a byte: one that claims them would fill the memory."""
+
+
+def check_rows(rows: int, path: Path) -> int:
+    """The rows that a parquet file claims. Raises: RecordFault: more than its bytes can hold."""
+    size = path.stat().st_size
+    if rows > ROWS_A_BYTE * size:
+        raise RecordFault(f"{path}: damaged: it claims {rows} rows in {size} bytes")
+    return rows
+
+
 def check_columns(found: pa.Schema, wanted: pa.Schema, path: Path) -> None:
     """Raises RecordFault for a table that lacks a column, or has one of another type."""
+    names = names_of(found, path)
     for field in wanted:
-        if field.name not in found.names:
+        if field.name not in names:
             raise RecordFault(f"{path}: damaged: there is no column '{field.name}'")
         type_found = found.field(field.name).type
         if type_found != field.type and not (
@@ -94,11 +108,24 @@ EDGES = with_version(
 )
 
 
-def completed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of an older version with the columns of `schema` that were not there yet."""
+def names_of(schema: pa.Schema, path: Path) -> list[str]:
+    """The names of a table's columns. Raises: RecordFault: one is no text."""
+    try:
+        return list(schema.names)
+    except UnicodeDecodeError:
+        raise RecordFault(f"{path}: damaged: the name of a column is no text") from None
+
+
+def completed(batch: pa.RecordBatch, schema: pa.Schema, path: Path) -> pa.RecordBatch:
+    """A batch of an older version with the columns of `schema` that were not there yet.
+
+    Raises: RecordFault: it lacks a column that every version has.
+    """
+    names_of(batch.schema, path)
     missing = [name for name in schema.names if name in ABSENT and name not in batch.schema.names]
     if not missing:
         return batch
+    check_columns(batch.schema, pa.schema([field for field in schema if field.name not in missing]), path)
     columns = {name: batch.column(name) for name in batch.schema.names}
     columns |= {name: pa.array([ABSENT[name]] * batch.num_rows, schema.field(name).type) for name in missing}
     return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -17,7 +17,7 @@ How far this can be trusted is `opjoule.energy.supply_voltage`.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -92,6 +92,16 @@ class SupplyLine:
     def reading_current_a(self, meter_ns: Int64Array) -> Float64Array:
         """Current of the readings [A], between them as V0 is; less the current itself: what an error of R moves."""
         return self._between(meter_ns, _smoothed(self.current_a, self.weight))
+
+    def scaled(self, factors: Float64Array) -> SupplyLine:
+        """The line of the same readings with currents times these factors, shape (k,), near 1."""
+        mean = float(factors.mean()) if factors.size else 1.0
+        return replace(
+            self,
+            resistance_ohm=self.resistance_ohm / mean,
+            resistance_u_ohm=self.resistance_u_ohm / mean,
+            current_a=self.current_a * factors,
+        )
 
     def _between(self, meter_ns: Int64Array, values: Float64Array) -> Float64Array:
         since_ns = (meter_ns - self.meter_ns[0]).astype(np.float64)

@@ -12,9 +12,9 @@ import numpy as np
 
 from opjoule.drawing.tracks import joined
 from opjoule.errors import BadInput, OpJouleError
-from opjoule.measurement.progress_notes import PROGRESS
+from opjoule.measuring.progress_notes import PROGRESS
+from opjoule.opened.answer import open_answer
 from opjoule.record.run_record import RunRecord, reading
-from opjoule.report.answer import open_answer
 from opjoule.trace.power_trace import Float64Array, Int64Array
 from opjoule.units import Missing, Unstated
 from opjoule.view.growing import GrowingNotes, GrowingPower

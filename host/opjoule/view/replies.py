@@ -11,15 +11,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.analysis.run_list import ListedRun
 from opjoule.drawing.pyramid import POWER
 from opjoule.drawing.stretches import phase_kind
 from opjoule.drawing.tracks import Track
 from opjoule.errors import BadInput
+from opjoule.opened.answer import open_answer
+from opjoule.opened.quantities import quantity_text
+from opjoule.opened.run_list import ListedRun
 from opjoule.record.run_record import reading
-from opjoule.report.answer import open_answer
 from opjoule.report.html import render
-from opjoule.report.quantities import quantity_text
 from opjoule.report.timeline import read_timeline
 from opjoule.units import Missing, Quantity
 from opjoule.view.running import running_energy

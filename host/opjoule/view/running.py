@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opjoule.analysis.opened_run import OpenedRun
 from opjoule.errors import DataFault
+from opjoule.opened.run import OpenedRun
 from opjoule.trace.power_trace import Float64Array
 from opjoule.units import Missing
 

@@ -11,8 +11,10 @@ import json
 import secrets
 import socket
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -64,6 +66,8 @@ HEADERS: Final = {
 }
 """Beside the policy, in every answer: no other page may read it."""
 SILENCE_LIMIT_S: Final = 60.0
+CLIENTS_MAX: Final = 64
+"""Connections that are open at once, each with a thread: a browser opens six. One more closes the quietest."""
 PLAIN: Final = "text/plain; charset=utf-8"
 
 Reply = Callable[[Mapping[str, str]], Any]
@@ -76,6 +80,8 @@ class ViewServer(ThreadingHTTPServer):
     """Serves the page and its data until `shutdown`."""
 
     daemon_threads = True
+    request_queue_size = 128
+    """Connections that wait to be taken: with the library's five, one of many that come at once waits seconds."""
 
     def __init__(
         self,
@@ -105,6 +111,8 @@ class ViewServer(ThreadingHTTPServer):
         self.asked_s = 0.0
         """When something was last answered, on the clock of time.monotonic(); 0: nothing yet."""
         self.token = secrets.token_urlsafe(24)
+        self._quiet_since_s: dict[socket.socket, float] = {}
+        self._guard = threading.Lock()
         try:
             super().__init__((listen, port), _Handler)
         except OSError as error:
@@ -139,6 +147,29 @@ class ViewServer(ThreadingHTTPServer):
         except ValueError:
             return self.listen.is_unspecified and name == socket.gethostname().lower()
         return address == self.listen or self.listen.is_unspecified
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Takes a connection; where there are too many, the one that was answered longest ago is cut."""
+        with self._guard:
+            if len(self._quiet_since_s) >= CLIENTS_MAX:
+                quietest = min(self._quiet_since_s, key=self._quiet_since_s.__getitem__)
+                del self._quiet_since_s[quietest]
+                with suppress(OSError):
+                    quietest.shutdown(socket.SHUT_RDWR)  # its thread reads the end, and closes it
+            self._quiet_since_s[request] = time.monotonic()
+        super().process_request(request, client_address)
+
+    def answered(self, request: socket.socket) -> None:
+        """Notes that a connection has just been answered."""
+        with self._guard:
+            if request in self._quiet_since_s:
+                self._quiet_since_s[request] = time.monotonic()
+
+    def shutdown_request(self, request: Any) -> None:
+        """Ends a connection."""
+        with self._guard:
+            self._quiet_since_s.pop(request, None)
+        super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that goes away in the middle of an answer is no error."""
@@ -211,6 +242,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+        self.server.answered(self.connection)
 
     def log_message(self, format: str, *args: Any) -> None:  # the name that http.server gives it
         """Nothing: the terminal is the user's."""

@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.analysis.opened_run import OpenedRun, open_run
-from opjoule.analysis.run_index import RunIndex
-from opjoule.analysis.run_list import ListedRun, run_folders
 from opjoule.drawing.pyramid import WHOLE, Pyramid
 from opjoule.errors import BadInput, OpJouleError
+from opjoule.opened.run import OpenedRun, open_run
+from opjoule.opened.run_index import RunIndex
+from opjoule.opened.run_list import ListedRun, run_folders
 from opjoule.trace.power_trace import Float64Array
 from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
 

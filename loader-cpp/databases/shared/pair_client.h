@@ -47,8 +47,9 @@ class PairClient : public Client {
     return Api::to_status(at->status());
   }
 
-  // Reads first: these engines do not tell whether there was anything to remove.
-  Status remove(std::string_view key) override {
+  // Reads first unless it is blind: these engines do not tell whether there was anything to remove.
+  Status remove(std::string_view key, bool blind) override {
+    if (blind) return Api::to_status(api_.remove(key));
     const auto got = api_.get(key, &merged_.buffer());
     return Api::to_status(got.ok() ? api_.remove(key) : got);
   }

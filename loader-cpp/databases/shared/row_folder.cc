@@ -106,7 +106,7 @@ class FolderClient : public Client {
                                           ": a folder has no key order, so it cannot be scanned"};
   }
 
-  Status remove(std::string_view key) override {
+  Status remove(std::string_view key, bool) override {
     if (Status status = locate(key); !status.is_ok()) return status;
     if (::unlink(path_.c_str()) != 0)
       return errno == ENOENT ? Status::not_found() : errno_status("remove", path_);

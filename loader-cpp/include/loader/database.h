@@ -54,8 +54,9 @@ class Client {
   using Visitor = std::function<void(std::string_view key, const Row& row)>;
   virtual Status scan(std::string_view start, uint64_t limit, FieldChoice fields,
                       const Visitor& visit) = 0;
-  // kNotFound for a missing key.
-  virtual Status remove(std::string_view key) = 0;
+  // kNotFound for a missing key; with `blind` an engine that would have to read first to tell does
+  // not, and removes nothing without a word.
+  virtual Status remove(std::string_view key, bool blind) = 0;
   // Makes what this client has buffered visible and, under durability=sync, durable (open
   // transactions).
   virtual Status flush() { return Status::ok(); }

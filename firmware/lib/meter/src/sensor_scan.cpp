@@ -1,8 +1,7 @@
 #include "sensor_scan.h"
 
 #include "ina219.h"
-#include "ina226.h"
-#include "ina228.h"
+#include "known_chips.h"
 
 namespace opjoule {
 
@@ -24,37 +23,14 @@ bool is_ina219(BusAccess transfer, uint8_t address) {
   return read16(transfer, address, ina219::kConfiguration) == ina219::kConfigurationDefault;
 }
 
-ChipKind with_ids_of_ina228(BusAccess transfer, uint8_t address) {
-  if (read16(transfer, address, ina228::kManufacturerId) != ina228::kManufacturer) {
-    return ChipKind::none;
-  }
-  switch (read16(transfer, address, ina228::kDeviceId) & ina228::kDeviceMask) {
-    case ina228::kDevice:
-      return ChipKind::ina228;
-    case ina228::kDeviceIna237:
-      return ChipKind::ina237;
-    case ina228::kDeviceIna238:
-      return ChipKind::ina238;
-    default:
-      return ChipKind::none;
-  }
-}
-
-ChipKind with_ids_of_ina226(BusAccess transfer, uint8_t address) {
-  const uint16_t manufacturer = read16(transfer, address, ina226::kManufacturerId);
-  const uint16_t die = read16(transfer, address, ina226::kDieId);
-  if (manufacturer == ina226::kManufacturerSilergy && die == ina226::kDieSq52201) {
-    return ChipKind::sq52201;
-  }
-  if (manufacturer != ina226::kManufacturer) return ChipKind::none;
-  if ((die & ina226::kDieMask) == ina226::kDie) return ChipKind::ina226;
-  return (die & ina226::kDieMask) == ina226::kDieIna260 ? ChipKind::ina260 : ChipKind::none;
-}
-
 ChipKind chip_at(BusAccess transfer, uint8_t address) {
-  ChipKind chip = with_ids_of_ina228(transfer, address);
-  if (chip == ChipKind::none) chip = with_ids_of_ina226(transfer, address);
-  if (chip != ChipKind::none) return chip;
+#define OPJOULE_IS_IT(kind, maker_register, maker, chip_register, chip, counts, plan) \
+  if (read16(transfer, address, maker_register) == (maker) &&                         \
+      (read16(transfer, address, chip_register) & (counts)) == (chip)) {              \
+    return ChipKind::kind;                                                            \
+  }
+  OPJOULE_KNOWN_CHIPS(OPJOULE_IS_IT)
+#undef OPJOULE_IS_IT
   return is_ina219(transfer, address) ? ChipKind::ina219 : ChipKind::none;
 }
 
@@ -75,16 +51,11 @@ Result plan_sensor(const FoundSensor& sensor, const protocol::Configure& wanted,
   switch (sensor.chip) {
     case ChipKind::ina219:
       return ina219::plan(wanted, sensor.address, plan, detail);
-    case ChipKind::ina226:
-    case ChipKind::sq52201:
-      return ina226::plan(wanted, sensor.address, plan, detail);
-    case ChipKind::ina260:
-      return ina226::plan(wanted, sensor.address, plan, detail, ina226::kKeptIna260);
-    case ChipKind::ina237:
-    case ChipKind::ina238:
-      return ina228::plan_16_bit(wanted, sensor.address, plan, detail);
-    case ChipKind::ina228:
-      return ina228::plan(wanted, sensor.address, plan, detail);
+#define OPJOULE_PLAN(kind, maker_register, maker, chip_register, chip, counts, plan_of) \
+  case ChipKind::kind:                                                                  \
+    return plan_of(wanted, sensor.address, plan, detail);
+      OPJOULE_KNOWN_CHIPS(OPJOULE_PLAN)
+#undef OPJOULE_PLAN
     default:
       return Result::no_sensor;
   }

@@ -46,6 +46,7 @@ enum class ChipKind : uint8_t {
   ina237 = 5,  // 16 bit: shunt 5 or 1.25 uV, bus 3.125 mV a step
   ina238 = 6,  // as the INA237, more exact
   ina260 = 7,  // current 1.25 mA by its own shunt of 2 mohm, bus 1.25 mV a step
+  ina234 = 8,  // 12 bit: shunt 40 or 10 uV, bus 25.6 mV a step
 };
 
 // What a sensor converts, and which message carries it.

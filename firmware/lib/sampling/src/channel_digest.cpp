@@ -82,8 +82,8 @@ void Channel::digest_sample(const BusResult& result, SampleQueue& queue, FaultCo
 }
 
 int32_t Channel::shunt_code(const BusResult& result) const {
-  if (!plan_->map->wide) return static_cast<int16_t>(result.value16());
-  const int32_t code = static_cast<int32_t>(result.value24(0) << 8) >> 8;
+  const int32_t code = plan_->map->wide ? static_cast<int32_t>(result.value24(0) << 8) >> 8
+                                        : static_cast<int16_t>(result.value16());
   return code >> plan_->map->shunt_shift;
 }
 

@@ -17,11 +17,13 @@ namespace {
 // interrupts.
 constexpr uint32_t kLeastPairTicks = 520 * kTicksPerUs;
 constexpr uint32_t kLeastShuntTicks = 400 * kTicksPerUs;
-constexpr uint8_t kMostRange = 0;
 
 const RegisterMap kRegisters = {
     kConfiguration, kMaskEnable, kNoRegister, kShuntVoltage,    kBusVoltage,
     false,          0,           0,           kConversionReady, 0};
+const RegisterMap kShortRegisters = {
+    kConfiguration, kMaskEnable, kNoRegister, kShuntVoltage,    kBusVoltage,
+    false,          4,           4,           kConversionReady, 0};
 
 }  // namespace
 
@@ -49,11 +51,14 @@ uint32_t conversion_ticks(uint8_t code) {
   }
 }
 
-Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t* detail,
-            uint16_t kept) {
+namespace {
+
+// `kept`: the configuration's constant bits.
+Result plan_kept(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t* detail,
+                 uint16_t kept, uint8_t most_range) {
   const AveragedChip chip = {conversion_ticks(wanted.shunt_adc & 7),
                              conversion_ticks(wanted.bus_adc), kLeastPairTicks, kLeastShuntTicks,
-                             kMostRange};
+                             most_range};
   const Result result = plan_averaged(wanted, address, chip, plan, detail);
   if (result != Result::ok) return result;
   const uint16_t times =
@@ -67,6 +72,28 @@ Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t
   plan->bus_mode = static_cast<uint16_t>(times | kBusContinuous);
   plan->shunt_full_scale = 32767;  // 7.6.2: 81.92 mV
   plan->bus_full_scale = 32767;    // 7.6.3: 40.96 V
+  return Result::ok;
+}
+
+}  // namespace
+
+Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t* detail) {
+  return plan_kept(wanted, address, plan, detail, kKept, 0);
+}
+
+Result plan_own_shunt(const Configure& wanted, uint8_t address, SensorPlan* plan,
+                      uint16_t* detail) {
+  return plan_kept(wanted, address, plan, detail, kKeptIna260, 0);
+}
+
+Result plan_12_bit(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t* detail) {
+  const uint16_t kept =
+      static_cast<uint16_t>(kKept | (static_cast<uint16_t>(wanted.range & 1) << kRangeShift));
+  const Result result = plan_kept(wanted, address, plan, detail, kept, 1);
+  if (result != Result::ok) return result;
+  plan->map = &kShortRegisters;
+  plan->shunt_full_scale = 2047;
+  plan->bus_full_scale = 2047;  // 52.4 V; the chip stands 28 V
   return Result::ok;
 }
 

@@ -19,13 +19,6 @@ constexpr uint8_t kAdcConfig = 0x01;
 constexpr uint8_t kShuntVoltage = 0x04;
 constexpr uint8_t kBusVoltage = 0x05;
 constexpr uint8_t kDiagnostics = 0x0B;
-constexpr uint8_t kManufacturerId = 0x3E;
-constexpr uint8_t kDeviceId = 0x3F;
-constexpr uint16_t kManufacturer = 0x5449;
-constexpr uint16_t kDevice = 0x2280;
-constexpr uint16_t kDeviceIna237 = 0x2370;
-constexpr uint16_t kDeviceIna238 = 0x2380;
-constexpr uint16_t kDeviceMask = 0xFFF0;  // the rest is the revision
 constexpr uint8_t kCodeShift = 4;
 
 // 7.6.1.1: ADCRANGE, 0: +-163.84 mV, 1: +-40.96 mV.

@@ -7,10 +7,25 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.energy.error_bounds import CURRENT, RESONATOR_ERROR_MAX, SHUNT, VOLTAGE, ErrorBounds, Shunt
+from opjoule.energy.error_bounds import (
+    CHIP_PER_K,
+    COPPER,
+    CURRENT,
+    HEAT,
+    RESONATOR_ERROR_MAX,
+    ROOM_K,
+    SHUNT,
+    SHUNT_K_PER_W,
+    TEMPERATURE,
+    VOLTAGE,
+    ErrorBounds,
+    Shunt,
+)
 from opjoule.errors import BadInput
 from opjoule.meters.messages import Mode
 
+COPY_BUS_GAIN_ERROR_MAX: Final = 0.055
+"""Voltage of a chip that may be a copy, relative: users found modules up to 5.3 % high (Zanduino/INA#45)."""
 SUPPLY_LEAST_V: Final = 4.75
 """Least voltage of a 5 V supply: an offset of the bus voltage counts there as a relative error."""
 
@@ -134,6 +149,8 @@ class Chip:
     """sensors on the bus -> what suits each of them"""
     own_shunt: Shunt | None = None
     """of a chip that has its shunt inside; its tolerance is in the gain error"""
+    copied: bool = False
+    """copies of it are on the market that cannot be told from it"""
     note: str = ""
     """what a user of this chip is told"""
     codes_in_words: str = "averaging << 3 | conversion time, 0 to 63"
@@ -193,15 +210,30 @@ class Chip:
             raise BadInput(f"{self.name}: no ADC setting {code}; {self.codes_in_words}")
         return float(self.conversion_us[code & 7]) * (averages if averages > 1 else self.averages[code >> 3])
 
-    def error_bounds(self, range_code: int, seen_fraction: float, shunt: Shunt) -> ErrorBounds:
-        """Bounds as delivered, on this shunt, in the range of this code."""
+    def error_bounds(
+        self, range_code: int, seen_fraction: float, shunt: Shunt, *, genuine: bool = True
+    ) -> ErrorBounds:
+        """Bounds as delivered, on this shunt, in the range of this code.
+
+        Args:
+            genuine: the chip is known to be its maker's; False: it may be one of the copies that users found.
+        """
         chosen = self.range_of(range_code)
+        of_data_sheet = self.bus_gain_error_max + self.bus_offset_max_v / SUPPLY_LEAST_V
+        copied = self.copied and not genuine
+        gains = {
+            SHUNT: shunt.tolerance,
+            COPPER: shunt.copper,
+            TEMPERATURE: (shunt.per_k + CHIP_PER_K) * ROOM_K,
+            CURRENT: self.gain_error_max,
+            VOLTAGE: max(of_data_sheet, COPY_BUS_GAIN_ERROR_MAX) if copied else of_data_sheet,
+        }
         return ErrorBounds(
             gain_errors_max={
-                SHUNT: shunt.tolerance,
-                CURRENT: self.gain_error_max,
-                VOLTAGE: self.bus_gain_error_max + self.bus_offset_max_v / SUPPLY_LEAST_V,
+                name: bound for name, bound in gains.items() if bound or name not in (COPPER, TEMPERATURE)
             },
+            heating_max_per_a2=shunt.heating_max_per_a2,
+            origins=_origins(shunt, self.name, copied=copied),
             current_offset_max_a=chosen.offset_max_v / shunt.ohm,
             current_step_a=chosen.step_v / shunt.ohm,
             voltage_step_v=self.bus_step_v,
@@ -211,3 +243,19 @@ class Chip:
             shunt=shunt,
             model=self.name,
         )
+
+
+def _origins(shunt: Shunt, name: str, *, copied: bool) -> dict[str, str]:
+    """Who says how large each error may be."""
+    ppm = 1e6 * shunt.per_k
+    copper = f"assumed: 0.5 milliohm of copper beside {shunt.ohm:g} ohm, kelvin=yes is not stated"
+    return {
+        SHUNT: shunt.origin,
+        **({COPPER: copper} if shunt.copper else {}),
+        TEMPERATURE: f"{ppm:g} ppm/K of the shunt and {1e6 * CHIP_PER_K:g} of the chip, within {ROOM_K:g} K",
+        HEAT: f"{ppm:g} ppm/K of the shunt, {SHUNT_K_PER_W:g} K/W at most",
+        CURRENT: f"data sheet of the {name}",
+        VOLTAGE: f"copies of the {name}: genuine=yes is not stated"
+        if copied
+        else f"data sheet of the {name}",
+    }

@@ -27,6 +27,7 @@ INA219: Final = Chip(
     gain_error_max=0.005,  # 7.5, A grade
     bus_gain_error_max=0.005,
     bus_offset_max_v=0.0,
+    copied=True,
     conversion_us={  # table 5: 9 to 12 bit, then the mean of 2 to 128 conversions of 12 bit
         **{0: 84, 1: 148, 2: 276, 3: 532, 8: 532},
         **{9: 1060, 10: 2130, 11: 4260, 12: 8510, 13: 17020, 14: 34050, 15: 68100},
@@ -39,5 +40,5 @@ INA219: Final = Chip(
 
 
 def ina219_breakout(seen_fraction: float = 0.5) -> ErrorBounds:
-    """The common INA219 breakout, uncalibrated: 0.1 ohm 1 % shunt, range of 320 mV."""
-    return INA219.error_bounds(INA219.ranges[-1].code, seen_fraction, Shunt(origin=""))
+    """A genuine INA219 on a marked shunt of 0.1 ohm, 1 %, sensed at its pads; uncalibrated, range of 320 mV."""
+    return INA219.error_bounds(INA219.ranges[-1].code, seen_fraction, Shunt(0.1, 0.01, "", kelvin=True))

@@ -13,6 +13,7 @@ INA226: Final = Chip(
     gain_error_max=0.001,  # SBOS547B, 5.5
     bus_gain_error_max=0.001,
     bus_offset_max_v=7.5e-3,
+    copied=True,
     conversion_us=dict(enumerate((140, 204, 332, 588, 1100, 2116, 4156, 8244))),  # SBOS547A, tables 7 and 8
     note="an INA226 of a cheap module may be a copy that reads the voltage 1.4 to 5.3 % high: compare it with a "
     "multimeter, or calibrate (docs/how-to/calibrate.md)",

@@ -1,27 +1,15 @@
-"""INA237 and INA238: TI data sheet SLYS025A (INA238); what was checked is in docs/reference/sensors.md."""
+"""INA237: TI data sheet SBOSA20A; what was checked is in docs/reference/sensors.md."""
 
 from dataclasses import replace
 from typing import Final
 
 from opjoule.meters.chips.chip import ShuntRange
-from opjoule.meters.chips.ina228 import INA228
+from opjoule.meters.chips.ina238 import END, INA238
 
-_END: Final = 32_767
-
-INA238: Final = replace(  # the registers and times of an INA228 with codes of 16 bit
-    INA228,
-    name="INA238",
-    ranges=(ShuntRange(1, 40.96e-3, 1.25e-6, 5e-6, _END), ShuntRange(0, 163.84e-3, 5e-6, 5e-6, _END)),
-    bus_step_v=3.125e-3,
-    bus_end=_END,
-    gain_error_max=0.001,
-    bus_gain_error_max=0.001,
-    bus_offset_max_v=5e-3,
-)
-INA237: Final = replace(  # the lesser grade
+INA237: Final = replace(  # an INA238 of a lesser grade
     INA238,
     name="INA237",
-    ranges=(ShuntRange(1, 40.96e-3, 1.25e-6, 50e-6, _END), ShuntRange(0, 163.84e-3, 5e-6, 50e-6, _END)),
+    ranges=(ShuntRange(1, 40.96e-3, 1.25e-6, 50e-6, END), ShuntRange(0, 163.84e-3, 5e-6, 50e-6, END)),
     gain_error_max=0.003,
     bus_gain_error_max=0.003,
     bus_offset_max_v=20e-3,

@@ -21,6 +21,7 @@ INA260: Final = replace(  # the registers and times of an INA226; register 1 hol
         ),
     ),
     gain_error_max=0.0015,  # page 1: of the whole path, its shunt included
-    own_shunt=Shunt(_SHUNT_OHM, 0.0, origin="inside the INA260"),
+    own_shunt=Shunt(_SHUNT_OHM, 0.0, origin="inside the INA260", per_k=0.0, kelvin=True),
+    copied=False,
     note="",
 )

@@ -12,12 +12,14 @@ import numpy as np
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, SensorIdentity
+from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import (
     DAC_HIGH_RANGE,
     DAC_LOW_RANGE,
     HVPM,
+    LVPM,
     MODELS,
     PASSTHROUGH,
     VOLTAGE_STEPS_A_VOLT,
@@ -246,3 +248,33 @@ class MonsoonMeter:
         if self._reader is None:
             raise MeterFault("monsoon: not open")
         return self._reader
+
+
+def _monsoon(address: Address, wishes: Wishes) -> MonsoonMeter:
+    chosen = MonsoonSettings(
+        model=address.take("model") or "hvpm",
+        serial_number=address.place or None,
+        channel=address.take("channel") or "main",
+        voltage_v=address.take_number("voltage"),
+        limit_a=address.take_number("limit"),
+        passthrough=address.take("usb"),
+        supply_v=wishes.supply_v,
+    )
+    return MonsoonMeter(chosen)
+
+
+KIND: Final = MeterKind(
+    name="monsoon",
+    written="monsoon:voltage=5.1,limit=4 or monsoon:model=lvpm,channel=usb",
+    make=_monsoon,
+    samples="5,000/s",
+    runs_on="the device",
+    needs="`host/requirements/monsoon.in`, libusb",
+    draw="a Monsoon has its own supply",
+    states_voltage=True,
+    imports={
+        "monsoon-hvpm": lambda: HVPM.error_bounds("main"),
+        "monsoon-lvpm": lambda: LVPM.error_bounds("main"),
+    },
+    import_formats={"powertool": "monsoon-hvpm", "pymonsoon": "monsoon-hvpm"},
+)

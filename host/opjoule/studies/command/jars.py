@@ -9,7 +9,7 @@ from typing import Final
 
 from opjoule.databases.registry import Database, Jar
 from opjoule.devices.board import Board
-from opjoule.devices.server_programs import program_path
+from opjoule.devices.server.programs import program_path
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256
 

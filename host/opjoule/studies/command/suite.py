@@ -262,6 +262,7 @@ class SuiteStudy(CommandStudy):
             "per": said.per,
             "cold": dict(said.cold),
             "bars": dict(said.bars),
+            "grid": dict(said.grid),
         }
         return {key: value for key, value in shown.items() if value}
 

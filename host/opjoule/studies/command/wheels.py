@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.devices.board import Board
-from opjoule.devices.shell import Shell
+from opjoule.devices.connection.shell import Shell
 from opjoule.errors import BadInput, DeviceFault, NoWheels
 from opjoule.files import file_sha256
 

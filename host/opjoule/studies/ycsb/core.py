@@ -12,16 +12,19 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from opjoule.errors import BadInput, RigFault
 
 VERSION = "0.17.0"
 """Version of site.ycsb:core, as host/requirements/ycsb/pom.xml pins it."""
+MIX_BLOCK: Final = "mixblock.length_s"
+"""The loader's property: its run's mix changes at random every so many seconds."""
 NOT_YCSBS = frozenset(
     {
         *("removeproportion", "truezipfian.theta", "valuecharacters", "valuecompressratio"),
         "valuetext",
-        "mixblock.length_s",
+        MIX_BLOCK,
     }
 )
 """Properties of a workload that the loader's own generator knows and YCSB does not."""

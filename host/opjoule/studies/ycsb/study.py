@@ -16,9 +16,14 @@ from opjoule.errors import BadInput, RigFault
 from opjoule.files import write_whole
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Workload, around
-from opjoule.studies.ycsb.core import YcsbCore, check_settings, expected_operations, file_properties
+from opjoule.studies.ycsb.core import (
+    MIX_BLOCK,
+    YcsbCore,
+    check_settings,
+    expected_operations,
+    file_properties,
+)
 from opjoule.studies.ycsb.kept import COPY, LOAD, check_copyable, kept_name
-from opjoule.studies.ycsb.results import MIX_BLOCK
 from opjoule.studies.ycsb.space import check_space
 from opjoule.units import counted
 

@@ -1,0 +1,261 @@
+"""The parsers of Python that read bytes from outside: each takes anything, and answers or refuses it in one line.
+
+A parser is a function of bytes. It may raise OpJouleError, the one line for a user; whatever else it raises is a find.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import json
+import shutil
+import struct
+import tempfile
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from opjoule.calibration.calibration_file import read_calibration
+from opjoule.cli.campaign.file import CampaignFile
+from opjoule.devices.programs.probe_lines import Mark, probe_line
+from opjoule.devices.rig.file import read_rig
+from opjoule.errors import OpJouleError
+from opjoule.meters import messages as m
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.interface import GapEvent, MeterEvent, Samples
+from opjoule.meters.monsoon.assembler import MonsoonAssembler
+from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.models import HVPM
+from opjoule.meters.monsoon.packets import whole_packets
+from opjoule.meters.ppk2 import Modifiers, Ppk2Assembler
+from opjoule.meters.serial.assembler import Assembler, parse
+from opjoule.meters.serial.conversions import ConversionAssembler
+from opjoule.meters.serial.sensors import code_ends
+from opjoule.meters.serial.wire import FrameReader, cobs_encode, crc16
+from opjoule.operations import schemas
+from opjoule.operations.board_files import read_events, read_system
+from opjoule.operations.oplog import BLOCK_HEADER, FILE_HEADER, read_operation_log
+from opjoule.operations.tables import read_operations
+from opjoule.record.result import read_result
+from opjoule.record.run_record import DIGEST, RunRecord, _digest, reading
+from opjoule.trace.csv_import import import_csv
+from opjoule.trace.journal import read_trace
+
+MEMORY = Path("/dev/shm")
+FOLDER = Path(tempfile.mkdtemp(prefix="opjoule-fuzz-", dir=MEMORY if MEMORY.is_dir() else None))
+"""Where an input lies as a file; in memory where there is such a place."""
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+TICK_NS = 500
+UNIT: dict[int, int] = {}
+"""Memory of a Monsoon: 1000 in every place."""
+SYSTEM_HEADER = ",".join(schemas.SYSTEM.names).encode() + b"\n"
+
+
+def _file(name: str, data: bytes) -> Path:
+    path = FOLDER / name
+    path.write_bytes(data)
+    return path
+
+
+def check(holds: bool, what: str) -> None:
+    """Raises AssertionError where something does not hold, whatever the input."""
+    if not holds:
+        raise AssertionError(what)
+
+
+def _check_order(events: list[MeterEvent]) -> None:
+    """Samples and gaps follow each other without overlap: what a trace asks for."""
+    last_ns = -(1 << 62)
+    for event in events:
+        if isinstance(event, GapEvent):
+            check(event.gap.start_meter_ns >= last_ns, "a gap begins after what is before it")
+            last_ns = event.gap.end_meter_ns
+        elif isinstance(event, Samples):
+            check(int(event.meter_ns[0]) >= last_ns, "samples begin after what is before them")
+            check(bool(np.all(np.diff(event.meter_ns) > 0)), "samples are in the order of their times")
+            last_ns = int(event.meter_ns[-1])
+
+
+def wire(data: bytes) -> None:
+    """Messages of a meter: the first byte says where a message is damaged, for a CRC is never hit by chance."""
+    chosen = SensorSettings(mode=m.Mode.PAIRS, shunt_adc=3)
+    ends = code_ends(m.ControllerKind.ATMEGA328P, INA219, chosen)
+    conversions = ConversionAssembler(0, INA219.times(chosen), INA219.scale(), TICK_NS, ends)
+    assembler, reader, events = Assembler(TICK_NS, {0: conversions}, 0), FrameReader(), []
+    for seq, part in enumerate(data.split(b"\0")[:64]):
+        frames = reader.feed(part + b"\0")
+        if len(part) > 1:
+            frames += reader.feed(_sealed(part, seq))
+        for frame in frames:
+            message = parse(frame)
+            if message is not None:
+                events += assembler.take(message, 0)
+    _check_order(events)
+
+
+def _sealed(content: bytes, seq: int) -> bytes:
+    """Type and body as a frame with the right number and CRC."""
+    content = (content[:1] + seq.to_bytes(4, "little") + content[1:])[: m.MAX_FRAME_BYTES - 2]
+    return cobs_encode(content + crc16(content).to_bytes(2, "little")) + b"\0"
+
+
+def monsoon(data: bytes) -> None:
+    """Packets of a Monsoon, 64 bytes each."""
+    scale = HVPM.channel_scale("main", lambda opcode, length, signed: UNIT.get(opcode, 1000))
+    taker, events, arrival_ns = MonsoonAssembler(Calibration(HVPM, "main", scale)), [], 10**12
+    for at in range(0, len(data), 640):
+        packets = whole_packets(data[at : at + 640])
+        count = len(packets) // 64
+        arrival_ns += count * 600_000
+        events += taker.take(packets, np.full(count, arrival_ns, np.int64))
+    _check_order(events)
+
+
+def ppk2(data: bytes) -> None:
+    """Samples of a PPK2 in pieces; the first byte is the length of a piece."""
+    taker, events = Ppk2Assembler(Modifiers.parse(""), 5.0), []
+    size = max(1, data[0]) if data else 1
+    for number, at in enumerate(range(1, len(data), size)):
+        events += taker.take(data[at : at + size], 10**12 + number * 2500)
+    _check_order(events)
+
+
+def ppk2_calibration(data: bytes) -> None:
+    """What a PPK2 says of itself."""
+    values = Modifiers.parse(data.decode(errors="replace"))
+    check(not bool(np.any(values.resistor_ohm == 0)), "no resistor is 0 ohm")
+
+
+def oplog(data: bytes) -> None:
+    """An operation log: as it is, and its blocks with the checksums that they ought to have."""
+    for content in (data, _sealed_log(data)):
+        with contextlib.suppress(OpJouleError):
+            _check_log(content)
+
+
+def _check_log(content: bytes) -> None:
+    rows = read_operation_log(_file("loader.oplog", content), strict=False).operations
+    check(len(rows) <= len(content), "an operation takes three bytes at least")
+    check(bool(np.all(rows.duration_ns >= 0)), "no operation ends before it starts")
+    check(bool(np.all(np.diff(rows.board_ns) >= 0)), "operations are in the order of their starts")
+
+
+def _sealed_log(data: bytes) -> bytes:
+    """A log whose blocks hold the pieces of `data`; a piece's first two bytes say how many records it claims."""
+    head = bytearray(FILE_HEADER.pack(b"OPJLOG1\n", 2, 1 << 16, 5, 0, 0))
+    head[28:32] = struct.pack("<I", zlib.crc32(head))
+    out, base = bytes(head), 1000
+    for number, part in enumerate(data.split(b"\xff\xff")[:16]):
+        records, payload = int.from_bytes(part[:2], "little"), part[2:]
+        fields = (0x4B4C4250, 0, 0, records, len(payload), base, zlib.crc32(payload), 0, number)
+        block = bytearray(BLOCK_HEADER.pack(*fields))
+        block[28:32] = struct.pack("<I", zlib.crc32(block))
+        out += bytes(block) + payload
+    return out
+
+
+def board_events(data: bytes) -> None:
+    """events.jsonl of a board."""
+    read_events(_file("board.events.jsonl", data))
+
+
+def board_samples(data: bytes) -> None:
+    """system.csv of a board."""
+    read_system(_file("board.system.csv", SYSTEM_HEADER + data))
+
+
+def probe_answers(data: bytes) -> None:
+    """Lines of a probe."""
+    for line in data.split(b"\n"):
+        said = probe_line(line)
+        if isinstance(said, Mark):
+            check(abs(said.board_ns) <= 1 << 63, "a mark's time fits a clock")
+
+
+def rig_toml(data: bytes) -> None:
+    """rig.toml."""
+    read_rig(_file("rig.toml", data))
+
+
+def calibration_toml(data: bytes) -> None:
+    """A sensor's calibration."""
+    read_calibration(_file("sensor.toml", data))
+
+
+def campaign_toml(data: bytes) -> None:
+    """A campaign's file."""
+    CampaignFile.read(_file("campaign.toml", data))
+
+
+def csv_import(data: bytes) -> None:
+    """A trace that another program has exported."""
+    trace = import_csv(_file("trace.csv", data), {}, 5.0)
+    check(bool(np.all(np.diff(trace.meter_ns) >= 0)), "time does not go back")
+    rows = trace.meter_ns.size
+    for number, part in enumerate(trace.parts()):
+        check(number <= 2 * rows, "there are no more parts than rows and gaps between them")
+        if isinstance(part, slice):
+            check(0 <= part.start < part.stop <= rows, "a part lies in the trace")
+
+
+def run_json(data: bytes) -> None:
+    """run.json, as it is and with the checksum that it ought to have."""
+    for content in (data, _with_digest(data)):
+        with contextlib.suppress(OpJouleError), reading(FOLDER):
+            RunRecord.open(_file("run.json", content).parent)
+
+
+def _with_digest(data: bytes) -> bytes:
+    try:
+        contents = json.loads(data)
+        if isinstance(contents, dict):
+            contents[DIGEST] = _digest(contents)
+            return json.dumps(contents).encode()
+    except (ValueError, RecursionError):
+        pass
+    return data
+
+
+def result_json(data: bytes) -> None:
+    """result.json."""
+    _file("result.json", data)
+    read_result(FOLDER)
+
+
+def power_parquet(data: bytes) -> None:
+    """power.parquet."""
+    folder = FOLDER / "parquet"
+    folder.mkdir(exist_ok=True)
+    (folder / "power.parquet").write_bytes(data)
+    read_trace(folder)
+
+
+def operations_parquet(data: bytes) -> None:
+    """operations.parquet."""
+    read_operations(_file("operations.parquet", data))
+
+
+def trace_stream(data: bytes) -> None:
+    """raw/power.arrows, the trace of a run that goes on or was killed."""
+    folder = FOLDER / "stream" / "raw"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "power.arrows").write_bytes(data)
+    read_trace(folder.parent)
+
+
+PARSERS: dict[str, Callable[[bytes], None]] = {
+    each.__name__.replace("_", "-"): each
+    for each in (
+        *(wire, monsoon, ppk2, ppk2_calibration, oplog, board_events, board_samples, probe_answers),
+        *(rig_toml, calibration_toml, campaign_toml, csv_import, run_json, result_json),
+        *(power_parquet, operations_parquet, trace_stream),
+    )
+}
+
+
+def feed(name: str, data: bytes) -> None:
+    """Gives a parser an input; returns where it answers or refuses it. Raises: whatever no parser may raise."""
+    with contextlib.suppress(OpJouleError):
+        PARSERS[name](data)

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Fuzzes the parsers of bytes from outside, each for so many executions, and prints what was reached.
+
+    fuzz/run.py --list
+    fuzz/run.py marks requests --executions 10000000
+    fuzz/run.py oplog --seconds 60 --keep     # adds what reached new code to fuzz/corpus
+
+Run host/bootstrap.py --test before. Those of C++ use clang's libFuzzer, those of Python atheris; both are
+installed where they are missing. An input that breaks a parser is kept in build/fuzz/found; `./test` replays
+fuzz/corpus, where it belongs once the parser is mended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "host"))
+
+from system_packages import install_packages  # noqa: E402  # the path is set just above
+
+BUILD = ROOT / "build" / "fuzz"
+CORPUS = ROOT / "fuzz" / "corpus"
+FOUND = BUILD / "found"
+PYTHON = ROOT / ".venv" / "bin" / "python"
+MEMORY_MIB = 1024
+"""A parser that takes more has believed a length that it should not."""
+LONGEST_S = 10
+"""One input that takes longer counts as a find."""
+INPUT_BYTES = 1024
+"""Of the longest input: no message or line that matters is longer, and short ones are more a second."""
+KEPT_BYTES = 3000
+"""Of a parser's corpus in the repository."""
+
+PROGRAMS = {
+    "loader-fuzz": ("properties", "histogram", "trace", "operation-log", "marks", "requests"),
+    "firmware-fuzz": ("frames", "commands"),
+}
+PYTHON_PARSERS = (
+    "wire", "monsoon", "ppk2", "ppk2-calibration", "oplog", "board-events", "board-samples", "probe-answers",
+    "rig-toml", "calibration-toml", "campaign-toml", "csv-import", "run-json", "result-json", "power-parquet",
+    "operations-parquet", "trace-stream",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reached:
+    """What one parser's fuzzing came to."""
+
+    parser: str
+    executions: int
+    edges: int
+    """Places of the instrumented code that some input reached."""
+    memory_mib: int
+    finds: int
+
+
+def built() -> None:
+    """Builds the two programs of the C++ parsers. Raises: CalledProcessError, SetupError."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    install_packages("fuzz", BUILD / "setup.log")
+    environment = {**os.environ, "CC": "clang", "CXX": "clang++"}
+    configure = ["cmake", "-S", str(ROOT / "fuzz"), "-B", str(BUILD), "-G", "Ninja"]
+    subprocess.run(configure, env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", str(BUILD), "--target", *PROGRAMS], check=True)
+
+
+def atheris_installed() -> None:
+    """Installs atheris into .venv where it is missing. Raises: CalledProcessError."""
+    if subprocess.run([PYTHON, "-c", "import atheris"], capture_output=True, check=False).returncode:
+        lock = str(ROOT / "fuzz" / "requirements.txt")
+        subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock], check=True)
+
+
+def command(parser: str) -> tuple[list[str], dict[str, str]]:
+    """The fuzzer of a parser, and its environment."""
+    for program, parsers in PROGRAMS.items():
+        if parser in parsers:
+            return [str(BUILD / program)], {"OPJOULE_PARSER": parser}
+    environment = {"PYTHONPATH": f"{ROOT / 'host'}:{ROOT / 'fuzz'}", "OPJOULE_PARSER": parser}
+    return [str(PYTHON), str(ROOT / "fuzz" / "python_fuzzer.py")], environment
+
+
+def inputs_of(parser: str) -> list[bytes]:
+    """The parser's corpus in the repository."""
+    lines = (CORPUS / f"{parser}.hex").read_text().splitlines()
+    return [bytes.fromhex(line) for line in lines if line and not line.startswith("#")]
+
+
+def unpacked(parser: str) -> Path:
+    """The folder of the corpus that libFuzzer reads and extends, with the repository's inputs in it."""
+    folder = BUILD / "corpus" / parser
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, data in enumerate(inputs_of(parser)):
+        (folder / f"kept-{number:03}").write_bytes(data)
+    return folder
+
+
+def fuzz(parser: str, executions: int, seconds: int) -> Reached:
+    """Runs one parser's fuzzer to its end, or to its first find."""
+    found = FOUND / parser
+    found.mkdir(parents=True, exist_ok=True)
+    before = len(list(found.iterdir()))
+    program, environment = command(parser)
+    limits = [f"-runs={executions}", f"-max_total_time={seconds}", f"-rss_limit_mb={MEMORY_MIB}"]
+    limits += [f"-malloc_limit_mb={MEMORY_MIB // 2}", f"-timeout={LONGEST_S}", f"-max_len={INPUT_BYTES}"]
+    limits += ["-print_final_stats=1"]
+    log = BUILD / f"{parser}.log"
+    with log.open("w") as file:
+        full = [*program, *limits, f"-artifact_prefix={found}/", str(unpacked(parser))]
+        subprocess.run(full, env={**os.environ, **environment}, stdout=file, stderr=file, check=False)
+    text = log.read_text(errors="replace")
+    if not re.search(r"stat::number_of_executed_units", text):
+        print(text[-2000:], file=sys.stderr)
+    return Reached(
+        parser,
+        _last(r"stat::number_of_executed_units:\s*(\d+)", text),
+        _last(r"cov: (\d+)", text),
+        _last(r"stat::peak_rss_mb:\s*(\d+)", text),
+        len(list(found.iterdir())) - before,
+    )
+
+
+def _last(pattern: str, text: str) -> int:
+    found = re.findall(pattern, text)
+    return int(found[-1]) if found else 0
+
+
+def keep(parser: str) -> None:
+    """Makes the repository's corpus anew: its commented lines as they are, and of the others what reaches most."""
+    program, environment = command(parser)
+    merged = BUILD / "merged" / parser
+    merged.mkdir(parents=True, exist_ok=True)
+    for old in merged.iterdir():
+        old.unlink()
+    folders = [str(merged), str(BUILD / "corpus" / parser)]
+    subprocess.run(
+        [*program, "-merge=1", *folders], env={**os.environ, **environment}, capture_output=True, check=False
+    )
+    path = CORPUS / f"{parser}.hex"
+    lines = path.read_text().splitlines()
+    size = sum(len(line) // 2 for line in lines if not line.startswith("#"))
+    known = set(lines)
+    for data in sorted((file.read_bytes() for file in merged.iterdir()), key=len):
+        if data and data.hex() not in known and size + len(data) <= KEPT_BYTES:
+            lines.append(data.hex())
+            size += len(data)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main() -> int:
+    """Exit status 1 where a parser broke."""
+    everything = [name for parsers in PROGRAMS.values() for name in parsers] + list(PYTHON_PARSERS)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("parser", nargs="*", choices=[*everything, []], help="these alone (default: all)")
+    parser.add_argument(
+        "--executions", type=int, help="of each (default: 10 million of C++, 1 million of Python)"
+    )
+    parser.add_argument("--seconds", type=int, default=0, help="end each after so long")
+    parser.add_argument(
+        "--keep", action="store_true", help="take inputs that reach new code into fuzz/corpus"
+    )
+    parser.add_argument("--list", action="store_true", help="name the parsers")
+    asked = parser.parse_args()
+    if asked.list:
+        print(*everything, sep="\n")
+        return 0
+    chosen = asked.parser or everything
+    if not set(chosen) <= set(PYTHON_PARSERS):
+        built()
+    if set(chosen) & set(PYTHON_PARSERS):
+        atheris_installed()
+    print("| parser | executions | places reached | memory, MiB | finds |\n|---|---|---|---|---|")
+    finds = 0
+    for name in chosen:
+        executions = asked.executions or (1_000_000 if name in PYTHON_PARSERS else 10_000_000)
+        reached = fuzz(name, executions, asked.seconds)
+        finds += reached.finds
+        print(
+            f"| {name} | {reached.executions:,} | {reached.edges} | {reached.memory_mib} | {reached.finds} |",
+            flush=True,
+        )
+        if asked.keep:
+            keep(name)
+    return 1 if finds else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

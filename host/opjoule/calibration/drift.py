@@ -1,0 +1,82 @@
+"""A calibration held against new points: has the sensor drifted since?
+
+With the reference of the calibration what that gets wrong is in both and cancels, so that even a coarse one shows a
+small drift.
+Source: JCGM 100:2008, F.1.2.3; the normalised error |d| / U(d) as in ISO/IEC 17043, B.3.1.3.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from opjoule.calibration.fitting import ReferencePoint
+from opjoule.calibration.line_fit import LinePoint
+from opjoule.calibration.reference import Reference
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.units import COVERAGE_FACTOR
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """One quantity of one point: corrected reading less reference."""
+
+    quantity: str
+    """current or voltage"""
+    unit: str
+    at: float
+    """the reference's value"""
+    value: float
+    u: float
+    """Expanded uncertainty (k = 2) of the deviation, if nothing has drifted."""
+    claimed: float
+    """What the calibration allows for temperature, expanded (k = 2)."""
+
+    @property
+    def has_drifted(self) -> bool:
+        """It is larger than it can be if the calibration still holds."""
+        return abs(self.value) > math.hypot(self.u, self.claimed)
+
+
+def deviations(
+    points: Sequence[ReferencePoint], reference: Reference, calibration: SensorCalibration
+) -> list[Deviation]:
+    """How far each point is from the calibration, first the currents, then the voltages."""
+    found = [_deviation("current", "A", calibration, reference, each.current) for each in points]
+    if calibration.voltage:
+        found += [
+            _deviation("voltage", "V", calibration, reference, each.voltage)
+            for each in points
+            if each.voltage
+        ]
+    return found
+
+
+def _deviation(
+    quantity: str, unit: str, calibration: SensorCalibration, reference: Reference, point: LinePoint
+) -> Deviation:
+    of_current = quantity == "current"
+    correction = calibration.current if of_current else calibration.voltage or Correction()
+    warmth_a2 = point.warmth_a2 or calibration.steady_warmth_a2(point.reading)
+    hotter = 1.0 + calibration.heating.per_a2 * warmth_a2 if of_current else 1.0
+    sensitivity = np.array([0.0, point.reading, 0.0, 1.0, 0.0])
+    if of_current:
+        sensitivity = calibration.sensitivity(point.reading, warmth_a2)
+    left = {name: each for name, (_, each) in calibration.contributions(sensitivity).items()}
+    for each in reference.common:
+        share, fixed = (
+            (each.current_share, each.current_a) if of_current else (each.voltage_share, each.voltage_v)
+        )
+        left[each.name] = left.get(each.name, 0.0) - share * point.reference - fixed
+    u = math.hypot(correction.gain * point.reading_u, point.reference_u, *left.values())
+    return Deviation(
+        quantity,
+        unit,
+        at=point.reference,
+        value=correction(point.reading) / hotter - point.reference,
+        u=COVERAGE_FACTOR * u,
+        claimed=COVERAGE_FACTOR * calibration.gain_drift_u * abs(point.reference) if of_current else 0.0,
+    )

@@ -1,0 +1,287 @@
+"""From points to a calibration, or one line that says which figure cannot be trusted and why."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from opjoule.calibration.line_fit import LineFit, LinePoint, fit_line
+from opjoule.calibration.reference import Reference
+from opjoule.calibration.warming import STEADY_S, PointCourse, time_constant
+from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, ErrorBounds
+from opjoule.energy.sensor_calibration import CommonSource, Correction, SensorCalibration, as_matrix
+from opjoule.energy.shunt_heat import Heating
+from opjoule.errors import DataFault
+from opjoule.units import counted
+
+CURRENT_POINTS_MIN: Final = 4
+"""A line has two parameters; what is left tells whether it is one."""
+VOLTAGE_POINTS_MIN: Final = 3
+SPAN_MIN: Final = 0.5
+"""The least current may be at most half of the greatest, or offset and gain are not told apart."""
+VOLTAGE_RANGE: Final = 0.05
+"""A voltage calibrated at one place holds so far around it; its gain is then the data sheet's."""
+GAIN_MIN, GAIN_MAX = 0.5, 2.0
+"""Limits of a current's gain: further off is no error of a sensor, but of its wiring or of what was stated."""
+VOLTAGE_OFF_MAX: Final = 0.1
+"""The same of a voltage: the reference reads another place, or another unit was typed."""
+CHANCE_MIN: Final = 1e-3
+"""Points that stray so far by chance once in a thousand calibrations are not as certain as they are said to be."""
+ROUNDS: Final = 2
+"""The bow needs the warmth of each point, which needs the time constant, which needs the bow."""
+
+
+class CalibrationFault(DataFault):
+    """Points that no calibration can be made of, or a calibration that does not fit what is measured."""
+
+
+@dataclass(frozen=True)
+class ReferencePoint:
+    """One steady load: the sensor's mean reading and the reference's, with their own standard uncertainties."""
+
+    current_a: float
+    current_u_a: float
+    reference_a: float
+    reference_u_a: float
+    voltage_v: float
+    voltage_u_v: float
+    reference_v: float | None = None
+    reference_u_v: float = 0.0
+    warmth_a2: float | None = None
+    """How warm the shunt was: squared readings, followed with its time constant; None: it was not at rest."""
+    course: PointCourse | None = field(default=None, compare=False, repr=False)
+    """What the sensor read while the shunt warmed up; None: not recorded."""
+
+    def warmed(self, heating: Heating) -> ReferencePoint:
+        """The point with the warmth by this heating, where its course is known."""
+        return replace(self, warmth_a2=self.course.kept_warmth_a2(heating)) if self.course else self
+
+    @property
+    def current(self) -> LinePoint:
+        """Its currents [A]."""
+        readings = self.current_a, self.current_u_a, self.reference_a, self.reference_u_a
+        return LinePoint(*readings, self.warmth_a2 or 0.0)
+
+    @property
+    def voltage(self) -> LinePoint | None:
+        """Its voltages [V]; None where the reference measured none."""
+        if self.reference_v is None:
+            return None
+        return LinePoint(self.voltage_v, self.voltage_u_v, self.reference_v, self.reference_u_v)
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A calibration with what the reader of its file wants to see."""
+
+    calibration: SensorCalibration
+    current: LineFit
+    voltage: LineFit | None
+    points: tuple[ReferencePoint, ...]
+    notes: tuple[str, ...]
+    """What is odd but no fault, a line each."""
+
+
+def calibrate(
+    points: Sequence[ReferencePoint],
+    reference: Reference,
+    sensor: ErrorBounds,
+    identity: str,
+    gain_drift_u: float = 0.0,
+) -> Fitted:
+    """Fits current and, where the reference has measured it, voltage.
+
+    Args:
+        sensor: as delivered: its bounds are what is known of the voltage's gain beforehand.
+        gain_drift_u: relative standard uncertainty of the power for what happens after the calibration.
+    Raises: CalibrationFault: too few points, points at one current, points that stray further than their
+            uncertainty, or a reference that knows less than the data sheets.
+    """
+    current, points, heating = _with_bow(points, reference, sensor)
+    voltages = [each.voltage for each in points if each.voltage]
+    voltage = _voltage(voltages, reference, sensor) if voltages else None
+    corrections = (
+        _correction(current, [each.current_a for each in points]),
+        _correction(voltage, [each.reading for each in voltages], VOLTAGE_RANGE) if voltage else None,
+    )
+    covariance = np.zeros((5, 5))
+    covariance[np.ix_([0, 2, 4], [0, 2, 4])] = _widened(current)
+    if voltage:
+        covariance[np.ix_([1, 3], [1, 3])] = _widened(voltage)[:2, :2]
+    effects = {e.name: e.effect(corrections[0], corrections[1] or Correction()) for e in reference.common}
+    if voltage is None:
+        effects = {name: (each[0], 0.0, each[2], 0.0, 0.0) for name, each in effects.items()}
+    if heating is None and sensor.heating_max_per_a2:
+        bound = sensor.heating_max_per_a2
+        effects[f"{sensor.sensor_id}: {HEAT}"] = heating_effect([p.current_a for p in points], bound)
+    calibration = SensorCalibration(
+        identity,
+        *corrections,
+        covariance=as_matrix(covariance.tolist()),
+        common=tuple(CommonSource(name, each) for name, each in effects.items() if any(each)),
+        gain_drift_u=gain_drift_u,
+        heating=heating or Heating(),
+    )
+    fitted = Fitted(calibration, current, voltage, tuple(points), ())
+    _check_helps(fitted, sensor, reference)
+    return Fitted(calibration, current, voltage, tuple(points), tuple(_notes(fitted, sensor)))
+
+
+def heating_effect(readings_a: Sequence[float], bound_per_a2: float) -> tuple[float, ...]:
+    """Change of the parameters by one standard uncertainty of a bow that a straight line was fitted through."""
+    x = np.array(readings_a)
+    slope, level = np.polyfit(x, x**3, 1).tolist() if len(set(readings_a)) > 1 else (0.0, 0.0)
+    u = bound_per_a2 / SQRT3
+    return slope * u, 0.0, level * u, 0.0, u
+
+
+def _with_bow(
+    points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds
+) -> tuple[LineFit, Sequence[ReferencePoint], Heating | None]:
+    """The current's fit, the points with their warmth by it, and the heating; None: the points show none."""
+    _check_currents(points, reference)
+    prior_u = sensor.heating_max_per_a2
+    if not prior_u or any(each.warmth_a2 is None for each in points):
+        return _current([replace(each, warmth_a2=None) for each in points], reference, None), points, None
+    heating = Heating()
+    points = [each.warmed(heating) for each in points]
+    fit = fit_line([each.current for each in points], None, prior_u)
+    courses = [each.course for each in points if each.course]
+    for _ in range(ROUNDS if len(courses) == len(points) else 0):
+        heating = time_constant(courses, fit.heating)
+        points = [each.warmed(heating) for each in points]
+        fit = fit_line([each.current for each in points], None, prior_u)
+    return _current(points, reference, prior_u), points, replace(heating, per_a2=fit.heating)
+
+
+def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> None:
+    """Raises CalibrationFault for too few points, points at one current, or a sensor that sees something else."""
+    if len(points) < CURRENT_POINTS_MIN:
+        raise CalibrationFault(
+            f"{counted(len(points), 'point')}: gain and offset of the current cannot be trusted, and no energy "
+            f"either; take at least {CURRENT_POINTS_MIN}, from the idle current to above the board's peak"
+        )
+    currents_a = [each.reference_a for each in points]
+    least_a, most_a = min(currents_a), max(currents_a)
+    if most_a <= 0 or least_a > SPAN_MIN * most_a:
+        raise CalibrationFault(
+            f"all points lie between {least_a:.4g} and {most_a:.4g} A, too narrow a range to separate gain "
+            f"from offset: neither can be trusted; add points below {SPAN_MIN * most_a:.2g} A, for example "
+            "without the load"
+        )
+    readings_a = [each.current_a for each in points]
+    span_a, read_a = most_a - least_a, max(readings_a) - min(readings_a)
+    if not GAIN_MIN * read_a < span_a < GAIN_MAX * read_a:
+        raise CalibrationFault(
+            f"the current changed by {span_a:.4g} A by {reference.name}, by {read_a:.4g} A by the sensor. No "
+            "sensor is so far off, so the calibration cannot be trusted. Check that shunt= is what is "
+            "printed on the resistor, that the reference is in series with it, and that readings are in the "
+            "unit that is asked for"
+        )
+
+
+def _current(
+    points: Sequence[ReferencePoint], reference: Reference, heating_prior_u: float | None
+) -> LineFit:
+    lines = [each.current for each in points]
+    return _line(lines, None, "current", "A", reference, heating_prior_u)
+
+
+def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:
+    if len(points) < VOLTAGE_POINTS_MIN:
+        raise CalibrationFault(
+            f"{counted(len(points), 'point')} with a voltage: neither the voltage nor any energy can be "
+            f"trusted; take at least {VOLTAGE_POINTS_MIN}, or none"
+        )
+    read_v = sum(each.reading for each in points) / len(points)
+    true_v = sum(each.reference for each in points) / len(points)
+    if abs(read_v - true_v) > VOLTAGE_OFF_MAX * abs(true_v):
+        raise CalibrationFault(
+            f"the voltage is {true_v:.4g} V by {reference.name}, {read_v:.4g} V by the sensor. No sensor is "
+            "so far off: neither voltage nor energy can be trusted. Check that the reference reads at the "
+            "board's side of the shunt, in the unit that is asked for"
+        )
+    prior_u = sensor.gain_errors_max.get(VOLTAGE, 0.0) / SQRT3
+    return _line(points, prior_u if prior_u > 0 else None, "voltage", "V", reference)
+
+
+def _line(
+    points: Sequence[LinePoint],
+    prior_u: float | None,
+    what: str,
+    unit: str,
+    reference: Reference,
+    heating_prior_u: float | None = None,
+) -> LineFit:
+    """Raises CalibrationFault for points that stray further from a line than reference and sensor could explain."""
+    fit = fit_line(points, prior_u, heating_prior_u)
+    if fit.chance >= CHANCE_MIN:
+        return fit
+    worst, others = _worst(points, prior_u, heating_prior_u)
+    away = points[worst].reference - others.value(points[worst])
+    short = what == "current" and heating_prior_u is None
+    heats = f", or the shunt warmed up: take points of {STEADY_S:g} s" if short else ""
+    raise CalibrationFault(
+        f"the {what} cannot be trusted, nor any energy: point {worst + 1} lies {away * 1e3:+.3g} m{unit} "
+        "from the line through the others, and the stated accuracies allow "
+        f"{fit.residual_u[worst] * 1e3:.2g} m{unit}. Either {reference.name} is noisier than stated, or a "
+        f"reading is mistyped, or the load moved{heats}; take that point again"
+    )
+
+
+def _worst(
+    points: Sequence[LinePoint], prior_u: float | None, heating_prior_u: float | None
+) -> tuple[int, LineFit]:
+    """Place of the point without which the others are nearest to a line, and that line.
+
+    Its own distance would not tell: a wrong point at the end of the range draws the line to itself.
+    """
+    others = [[*points[:place], *points[place + 1 :]] for place in range(len(points))]
+    without = {
+        place: fit_line(each, prior_u, heating_prior_u)
+        for place, each in enumerate(others)
+        if prior_u is not None or len({point.reading for point in each}) > 1
+    }
+    worst = min(without, key=lambda place: without[place].chi_squared)
+    return worst, without[worst]
+
+
+def _correction(fit: LineFit, readings: Sequence[float], margin: float = 0.0) -> Correction:
+    least, most = min(readings), max(readings)
+    return Correction(fit.gain, fit.offset, least * (1.0 - margin), most * (1.0 + margin))
+
+
+def _widened(fit: LineFit) -> np.ndarray:
+    """Covariance, wider where the points stray further than stated, though not so far that they are refused."""
+    scatter = fit.chi_squared / fit.degrees if fit.degrees > 0 else 1.0
+    return fit.covariance * max(scatter, 1.0)
+
+
+def _notes(fitted: Fitted, sensor: ErrorBounds) -> list[str]:
+    of_current = math.hypot(*(b for source, b in sensor.gain_errors_max.items() if source != VOLTAGE))
+    if abs(fitted.current.gain - 1) <= 1.2 * of_current:
+        return []
+    return [
+        f"the current's gain is {100 * (fitted.current.gain - 1):+.2f} % off, more than the "
+        f"{100 * of_current:.2g} % that shunt and chip may have as delivered: check that shunt= is what is "
+        "printed on the resistor, and that VIN+ and VIN- are soldered well"
+    ]
+
+
+def _check_helps(fitted: Fitted, sensor: ErrorBounds, reference: Reference) -> None:
+    """Raises CalibrationFault for a calibration that knows the power less well than the data sheets."""
+    middle_a = max(each.reference_a for each in fitted.points) / 2
+    middle_v = float(np.mean([each.voltage_v for each in fitted.points]))
+    after, before = fitted.calibration.power_u(middle_a, middle_v), sensor.power_gain_u
+    if fitted.voltage is None:
+        after = math.hypot(after, sensor.voltage_gain_error_max / SQRT3)
+    if after > before:
+        raise CalibrationFault(
+            f"power and energy would be trusted less than without a calibration: to ±{200 * after:.2g} % by "
+            f"{reference.name} ({reference.stated}), to ±{200 * before:.2g} % by the data sheets (k = 2); "
+            "take a better reference"
+        )

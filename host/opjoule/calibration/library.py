@@ -1,0 +1,115 @@
+"""Which calibration belongs to a sensor, and whether it may be used for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from opjoule.calibration.calibration_file import WITHIN_K, CalibrationFile, read_calibration
+from opjoule.calibration.fitting import CalibrationFault
+from opjoule.energy.error_bounds import ErrorBounds
+
+OLD_DAYS: Final = 365
+"""Then it is warned of: what makers of measuring instruments take for the interval of theirs."""
+SETTING_TOLERANCE: Final = 1e-6
+ANEW: Final = "host/calibrate.py makes a new one (docs/how-to/calibrate.md)"
+
+
+@dataclass(frozen=True)
+class FoundCalibration:
+    """A sensor's calibration, where it stands, and what is to be said of using it."""
+
+    path: Path
+    file: CalibrationFile
+    warnings: tuple[str, ...]
+    """Old, or far from its temperature; a line each."""
+
+    def of(self, bounds: ErrorBounds, temperature_c: float | None) -> ErrorBounds:
+        """The sensor's bounds with the calibration in them."""
+        return replace(bounds, calibration=self.file.at(temperature_c))
+
+
+def find_calibration(
+    folder: Path,
+    bounds: ErrorBounds,
+    *,
+    simulated: bool,
+    temperature_c: float | None = None,
+    now_utc: datetime | None = None,
+) -> FoundCalibration | None:
+    """The calibration of a sensor: the file that bears its name; None where there is none, or the sensor has no name.
+
+    Args:
+        bounds: what the opened meter states of the sensor.
+        simulated: the sensor is.
+        temperature_c: of the room, where it is known.
+    Raises: BadInput: a file that cannot be read. CalibrationFault: it is of another sensor, or another setting of it.
+    """
+    path = folder / f"{bounds.sensor_id}.toml"
+    if not bounds.sensor_id or not path.exists():
+        return None
+    file = read_calibration(path)
+    check_fits(path, file, bounds, simulated=simulated)
+    return FoundCalibration(path, file, tuple(_warnings(path, file, temperature_c, now_utc)))
+
+
+def check_fits(path: Path, file: CalibrationFile, bounds: ErrorBounds, *, simulated: bool) -> None:
+    """Raises CalibrationFault for a calibration that says nothing of this sensor as it is set now."""
+    sensor = file.sensor
+    if sensor.sensor_id != bounds.sensor_id:
+        _refuse(path, f"is for sensor {sensor.sensor_id}, and this is {bounds.sensor_id}")
+    if file.simulated != simulated:
+        kinds = {True: "a simulated", False: "a real"}
+        _refuse(path, f"is for {kinds[file.simulated]} sensor, and this is {kinds[simulated]} one")
+    if sensor.model != bounds.model:
+        _refuse(path, f"is for a chip {sensor.model}, and the chip with this name is {bounds.model}")
+    shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
+    if not _same(sensor.shunt_ohm, shunt_ohm):
+        _refuse(
+            path,
+            f"was made with shunt={_words(sensor.shunt_ohm)}, and the meter is set to {_words(shunt_ohm)}",
+        )
+    if not _same(sensor.current_max_a, bounds.current_max_a):
+        _refuse(
+            path,
+            f"was made in the range of {sensor.current_max_a:g} A, and the sensor is set to the range of "
+            f"{bounds.current_max_a:g} A",
+        )
+
+
+def _refuse(path: Path, why: str) -> None:
+    raise CalibrationFault(f"{path} {why}: it cannot be used; {ANEW}, or remove this file")
+
+
+def _warnings(
+    path: Path, file: CalibrationFile, temperature_c: float | None, now_utc: datetime | None
+) -> list[str]:
+    found = []
+    age_days = ((now_utc or datetime.now(UTC)) - file.date_utc).total_seconds() / 86400
+    if age_days > OLD_DAYS:
+        found.append(
+            f"{path} is {age_days:.0f} days old: 'host/calibrate.py check' shows whether the sensor has drifted"
+        )
+    if age_days < -1:
+        found.append(f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future: check this computer's clock")
+    if temperature_c is not None and file.temperature_c is not None:
+        away_k = temperature_c - file.temperature_c
+        if abs(away_k) > WITHIN_K:
+            found.append(
+                f"{path} was made at {file.temperature_c:g} °C, and it is {temperature_c:g} °C now: the "
+                f"power may differ by {100 * abs(away_k) * file.gain_per_k:.2g} %, which the interval "
+                "includes"
+            )
+    return found
+
+
+def _same(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return abs(one - other) <= SETTING_TOLERANCE * abs(other)
+
+
+def _words(ohm: float | None) -> str:
+    return "its own" if ohm is None else f"{ohm:g}"

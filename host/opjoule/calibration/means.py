@@ -1,0 +1,113 @@
+"""What a sensor reads at a steady load: mean and standard uncertainty of a stretch of its trace, as it was read."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.calibration.fitting import CalibrationFault
+from opjoule.energy.block_error import standard_error
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.supply_voltage import mean_spread_u_v
+from opjoule.energy.uncertainty import current_step_u_a, voltage_step_u_v
+from opjoule.trace.power_trace import Float64Array
+
+STEADY_SHARE: Final = 0.02
+"""Most that the mean of the second half may differ from that of the first, as a share of the current."""
+FLAT_SHARE: Final = 1e-3
+"""The same of the last third of a point that is long enough for the shunt to come to rest."""
+SAMPLES_MIN: Final = 8
+PERIODS_MIN: Final = 8
+
+
+@dataclass(frozen=True)
+class MeanReading:
+    """Means over one stretch, with the standard uncertainties that are of this stretch alone."""
+
+    current_a: float
+    current_u_a: float
+    voltage_v: float
+    voltage_u_v: float
+
+
+def mean_reading(
+    cells: Cells,
+    start_ns: int,
+    end_ns: int,
+    sensor: ErrorBounds,
+    *,
+    u_ns: float = 0.0,
+    period_ns: int = 0,
+    steady_share: float = STEADY_SHARE,
+) -> MeanReading:
+    """Means between two times of the meter [ns]; noise, ripple and steps of the codes are in their uncertainties.
+
+    Args:
+        u_ns: standard uncertainty of either time.
+        period_ns: of a load that repeats a pattern; its means over whole periods tell the noise then.
+        steady_share: most that the second half may differ from the first.
+    Raises: CalibrationFault: outside of the trace, too few samples, clipped ones, or a load that was not steady.
+    """
+    if start_ns < cells.start_ns or end_ns > cells.end_ns or end_ns <= start_ns:
+        raise CalibrationFault(
+            "the point lies outside the meter's recording, so its current is unknown; take it again"
+        )
+    inside = cells.inside(start_ns, end_ns)
+    current_a = cells.of_samples(cells.current_a, inside)
+    if current_a.size < SAMPLES_MIN:
+        raise CalibrationFault(f"{current_a.size} samples in one point are too few for a mean; record longer")
+    if clipped := cells.clipped_samples(start_ns, end_ns):
+        raise CalibrationFault(
+            f"{clipped} samples at the end of the meter's range: the current was at least that; use a "
+            "smaller load"
+        )
+    seconds = (end_ns - start_ns) * 1e-9
+    mean_a = float(cells.current.between(start_ns, end_ns)) / seconds
+    mean_v = float(cells.voltage.between(start_ns, end_ns)) / seconds
+    means_a = _period_means(current_a, period_ns // max(cells.period_ns, 1))
+    _check_steady(means_a, mean_a, sensor, steady_share)
+    span = start_ns, end_ns
+    edges_u_a = math.sqrt(2) * float(np.ptp(current_a)) * u_ns / (end_ns - start_ns)
+    return MeanReading(
+        current_a=mean_a,
+        current_u_a=math.hypot(_error_of_mean(means_a), current_step_u_a(cells, span, sensor), edges_u_a),
+        voltage_v=mean_v,
+        voltage_u_v=math.hypot(_voltage_noise_u_v(cells, *span), voltage_step_u_v(cells, span, sensor)),
+    )
+
+
+def _check_steady(current_a: Float64Array, mean_a: float, sensor: ErrorBounds, steady_share: float) -> None:
+    """Raises CalibrationFault where the load moved: both meters would have to see exactly the same time."""
+    half = current_a.size // 2
+    moved_a = float(current_a[half:].mean() - current_a[:half].mean())
+    noise_a = 6 * _error_of_mean(current_a)
+    if abs(moved_a) > max(steady_share * abs(mean_a), noise_a, 2 * sensor.current_step_a):
+        part = "in the last third of the point" if steady_share == FLAT_SHARE else "during the point"
+        longer = ", with longer points (--seconds 180)" if steady_share == FLAT_SHARE else ""
+        raise CalibrationFault(
+            f"the load moved by {moved_a * 1e3:+.3g} mA {part}, so the sensor and the reference "
+            f"were read at different loads; wait until it is steady and take the point again{longer}"
+        )
+
+
+def _period_means(current_a: Float64Array, samples: int) -> Float64Array:
+    """Means over whole periods of so many samples each; the samples themselves where there is no period."""
+    count = current_a.size // samples if samples > 1 else 0
+    if count < PERIODS_MIN:
+        return current_a
+    return np.asarray(current_a[: count * samples].reshape(count, samples).mean(axis=1), np.float64)
+
+
+def _error_of_mean(values: Float64Array) -> float:
+    return max(standard_error(values), float(values.std(ddof=1)) / math.sqrt(values.size))
+
+
+def _voltage_noise_u_v(cells: Cells, start_ns: int, end_ns: int) -> float:
+    if cells.supply is not None:
+        return mean_spread_u_v(cells.supply, start_ns, end_ns)
+    inside = cells.inside(start_ns, end_ns)
+    return _error_of_mean(cells.of_samples(cells.voltage_v, inside))

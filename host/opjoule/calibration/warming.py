@@ -1,0 +1,100 @@
+"""How fast a shunt warms up, from what its sensor reads while steady loads warm it.
+
+The reading at a steady load moves by heating * warmth; the heating is known from the bow of all points. What is left of
+the movement says which time constant fits. A load that moves by itself leaves more, and the time constant then stays as
+uncertain as it was before.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.energy.cells import Cells
+from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S, Heating
+from opjoule.energy.step_integral import NS
+from opjoule.trace.power_trace import Float64Array
+
+STEP_NS: Final = 500_000_000
+STEADY_S: Final = 60.0
+"""A point of this length shows that the shunt has come to rest; its last third counts."""
+KEPT_FROM: Final = 2 / 3
+SETTLED_S: Final = 1.0
+"""Left out at the beginning of a point: the load has just been set."""
+TAUS_S: Final = np.geomspace(TAU_LEAST_S, TAU_MOST_S, 80)
+TOGETHER: Final = 4.0
+"""Steps whose errors count as one: what a load does by itself is slower than a step."""
+LN_TAU_U_LEAST: Final = 0.02
+
+
+@dataclass(frozen=True)
+class PointCourse:
+    """What a sensor read in steps of equal length, from the start of its recording to the end of one point."""
+
+    step_s: float
+    squares_a2: Float64Array
+    """Mean square of the readings in each step, shape (n,)."""
+    reading_a: Float64Array
+    """Mean reading of each step of the point, the last ones of the n, shape (k,)."""
+
+    @classmethod
+    def of(cls, cells: Cells, start_ns: int, end_ns: int, period_ns: int = 0) -> PointCourse:
+        """Between two times of the meter; of a load that repeats a pattern in steps of whole periods."""
+        step_ns = max(round(STEP_NS / period_ns), 1) * period_ns if period_ns else STEP_NS
+        own = int((end_ns - start_ns) // step_ns)
+        before = int((start_ns - cells.start_ns) // step_ns)
+        edges_ns = start_ns + step_ns * np.arange(-before, own + 1, dtype=np.int64)
+        step_s = step_ns * NS
+        squares_a2 = cells.square.between_edges(edges_ns) / step_s
+        return cls(step_s, squares_a2, cells.current.between_edges(edges_ns[before:]) / step_s)
+
+    def beside(self, other: PointCourse) -> PointCourse:
+        """The same with what another meter in series saw of the load taken out."""
+        count = min(self.reading_a.size, other.reading_a.size)
+        moved = other.reading_a[:count]
+        steady = float(moved.mean()) / moved if abs(float(moved.mean())) > 0 else np.ones(count)
+        return PointCourse(self.step_s, self.squares_a2, self.reading_a[:count] * steady)
+
+    def warmth_a2(self, heating: Heating) -> Float64Array:
+        """Mean warmth in each step of the point, shape (k,)."""
+        kept = math.exp(-self.step_s / heating.tau_s)
+        first = max(round(heating.tau_s / self.step_s), 1)
+        value_a2 = float(self.squares_a2[:first].mean())
+        found = []
+        for square_a2 in self.squares_a2.tolist():
+            later_a2 = kept * value_a2 + (1.0 - kept) * square_a2 / (1.0 + heating.per_a2 * value_a2)
+            found.append((value_a2 + later_a2) / 2.0)
+            value_a2 = later_a2
+        return np.array(found[-self.reading_a.size :])
+
+    def kept_warmth_a2(self, heating: Heating) -> float:
+        """Mean warmth [A^2] in the part of the point that counts."""
+        own = self.warmth_a2(heating)
+        return float(own[round(own.size * KEPT_FROM) :].mean())
+
+    def left_a(self, heating: Heating) -> Float64Array:
+        """What the readings still move by once this heating is taken out of them [A]."""
+        cold_a = self.reading_a / (1.0 + heating.per_a2 * self.warmth_a2(heating))
+        some = cold_a[round(SETTLED_S / self.step_s) :]
+        return np.asarray(some - some.mean(), np.float64)
+
+
+def time_constant(courses: Sequence[PointCourse], per_a2: float) -> Heating:
+    """The heating with its thermal time constant and how well that is known, any within the limits as likely before.
+
+    Source: the posterior of one parameter on a grid, with the noise that is left at its best value.
+    """
+    left = [[each.left_a(Heating(per_a2, tau_s)) for each in courses] for tau_s in TAUS_S.tolist()]
+    squares = np.array([sum(float(each @ each) for each in one) for one in left])
+    degrees = max(sum(each.size - 1 for each in left[0]) - 1, 1)
+    noise_a2 = max(float(squares.min()) / degrees, 1e-18)
+    chance = np.exp(-(squares - squares.min()) / (2.0 * TOGETHER * noise_a2))
+    chance /= chance.sum()
+    ln_tau = np.log(TAUS_S)
+    mean = float(chance @ ln_tau)
+    spread = math.sqrt(float(chance @ (ln_tau - mean) ** 2))
+    return Heating(per_a2, math.exp(mean), max(spread, LN_TAU_U_LEAST))

@@ -1,0 +1,348 @@
+"""A campaign on the rigs of a scheduler: gives each its cells, fetches their records, goes on after any end.
+
+What is done is what the records in the folder say. A rig that has gone gives its cell back; one that was only cut off
+(its scheduler was started anew) goes on with its cell, and is waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from distributed import Security
+
+from opjoule import __version__
+from opjoule.campaign.campaign import Campaign, Cell, program_words
+from opjoule.campaign.conditions import save_index, warn_of_programs
+from opjoule.campaign.fleet import rig_service
+from opjoule.campaign.fleet.blocks import Blocks, Names
+from opjoule.campaign.fleet.gathering import Gathering, Range
+from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
+from opjoule.campaign.fleet.link import Link, RigGone, SchedulerGone
+from opjoule.campaign.measurement import program_commit
+from opjoule.errors import Interrupted, OpJouleError, RigFault
+from opjoule.measuring.pace import in_words
+from opjoule.record.run_record import RunRecord
+from opjoule.units import counted
+
+LOOK_S: Final = 0.5
+"""How often the scheduler is asked for its rigs [s]."""
+
+
+@dataclass(frozen=True)
+class FleetRig:
+    """A worker that may measure."""
+
+    name: str
+    address: str
+    has: Names
+
+
+@dataclass
+class _Present:
+    """A rig and what it does now."""
+
+    rig: FleetRig
+    task: asyncio.Task[None] | None = None
+    failures: int = 0
+    """Cells in a row that it left no record of, by a fault of its own."""
+    aside: bool = False
+    """It gets no cell any more."""
+
+
+@dataclass
+class Fleet:
+    """One campaign on several rigs."""
+
+    campaign: Campaign
+    jobs: Sequence[Job]
+    """One a cell of the campaign."""
+    needs: Sequence[Names]
+    address: str
+    security: Security | None
+    wait_s: float
+    """How long it waits for a scheduler or a rig that is not there [s]."""
+    say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)
+    _told: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._blocks = Blocks(self.campaign, self.needs)
+        self._gathering = Gathering(self.campaign.folder)
+        self._job_of = {id(cell): job for cell, job in zip(self.campaign.cells, self.jobs, strict=True)}
+        self._cell_of = {job.id: cell for cell, job in zip(self.campaign.cells, self.jobs, strict=True)}
+        self._id = campaign_id(self.campaign.folder)
+        self._present: dict[str, _Present] = {}
+        """By address."""
+        self._cut_off: dict[str, float] = {}
+        """Rig that went with its scheduler -> until when its cells wait for it."""
+        self._programs_told = ""
+        self._refused: set[str] = set()
+        """Addresses of workers that get no cell."""
+        self._worked_s = time.monotonic()
+        """When a rig last had something to do."""
+
+    def run(self) -> None:
+        """Measures what is missing.
+
+        Raises: RigFault: no scheduler, or none of its rigs can measure what is left. Interrupted: Ctrl-C.
+        """
+        asyncio.run(self._until_interrupted())
+
+    async def _until_interrupted(self) -> None:
+        loop, main = asyncio.get_running_loop(), asyncio.current_task()
+        assert main is not None
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                loop.add_signal_handler(number, main.cancel)
+        try:
+            await self._whole()
+        except asyncio.CancelledError:
+            raise Interrupted("interrupted") from None
+
+    async def _whole(self) -> None:
+        since_s = None
+        while self.campaign.missing or since_s is None:
+            try:
+                link = await Link.to(self.address, self.security)
+            except SchedulerGone as error:
+                if since_s is None:
+                    raise RigFault(
+                        f"no scheduler answers at {self.address} ({error}): start one with "
+                        "'host/campaign.py scheduler', and workers with 'host/campaign.py worker'"
+                    ) from None
+                if time.monotonic() - since_s > self.wait_s:
+                    raise RigFault(
+                        f"the scheduler at {self.address} has been away for {in_words(self.wait_s)}; what the rigs "
+                        "have measured is fetched when the same command is started again"
+                    ) from None
+                await asyncio.sleep(LOOK_S)
+                continue
+            try:
+                await self._session(link)
+            except SchedulerGone:
+                self.say(
+                    f"the scheduler at {self.address} has gone: waiting for it; the rigs go on with their cells"
+                )
+                self._all_cut_off()
+            finally:
+                await self._closed(link)
+            since_s = time.monotonic()
+
+    async def _closed(self, link: Link) -> None:
+        """Ends a connection, and what is measured if the user wants an end."""
+        interrupted = isinstance(sys.exception(), asyncio.CancelledError)
+        tasks = [each.task for each in self._present.values() if each.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if interrupted and tasks:
+            self.say("interrupting the rigs ...")
+            await link.stop(list(self._present), self._id)
+        self._present.clear()
+        await link.close()
+
+    async def _session(self, link: Link) -> None:
+        """Works with the rigs while the scheduler answers. Raises: SchedulerGone: it does no more."""
+        while True:
+            await self._look(link)
+            if not self.campaign.missing and not any(each.task for each in self._present.values()):
+                return
+            self._begin(link)
+            tasks = {each.task for each in self._present.values() if each.task is not None}
+            if tasks:
+                self._worked_s = time.monotonic()
+                await asyncio.wait(tasks, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+            else:
+                self._check_hope()
+                await asyncio.sleep(LOOK_S)
+            await self._ended(link)
+
+    async def _look(self, link: Link) -> None:
+        """Who is there: rigs that have gone give their cells back, new ones are asked what they are and have."""
+        workers = await link.workers()
+        for address in [each for each in self._present if each not in workers]:
+            await self._gone(self._present.pop(address))
+        for address, worker in workers.items():
+            if address not in self._present:
+                await self._joined(link, address, worker)
+        for name, until_s in list(self._cut_off.items()):
+            if time.monotonic() > until_s:
+                del self._cut_off[name]
+                self._blocks.give_back(name)
+
+    async def _gone(self, present: _Present) -> None:
+        name = present.rig.name
+        if present.task is not None:
+            present.task.cancel()
+            await asyncio.gather(present.task, return_exceptions=True)
+        self.say(
+            f"{name} has gone" + (": its cell goes to another rig" if self._blocks.under_way(name) else "")
+        )
+        self._blocks.give_back(name)
+
+    async def _joined(self, link: Link, address: str, worker: Mapping[str, Any]) -> None:
+        if address in self._refused:
+            return None
+        self._refused.add(address)
+        if RIG not in worker["resources"]:
+            return self._once(f"{address} is no rig of OpJoule: it gets no cell")
+        try:
+            about: About = await link.ask(address, rig_service.about)
+        except RigGone:
+            return self._refused.discard(address)  # the next look says so
+        own = program_words(__version__, program_commit())
+        if about.program != own:
+            return self._once(
+                f"{about.rig} has OpJoule {about.program}, this computer {own}: it gets no cell; bring both to one "
+                "version and start its worker again"
+            )
+        self._refused.discard(address)
+        rig = FleetRig(about.rig, address, frozenset(worker["resources"]) - {RIG})
+        self._cut_off.pop(rig.name, None)
+        self._blocks.ended(rig.name)
+        if (cell := self._cell_of.get(about.measuring)) is not None and cell.is_missing:
+            self._blocks.reserve(rig.name, cell)
+        self.say(f"{rig.name} is there ({', '.join(sorted(rig.has))})")
+        self._present[address] = _Present(rig, asyncio.create_task(self._first(link, rig)))
+        return None
+
+    async def _first(self, link: Link, rig: FleetRig) -> None:
+        """What it still has of this campaign comes before any cell."""
+        await self._fetch_all(link, rig)
+
+    @property
+    def _able(self) -> dict[str, Names]:
+        """What each rig has that measures."""
+        return {each.rig.name: each.rig.has for each in self._present.values() if not each.aside}
+
+    def _begin(self, link: Link) -> None:
+        """Gives each rig that is free its next cell."""
+        able = self._able
+        for present in self._present.values():
+            name = present.rig.name
+            if present.task is None and name in able:
+                cell = self._blocks.under_way(name) or self._blocks.next(name, able)
+                if cell is not None:
+                    present.task = asyncio.create_task(self._measure(link, present, cell))
+
+    async def _ended(self, link: Link) -> None:
+        """Looks at what has come to its end. Raises: SchedulerGone. OSError: a record cannot be kept here."""
+        for address, present in list(self._present.items()):
+            if present.task is None or not present.task.done():
+                continue
+            task, present.task = present.task, None
+            try:
+                task.result()
+            except RigGone:
+                if address in await link.workers():
+                    del self._present[address]  # and is asked anew
+                    self._blocks.give_back(present.rig.name)
+            except OpJouleError as error:
+                self._set_aside(present, str(error))
+
+    def _set_aside(self, present: _Present, why: str) -> None:
+        present.aside = True
+        self._blocks.give_back(present.rig.name)
+        self.say(
+            f"{present.rig.name} is set aside: {why}; its cells go to other rigs: mend it and start its worker again"
+        )
+
+    async def _measure(self, link: Link, present: _Present, cell: Cell) -> None:
+        """Has a rig measure a cell, and fetches what there is then."""
+        rig = present.rig
+        if not cell.is_missing:
+            return self._blocks.ended(rig.name)
+        job = self._job_of[id(cell)]
+        self.say(f"{rig.name}: {self._progress(cell)}")
+        outcome = await link.measure(rig.address, job, f"{job.id}-{uuid.uuid4()}")
+        fetched = await self._fetch_all(link, rig)
+        self._blocks.ended(rig.name)
+        self._conclude(present, cell, outcome, job.id in fetched)
+        return None
+
+    def _conclude(self, present: _Present, cell: Cell, outcome: Outcome, left_record: bool) -> None:
+        """Takes note of how a cell ended; a rig's own fault is no failure of the cell."""
+        cell.status = outcome.status
+        if outcome.why:
+            self.say(f"{present.rig.name}: {cell.runs[-1].name}: {outcome.why}")
+        if left_record:
+            present.failures = 0
+        elif outcome.status == RigFault.exit_code:
+            present.failures += 1
+            if present.failures > self.campaign.retries:
+                self._set_aside(present, outcome.why)
+        else:
+            self.campaign.failed(cell, outcome.why or "it left no record", outcome.took_s)
+        save_index(self.campaign)
+
+    async def _fetch_all(self, link: Link, rig: FleetRig) -> set[str]:
+        """Brings every record of this campaign that waits at a rig into the folder, and has the rig forget it.
+
+        Returns: the jobs that had one.
+        """
+        waits: Waiting = await link.ask(rig.address, rig_service.waiting, self._id)
+        spare = set()
+
+        async def fetch(parcel: Parcel, ranges: Sequence[Range]) -> Sequence[bytes]:
+            found: Sequence[bytes] = await link.ask(
+                rig.address, rig_service.read, parcel.job, parcel.name, ranges
+            )
+            return found
+
+        for parcel in waits.parcels:
+            cell = self._cell_of.get(parcel.job)
+            if self._gathering.has(parcel):
+                continue
+            if cell is not None and cell.is_complete and parcel.status == "complete":
+                spare.add(parcel.job)
+                self._once(
+                    f"{rig.name}: {parcel.name} was measured elsewhere meanwhile: this one stays there"
+                )
+                continue
+            self._take_in(await self._gathering.take(parcel, fetch, self.campaign.free_place))
+        if done := [job for job in waits.jobs if job not in spare]:
+            await link.ask(rig.address, rig_service.forget, done)
+        return {parcel.job for parcel in waits.parcels}
+
+    def _take_in(self, place: Path) -> None:
+        try:
+            self.campaign.take_in(RunRecord.open(place))
+        except OpJouleError as error:
+            self.say(f"{place}: {error}")
+        self._programs_told = warn_of_programs(self.campaign, self._programs_told)
+        save_index(self.campaign)
+
+    def _progress(self, cell: Cell) -> str:
+        """A line for a cell that is about to be measured, with the time that all rigs together take."""
+        rigs = sum(each.task is not None for each in self._present.values())
+        share = self._blocks.share(rigs) / max(len(self.campaign.missing), 1)
+        return self.campaign.progress(cell, share)
+
+    def _check_hope(self) -> None:
+        """Raises: RigFault: nobody can measure what is left, and nobody has come for long."""
+        lacking = self._blocks.nobody_s(self._able)
+        for needs, count in lacking:
+            self._once(f"no rig has {' and '.join(sorted(needs))}: {counted(count, 'cell')} left to measure")
+        if time.monotonic() - self._worked_s > self.wait_s and not self._cut_off:
+            left = "; ".join(f"{count} need {' and '.join(sorted(needs))}" for needs, count in lacking)
+            raise RigFault(
+                f"no rig at {self.address} can measure what is left, "
+                f"{counted(len(self.campaign.missing), 'cell')} ({left}): "
+                "start 'host/campaign.py worker' where there is one; the same command goes on"
+            )
+
+    def _all_cut_off(self) -> None:
+        until_s = time.monotonic() + self.wait_s
+        self._cut_off |= {each.rig.name: until_s for each in self._present.values()}
+
+    def _once(self, line: str) -> None:
+        if line not in self._told:
+            self._told.add(line)
+            self.say(line)

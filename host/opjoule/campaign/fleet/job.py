@@ -1,0 +1,131 @@
+"""What goes between a campaign and its rigs: cells to measure, how they ended, and what a rig has."""
+
+from __future__ import annotations
+
+import hashlib
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+from opjoule.campaign.campaign import program_words
+from opjoule.devices.rig.file import Rig
+from opjoule.measuring.plan import Plan
+
+RIG: Final = "rig"
+"""Every worker has one of this resource and every cell takes one: a rig measures one cell at a time."""
+SIMULATED: Final = "simulated"
+"""What a worker with a simulated rig has."""
+
+
+class Job(Struct, frozen=True):
+    """One cell, as a rig is told to measure it."""
+
+    id: str
+    """The same for a cell of one campaign's folder, whoever asks and however often."""
+    campaign: str
+    """Path of the campaign's folder."""
+    title: str
+    words: tuple[str, ...]
+    """Options of measure.py."""
+    condition: dict[str, str]
+    block: int
+    seed: int
+    """Seed of the campaign; a simulated rig's meter is drawn from it and the rig's name."""
+    plan_sha256: str
+    name: str
+    """Name of the record's folder."""
+
+
+class Outcome(Struct, frozen=True):
+    """How the measurement of a cell ended; its records are fetched on their own."""
+
+    status: int
+    """Exit status, as of measure.py."""
+    why: str = ""
+    """Why there is no record; empty where there is one."""
+    took_s: float = 0.0
+
+
+class ParcelFile(Struct, frozen=True):
+    """One file of a record that waits at a rig."""
+
+    path: str
+    """Below the record, with slashes."""
+    size: int
+    sha256: str
+
+
+class Parcel(Struct, frozen=True):
+    """A record that waits at a rig."""
+
+    job: str
+    name: str
+    sha256: str
+    """Hash of run.json, which holds those of all other files: one content, one hash."""
+    status: str
+    plan_sha256: str
+    files: tuple[ParcelFile, ...]
+
+
+class Waiting(Struct, frozen=True):
+    """What a rig still has of a campaign."""
+
+    parcels: tuple[Parcel, ...]
+    jobs: tuple[str, ...]
+    """Those whose folders can be removed once their parcels are fetched."""
+
+
+class About(Struct, frozen=True):
+    """What a worker says of itself."""
+
+    rig: str
+    version: str
+    commit: str | None
+    measuring: str = ""
+    """The job under way; empty where there is none."""
+
+    @property
+    def program(self) -> str:
+        """Version and commit, in words."""
+        return program_words(self.version, self.commit)
+
+
+def campaign_id(folder: Path) -> str:
+    """Identity of a campaign's folder, by this computer's name and its path: what a rig keeps goes back to it alone."""
+    return hashlib.sha256(f"{socket.gethostname()}:{folder.resolve()}".encode()).hexdigest()[:16]
+
+
+def job_id(campaign: str, *identity: object) -> str:
+    """Identity of a cell of a campaign."""
+    return hashlib.sha256("\0".join(map(str, (campaign, *identity))).encode()).hexdigest()[:20]
+
+
+def rig_has(rig: Rig | None) -> frozenset[str]:
+    """Names of a rig's boards, media and meter, as `rpi4`, `rpi4/sd`, `meter/serial`; None is a simulated one."""
+    if rig is None:
+        return frozenset({SIMULATED})
+    media = {f"{board}/{medium}" for board, device in rig.devices.items() for medium in device.storage}
+    return frozenset({*rig.devices, *media, _meter(rig.meter)})
+
+
+def cell_needs(plan: Plan, meter: str | None) -> frozenset[str]:
+    """What a rig must have for a cell, in the same words.
+
+    Args:
+        meter: the cell's own, as --meter takes it; None: whichever the rig has.
+    """
+    if plan.simulated:
+        return frozenset({SIMULATED})
+    return frozenset({f"{plan.profile.name}/{plan.medium}", *([_meter(meter)] if meter else [])})
+
+
+def _meter(port: str) -> str:
+    return f"meter/{port.partition(':')[0]}"
+
+
+def resources(names: frozenset[str]) -> Mapping[str, float]:
+    """The same for Dask: one of each."""
+    return dict.fromkeys(sorted({RIG, *names}), 1.0)

@@ -1,0 +1,109 @@
+"""The connection to a scheduler, and through it to its workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+from distributed import Client, Security
+from distributed.client import FutureCancelledError
+from distributed.comm.addressing import get_address_host_port
+from distributed.scheduler import KilledWorker
+
+from opjoule.campaign.fleet import rig_service
+from opjoule.campaign.fleet.job import Job, Outcome, resources
+from opjoule.errors import RigFault
+
+CONNECT_S: Final = 10.0
+"""For the first packet; who does not listen is told at once."""
+ANSWER_S: Final = 10.0
+"""For a busy scheduler; one that has just begun to listen may never answer who came first, and is asked again."""
+STOP_S: Final = 20.0
+"""How long a rig may take to end what it measures."""
+
+
+def _host_port(address: str) -> tuple[str, int]:
+    parts: Any = get_address_host_port
+    host, port = parts(address)
+    return str(host), int(port)
+
+
+class RigGone(Exception):
+    """A rig, or the scheduler between, did not answer."""
+
+
+class SchedulerGone(Exception):
+    """The scheduler did not answer, or another one has its address."""
+
+
+class Link:
+    """One connection; it ends with the scheduler."""
+
+    def __init__(self, client: Any, scheduler: str) -> None:
+        self._client = client
+        self._scheduler = scheduler
+        """Which one it is: another one under the same address knows nothing of what was asked of the first."""
+
+    @classmethod
+    async def to(cls, address: str, security: Security | None) -> Link:
+        """Raises: SchedulerGone: nobody answers. RigFault: who answers is of another kind."""
+        made: Any = Client
+        try:
+            _, probe = await asyncio.wait_for(asyncio.open_connection(*_host_port(address)), CONNECT_S)
+            probe.close()
+            client = await made(
+                address, asynchronous=True, timeout=ANSWER_S, security=security, set_as_default=False
+            )
+            identity = await client.scheduler.identity(n_workers=0)
+        except OSError as error:
+            raise SchedulerGone(str(error) or "it takes too long") from None
+        except (ImportError, ValueError, TypeError) as error:
+            raise RigFault(f"the scheduler at {address}: {error}") from None
+        return cls(client, identity["id"])
+
+    async def workers(self) -> Mapping[str, Mapping[str, Any]]:
+        """What the scheduler says of every worker, by address. Raises: SchedulerGone."""
+        try:
+            identity = await self._client.scheduler.identity(n_workers=-1)
+        except OSError as error:
+            raise SchedulerGone(str(error)) from None
+        if identity["id"] != self._scheduler:
+            raise SchedulerGone("it was started anew")
+        workers: Mapping[str, Mapping[str, Any]] = identity["workers"]
+        return workers
+
+    async def ask(self, address: str, function: Callable[..., Any], *args: object) -> Any:
+        """What a function of rig_service gives on a worker, whatever else runs there. Raises: RigGone."""
+        try:
+            return (await self._client.run(function, *args, workers=[address]))[address]
+        except (OSError, KeyError, ValueError) as error:
+            raise RigGone from error
+
+    async def measure(self, address: str, job: Job, key: str) -> Outcome:
+        """Has a worker measure a cell, once what it measures for others has ended. Raises: RigGone."""
+        future = self._client.submit(
+            rig_service.measure,
+            job,
+            key=key,
+            workers=[address],
+            resources=resources(frozenset()),
+            pure=False,
+        )
+        try:
+            outcome: Outcome = await future
+        except (FutureCancelledError, KilledWorker) as error:
+            raise RigGone from error
+        return outcome
+
+    async def stop(self, addresses: Sequence[str], campaign: str) -> None:
+        """Ends what workers measure for a campaign, if they answer."""
+        with suppress(OSError, TimeoutError):
+            run = self._client.run(rig_service.stop, campaign, workers=addresses, on_error="ignore")
+            await asyncio.wait_for(run, STOP_S)
+
+    async def close(self) -> None:
+        """Ends the connection."""
+        with suppress(Exception):  # of a scheduler that has gone
+            await asyncio.wait_for(self._client.close(timeout=1), 5)

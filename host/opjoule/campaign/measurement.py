@@ -1,0 +1,235 @@
+"""One measurement from an open rig to a finished record."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import opjoule
+from opjoule.devices.board import Board
+from opjoule.devices.state.state_gate import StateWatch
+from opjoule.errors import OpJouleError
+from opjoule.evaluation.collection import collect, interim_result
+from opjoule.evaluation.evidence import Evidence
+from opjoule.evaluation.until import Until
+from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.measuring.execution import Execution
+from opjoule.measuring.known_sensors import Calibrations, KnownSensors, RigWire
+from opjoule.measuring.pace import expected_phases
+from opjoule.measuring.plan import Plan
+from opjoule.measuring.progress import PhaseProgress
+from opjoule.measuring.progress_notes import PROGRESS, ProgressNotes
+from opjoule.measuring.recording import Recording
+from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
+from opjoule.meters.capture import CaptureSummary
+from opjoule.meters.interface import Meter
+from opjoule.meters.registry import open_meters
+from opjoule.record.run_record import RunRecord
+from opjoule.report.html import write_report
+from opjoule.report.timeline import packed_timeline
+from opjoule.system_errors import of_system
+
+
+def directory_name(plan: Plan) -> str:
+    """What the directory of a record that is begun now is called: time, study, board and medium or conditions."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    suffix = "-simulated" if plan.simulated else ""
+    last = f"by-{'-'.join(plan.condition)}" if plan.condition else plan.medium
+    return f"{stamp}-{plan.study.label}-{plan.profile.name}-{last}{suffix}"
+
+
+def measure(
+    plan: Plan,
+    board: Board,
+    meter_address: str,
+    directory: Path,
+    progress: PhaseProgress,
+    found: Mapping[str, Any],
+    supply: SupplyPath,
+    warnings: Sequence[str] = (),
+    calibrations: Calibrations | None = None,
+    storage_meter: str | None = None,
+) -> RunRecord:
+    """Runs the plan and writes the record, whatever happens on the way.
+
+    Args:
+        meter_address: as open_meter() takes it; storage_meter: that of a second one, in the medium's own supply.
+        found: what is known of the rig beforehand, for run.json.
+        supply: what lies between supply and board.
+        warnings: lines to be shown above the figures.
+        calibrations: of the meter's sensors; None: as delivered.
+    Returns: the finished record, status "complete" or "failed".
+    Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
+    """
+    stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked)
+    meter = open_meters(meter_address, storage_meter, plan.profile.supply_voltage_v, stated)
+    record: RunRecord | None = None
+    try:
+        plan.study.check(board)
+        plan.study.check_space(board)
+        identity = meter.open()
+        meter.configure()
+        wire = RigWire(supply.sense_ohm)
+        sensors = KnownSensors.of(meter, meter_address, identity, calibrations, wire)
+        storage_sensor = sensors.of_storage(board.medium)
+        try:
+            prepared = board.prepare()
+            facts = board.facts()
+            # Once more: a medium that had to be mounted has told its size alone.
+            plan.study.check_space(board)
+            record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
+            record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
+            rig = {"device": facts, "meter": identity, "prepared": prepared}
+            record.update(
+                found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts(board)}
+            )
+            record.update(found={"cores": board.cores, "storage_sensor": storage_sensor})
+            record.update(**sensors.entries())
+            path = supply.measured(meter.error_bounds().shunt).to_json()
+            record.update(found={"supply": path, "warnings": [*warnings, *sensors.warnings]})
+            with record.held():
+                try:
+                    _run(plan, board, meter, record, progress)
+                finally:
+                    with suppress(OSError):
+                        record.update(found={"ended_utc": datetime.now(UTC).isoformat(timespec="seconds")})
+        finally:
+            for line in board.restore():
+                if record:
+                    record.add_fault(line)
+    finally:
+        meter.close()
+    return record
+
+
+def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
+    """Executes the plan under capture; what there is when it ends, in whatever way, is collected."""
+    recording = Recording(record, meter, board.probe.clock_exchange)
+    progress.watch(recording.capture.history)
+    progress.expect(expected_phases(plan))
+    execution = Execution(plan, board, recording.capture, record, progress)
+    state = board.watch_state()
+    if state:
+        state.tell_temperature = progress.temperature
+    try:
+        with (
+            _probed(board, record),
+            _watched(state, record),
+            recording,
+            progress.noted(ProgressNotes(record.path(f"raw/{PROGRESS}"), recording.capture.history)),
+        ):
+            execution.run(_enough(plan, record))
+    except OSError as error:
+        raise _unwritten(record, error) from error
+    except (OpJouleError, KeyboardInterrupt) as error:
+        record.add_fault(str(error) or "interrupted by the user (Ctrl-C)")
+        _conclude(record, recording.capture.summary, progress, ended_early=True)
+        raise
+    _conclude(record, recording.capture.summary, progress, ended_early=False)
+
+
+@contextmanager
+def _probed(board: Board, record: RunRecord) -> Iterator[None]:
+    """In the end the probe ends, and what files it still has come to the record."""
+    try:
+        yield
+    finally:
+        board.end_probe(record.directory / "raw")
+
+
+@contextmanager
+def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
+    """Under the state gate; every limit that the run broke is a fault of it."""
+    if state is None:
+        yield
+        return
+    state.start()
+    try:
+        yield
+    finally:
+        found = state.stop()
+        record.update(state=found)
+        for line in found.broken:
+            record.add_fault(f"state of the board: {line}")
+
+
+def _conclude(
+    record: RunRecord, captured: CaptureSummary, progress: PhaseProgress, *, ended_early: bool
+) -> None:
+    """Result and report of what was recorded; cut off, the record says how they are made afterwards."""
+    progress.watch(None)
+    progress.phase("align, integrate, report", None)
+    try:
+        for line in captured.fault_lines():
+            record.add_fault(line)
+        record.update(capture=captured.to_json())
+        timeline = collect(record, Evidence.of(record, ended_early=ended_early), packed_timeline)
+        write_report(record, timeline)
+    except KeyboardInterrupt:
+        if record.status == "partial":
+            record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis{_later(record)}")
+        raise
+    except OSError as error:
+        raise _unwritten(record, error) from error
+
+
+def _unwritten(record: RunRecord, error: OSError) -> OpJouleError:
+    """What the computer under this program did, among the faults where that can be written, and for the user."""
+    if of_system(error) not in record.faults:
+        record.add_fault(of_system(error))
+    return OpJouleError(f"{of_system(error)}{_later(record)}")
+
+
+def _later(record: RunRecord) -> str:
+    """How what was recorded is analysed afterwards, where it is still there."""
+    if not record.path("run.json").exists():
+        return ""
+    return f"; 'host/measure.py report {record.directory}' analyses afterwards what was recorded"
+
+
+def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
+    """Whether a number of repeats will do."""
+    if plan.until_u is None:
+        return lambda repeats: True
+    headline = wording_of(record.run).quantities.headline.key
+    return Until(record, headline, plan.until_u, plan.repeats_limit, lambda: interim_result(record))
+
+
+@cache
+def program_commit() -> str | None:
+    """The checked-out commit, "+" behind it where files differ from it; None outside a git checkout.
+
+    A process asks once: its code is that of its start, whatever is checked out later.
+    """
+    git = ["git", "-C", str(Path(__file__).parent)]
+    try:
+        head = subprocess.run(
+            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
+        )
+        changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], capture_output=True, check=False)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head.stdout.strip() + ("+" if changed.returncode else "")
+
+
+def _host_facts() -> dict[str, Any]:
+    return {
+        "opjoule": opjoule.__version__,
+        "commit": program_commit(),
+        "host": {
+            "python": platform.python_version(),
+            "kernel": platform.release(),
+            "machine": platform.machine(),
+        },
+        "command": ["host/measure.py", *sys.argv[1:]],
+        "started_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "started_host_ns": time.monotonic_ns(),
+    }

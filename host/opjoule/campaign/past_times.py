@@ -1,0 +1,153 @@
+"""How long a study will take, by records of it at another scale. Standard library alone.
+
+A record's time has a part that grows with its counts (loading and working) and one that does not (rest, settling, start
+and end). The first is taken in proportion to the counts, the second as it was.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+GROWING: Final = ("prepare", "work", "blocks")
+"""Roles of the phases that take longer with more records and operations."""
+FIGURES: Final = 2
+"""Significant digits of a scale that was chosen."""
+
+
+@dataclass(frozen=True)
+class PastTime:
+    """What one record of a study took."""
+
+    cell: tuple[tuple[str, str], ...]
+    size: int
+    """Sum of all of its counts."""
+    fixed_s: float
+    growing_s: float
+
+
+@dataclass(frozen=True)
+class TimeNeeded:
+    """An estimate for several cells."""
+
+    fixed_s: float
+    growing_s: float
+    """At the scale that was asked for."""
+    cells: int
+    by_own_records: int
+    """Cells that were measured at some scale; the others take the mean of those."""
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.fixed_s + self.growing_s
+
+    def scale_within(self, limit_s: float, scale: float) -> float:
+        """The greatest scale, at most 1, that takes no longer; not above 0 where none does.
+
+        Args:
+            scale: the one of the estimate.
+        """
+        if self.growing_s <= 0:
+            return 1.0 if self.fixed_s <= limit_s else 0.0
+        found = min(scale * (limit_s - self.fixed_s) / self.growing_s, 1.0)
+        if found <= 0:
+            return 0.0
+        digits = FIGURES - 1 - math.floor(math.log10(found))
+        steps = 10.0**digits
+        return math.floor(found * steps) / steps
+
+
+def size_of(asked: Mapping[str, Any]) -> int:
+    """Sum of all counts of a cell's options: of its parts, or of a workload's records and operations."""
+    parts = asked.get("parts")
+    if parts:
+        return sum(sum(each) for part in parts for each in part.values() if isinstance(each, list | tuple))
+    return int(asked.get("records") or 0) + int(asked.get("operations") or 0)
+
+
+def past_times(runs: Path, asked: Mapping[str, Any]) -> list[PastTime]:
+    """What complete records of the same study took, on the same board and medium, simulated or not as asked.
+
+    Args:
+        runs: a folder of records, and of folders of them.
+        asked: options of a cell: `folder`, `device`, `storage`, `simulate`.
+    """
+    alike = ("folder", "device", "storage")
+    found = []
+    for path in [*runs.glob("*/run.json"), *runs.glob("*/*/run.json")]:
+        record = _read(path)
+        own = record.get("asked", {})
+        same = all(str(own.get(name)) == str(asked.get(name)) for name in alike)
+        same = same and bool(own.get("simulate")) == bool(asked.get("simulate"))
+        if same and record.get("status") == "complete":
+            found += list(_past(record))
+    return found
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A run.json; empty where it cannot be read."""
+    with suppress(OSError, ValueError):
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _past(record: Mapping[str, Any]) -> Iterator[PastTime]:
+    """What a record took; nothing where it does not say."""
+    with suppress(KeyError, TypeError, ValueError):
+        ends = [datetime.fromisoformat(record["found"][key]) for key in ("started_utc", "ended_utc")]
+        took_s = (ends[1] - ends[0]).total_seconds()
+        growing_s = sum(
+            1e-9 * (each["end_board_ns"] - each["start_board_ns"])
+            for each in record["phases"]
+            if each["role"] in GROWING
+        )
+        cell = tuple(sorted((str(axis), str(value)) for axis, value in record["asked"]["cell"].items()))
+        size = size_of(record["asked"])
+        if size and took_s >= growing_s:
+            yield PastTime(cell, size, took_s - growing_s, growing_s)
+
+
+def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) -> TimeNeeded | None:
+    """An estimate for cells, by their options; None where nothing is known of any.
+
+    Args:
+        cells: each as often as it is measured.
+    """
+    by_cell: dict[tuple[tuple[str, str], ...], list[PastTime]] = {}
+    for each in past:
+        by_cell.setdefault(each.cell, []).append(each)
+    known = [_needed(cell, by_cell) for cell in cells]
+    own = [each for each in known if each]
+    if not own:
+        return None
+    fixed_s, growing_s = (fmean(values) for values in zip(*own, strict=True))
+    lacking = len(known) - len(own)
+    return TimeNeeded(
+        sum(each[0] for each in own) + lacking * fixed_s,
+        sum(each[1] for each in own) + lacking * growing_s,
+        len(known),
+        len(own),
+    )
+
+
+def _needed(
+    asked: Mapping[str, Any], by_cell: Mapping[tuple[tuple[str, str], ...], Sequence[PastTime]]
+) -> tuple[float, float] | None:
+    """(fixed, growing) of one cell [s], by the records of it that are nearest in size."""
+    cell = tuple(sorted((str(axis), str(value)) for axis, value in asked["cell"].items()))
+    size = size_of(asked)
+    own = by_cell.get(cell)
+    if not own or not size:
+        return None
+    nearest = min(own, key=lambda each: abs(math.log(each.size / size))).size
+    alike = [each for each in own if each.size == nearest]
+    return fmean(each.fixed_s for each in alike), fmean(each.growing_s for each in alike) * size / nearest

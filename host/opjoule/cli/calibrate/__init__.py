@@ -1,0 +1,1 @@
+"""`calibrate`: a sensor's calibration from points."""

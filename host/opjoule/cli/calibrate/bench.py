@@ -1,0 +1,291 @@
+"""What stands on the desk in a calibration: the sensor, what it is held against, and who sets the loads."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opjoule.calibration.fitting import CalibrationFault, ReferencePoint
+from opjoule.calibration.means import MeanReading
+from opjoule.calibration.read_point import ReadPoint
+from opjoule.calibration.reference import Reference, other_meter
+from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
+from opjoule.calibration.warming import STEADY_S
+from opjoule.cli.calibrate.points import RecordedMeter, Stretch, recorded
+from opjoule.cli.planning import ROOT
+from opjoule.devices.rig.file import read_rig
+from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
+from opjoule.energy.shunt_heat import Heating
+from opjoule.errors import BadInput, RigFault
+from opjoule.measuring.known_sensors import Calibrations
+from opjoule.scripts import script_name
+
+if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
+    from opjoule.simulation.bench import SimulatedBench
+
+SETTLE_S: Final = 0.5
+"""From Enter to the first sample that counts."""
+DONE: Final = ("done", "q", "quit", "end")
+DROP: Final = re.compile(r"drop +(\d{1,3})")
+MEND: Final = "; take further points, 'drop N' takes point N out, 'done' again gives up"
+SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
+SIMULATED_CHECKS_A: Final = (0.3, 1.2)
+UNSEEN_A: Final = (0.35, 1.0)
+"""Loads of the simulated bench that are held against the truth: none of the above."""
+PLAY_LIMIT_S: Final = 120.0
+SIMULATED_REFERENCE: Final = "simulated multimeter"
+SIMULATED_OVER: Final = "0.1,0.1%"
+SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
+
+
+@dataclass(frozen=True)
+class TrueLoad:
+    """A load of the simulated bench: what it is, and what the sensor reads of it."""
+
+    current_a: float
+    voltage_v: float
+    read: MeanReading
+
+
+@dataclass(frozen=True)
+class Bench:
+    """The sensor and its reference, both running."""
+
+    sensor: RecordedMeter
+    reference: Reference
+    typed: TypedReference | None
+    """What is typed at each point; None: nothing."""
+    meter: RecordedMeter | None
+    """The reference, where it is a meter."""
+    same_voltage: bool
+    seconds: float
+    next_load: Callable[[int], str]
+    """Has the load of a point set, steady; gives one of DONE where there are enough, or what DROP matches."""
+    ask: Ask
+    steps: LoadSteps | None = None
+    """A board that is the load; None: somebody sets one."""
+    simulated: SimulatedBench | None = None
+    """Has recorded all loads already."""
+
+    def points(self, check: Callable[[list[ReferencePoint]], object]) -> list[ReferencePoint]:
+        """Takes points until there are enough, or the board has played all of its steps.
+
+        Points that do not pass the check may be mended: others are taken, or dropped, until it is done once more.
+
+        Args:
+            check: raises CalibrationFault for points that tell nothing.
+        """
+        found: list[ReferencePoint] = []
+        if self.steps:
+            return [self._point(level) for level in LEVELS]
+        refused = False
+        while True:
+            answer = self.next_load(len(found) + 1).lower()
+            try:
+                if answer in DONE:
+                    if not refused:
+                        refused = True
+                        check(found)
+                    return found
+                refused = False
+                if drop := DROP.fullmatch(answer):
+                    del found[_place(int(drop[1]), found)]
+                else:
+                    found.append(self._point())
+            except (CalibrationFault, BadInput) as fault:
+                say(f"  {fault}{MEND if refused else ''}")
+
+    def unseen(self, simulated: SimulatedBench) -> list[TrueLoad]:
+        """What the sensor reads at loads that no point was taken at."""
+        found = simulated.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S)
+        return [TrueLoad(load.current_a, load.voltage_v, read.mean) for load, read in found]
+
+    def _point(self, level: int = 0) -> ReferencePoint:
+        """Takes one, now; of the board's load at this level, where a board is the load.
+
+        Raises: CalibrationFault: the load moved. BadInput: what was typed is no reading.
+        """
+        period_ns = PERIOD_NS if self.steps else 0
+        if self.simulated:
+            taken = self.simulated.read(self.sensor.bounds, steady=self.seconds >= STEADY_S)
+            return self._compared(taken, None)
+        if self.steps:
+            say(f"Board busy {level} of {CHIPS} parts of the time, {self.seconds:g} s ...")
+            stretch = Stretch(*self.steps.play(level, self.seconds))
+        else:
+            say(f"  recording {self.seconds:g} s; note what the reference shows at the end ...")
+            stretch = self._stretch()
+        taken = self.sensor.read(stretch, period_ns)
+        return self._compared(taken, self.meter.read(stretch, period_ns) if self.meter else None)
+
+    def _compared(self, taken: ReadPoint, beside: ReadPoint | None) -> ReferencePoint:
+        """The point, with what the other meter read at the same time, or what is typed now."""
+        read, other = taken.mean, beside.mean if beside else None
+        course = taken.course
+        if course and beside and beside.course:
+            course = course.beside(beside.course)
+        say(f"  sensor {read.current_a:.5f} A, {read.voltage_v:.4f} V")
+        typed_a, typed_v = self.typed.ask(self.ask) if self.typed else (None, None)
+        current = (other.current_a, other.current_u_a) if other else typed_a
+        voltage = (other.voltage_v, other.voltage_u_v) if other and self.same_voltage else typed_v
+        assert current  # one of the two is always there
+        return ReferencePoint(
+            *(read.current_a, read.current_u_a, *current, read.voltage_v, read.voltage_u_v),
+            reference_v=voltage[0] if voltage else None,
+            reference_u_v=voltage[1] if voltage else 0.0,
+            warmth_a2=course.kept_warmth_a2(Heating()) if course else None,
+            course=course,
+        )
+
+    def _stretch(self) -> Stretch:
+        time.sleep(SETTLE_S)
+        start_ns = time.monotonic_ns()
+        time.sleep(self.seconds)
+        return Stretch(start_ns, time.monotonic_ns())
+
+
+@contextmanager
+def open_bench(folder: Path, options: argparse.Namespace) -> Iterator[Bench]:
+    """The bench that the command line describes; its meters are recorded until the end of the block.
+
+    Raises: BadInput: options that do not go together. MeterFault, LinkFault, DeviceFault: something does not answer.
+    """
+    typed = _typed(options)
+    if options.device and (not options.reference_meter or typed):
+        raise BadInput(
+            "--device plays its load by itself, and nothing is typed: give --reference-meter alone"
+        )
+    name = options.meter or read_rig(options.rig).meter
+    keep = _keep(options)
+    with recorded(name, keep / "sensor") as sensor:
+        if not sensor.bounds.sensor_id:
+            raise BadInput(
+                f"meter '{name}' says no name by which its sensor's calibration could be found again: give it a "
+                "label, for example label=bench-1 behind its port"
+            )
+        if not options.reference_meter:
+            assert typed
+            yield _bench(sensor, typed.reference, typed, None, options)
+            return
+        calibrations = Calibrations(folder, options.room_temperature)
+        with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
+            for line in meter.warnings:
+                say(f"{script_name()}: warning: {line}")
+            reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
+            if typed:
+                reference = typed.beside(reference)
+            bench = _bench(sensor, reference, typed, meter, options)
+            if not options.device:
+                yield bench
+                return
+            board = read_rig(options.rig).device(options.device)
+            with load_steps(board, ROOT / "build") as steps:
+                yield replace(bench, steps=steps)
+
+
+@contextmanager
+def open_simulated_bench(options: argparse.Namespace) -> Iterator[tuple[Bench, SimulatedBench]]:
+    """A simulated sensor, and a multimeter whose readings are answered in a person's place.
+
+    Raises: BadInput: an accuracy that is none. RigFault: the simulator does not start.
+    """
+    from opjoule.simulation.bench import SimulatedBench  # noqa: PLC0415
+
+    typed = _typed(options)
+    assert typed
+    keep = _keep(options)
+    loads_a: Sequence[float] = SIMULATED_CHECKS_A if options.action else SIMULATED_LOADS_A
+    truth = keep / "simulator-truth.json"
+    unseen_a = () if options.action else UNSEEN_A
+    with closing(
+        SimulatedBench(
+            typed, loads_a, unseen_a, seconds=options.seconds, root=ROOT, truth=truth, seed=options.seed
+        )
+    ) as simulated:
+
+        def next_load(number: int) -> str:
+            goes_on = simulated.next_load(number)
+            say(
+                f"{_load_question(number)}{f'(SIMULATED) {simulated.load.current_a:g} A' if goes_on else DONE[0]}"
+            )
+            return "" if goes_on else DONE[0]
+
+        def answer(question: str, quantity: TypedQuantity) -> str:
+            shown = simulated.answer(quantity)
+            say(f"{question}{shown}")
+            return shown
+
+        say(f"SIMULATED: playing {simulated.plays_s:.0f} s of steady loads, as fast as this computer can ...")
+        with recorded(simulated.meter, keep / "sensor") as sensor:
+            if not sensor.recording.capture.wait(10 * simulated.plays_s + PLAY_LIMIT_S):
+                raise RigFault(
+                    "this computer is too busy to simulate the loads: end other programs, start again"
+                )
+        simulated.played(keep / "sensor")
+        bench = _bench(sensor, typed.reference, typed, None, options)
+        yield replace(bench, next_load=next_load, ask=answer, simulated=simulated), simulated
+
+
+def _typed(options: argparse.Namespace) -> TypedReference | None:
+    """What is typed, as far as the options state it; the simulated multimeter has an accuracy if none is stated."""
+    stated = {"current": options.current, "over": options.over, "voltage": options.voltage}
+    if options.simulate and not any(stated.values()):
+        stated |= {"over": SIMULATED_OVER, "voltage": SIMULATED_VOLTAGE}
+    name = options.reference or (SIMULATED_REFERENCE if options.simulate else "")
+    return typed_reference(name, **stated, with_meter=bool(options.reference_meter))
+
+
+def _keep(options: argparse.Namespace) -> Path:
+    kept: Path | None = options.keep
+    return kept or ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"
+
+
+def _bench(
+    sensor: RecordedMeter,
+    reference: Reference,
+    typed: TypedReference | None,
+    meter: RecordedMeter | None,
+    options: argparse.Namespace,
+) -> Bench:
+    """With a person at it."""
+    return Bench(
+        *(sensor, reference, typed, meter, options.same_voltage, options.seconds),
+        next_load=_asked_load,
+        ask=lambda question, _: _asked(question),
+    )
+
+
+def _load_question(number: int) -> str:
+    return f"Point {number}: set a steady load, then Enter ('done' ends): "
+
+
+def _asked(question: str) -> str | None:
+    """An answer on stdin, which may be a file; None at its end."""
+    print(question, end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline()
+    return answer.strip() if answer else None
+
+
+def _asked_load(number: int) -> str:
+    answer = _asked(_load_question(number))
+    return DONE[0] if answer is None else answer
+
+
+def _place(number: int, found: list[ReferencePoint]) -> int:
+    """Index of a point, which is counted from 1. Raises: BadInput: there is no such point."""
+    if not 1 <= number <= len(found):
+        raise BadInput(f"there is no point {number}: {len(found)} are taken")
+    return number - 1
+
+
+def say(line: str) -> None:
+    """To the person at the bench."""
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,239 @@
+"""`host/calibrate.py`: takes the points, fits, writes the file of the sensor; or checks it, or lists what there is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.calibration.calibration_file import (
+    CalibratedSensor,
+    new_file,
+    read_calibration,
+)
+from opjoule.calibration.calibration_text import write_calibration
+from opjoule.calibration.drift import deviations
+from opjoule.calibration.fitting import CalibrationFault, Fitted, ReferencePoint, calibrate
+from opjoule.calibration.library import FoundCalibration, find_calibration
+from opjoule.cli.calibrate.bench import Bench, TrueLoad, open_bench, open_simulated_bench
+from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.errors import FAULTY_EXIT, BadInput
+from opjoule.report.calibration_figure import write_residuals
+from opjoule.units import COVERAGE_FACTOR
+
+SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
+"""Folder of the simulated sensors' files: no measurement looks there."""
+
+
+def run_calibrate(options: argparse.Namespace) -> int:
+    """Calibrates, checks or lists; 0 if all is well, 6 where a check found a drift.
+
+    Raises: BadInput, CalibrationFault, MeterFault: one line each.
+    """
+    folder = options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
+    if options.action == "show":
+        return _show(folder, as_json=options.json)
+    loads: list[TrueLoad] = []
+    if options.simulate:
+        with open_simulated_bench(options) as (bench, simulated):
+            found = _to_check(bench, folder, options)
+            taken = _taken(bench, found)
+            loads = [] if found else bench.unseen(simulated)
+    else:
+        with open_bench(folder, options) as bench:
+            found = _to_check(bench, folder, options)
+            taken = _taken(bench, found)
+    if found:
+        return _check(found, bench, taken, options)
+    return _calibrate(bench, taken, folder, options, loads)
+
+
+def _taken(bench: Bench, found: FoundCalibration | None) -> list[ReferencePoint]:
+    """The points; for a new calibration those that one can be made of, as long as there is someone to mend them."""
+    if found:
+        return bench.points(lambda points: None)
+    return bench.points(lambda points: calibrate(points, bench.reference, bench.sensor.bounds, ""))
+
+
+def _to_check(bench: Bench, folder: Path, options: argparse.Namespace) -> FoundCalibration | None:
+    """The calibration that `check` is about, before any point is taken; None where a new one is made.
+
+    Raises: BadInput: there is none. CalibrationFault: it is of another sensor, or another setting of it.
+    """
+    if options.action != "check":
+        return None
+    bounds = bench.sensor.bounds
+    found = find_calibration(
+        folder,
+        bounds,
+        simulated=bench.sensor.identity.simulated,
+        temperature_c=options.room_temperature,
+    )
+    if found is None:
+        raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
+    return found
+
+
+def _calibrate(
+    bench: Bench,
+    taken: list[ReferencePoint],
+    folder: Path,
+    options: argparse.Namespace,
+    loads: Sequence[TrueLoad],
+) -> int:
+    bounds = bench.sensor.bounds
+    fitted = calibrate(taken, bench.reference, bounds, "")
+    shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
+    stated_per_k = bounds.shunt.per_k if bounds.shunt else SHUNT_PER_K
+    shunt_per_k = stated_per_k if options.shunt_ppm is None else options.shunt_ppm * 1e-6
+    file = new_file(
+        fitted,
+        CalibratedSensor(bounds.sensor_id, bounds.model, shunt_ohm, bounds.current_max_a),
+        bench.reference,
+        simulated=bench.sensor.identity.simulated,
+        date_utc=datetime.now(UTC).replace(microsecond=0),
+        temperature_c=options.room_temperature,
+        gain_per_k=shunt_per_k + CHIP_PER_K,
+    )
+    path = write_calibration(folder, file)
+    picture = write_residuals(path, read_calibration(path))
+    told = _told(fitted, bounds)
+    held = [_against_truth(each, bounds, file.at(options.room_temperature)) for each in loads]
+    if options.json:
+        told |= {"against_truth": held} if held else {}
+        print(json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **told}))
+        return 0
+    print(f"{file.title}")
+    for line in told["lines"]:
+        print(f"  {line}")
+    print(f"calibration {path}\nresiduals   {picture}")
+    if options.simulate:
+        _tell_truth(held, check_command(options))
+    else:
+        print("It is used from now on, whenever this sensor is read.")
+    return 0
+
+
+def _against_truth(
+    load: TrueLoad, delivered: ErrorBounds, calibration: SensorCalibration
+) -> dict[str, float | str]:
+    """Power of a simulated load, as delivered and calibrated, with relative errors and expanded uncertainties."""
+    voltage = calibration.voltage or Correction()
+    true_w, read = load.current_a * load.voltage_v, load.read
+    calibrated_w = calibration.steady_current_a(read.current_a) * voltage(read.voltage_v)
+    heat = delivered.heating_max_per_a2 * load.current_a**2 / SQRT3
+    delivered_u = math.hypot(delivered.power_gain_u, heat, delivered.current_offset_u_a / load.current_a)
+    return {
+        "simulated": "SIMULATED",
+        "current_a": load.current_a,
+        "true_w": true_w,
+        "delivered_error": read.current_a * read.voltage_v / true_w - 1,
+        "delivered_u": COVERAGE_FACTOR * delivered_u,
+        "calibrated_error": calibrated_w / true_w - 1,
+        "calibrated_u": COVERAGE_FACTOR * calibration.power_u(load.current_a, load.voltage_v),
+    }
+
+
+def check_command(options: argparse.Namespace) -> str:
+    """The command that checks the simulated sensor which these options calibrate."""
+    own = {"--seed": options.seed, "--folder": options.folder, "--room-temperature": options.room_temperature}
+    given = [word for name, value in own.items() if value is not None for word in (name, f"{value}")]
+    return shlex.join(["host/calibrate.py", "check", "--simulate", *given])
+
+
+def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
+    print("SIMULATED: power of loads that no point was taken at, held against the truth (stated: k = 2)")
+    for each in held:
+        parts = [
+            f"{words} {100 * each[f'{key}_error']:+.3f} % (stated ±{100 * each[f'{key}_u']:.2g} %)"
+            for words, key in (("as delivered", "delivered"), ("calibrated", "calibrated"))
+        ]
+        print(f"  {each['current_a']:g} A, {each['true_w']:.4f} W: {', '.join(parts)}")
+    print(
+        f"No measurement uses this calibration. Next: {next_command}; with hardware: docs/how-to/calibrate.md"
+    )
+
+
+def _told(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
+    """What came out, in numbers and in lines."""
+    middle_a = max(each.reference_a for each in fitted.points) / 2
+    middle_v = sum(each.voltage_v for each in fitted.points) / len(fitted.points)
+    u = COVERAGE_FACTOR * fitted.calibration.power_u(middle_a, middle_v)
+    channels = {"current": ("A", fitted.current), "voltage": ("V", fitted.voltage)}
+    lines = [
+        f"{name}: {100 * (fit.gain - 1):+.3f} % and {1e3 * fit.offset:+.2f} m{unit}, residuals up to "
+        f"{1e3 * max(abs(fit.residuals)):.2g} m{unit}"
+        for name, (unit, fit) in channels.items()
+        if fit
+    ]
+    heating = fitted.calibration.heating
+    if heating.per_a2:
+        lines.append(
+            f"heating: {100 * heating.per_a2 * middle_a**2:+.3f} % at {middle_a:.2g} A, time constant "
+            f"{heating.tau_s:.2g} s (known to a factor of {math.exp(COVERAGE_FACTOR * heating.ln_tau_u):.2g})"
+        )
+    before = COVERAGE_FACTOR * bounds.power_gain_u
+    lines.append(
+        f"power at {middle_a:.2g} A: ±{100 * u:.2g} % (k = 2), without the room's temperature; before: "
+        f"±{100 * before:.2g} %"
+    )
+    return {
+        "power_u": u,
+        "power_u_before": before,
+        "chance": {name: fit.chance for name, (_, fit) in channels.items() if fit},
+        "heating": asdict(heating),
+        "points": [asdict(replace(each, course=None)) for each in fitted.points],
+        "lines": [*lines, *fitted.notes],
+    }
+
+
+def _check(
+    found: FoundCalibration, bench: Bench, taken: list[ReferencePoint], options: argparse.Namespace
+) -> int:
+    if not taken:
+        raise CalibrationFault("no point was taken: whether the sensor has drifted cannot be told")
+    all_of = deviations(taken, bench.reference, found.file.at(options.room_temperature))
+    drifted = any(each.has_drifted for each in all_of)
+    if options.json:
+        points = [{**asdict(each), "has_drifted": each.has_drifted} for each in all_of]
+        print(json.dumps({"file": str(found.path), "drifted": drifted, "points": points}))
+        return FAULTY_EXIT if drifted else 0
+    print(f"{found.file.title}")
+    for line in found.warnings:
+        print(f"  {line}")
+    for each in all_of:
+        print(
+            f"  {each.quantity} at {each.at:.4g} {each.unit}: off by {1e3 * each.value:+.3g} m{each.unit}, "
+            f"±{1e3 * each.u:.2g} m{each.unit}{'  DRIFTED' if each.has_drifted else ''}"
+        )
+    print(
+        "It has drifted: calibrate it anew; runs since the calibration may be off by as much."
+        if drifted
+        else "It holds."
+    )
+    return FAULTY_EXIT if drifted else 0
+
+
+def _show(folder: Path, *, as_json: bool) -> int:
+    files = [(path, read_calibration(path)) for path in sorted(folder.glob("*.toml"))]
+    now_utc = datetime.now(UTC)
+    if as_json:
+        entries = [
+            {"file": str(path), "sensor": each.sensor.sensor_id, "date_utc": each.date_utc.isoformat()}
+            for path, each in files
+        ]
+        print(json.dumps(entries))
+        return 0
+    for path, each in files:
+        print(f"{path}: {each.title}, {(now_utc - each.date_utc).days} days old")
+    if not files:
+        print(f"{folder} holds no calibration: host/calibrate.py --help says how one is made")
+    return 0

@@ -1,0 +1,1 @@
+"""`campaign`: many measurements, here or on a fleet; studies."""

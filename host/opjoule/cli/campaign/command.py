@@ -1,0 +1,210 @@
+"""`host/campaign.py`: every cell of a file, measured as measure.py measures."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from rich.console import Console
+
+from opjoule.campaign.campaign import Campaign, identity
+from opjoule.campaign.conditions import in_condition, run_conditions
+from opjoule.campaign.past_times import TimeNeeded
+from opjoule.cli.campaign.file import CampaignFile
+from opjoule.cli.campaign.study_arguments import needed_time
+from opjoule.cli.measure.checks import check_here, check_plans
+from opjoule.cli.measure.command import alone_here, exit_status, measure_again
+from opjoule.cli.measure.duration import least_s
+from opjoule.cli.planning import ROOT, desk_warnings, make_plan
+from opjoule.cli.studies.command import missing
+from opjoule.comparison.study.table import conclude_studies
+from opjoule.devices.rig.file import Rig
+from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
+from opjoule.measuring.pace import in_words
+from opjoule.measuring.plan import Plan
+from opjoule.record.directory import check_folder
+from opjoule.scripts import script_name
+from opjoule.studies.command.suite import SuiteStudy
+from opjoule.units import counted
+
+
+def run_campaign(options: argparse.Namespace) -> int:
+    """Plans every cell, says what is missing, and measures it; or what else `campaign` has been asked for.
+
+    Raises: BadInput: the first thing that is wrong, before anything is measured. Interrupted: Ctrl-C; it can go on.
+    """
+    if options.action:
+        from opjoule.cli.campaign import fleet  # noqa: PLC0415  # a lone rig needs nothing of it
+
+        status: int = getattr(fleet, f"run_{options.action}")(options)
+        return status
+    file: CampaignFile = options.campaign
+    folder: Path = options.out or ROOT / "runs" / file.name
+    cells = _plans(file)
+    plans = [plan for plan, _ in cells]
+    check_folder(folder)
+    campaign = Campaign.of(
+        plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared
+    )
+    if options.dry_run and options.json:
+        print(json.dumps(_as_value(file, campaign, folder), indent=1))
+    else:
+        unknown = file.shared and campaign.remaining_s is None
+        needed = needed_time(file, options.out) if unknown else None
+        for line in _about(file, campaign, folder, needed):
+            Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
+    rigs = _checked(cells, here=not options.scheduler)
+    if options.dry_run:
+        return 0
+    try:
+        if options.scheduler:
+            from opjoule.cli.campaign.fleet import run_on_fleet  # noqa: PLC0415  # as above
+
+            status = run_on_fleet(file, cells, folder, options)
+        else:
+            status = _run_here(file, cells, rigs, folder, options)
+    except (KeyboardInterrupt, Interrupted):
+        raise Interrupted(
+            f"interrupted; what was measured is kept in {folder}: the same command goes on from there"
+        ) from None
+    if cells[0][0].study.name == SuiteStudy.name:
+        faults = conclude_studies(folder, json=options.json)
+        return FAULTY_EXIT if faults and not status else status
+    if file.shared:
+        print(f"plots      host/runs.py figures {folder} --out figures", file=sys.stderr)
+    return status
+
+
+def _checked(cells: Sequence[tuple[Plan, argparse.Namespace]], *, here: bool) -> list[Rig | None]:
+    """The rig of each cell. Raises: BadInput, RigFault: the first thing that measuring them here would refuse."""
+    rigs = check_plans(cells, rigs=here)
+    for plan, _ in cells if here else ():
+        check_here(plan)
+    return rigs
+
+
+def _run_here(
+    file: CampaignFile,
+    cells: Sequence[tuple[Plan, argparse.Namespace]],
+    rigs_in_order: Sequence[Rig | None],
+    folder: Path,
+    options: argparse.Namespace,
+) -> int:
+    """Measures what is missing on this computer's rig."""
+    rigs = {plan.condition_name: rig for (plan, _), rig in zip(cells, rigs_in_order, strict=True)}
+    own_options = {plan.condition_name: own for plan, own in cells}
+    for plan, own in cells:
+        for line in desk_warnings(plan, rigs[plan.condition_name], own):
+            print(f"{script_name()}: warning: {line}", file=sys.stderr)
+
+    def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
+        name = one.condition_name
+        record, place = measure_again(one, rigs[name], own_options[name], place)
+        return exit_status(record), place
+
+    with alone_here():
+        return run_conditions(
+            [plan for plan, _ in cells],
+            folder,
+            measure_one,
+            seed=file.seed,
+            json=options.json,
+            retries=file.retries,
+            resume=True,
+            shared=file.shared,
+        )
+
+
+def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
+    """The plan of each cell, with its options. Raises: BadInput: a cell that means nothing, or is there twice."""
+    found: dict[object, tuple[Plan, argparse.Namespace]] = {}
+    for cell in file.cells:
+        own = cell.options
+        own.rig_seed = file.seed
+        shown = ", ".join(f"{axis} {value}" for axis, value in cell.condition.items())
+        try:
+            plan = replace(in_condition(make_plan(own), cell.condition, cell.rank), repeats=file.repeats)
+        except BadInput as error:
+            raise BadInput(f"the cell {shown}: {error}") from None
+        same = identity(replace(plan, repeats=1).sha256, plan.asked)
+        if same in found:
+            other = " ".join(found[same][0].condition.values())
+            raise BadInput(f"the cell {shown} is the same measurement as {other}: leave one out")
+        found[same] = plan, own
+    return list(found.values())
+
+
+def _about(
+    file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None = None
+) -> list[str]:
+    """What would be done, for people; `needed`: of a study, by records of it at any scale."""
+    mark = " (SIMULATED)" if campaign.simulated else ""
+    cells, missing = len(campaign.cells), len(campaign.missing)
+    done = sum(each.is_complete for each in campaign.cells)
+    given_up = [each for each in campaign.cells if not each.is_complete and not each.is_missing]
+    lines = [
+        f"{file.name}{mark}: {counted(cells, 'cell')}, {counted(len(file.cells), 'condition')} in "
+        f"{counted(file.repeats, 'randomised block')}, order from seed {file.seed}",
+        f"  done       {done}",
+        f"  to measure {missing}, {_length(campaign, needed)}",
+        f"  records    {folder}",
+    ]
+    failed = [
+        f"  given up   {each.runs[-1].name}, block {each.block}: {each.runs[-1].why}" for each in given_up
+    ]
+    return [lines[0], *file.about, *_lacking(campaign), lines[1], *failed, *lines[2:]]
+
+
+def _lacking(campaign: Campaign) -> list[str]:
+    """What this computer lacks as the simulated board of a study's cells."""
+    studies = [cell.plan.study for cell in campaign.missing]
+    suites = [each for each in studies if isinstance(each, SuiteStudy)]
+    if not (campaign.simulated and suites):
+        return []
+    values = {value for each in suites for value in each.cell.values()} - set(suites[0].given)
+    return [
+        f"  missing    {name}: {words.removeprefix('missing: ')}"
+        for name, words in missing(suites[0].definition).items()
+        if name in values
+    ]
+
+
+def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
+    if campaign.remaining_s is not None:
+        return f"about {in_words(campaign.remaining_s)}, by those that were measured"
+    if needed:
+        share = len(campaign.missing) / max(len(campaign.cells), 1)
+        others = needed.cells - needed.by_own_records
+        guessed = f"; {others} of {needed.cells} by the mean of the others" if others else ""
+        return f"about {in_words(share * needed.total_s)}, by records of the study at another scale{guessed}"
+    return (
+        f"at least {in_words(least_s([each.plan for each in campaign.missing]))}: idle and runs of a given length; the "
+        "rest is known after the first cell"
+    )
+
+
+def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str, object]:
+    return {
+        "name": file.name,
+        "folder": str(folder),
+        "simulated": campaign.simulated,
+        "seed": file.seed,
+        "blocks": file.repeats,
+        "retries": file.retries,
+        "remaining_s": campaign.remaining_s,
+        "cells": [
+            {
+                "block": each.block,
+                "condition": dict(each.plan.condition),
+                "plan_sha256": each.plan.sha256,
+                "complete": each.is_complete,
+                "missing": each.is_missing,
+                "runs": [run.folder for run in each.runs],
+            }
+            for each in campaign.cells
+        ],
+    }

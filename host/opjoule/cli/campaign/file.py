@@ -1,0 +1,177 @@
+"""A campaign's file: axes, constants, exclusions, repeats. Read with the standard library alone, before set-up, too.
+
+Reference: docs/how-to/run-a-campaign.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.campaign.axes import axis, words_of
+from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
+from opjoule.cli.measure.arguments import measure_parser
+from opjoule.errors import BadInput
+from opjoule.toml_entry import (
+    axis_values,
+    check_keys,
+    check_match,
+    further,
+    matches,
+    read_toml,
+    table,
+    tables,
+)
+
+KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclude", "where")
+NOT_OF_A_CELL: Final = (
+    "out",
+    "json",
+    "dry_run",
+    "repeats",
+    "seed",
+    "until_u",
+    "repeats_limit",
+    "help",
+    "version",
+)
+"""Options that a campaign says itself, or that have no meaning in it."""
+CELLS_MAX: Final = 10_000
+"""Measurements of one campaign, its blocks included: more than a month, at the shortest."""
+RETRIES_MAX: Final = 1000
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One condition of the campaign, with the options of its measurement."""
+
+    condition: Mapping[str, str]
+    options: argparse.Namespace
+    words: tuple[str, ...] = ()
+    """A command line of measure.py that has it; of a study's, the condition tells which of its cells."""
+    rank: int = 0
+    """Place of the condition among all."""
+
+
+@dataclass(frozen=True)
+class CampaignFile:
+    """What a file asks for, checked."""
+
+    name: str
+    repeats: int
+    """Blocks, each of which holds every cell once."""
+    seed: int
+    """Seed of the order in a block, of keys and values, and of a simulated rig."""
+    retries: int
+    """How many times more a cell that has failed is measured."""
+    cells: tuple[PlannedCell, ...]
+    about: tuple[str, ...] = ()
+    """Further lines of the plan."""
+    shared: bool = False
+    """Other command lines measure further cells into its folder."""
+
+    @classmethod
+    def read(cls, path: Path) -> CampaignFile:
+        """Raises: BadInput: it cannot be read, or the first thing in it that is wrong."""
+        try:
+            entry = read_toml(path)
+        except OSError as error:
+            raise BadInput(f"{path}: {error.strerror}: give a campaign's file, as in campaigns/") from None
+        try:
+            return cls._of(entry, path)
+        except BadInput as error:
+            raise BadInput(f"{path}: {error}") from None
+
+    @classmethod
+    def _of(cls, entry: Mapping[str, Any], path: Path) -> CampaignFile:
+        check_keys(entry, KEYS)
+        seed, blocks = _whole(entry, "seed", 1, 0, SEED_MAX), _whole(entry, "repeats", 5, 1, REPEATS_MAX)
+        cells = _cells(entry, seed)
+        check_size(len(cells), blocks)
+        retries = _whole(entry, "retries", 1, 0, RETRIES_MAX)
+        return cls(_name(entry, path), blocks, seed, retries, cells)
+
+
+def _name(entry: Mapping[str, Any], path: Path) -> str:
+    """Name of the campaign's folder under runs/."""
+    name = entry.get("name", path.stem)
+    if not isinstance(name, str) or not re.fullmatch(r"\w[\w. -]{0,99}", name):
+        raise BadInput(
+            f"name = {str(name)[:40]!r} is no folder's name: give up to 100 letters, digits, '_', '-', '.' and blanks"
+        )
+    return name
+
+
+def _whole(entry: Mapping[str, Any], key: str, default: int, least: int, most: int) -> int:
+    value = entry.get(key, default)
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise BadInput(f"{key} = {str(value)[:40]} is not a whole number from {least} to {most}")
+    return value
+
+
+def check_size(cells: int, blocks: int) -> None:
+    """Raises: BadInput: more measurements than one campaign may have."""
+    if cells * blocks > CELLS_MAX:
+        raise BadInput(
+            f"{cells} conditions in {blocks} blocks are {cells * blocks} measurements, and one campaign has at most "
+            f"{CELLS_MAX}: ask for fewer repeats, or split it"
+        )
+
+
+def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
+    for name in table(entry, "axes"):
+        axis(name)
+    axes = {name: axis_values(name, values) for name, values in table(entry, "axes").items()}
+    if not axes:
+        raise BadInput('a campaign needs [axes], for example storage = ["sd", "emmc"]')
+    count = 1
+    for values in axes.values():
+        count *= len(values)
+    check_size(count, 1)
+    constants = table(entry, "constants")
+    for name in constants:
+        if name in NOT_OF_A_CELL:
+            raise BadInput(
+                f"[constants] {name}: it is the campaign's own; leave it out, or give it above the tables"
+            )
+        if name in axes:
+            raise BadInput(f"{name} is a constant and an axis: leave one out")
+    excluded, special = tables(entry, "exclude"), tables(entry, "where")
+    for each in (*excluded, *(one.get("when", {}) for one in special)):
+        check_match(each, axes)
+    cells: list[PlannedCell] = []
+    for combination in itertools.product(*axes.values()):
+        condition = dict(zip(axes, combination, strict=True))
+        if any(matches(each, condition) for each in excluded):
+            continue
+        own = further(special, condition)
+        words = (*words_of({**constants, **condition, **own}), "--seed", str(seed))
+        cells.append(PlannedCell(condition, cell_options(words, condition), words, len(cells)))
+    if not cells:
+        raise BadInput("[[exclude]] leaves no cell")
+    return tuple(cells)
+
+
+class _Mistake(Exception):
+    """What the parser of a cell's options says."""
+
+
+def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> argparse.Namespace:
+    """A cell's options as measure.py's own parser reads them. Raises: BadInput: one that it does not take."""
+    parser = measure_parser()
+    parser.set_defaults(blocks=False)  # a campaign has as many runs as it needs
+
+    def error(message: str) -> None:
+        raise _Mistake(message)
+
+    parser.error = error  # type: ignore[assignment,method-assign]
+    try:
+        return parser.parse_args(list(words))
+    except _Mistake as mistake:
+        shown = ", ".join(f"{name} {value}" for name, value in condition.items())
+        raise BadInput(f"the cell {shown}: {mistake}") from None

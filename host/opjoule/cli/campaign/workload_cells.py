@@ -1,0 +1,80 @@
+"""The cells of a study that is a workload of the loader, each with its options. Standard library alone."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from opjoule.campaign.axes import AXES, words_of
+from opjoule.cli.campaign.file import PlannedCell, cell_options
+from opjoule.studies.definition import SYSTEM, StudyFolder
+from opjoule.studies.folder import places
+
+STATE: Final = "state"
+_GIVEN: Final = (
+    *(
+        "simulate",
+        "twin_profile",
+        "meter",
+        "storage_meter",
+        "sync",
+        "rig",
+        "again",
+        "disturb",
+        "idle",
+        "settle_limit",
+        "signature",
+    ),
+    *("live", "json"),
+)
+"""Options of the command line that every cell has; where it does not say, the study's own stay."""
+
+
+def workload_cells(
+    study: StudyFolder,
+    options: argparse.Namespace,
+    only: Mapping[str, Sequence[str]],
+    command_line: Sequence[str],
+) -> list[PlannedCell]:
+    """Each cell that is asked for, with the options of its measurement.
+
+    On a simulated rig, which has a state of its own, cells that differ in the board's state alone are one.
+
+    Raises: BadInput: an axis or option that means nothing.
+    """
+    found: dict[tuple[str, ...], PlannedCell] = {}
+    for cell in study.cells(only):
+        counts = study.scaled(cell, options.scale, only)
+        asked = {**_of_axes(study, cell, options), **study.options(cell)}
+        asked |= {name: values[0] for name, values in counts.items()}
+        if options.simulate:
+            asked = {name: each for name, each in asked.items() if not _is_state(name)}
+        words = (*words_of(asked), "--seed", str(options.seed))
+        own = vars(cell_options(words, cell))
+        given = {name: each for name in _GIVEN if (each := getattr(options, name)) is not None}
+        about = {
+            "folder": study.name,
+            "cell": cell,
+            "figures": study.figures_of(cell),
+            "scale": options.scale,
+        }
+        measured = {**own, **given, **about, "repeats": 1, STATE: [*own[STATE], *options.state]}
+        made = PlannedCell(cell, argparse.Namespace(**measured), tuple(command_line), study.rank(cell))
+        found.setdefault(words, made)
+    return list(found.values())
+
+
+def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
+    """What a cell's axes ask for; those that name the workload ask for nothing else."""
+    workload = study.workload
+    for axis, value in cell.items():
+        workload = workload.replace(f"{{{axis}}}", value)
+    named = {"db" if axis == SYSTEM else axis: value for axis, value in cell.items()}
+    own = {axis: value for axis, value in named.items() if axis not in places(study.workload)}
+    return {"device": options.device, "workload": workload, **own}
+
+
+def _is_state(name: str) -> bool:
+    """Is an option the state of the board?"""
+    return name == STATE or (name in AXES and AXES[name].option == STATE)

@@ -1,0 +1,1 @@
+"""`commission`: proves a rig before its first figure."""

@@ -1,0 +1,219 @@
+"""`measure.py commission`: the guided procedure that proves a rig, or its rehearsal on the simulated one."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from opjoule.cli.commission.arguments import STEP_KEYS
+from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.commissioning.certificate import (
+    COMMAND,
+    FILE,
+    PAGE,
+    Certificate,
+    read_certificate,
+    write_certificate,
+)
+from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk
+from opjoule.commissioning.dialogue import DeskDialogue, Stopped, say
+from opjoule.commissioning.open_meter import meter_words, opened_meter
+from opjoule.commissioning.page import write_page
+from opjoule.commissioning.parts import Parts
+from opjoule.commissioning.procedure import Procedure
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.steps import DeskStep, step_called
+from opjoule.commissioning.verdict import StepOutcome
+from opjoule.commissioning.zero import ZERO_A
+from opjoule.devices.board import Board
+from opjoule.devices.profiles import find_profile
+from opjoule.devices.rig.board import open_board
+from opjoule.devices.rig.file import Rig, read_rig
+from opjoule.errors import FAULTY_EXIT, BadInput
+from opjoule.files import file_sha256
+from opjoule.measuring.known_sensors import Calibrations
+from opjoule.meters.registry import open_meter
+from opjoule.record.directory import free_directory
+
+REAL_PACE: Final = DeskPace()
+REHEARSED: Final = "rpi4"
+"""The board of a rehearsal, where none is named."""
+HEAD: Final = (
+    "SIMULATED: a rehearsal. Steps and limits are those of a real rig, times are shortened, and the person's hand is "
+    "simulated."
+)
+
+
+def run_commission(options: argparse.Namespace) -> int:
+    """Carries out what is left of the procedure; 0 if the rig has passed, 6 if a step failed, 1 if some are left.
+
+    Raises: BadInput: rig.toml or the certificate beside it.
+    """
+    return _rehearse(options) if options.simulate else _commission(options)
+
+
+def _commission(options: argparse.Namespace) -> int:
+    rig = read_rig(options.rig)
+    device = options.device or _only_device(rig)
+    storage = find_profile(device).medium(options.storage or _first_medium(rig, device))
+    path = options.rig.with_name(FILE)
+    certificate = _going_on(path, options, device, storage)
+    dialogue = DeskDialogue()
+    folder = free_directory(ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning")
+    try:
+        if not certificate.asked:
+            say("First the parts, for the certificate; Enter leaves one out.")
+            certificate.parts, certificate.asked = Parts.asked(dialogue), True
+        opened = _RealDesk(rig, device, storage, certificate, dialogue)
+        return _carried_out(certificate, opened.open, folder, path, options, dialogue)
+    except Stopped:
+        return _left(certificate, path)
+
+
+def _rehearse(options: argparse.Namespace) -> int:
+    # Only a rehearsal loads the simulated rig.
+    from opjoule.cli.commission.rehearsal import SimulatedDesk  # noqa: PLC0415
+    from opjoule.simulation.desk_faults import DrawnDesk  # noqa: PLC0415
+
+    profile = find_profile(options.device or REHEARSED)
+    storage = profile.medium(options.storage)
+    drawn = DrawnDesk.draw(profile, storage, options.seed, options.plant)
+    folder = options.out or free_directory(
+        ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning-simulated"
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / FILE
+    certificate = read_certificate(path) or Certificate("", profile.name, storage, simulated=True)
+    say(HEAD)
+    opened = SimulatedDesk(drawn, certificate, SIMULATED_PACE)
+    return _carried_out(certificate, opened.open, folder, path, options, None)
+
+
+def _carried_out(
+    certificate: Certificate,
+    open_desk: Callable[[DeskStep, Path], AbstractContextManager[OpenDesk]],
+    folder: Path,
+    path: Path,
+    options: argparse.Namespace,
+    dialogue: DeskDialogue | None,
+) -> int:
+    def save() -> None:
+        write_certificate(path, certificate)
+        write_page(path.with_name(PAGE), certificate)
+
+    procedure = Procedure(certificate, open_desk, save, say, folder, dialogue)
+    steps = [step_called(key) for key in options.step or STEP_KEYS]
+    try:
+        procedure.run(steps, again=options.anew or bool(options.step))
+    except KeyboardInterrupt:
+        say(f"\ninterrupted; what is finished is kept in {path}: {COMMAND} goes on")
+        raise
+    return _left(certificate, path, options.step or STEP_KEYS)
+
+
+def _left(certificate: Certificate, path: Path, asked: Sequence[str] = STEP_KEYS) -> int:
+    """Says how the rig stands; the exit status by the steps that were asked for."""
+    mark = "SIMULATED: " if certificate.simulated else ""
+    print(f"{mark}{certificate.conclusion}")
+    if certificate.finished:
+        print(f"certificate {path}\npage        {path.with_name(PAGE)}")
+    outcomes = [certificate.outcome(key) for key in asked]
+    if StepOutcome.FAILED in outcomes:
+        return FAULTY_EXIT
+    return 1 if None in outcomes else 0
+
+
+def _going_on(path: Path, options: argparse.Namespace, device: str, storage: str) -> Certificate:
+    """The certificate so far, where it is of this rig.toml, board and medium; else a new one with the same parts."""
+    sha256 = file_sha256(options.rig)
+    found = read_certificate(path)
+    new = Certificate(sha256, device, storage)
+    if found is None or found.simulated:
+        return new
+    same = (found.rig_sha256, found.device, found.storage) == (sha256, device, storage)
+    if same and not options.anew:
+        return found
+    new.parts, new.asked = found.parts, found.asked
+    if not same:
+        say(f"{options.rig}, board or medium have changed since {path} was written: every step is done anew.")
+    return new
+
+
+def _only_device(rig: Rig) -> str:
+    if len(rig.devices) == 1:
+        return next(iter(rig.devices))
+    raise BadInput(
+        f"{rig.path} describes {len(rig.devices)} boards ({', '.join(sorted(rig.devices))}): give --device NAME"
+    )
+
+
+def _first_medium(rig: Rig, device: str) -> str | None:
+    return next(iter(rig.device(device).storage), None)
+
+
+@dataclass(frozen=True)
+class _AskedPerson:
+    """The person at the desk, asked whenever something else is to be connected."""
+
+    dialogue: DeskDialogue
+    connected: list[Setup]
+    """What was connected last."""
+
+    def set_up(self, setup: Setup) -> None:
+        if self.connected[-1:] == [setup] and setup is Setup.BOARD:
+            return
+        self.dialogue.ready(f"      {setup.value}")
+        self.connected.append(setup)
+
+
+@dataclass
+class _RealDesk:
+    """Opens meter, board and second meter as rig.toml and the parts name them."""
+
+    rig: Rig
+    device: str
+    storage: str
+    certificate: Certificate
+    dialogue: DeskDialogue
+
+    def __post_init__(self) -> None:
+        self._person = _AskedPerson(self.dialogue, [])
+        self._calibrations = Calibrations(CALIBRATIONS, self.rig.room.temperature_c)
+
+    @contextmanager
+    def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
+        """What one step needs."""
+        profile = find_profile(self.device)
+        with ExitStack() as opened:
+            meter = opened.enter_context(
+                opened_meter(open_meter(self.rig.meter), self.rig.meter, self._calibrations)
+            )
+            second_name = self.certificate.parts.second_meter if step.second else ""
+            second = (
+                opened.enter_context(opened_meter(open_meter(second_name), second_name, self._calibrations))
+                if second_name
+                else None
+            )
+            self.certificate.meter = meter_words(meter)
+
+            @contextmanager
+            def connected() -> Iterator[Board]:
+                with closing(open_board(self.rig, profile, self.storage, builds=ROOT / "build")) as board:
+                    yield board
+
+            yield OpenDesk(
+                self._person,
+                folder,
+                REAL_PACE,
+                self.certificate.parts,
+                profile,
+                self.certificate.figure("zero", ZERO_A),
+                meter,
+                connected,
+                second,
+            )

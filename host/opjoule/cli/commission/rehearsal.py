@@ -1,0 +1,106 @@
+"""The rehearsal of `measure.py commission`: a simulated desk, and a hand in the place of a person's. SIMULATED."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from opjoule.cli.planning import ROOT
+from opjoule.commissioning.certificate import Certificate
+from opjoule.commissioning.desk import DeskPace, OpenDesk
+from opjoule.commissioning.dialogue import say
+from opjoule.commissioning.open_meter import meter_words, opened_meter
+from opjoule.commissioning.parts import Parts
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.running import recorded_alone
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.steps import DeskStep
+from opjoule.commissioning.zero import ZERO_A
+from opjoule.meters.registry import open_meter
+from opjoule.simulation.desk_faults import BETWEEN_OHM, DrawnDesk
+from opjoule.simulation.desk_rig import DeskRig
+from opjoule.simulation.load_bench import LoadBench
+
+
+@dataclass(frozen=True)
+class _SimulatedPerson:
+    """A hand at the simulated desk."""
+
+    bench: LoadBench
+    desk: DrawnDesk
+
+    def set_up(self, setup: Setup) -> None:
+        say(f"      {setup.value} (SIMULATED: done)")
+        one, other = 1 / self.desk.load_a_ohm, 1 / self.desk.load_b_ohm
+        loads = {
+            Setup.UNPLUGGED: 0.0,
+            **dict.fromkeys((Setup.LOAD_A, Setup.A_HOT), one),
+            **dict.fromkeys((Setup.LOAD_B, Setup.B_HOT), other),
+            **dict.fromkeys((Setup.BOTH, Setup.BOTH_HOT), one + other),
+        }
+        if setup is Setup.FUSE_PULLED:
+            self.bench.pull_fuse()
+        else:
+            self.bench.connect(loads.get(setup))
+
+
+@dataclass(frozen=True)
+class _LoadDesk(OpenDesk):
+    """A desk without the board's programs: each recording is as fast as this computer can simulate it."""
+
+    bench: LoadBench | None = None
+
+    def take(self, name: str, seconds: float) -> DeskRecording:
+        assert self.bench
+        folder = self.folder / name
+        with (
+            self.bench.running(seconds) as meter_name,
+            opened_meter(open_meter(meter_name), meter_name, None) as meter,
+        ):
+            return recorded_alone(meter, folder, seconds)
+
+
+@dataclass(frozen=True)
+class SimulatedDesk:
+    """Opens what a step needs of a simulated desk, always the same one."""
+
+    drawn: DrawnDesk
+    certificate: Certificate
+    pace: DeskPace
+
+    @contextmanager
+    def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
+        """What one step needs."""
+
+        parts = Parts(
+            supply="simulated",
+            sensor="simulated",
+            resistor=f"{self.drawn.load_a_ohm:g},0.1%",
+            second_meter="simulated",
+            between_ohm=f"{BETWEEN_OHM:g}",
+        )
+        self.certificate.parts, self.certificate.asked = parts, True
+        bench = LoadBench(self.drawn, ROOT)
+        person, zero_a = _SimulatedPerson(bench, self.drawn), self.certificate.figure("zero", ZERO_A)
+        desk = OpenDesk(person, folder, self.pace, parts, self.drawn.profile, zero_a)
+        if not step.board:
+            yield _LoadDesk(**{each.name: getattr(desk, each.name) for each in fields(desk)}, bench=bench)
+            return
+        with self._rig(step) as rig, ExitStack() as opened:
+            meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
+            second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
+            self.certificate.meter = meter_words(meter)
+            yield replace(
+                desk,
+                rig=meter,
+                open_board=lambda: nullcontext(rig.board),
+                second=second,
+            )
+
+    def _rig(self, step: DeskStep) -> AbstractContextManager[DeskRig]:
+
+        storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
+        return closing(DeskRig(self.drawn, root=ROOT, storage=storage))

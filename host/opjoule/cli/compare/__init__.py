@@ -1,0 +1,1 @@
+"""`compare`: records side by side."""

@@ -1,0 +1,107 @@
+"""`host/compare.py`: runs against each other."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from opjoule.comparison.comparable import SIDE, allowed_groups
+from opjoule.comparison.compared_run import ComparedRun, gather
+from opjoule.comparison.conclusion import print_compared, to_csv, to_json, verdict
+from opjoule.comparison.contrasts import AFTER, BEFORE, Compared, Question, compare
+from opjoule.comparison.pages.page import comparison_page
+from opjoule.comparison.settings import GROUPS
+from opjoule.errors import BadInput
+from opjoule.files import write_whole
+from opjoule.scripts import script_name
+from opjoule.suggestion import unknown
+
+
+def run_compare(options: argparse.Namespace) -> int:
+    """Compares, prints, and of a change returns the verdict's exit status.
+
+    Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no verdict can be given.
+    """
+    _check_options(options)
+    changed = bool(options.before)
+    sides: dict[int, str] | None = None
+    if changed:
+        before, left_out = gather(options.before)
+        after, more = gather(options.after)
+        if both := {run.place.resolve() for run in before} & {run.place.resolve() for run in after}:
+            raise BadInput(f"{min(both)} is given as before and as after")
+        runs, left_out = [*before, *after], left_out + more
+        sides = {number: BEFORE if number < len(before) else AFTER for number in range(len(runs))}
+    else:
+        runs, left_out = gather(options.runs)
+    for line in left_out:
+        print(f"compare.py: left out: {line}", file=sys.stderr)
+    question = Question(
+        by=(SIDE,) if changed else _by(options, runs),
+        metrics=_listed(options.metric),
+        against=options.against or "",
+        although=allowed_groups(options.although),
+        tolerance=options.tolerance,
+    )
+    compared = compare(runs, question, sides)
+    status, word = 0, ""
+    if changed:
+        word, status = verdict(compared)
+    if options.csv:
+        write_whole(options.csv, to_csv(compared).encode())
+    if options.plot:
+        _plot(compared, options.plot)
+    if options.html:
+        command = [f"host/{script_name()}", *sys.argv[2:]]
+        write_whole(options.html, comparison_page(compared, left_out, options.html, command).encode())
+    if options.json:
+        print(json.dumps(to_json(compared), indent=2))
+    else:
+        print_compared(compared)
+        if word:
+            print(f"verdict: {word}")
+    return status
+
+
+def _plot(compared: Compared, path: Path) -> None:
+    from opjoule.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed for this alone
+    from opjoule.plots.style import drawn, save_as  # noqa: PLC0415
+
+    save_as(drawn(partial(forest, compared)), path)
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Raises: BadInput: options that do not go together."""
+    if bool(options.before) != bool(options.after):
+        raise BadInput("--before and --after belong together: give runs of both")
+    if options.before and (options.runs or options.by or options.against):
+        raise BadInput("--before and --after are all that is compared: leave out RUNS, --by and --against")
+    if options.tolerance and not options.before:
+        raise BadInput("--tolerance is of a change: give --before and --after")
+    if not options.before and not options.runs:
+        raise BadInput(
+            "no runs are given: name records or folders of them ('host/compare.py --help' explains)"
+        )
+
+
+def _listed(text: str | None) -> tuple[str, ...]:
+    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
+
+
+def _by(options: argparse.Namespace, runs: Sequence[ComparedRun]) -> tuple[str, ...]:
+    """The axes to compare by. Raises: BadInput: none is given and none is plain, or one that nothing has."""
+    axes = sorted({axis for run in runs for axis in run.condition})
+    asked = _listed(options.by)
+    for name in asked:
+        if name not in GROUPS and name not in axes:
+            raise BadInput(
+                f"--by: {unknown('axis', name, [*axes, *(each for each in GROUPS if each not in axes)])}"
+            )
+    if asked or len(axes) == 1:
+        return asked or tuple(axes)
+    named = f"one or more of {', '.join(axes)}" if axes else "for example storage, db or device"
+    raise BadInput(f"nothing says what the runs are compared by: give --by: {named}")

@@ -1,0 +1,1 @@
+"""`databases`: what can be measured where."""

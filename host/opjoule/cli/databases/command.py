@@ -1,0 +1,150 @@
+"""`measure.py databases`: what can be measured here: built in, found, or missing and how to get it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from rich.console import Console
+
+from opjoule.cli.planning import ROOT
+from opjoule.databases import Database, known_databases
+from opjoule.devices.connection.shell import LocalShell
+from opjoule.devices.server.programs import find_programs, program_version
+from opjoule.errors import OpJouleError
+from opjoule.studies.definition import StudyFolder
+from opjoule.studies.folder import known_studies
+
+LOADER = ROOT / "build" / "loader" / "loader"
+
+
+@dataclass(frozen=True)
+class Availability:
+    """Whether one database is on this computer, which a simulated board runs on."""
+
+    there: bool
+    words: str
+    """Where and of what version it is, or how to get it."""
+
+
+def run_databases(options: argparse.Namespace) -> int:
+    """Lists every database with where it is; 0."""
+    found = {each.name: availability(each) for each in known_databases()}
+    if options.json:
+        print(json.dumps([_plain(each, found[each.name]) for each in known_databases()], indent=1))
+        return 0
+    console = Console(highlight=False, markup=False)
+    for each in known_databases():
+        console.print(f"{each.name:<13} {each.title}: {found[each.name].words}", soft_wrap=True)
+        for study, state in for_studies(each).items():
+            console.print(f"              study {study}: {state.words}", soft_wrap=True)
+        console.print(f"              asynchronous: {each.asynchronous}", soft_wrap=True)
+        if each.stand_in:
+            console.print(f"              {each.stand_in}", soft_wrap=True)
+    return 0
+
+
+def study_availability(study: StudyFolder, database: Database) -> Availability:
+    """As availability(), for the job of one study on this computer, which may need more or other things."""
+    inside = bool(study.workload) or any("{loader}" in part for part in study.command)
+    found = availability(database) if inside or not database.clients else _client(database)
+    packages = study.packages.get(database.name)
+    if found.there or not packages:
+        return found
+    return Availability(
+        False, f"{found.words}; --study {study.name} --simulate installs {' '.join(packages)}"
+    )
+
+
+def _client(database: Database) -> Availability:
+    """The first of the modules that a job can take which this computer's python3 has."""
+    shell = LocalShell()
+    for module in database.clients:
+        if shell.run(["python3", "-c", f"import {module}"]).status == 0:
+            return Availability(True, f"found, Python module {module}")
+    names = " or ".join(database.clients)
+    python = shell.run(["sh", "-c", "command -v python3"]).text().strip() or "no python3"
+    return Availability(False, f"missing: its Python module {names} ({python} has neither)")
+
+
+def for_studies(database: Database) -> dict[str, Availability]:
+    """Study -> whether its job finds what it needs for this database, where that is not what the loader needs."""
+    return {
+        study.name: found
+        for study in known_studies()
+        if any(database.name in values for values in study.axes.values())
+        and (found := study_availability(study, database)) != availability(database)
+    }
+
+
+def availability(database: Database) -> Availability:
+    """Built into this computer's loader, found on it, or missing."""
+    if database.kind == "loader":
+        built = built_in()
+        if not built:
+            return Availability(True, "built into the loader, which the first measurement builds")
+        if database.name not in built:
+            return Availability(
+                False, "missing in this loader: remove build/loader and start host/measure.py again"
+            )
+        return Availability(True, f"built in, version {built[database.name]}")
+    if database.kind == "module":
+        return Availability(True, f"Python module {database.module}: {database.get}")
+    if database.kind == "connection":
+        return Availability(False, database.get)
+    shell = LocalShell()
+    try:
+        programs = find_programs(shell, database)
+    except OpJouleError as error:
+        return _by_jar(shell, database) or Availability(False, f"missing: {error}")
+    version = program_version(shell, database, programs)
+    return Availability(
+        True, f"found, {', '.join(programs.values())}{f', version {version}' if version else ''}"
+    )
+
+
+def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
+    """State of a database in Java whose archive the first measurement fetches; None where it cannot."""
+    if not (database.jars and shutil.which("mvn")):
+        return None
+    try:
+        find_programs(shell, database, given=dict.fromkeys(database.jars, ""))
+    except OpJouleError:
+        return None
+    return Availability(
+        True, f"found Java; its first measurement fetches {' '.join(database.jars)} with Maven"
+    )
+
+
+@cache
+def built_in() -> Mapping[str, str]:
+    """Engine -> version, of this computer's loader; empty where it is not built yet."""
+    try:
+        ran = subprocess.run([LOADER, "databases"], capture_output=True, text=True, check=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return {}
+    rows = [line.split() for line in ran.stdout.splitlines()]
+    return {row[0]: row[1] for row in rows if len(row) > 1}
+
+
+def _plain(database: Database, found: Availability) -> dict[str, object]:
+    return {
+        "name": database.name,
+        "title": database.title,
+        "kind": database.kind,
+        "there": found.there,
+        "words": found.words,
+        "asynchronous": database.asynchronous,
+        "settled": database.settled,
+        "stand_in": database.stand_in,
+        "background_threads": database.background_threads,
+        "studies": {
+            study: {"there": state.there, "words": state.words}
+            for study, state in for_studies(database).items()
+        },
+    }

@@ -1,0 +1,1 @@
+"""`doctor`: what keeps a rig from measuring."""

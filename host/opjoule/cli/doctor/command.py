@@ -1,0 +1,285 @@
+"""`measure.py doctor`: checks everything that can be checked, and says how to mend what is wrong."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.text import Text
+
+from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
+from opjoule.cli.doctor.listening import Listening, flow_finding, listening
+from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.cli.studies.command import missing
+from opjoule.clocks.host_clock import MONOTONIC, now_s
+from opjoule.databases import known_databases
+from opjoule.devices.profiles import find_profile, known_profiles
+from opjoule.devices.rig.examine import PULSES, Finding, examine_board
+from opjoule.devices.rig.file import Rig, RigDevice, read_rig
+from opjoule.errors import OpJouleError
+from opjoule.measuring.known_sensors import Calibrations, KnownSensors
+from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
+from opjoule.meters.interface import Meter, Samples, SensorIdentity
+from opjoule.meters.registry import address_of, open_meter
+from opjoule.meters.serial.host import serial_obstacles
+from opjoule.meters.serial.options import sensor_numbers
+from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
+from opjoule.studies.folder import known_studies
+from opjoule.units import counted
+
+_FREE_BYTES_MIN = 2 << 30
+_TRIAL_S = 3.0
+_TRIAL_SAMPLES = 20
+_AS_DELIVERED = (
+    "gain and offset are those of the data sheets; host/calibrate.py makes one (docs/how-to/calibrate.md)"
+)
+
+
+def run_doctor(options: argparse.Namespace) -> int:
+    """Prints every finding; 0 if all is well, 1 if something needs mending."""
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    bad = 0
+    for finding in examine(options.rig, simulate=options.simulate, pulses=options.pulses):
+        mark = Text("ok  ", "green") if finding.well else Text("MEND", "red")
+        console.print(mark.append(f" {finding.about}: {finding.detail}", "default"))
+        if not finding.well:
+            bad += 1
+            console.print(f"       -> {finding.remedy}")
+    console.print("All is well." if not bad else f"{counted(bad, 'thing')} to mend.")
+    return 1 if bad else 0
+
+
+def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Iterator[Finding]:
+    """Every check, in the order in which a measurement would meet them.
+
+    `pulses` are played on each sync line; None: a few where the meter hears them.
+
+    The simulated rig needs no rig.toml.
+    """
+    yield _loader()
+    yield _free_space()
+    yield _stand_ins()
+    there = rig_path.exists()
+    if simulate or not there:
+        yield from _simulated_rig()
+        yield from _studies()
+    if there or not simulate:
+        yield from _guarded("rig", lambda: _rig(rig_path, pulses))
+
+
+def _guarded(about: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from check()
+    except OpJouleError as error:
+        yield Finding(about, False, str(error), "see docs/tutorial/first-joule.md")
+
+
+def _loader() -> Finding:
+    program = ROOT / "build/loader/loader"
+    try:
+        listed = subprocess.run(
+            [program, "databases"], capture_output=True, text=True, check=True, timeout=60
+        ).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(
+            "loader",
+            False,
+            f"{program} does not run ({error})",
+            "remove build/ and start host/measure.py again",
+        )
+    inside = [database.name for database in known_databases() if database.kind == "loader"]
+    missing = [name for name in inside if name not in listed]
+    if missing:
+        return Finding(
+            "loader",
+            False,
+            f"no engine for {', '.join(missing)}",
+            "remove build/loader and start host/measure.py again",
+        )
+    return Finding("loader", True, f"{program.relative_to(ROOT)} with {', '.join(inside)}")
+
+
+def _free_space() -> Finding:
+    free_bytes = shutil.disk_usage(ROOT).free
+    detail = f"{free_bytes / 1e9:.1f} GB free at {ROOT}"
+    return Finding(
+        "disk space",
+        free_bytes >= _FREE_BYTES_MIN,
+        detail,
+        "free at least 2 GB, or give --out on another disk",
+    )
+
+
+def _stand_ins() -> Finding:
+    """Databases that OpJoule's own tests could not have."""
+    words = [f"{each.title} ({each.stand_in})" for each in known_databases() if each.stand_in]
+    return Finding("tested otherwise", True, "; ".join(words))
+
+
+def _studies() -> Iterator[Finding]:
+    """What a simulated board lacks for a study; only a study that is wanted needs it."""
+    for study in known_studies():
+        lacking = "; ".join(f"{name}: {words}" for name, words in missing(study).items())
+        yield Finding(f"study {study.name}", True, lacking or "all of its systems are here")
+
+
+def _simulated_rig() -> Iterator[Finding]:
+    for about, path in (
+        ("rig simulator", ROOT / "build/rig-sim/rig-sim"),
+        ("firmware", ROOT / ".pio/build/uno/firmware.elf"),
+        ("medium simulator", ROOT / "build/loader/medium-sim"),
+    ):
+        yield Finding(
+            about,
+            path.exists(),
+            f"{path.relative_to(ROOT)} {'is built' if path.exists() else 'is missing'}",
+            "run host/measure.py doctor --simulate: it builds it, or names the missing package",
+        )
+
+
+def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
+    rig = read_rig(path)
+    yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
+    yield from _guarded("meter port", lambda: _port(rig))
+    yield from _guarded("meter", lambda: _meter(rig))
+    with listening(rig.meter) as heard:
+        for name, device in sorted(rig.devices.items()):
+            yield from _guarded(f"{name} supply", lambda name=name: _supply(name, rig))  # type: ignore[misc]
+            yield from _guarded(name, lambda name=name, device=device: _board(name, device, pulses, heard))  # type: ignore[misc]
+
+
+def _port(rig: Rig) -> Iterator[Finding]:
+    """What is in the way of a meter on a serial port, looked at before it is opened."""
+    address = address_of(rig.meter)
+    if address.kind.on_serial_port:
+        for each in serial_obstacles(address.place):
+            yield Finding("meter port", False, each.detail, each.remedy)
+
+
+def _meter(rig: Rig) -> Iterator[Finding]:
+    meter = open_meter(rig.meter, stated_in=RIG_FILE)
+    try:
+        identity = meter.open()
+        shunt = _shunt(meter) if identity.sensors else ""
+        known = (
+            KnownSensors.of(meter, rig.meter, identity, Calibrations(CALIBRATIONS, rig.room.temperature_c))
+            if identity.sensors
+            else None
+        )
+        period_s = sample_period_s(meter) if identity.sensors else 0.0
+    finally:
+        meter.close()
+    sensors = ", ".join(_sensor(identity.kind, each) for each in identity.sensors) or "no sensor"
+    firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
+    about = f"{identity.board} on {identity.place}{firmware}, {sensors}"
+    yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
+    if shunt:
+        yield Finding("shunt", True, shunt)
+    if known:
+        yield from calibration_findings(known)
+    if period_s:
+        yield kinds_finding(period_s)
+    for note in identity.notes:
+        warns = note.startswith("WARNING")
+        yield Finding("meter", not warns, note, "name the shunt that is soldered in" if warns else "")
+    if identity.kind == "serial" and identity.sensors:
+        yield from _ready_flags(rig)
+
+
+def sample_period_s(meter: Meter) -> float:
+    """Distance of two samples of an open meter, by a short trial [s]; 0 where none came."""
+    stamps_ns: list[int] = []
+    meter.configure()
+    meter.start()
+    limit_s = now_s(MONOTONIC) + _TRIAL_S
+    while len(stamps_ns) < _TRIAL_SAMPLES and now_s(MONOTONIC) < limit_s:
+        for event in meter.read(0.1):
+            if isinstance(event, Samples) and event.sensor == 0:
+                stamps_ns += event.meter_ns.tolist()
+    meter.stop()
+    return float(np.median(np.diff(stamps_ns))) * 1e-9 if len(stamps_ns) > 1 else 0.0
+
+
+def kinds_finding(period_s: float) -> Finding:
+    """For how long a run has to last for this meter to tell what kinds of operation cost."""
+    block_s = block_length_s(period_s)
+    return Finding(
+        "kinds of operation",
+        True,
+        f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It tells kinds apart "
+        f"in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or more; longer runs are better",
+    )
+
+
+def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
+    """One finding a sensor: its calibration, or how it gets one."""
+    for number, bounds in known.bounds.items():
+        found = known.found.get(number)
+        if found:
+            yield Finding("calibration", True, found.file.title)
+        elif bounds.sensor_id:
+            yield Finding("calibration", True, f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}")
+        else:
+            yield Finding(
+                "calibration",
+                True,
+                "none, and the sensor has no name to find one by: add label=NAME to the meter's port, as in "
+                f"serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}",
+            )
+    for line in known.warnings:
+        yield Finding("calibration", True, line)
+
+
+def _ready_flags(rig: Rig) -> Iterator[Finding]:
+    """One finding a recorded sensor: whether the firmware can rest on its flag."""
+    address = address_of(rig.meter)
+    for sensor in sensor_numbers(address.options):
+        trial = try_ready_flag(address.needed_place(), sensor)
+        if trial is not None:
+            yield Finding("ready flag", not trial.trouble, f"sensor {sensor}, {trial.words}", OTHER_WAY)
+
+
+def _shunt(meter: Meter) -> str:
+    """Which one is in use, in words; empty for a meter that has its own."""
+    shunt = meter.error_bounds().shunt
+    return shunt_words(shunt.ohm, shunt.tolerance, shunt.origin) if shunt else ""
+
+
+def _supply(name: str, rig: Rig) -> Iterator[Finding]:
+    path = supply_path(find_profile(name), rig.meter, RIG_FILE, rig.supply)
+    yield Finding(f"{name} supply", not path.warning, path.supply_words, path.remedy)
+    if warning := local_meter_warning(rig.device(name).connection, rig.meter):
+        yield Finding(f"{name} supply", True, warning)
+
+
+def _sensor(kind: str, sensor: SensorIdentity) -> str:
+    return f"{sensor.model} at 0x{sensor.address:02x}" if kind == "serial" else sensor.model
+
+
+def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | None) -> Iterator[Finding]:
+    """One board, while the meter records.
+
+    Args:
+        pulses: as asked; None for a few where the meter can count them.
+    """
+    profile = find_profile(name)
+    yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
+    for medium in device.storage:
+        if medium not in profile.media:
+            remedy = f"use one of {', '.join(profile.media)}"
+            yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
+        elif medium.startswith("ssd-usb") and profile.supply_note:
+            yield Finding(f"{name} {medium}", True, profile.supply_note)
+    counter = heard.listener if heard and heard.has_sync_input else None
+    played = pulses if pulses is not None else PULSES if counter else 0
+    answered = False
+    for finding in examine_board(name, device, ROOT / "build", pulses=played, counter=counter):
+        answered |= finding.well
+        yield finding
+    if heard and answered:
+        yield flow_finding(name, heard.listener.flow(), heard.bounds)

@@ -1,0 +1,1 @@
+"""`import`: power traces of other programs."""

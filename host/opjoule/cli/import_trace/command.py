@@ -1,0 +1,91 @@
+"""`measure.py import`: a trace that another program has recorded becomes a run record."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from opjoule.errors import BadInput, DataFault
+from opjoule.evaluation.trace_result import conclude_trace
+from opjoule.files import file_sha256
+from opjoule.meters.registry import import_sensors, usual_sensors
+from opjoule.opened.answer import open_answer
+from opjoule.record.directory import check_out
+from opjoule.record.run_record import RunRecord
+from opjoule.report.trace_summary import print_trace
+from opjoule.trace.csv_import import ImportedTrace, import_csv
+from opjoule.trace.journal import TraceJournal
+from opjoule.trace.power_trace import BoolArray, Gap
+
+
+def run_import(options: argparse.Namespace) -> int:
+    """Reads the file, writes the record and says what was taken from where.
+
+    Raises: BadInput: the file cannot be read without a guess, or the directory holds a record already.
+    """
+    check_out(options.out)
+    sensors = import_sensors()
+    if options.sensor is not None and options.sensor not in sensors:
+        raise BadInput(f"--sensor {options.sensor}: there are {', '.join(sensors)}")
+    trace = import_csv(options.file, _mapping(options.columns), options.voltage)
+    sensor = options.sensor or usual_sensors().get(trace.layout.kind)
+    if sensor is None:
+        trace.notes.append("error bounds unknown: state the meter with --sensor to get an uncertainty")
+    record = RunRecord.create(
+        options.out, {"import": str(options.file), "columns": options.columns}, simulated=False
+    )
+    columns = {role: column.name for role, column in trace.layout.columns.items()}
+    source = {
+        "file": str(options.file),
+        "sha256": file_sha256(options.file),
+        "format": trace.layout.kind,
+        "columns": columns,
+        "sensor": sensor,
+        "voltage_stated": trace.voltage_stated,
+        "notes": trace.notes,
+    }
+    record.update(found={"imported": source})
+    clipped = np.zeros(trace.current_a.shape, np.bool_)
+    if sensor:
+        model = sensors[sensor]()
+        record.update(sensor=model)
+        clipped = np.asarray(np.abs(trace.current_a) >= model.current_max_a, np.bool_)
+    if clipped.any():
+        record.add_fault(
+            f"{np.count_nonzero(clipped)} rows at or beyond the {model.current_max_a:g} A of {sensor}: energies over "
+            "them are lower bounds"
+        )
+    samples, lost = _write(trace, clipped, options.out)
+    record.finish("complete" if conclude_trace(record) else "partial")
+    sources = ", ".join(f"{role} from {name}" for role, name in columns.items())
+    print(f"{samples} samples in {options.out} ({trace.layout.kind}: {sources}); {lost} missing")
+    for note in trace.notes:
+        print(f"note: {note}")
+    print_trace(open_answer(options.out))
+    return 0 if record.status == "complete" else DataFault.exit_code
+
+
+def _write(trace: ImportedTrace, clipped: BoolArray, directory: Path) -> tuple[int, int]:
+    journal = TraceJournal(directory)
+    for part in trace.parts():
+        if isinstance(part, Gap):
+            journal.append_gap(part)
+        else:
+            columns = trace.meter_ns[part], trace.current_a[part], trace.voltage_v[part]
+            journal.append_samples(*columns, clipped=clipped[part])
+    journal.close()
+    return journal.samples, journal.lost_samples
+
+
+def _mapping(entries: list[str]) -> dict[str, str]:
+    mapping = {}
+    for entry in entries:
+        role, equals, name = entry.partition("=")
+        if not equals or not name:
+            raise BadInput(
+                f"--columns {entry} is not ROLE=NAME or ROLE=NAME:UNIT; for example current=I_board:mA"
+            )
+        mapping[role.strip()] = name.strip()
+    return mapping

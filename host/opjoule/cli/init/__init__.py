@@ -1,0 +1,1 @@
+"""`init`: rig.toml, by asking."""

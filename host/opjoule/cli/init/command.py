@@ -1,0 +1,241 @@
+"""`measure.py init`: writes rig.toml by asking."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable
+from itertools import count
+from pathlib import Path
+
+from rich.console import Console
+from rich.prompt import Confirm, Prompt
+from rich.text import Text
+
+from opjoule.cli.planning import CALIBRATIONS
+from opjoule.devices.profiles import find_profile, known_profiles
+from opjoule.devices.rig.file import read_rig
+from opjoule.devices.rig.sync_pin import check_sync
+from opjoule.energy.error_bounds import Shunt
+from opjoule.errors import BadInput
+from opjoule.files import replacing
+from opjoule.measuring.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
+from opjoule.meters.kinds import LABEL
+from opjoule.meters.registry import KINDS, address_of, open_meter
+from opjoule.meters.serial.host import lasting_name
+from opjoule.meters.serial.kind import KIND as SERIAL
+from opjoule.meters.serial.options import GENUINE, KELVIN, SHUNT, SHUNT_PPM, TOLERANCE, shunts
+from opjoule.meters.serial.port import ports_present
+
+_HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
+
+
+def run_init(options: argparse.Namespace) -> int:
+    """Asks for meter, board, media and sync line; writes the file once everything is answered and sound.
+
+    Raises: BadInput: the file cannot be written there, or nobody answers.
+    """
+    console = Console(highlight=False, markup=False)
+    path: Path = options.rig
+    _check_place(path)
+    try:
+        if path.exists() and not Confirm.ask(Text(f"{path} exists; replace it?"), default=False):
+            console.print(f"{path} was left as it is.")
+            return 0
+        text = _HEAD + _ask_meter(console) + _ask_board(console)
+    except EOFError:
+        raise BadInput(
+            f"init asks questions: run it in a terminal, or write {path} by hand (docs/how-to/connect-a-board.md)"
+        ) from None
+    with replacing(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+        read_rig(temporary)
+    console.print(f"{path} written. Next: host/measure.py doctor", soft_wrap=True)
+    return 0
+
+
+def _check_place(path: Path) -> None:
+    """Before any question. Raises: BadInput: the file could not be written afterwards."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise BadInput(f"--rig {path}: there is no folder {folder}: make it, or give another place")
+    if path.is_dir():
+        raise BadInput(f"--rig {path} is a directory: give the name of a file, for example {path}/rig.toml")
+    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise BadInput(
+            f"--rig {path} cannot be written: {folder} is not writable for you: give another place"
+        )
+
+
+def _ask(question: str, check: Callable[[str], str], default: str | None) -> str:
+    """Asks until the answer is one; `check` says what is wrong with it, or nothing."""
+    while True:
+        answer = str(Prompt.ask(Text(question), default=default) or "").strip()
+        if not (wrong := check(answer)):
+            return answer
+        print(wrong)
+
+
+def _ask_meter(console: Console) -> str:
+    ports = ports_present()
+    listed = ", ".join(ports) or "none (plug the meter in, or type the port it will have)"
+    console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
+    first = lasting_name(ports[0].split(" ")[0] if ports else "/dev/ttyACM0")
+    others = ", ".join(kind for kind in KINDS if kind != SERIAL.name)
+    console.print(f"Other kinds of meter (docs/reference/meters.md): {others}", soft_wrap=True)
+    port = _ask("Port of the meter, or another kind", _meter, first)
+    if port.partition(":")[0] in KINDS and not port.startswith(f"{SERIAL.name}:"):
+        return f"[meter]\nport = {_text(port)}\n\n"
+    ohm = _ask("Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)", _shunt, f"{Shunt.ohm:g}")
+    unmarked = f"{100 * Shunt.tolerance:g}"
+    tolerance = _ask(f"Tolerance of the shunt in % ({unmarked} where none is known)", _tolerance, unmarked)
+    tolerance = tolerance.rstrip(" %")
+    ppm = _ask("Its temperature coefficient in ppm/K, from its data sheet", _ppm, f"{1e6 * Shunt.per_k:g}")
+    kelvin = _ask("Is it sensed at its own pads, or has it four terminals (yes, no)?", _yes_or_no, "no")
+    genuine = _ask("Is the chip surely its maker's, not from a cheap module (yes, no)?", _yes_or_no, "no")
+    label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
+    about = {
+        SHUNT: ohm,
+        TOLERANCE: f"{tolerance}%",
+        **({SHUNT_PPM: ppm} if float(ppm) != 1e6 * Shunt.per_k else {}),
+        **{key: answer for key, answer in ((KELVIN, kelvin), (GENUINE, genuine)) if answer == "yes"},
+        LABEL: label,
+    }
+    options = ",".join(f"{key}={value}" for key, value in about.items())
+    name = f"serial:{port.removeprefix('serial:')},{options}"
+    if float(ohm) > ADVISED_SHUNT_OHM:
+        console.print(
+            f"Advised: {SMALL_SHUNT}, which takes a fifth of the voltage of the usual 0.1 ohm; doctor makes the sum",
+            soft_wrap=True,
+        )
+    console.print(
+        f"Shunt: {shunt_words(float(ohm), float(tolerance) / 100, f'{SHUNT}= in {RIG_FILE}')}", soft_wrap=True
+    )
+    known = " and ".join(str(path) for path in _calibrations(label))
+    console.print(
+        f"Sensor {label}: {known} will be used: it must be of this very breakout"
+        if known
+        else f"Sensor {label}: not calibrated yet; host/calibrate.py makes its errors smaller, under this name",
+        soft_wrap=True,
+    )
+    return f"[meter]\nport = {_text(name)}\n\n" + _ask_wire()
+
+
+def _ask_wire() -> str:
+    """The wire between the point where the voltage is sensed and the board; nothing where it is not known."""
+    asked = "Wire from where the voltage is sensed to the board and back, in ohm (empty if it is not known)"
+    sense_ohm = _ask(asked, _wire, "")
+    return f"[supply]\nsense_ohm = {float(sense_ohm):g}\n\n" if sense_ohm else ""
+
+
+def _wire(answer: str) -> str:
+    try:
+        sound = not answer or 0.0 <= float(answer) <= 1.0
+    except ValueError:
+        sound = False
+    return "" if sound else f"'{answer}' is no resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02"
+
+
+def _meter(answer: str) -> str:
+    """What is wrong with a port, or with the name of another kind of meter."""
+    if not answer:
+        return "the meter needs a port"
+    kind, colon, _ = answer.partition(":")
+    if kind in KINDS and (colon or kind != SERIAL.name):
+        try:
+            open_meter(answer)
+        except BadInput as wrong:
+            return str(wrong)
+    return ""
+
+
+def _free_label() -> str:
+    """One that no calibration bears: another breakout must not get it by pressing Enter."""
+    return next(label for number in count(1) if not _calibrations(label := f"bench-{number}"))
+
+
+def _calibrations(label: str) -> list[Path]:
+    return sorted(CALIBRATIONS.glob(f"{label}@0x*.toml"))
+
+
+def _label(answer: str) -> str:
+    try:
+        address_of(f"serial:,{LABEL}={answer}").take_label()
+    except BadInput as wrong:
+        return str(wrong)
+    return "" if answer else "without a name no calibration of it could be found again"
+
+
+def _shunt(answer: str) -> str:
+    return _refused({SHUNT: answer})
+
+
+def _tolerance(answer: str) -> str:
+    return _refused({TOLERANCE: f"{answer.rstrip(' %')}%"})
+
+
+def _ppm(answer: str) -> str:
+    return _refused({SHUNT_PPM: answer})
+
+
+def _yes_or_no(answer: str) -> str:
+    return "" if answer in ("yes", "no") else f"'{answer}' is neither yes nor no"
+
+
+def _refused(options: dict[str, str]) -> str:
+    try:
+        shunts(options)
+    except BadInput as wrong:
+        return str(wrong)
+    return ""
+
+
+def _ask_board(console: Console) -> str:
+    name = Prompt.ask("Board", choices=known_profiles(), default="rpi4")
+    profile = find_profile(name)
+    connection = _ask(
+        "Connection: ssh:USER@ADDRESS, or 'local' if this computer is the board", _connection, None
+    )
+    sync = _ask("Sync line on the board ('none' without a wire)", _sync, profile.sync or "none")
+    lines = [
+        f"[device.{name}]",
+        f"connection = {_text(connection)}",
+        f"sync = {_text(sync)}",
+        "",
+        f"[device.{name}.storage]",
+    ]
+    for medium in profile.media:
+        folder = _ask(f"Directory on {medium} for databases (empty if there is none)", _folder, "")
+        if folder:
+            lines.append(f"{medium} = {_text(folder)}")
+    return "\n".join(lines) + "\n"
+
+
+def _connection(answer: str) -> str:
+    sound = answer == "local" or (answer.startswith("ssh:") and len(answer) > len("ssh:"))
+    return (
+        ""
+        if sound
+        else f"'{answer}' is neither ssh:USER@ADDRESS nor local; for example ssh:pi@raspberrypi.local"
+    )
+
+
+def _sync(answer: str) -> str:
+    try:
+        check_sync(answer)
+    except BadInput as wrong:
+        return str(wrong)
+    return ""
+
+
+def _folder(answer: str) -> str:
+    return (
+        ""
+        if not answer or answer.startswith("/")
+        else f"'{answer}' is no absolute path; for example /mnt/ssd"
+    )
+
+
+def _text(value: str) -> str:
+    return json.dumps(value)  # a TOML basic string is a JSON string

@@ -1,0 +1,1 @@
+"""What host/measure.py does without a command: one measurement."""

@@ -1,0 +1,1 @@
+"""`record`: a power trace alone."""

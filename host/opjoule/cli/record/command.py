@@ -1,0 +1,127 @@
+"""`measure.py record`: a meter's trace on its own, no board involved."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+
+from opjoule.cli.live import live_view
+from opjoule.cli.planning import CALIBRATIONS
+from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault
+from opjoule.evaluation.trace_result import conclude_trace
+from opjoule.measuring.known_sensors import Calibrations, KnownSensors
+from opjoule.measuring.progress import PhaseProgress
+from opjoule.measuring.recording import Recording
+from opjoule.meters.capture import CaptureSummary
+from opjoule.meters.interface import Meter
+from opjoule.meters.registry import open_meters
+from opjoule.opened.answer import open_answer
+from opjoule.record.directory import check_out
+from opjoule.record.json_file import plain
+from opjoule.record.run_record import RunRecord
+from opjoule.report.trace_summary import print_trace
+from opjoule.scripts import script_name
+
+_POLL_S = 0.1
+INTERRUPTED = "interrupted by the user (Ctrl-C)"
+
+
+def run_record(options: argparse.Namespace) -> int:
+    """Records until the time is up or Ctrl-C comes, or a simulated meter has played its profile.
+
+    Any other end (a reset, silence, a port that closes), and less than the time asked for, is a fault of the record,
+    which is then partial, and has its own exit code: the meter's, or that of an interruption. A whole one with a fault
+    ends with status 6, as a measurement does.
+
+    Raises: BadInput: the directory holds a record already. MeterFault: the meter does not do as asked.
+    """
+    check_out(options.out)
+    calibrations = Calibrations(CALIBRATIONS, options.room_temperature)
+    meter = open_meters(options.meter, options.storage_meter)
+    try:
+        identity = meter.open()
+        meter.configure()
+        sensors = KnownSensors.of(meter, options.meter, identity, calibrations)
+        for line in sensors.warnings:
+            print(f"{script_name()}: warning: {line}", file=sys.stderr)
+        asked = {
+            "meter": options.meter,
+            "seconds": options.seconds,
+            "room_temperature_c": options.room_temperature,
+        }
+        record = RunRecord.create(options.out, asked, simulated=identity.simulated)
+        record.update(found={"meter": identity, "warnings": sensors.warnings})
+        record.update(**sensors.entries())
+        with record.held(), PhaseProgress(quiet=options.json) as progress, live_view(options) as show:
+            show(options.out)
+            captured, ended = _record(record, meter, options.seconds, progress)
+    finally:
+        meter.close()
+    return _finish(record, captured, ended, options)
+
+
+def _record(
+    record: RunRecord, meter: Meter, seconds: float | None, progress: PhaseProgress
+) -> tuple[CaptureSummary, str]:
+    """Captures `seconds` of the meter's clock; returns what came and why it ended early, empty if it did not."""
+    recording = Recording(record, meter)
+    capture = recording.capture
+    progress.watch(capture.history)
+    progress.phase("record", seconds)
+    interrupted = False
+    with recording:
+        try:
+            while capture.trace_s < (seconds or math.inf) and not capture.wait(_POLL_S):
+                progress.advance_to(capture.trace_s)
+        except KeyboardInterrupt:
+            interrupted = True
+    captured = capture.summary
+    if seconds is None or capture.trace_s >= seconds:
+        reached = seconds is not None
+        return captured, "" if reached else captured.ended or ""
+    why = captured.ended or (INTERRUPTED if interrupted else "the simulator's profile has ended")
+    return captured, f"{why}; {capture.trace_s:.3g} of the {seconds:g} s asked for are recorded"
+
+
+def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: argparse.Namespace) -> int:
+    concluded = conclude_trace(record)
+    if ended:
+        record.add_fault(ended)
+    for line in captured.fault_lines():
+        record.add_fault(line)
+    record.update(capture=captured.to_json())
+    whole = concluded and captured.samples > 0 and not ended
+    record.finish(
+        "failed" if record.withheld else "complete" if whole else "partial" if captured.samples else "failed"
+    )
+    lost = captured.losses
+    if options.json:
+        path = record.path("result.json")
+        result = json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        outcome = {
+            "record": str(record.directory),
+            "status": record.status,
+            **captured.to_json(),
+            "meter_faults": captured.faults,
+            "faults": record.faults,
+            "result": result,
+        }
+        sys.stdout.write(json.dumps(plain(outcome)) + "\n")
+    else:
+        print(
+            f"{captured.samples} samples in {record.directory} ({record.status}); "
+            f"{lost.lost_samples} lost, the charge of {lost.recovered_samples} of them is known"
+        )
+        for fault in record.faults:
+            print(f"fault: {fault}" if fault != ended else f"ended: {ended}")
+        if captured.samples:
+            print_trace(open_answer(record.directory))
+    if captured.samples == 0:
+        raise MeterFault(
+            f"{options.meter} sent no sample: check its sensor's wiring, then host/measure.py doctor"
+        )
+    if whole:
+        return FAULTY_EXIT if record.faults else 0
+    return Interrupted.exit_code if ended.startswith(INTERRUPTED) else MeterFault.exit_code

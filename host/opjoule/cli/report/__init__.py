@@ -1,0 +1,1 @@
+"""`report`: an analysis done again."""

@@ -1,0 +1,111 @@
+"""`measure.py report`: summary and page of a record that is there already."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from opjoule.comparison.index_file import has_index
+from opjoule.errors import RecordFault
+from opjoule.record.run_record import RunRecord, reading
+
+if TYPE_CHECKING:
+    from opjoule.report.timeline import Timeline
+
+_ANALYSIS: Final = ("opjoule.evaluation.collection", "opjoule.report.html", "opjoule.report.terminal")
+"""What takes longest to load."""
+
+
+def run_report(options: argparse.Namespace) -> int:
+    """Summary and report.html of a record that is there already; what a killed run has left is analysed first.
+
+    Raises: RecordFault: no readable record. BadInput: its measurement still runs.
+    """
+    if has_index(options.record):
+        return _report_of_several(options.record)
+    with reading(options.record):
+        record = _analyse(options.record)
+        from opjoule.report.terminal import print_summary  # noqa: PLC0415  # loaded beside the analysis
+
+        print_summary(record)
+    return altered_status([record])
+
+
+def altered_status(records: Sequence[RunRecord]) -> int:
+    """Exit status of what shows records: 4, as of `verify`, where a file of one was changed since its run."""
+    return RecordFault.exit_code if any(record.altered for record in records) else 0
+
+
+def _report_of_several(directory: Path) -> int:
+    from opjoule.comparison.comparison import print_comparison  # noqa: PLC0415  # a single record needs none of these
+    from opjoule.comparison.index import read_index  # noqa: PLC0415
+    from opjoule.comparison.pages.page import write_campaign_page  # noqa: PLC0415
+
+    records = []
+    for run in read_index(directory)[0]:
+        place = directory / run.folder
+        if (place / "run.json").exists():
+            with reading(place):
+                records.append(_analyse(place))
+    write_campaign_page(directory)
+    print_comparison(directory)
+    return altered_status(records)
+
+
+def _analyse(directory: Path) -> RunRecord:
+    record, timeline = RunRecord.open(directory), None
+    if record.is_finished:
+        with _loading():
+            record.check_beside()
+    elif record.run.found.cores is not None:
+        timeline = _end_measurement(record)
+    else:
+        _end_trace(record)
+    from opjoule.report.html import write_report  # noqa: PLC0415  # loaded while the record's files were looked at
+
+    write_report(record, timeline)
+    return record
+
+
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Loads what the analysis takes beside what is done meanwhile: looking at the files, which is not Python's work."""
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(lambda: [importlib.import_module(name) for name in _ANALYSIS])
+        yield
+
+
+def _end_measurement(record: RunRecord) -> Timeline | None:
+    """What a killed measurement had recorded, analysed."""
+    with record.held():
+        with _loading():
+            record.add_fault(
+                "the measurement did not come to its end; this is what it had recorded, analysed afterwards"
+            )
+            record.close_raw()
+        from opjoule.evaluation.collection import collect  # noqa: PLC0415
+        from opjoule.evaluation.evidence import Evidence  # noqa: PLC0415
+        from opjoule.report.timeline import packed_timeline  # noqa: PLC0415
+
+        return collect(record, Evidence.of(record, ended_early=True), packed_timeline)
+
+
+def _end_trace(record: RunRecord) -> None:
+    """The same of a recording without a board; other records without an end are left as they are."""
+    from opjoule.evaluation.trace_result import conclude_trace  # noqa: PLC0415
+    from opjoule.evaluation.wording.by_study import TRACE, wording_of  # noqa: PLC0415
+
+    if wording_of(record.run) is not TRACE:
+        return
+    with record.held():
+        record.add_fault(
+            "the recording did not come to its end; this is what it had recorded, analysed afterwards"
+        )
+        record.close_raw()
+        conclude_trace(record)
+        record.finish("partial")

@@ -1,0 +1,1 @@
+"""`restore`: a board put back after a measurement that could not."""

@@ -1,0 +1,1 @@
+"""`runs`: the records there are."""

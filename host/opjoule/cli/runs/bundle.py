@@ -1,0 +1,92 @@
+"""`runs.py bundle` and `runs.py open`: a study as one file for others, and back."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import shutil
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from opjoule.campaign.campaign import program_words
+from opjoule.cli.planning import ROOT
+from opjoule.errors import BadInput
+from opjoule.opened.exports.bundle import RECORDS, Described, copy_runs, describe, newest, pack, unpack
+from opjoule.opened.exports.redaction import KeptNames, Redaction
+from opjoule.record.run_record import RunRecord
+from opjoule.studies.definition import StudyFolder
+
+README: Final = """{name}
+{line}
+{about}
+
+records/     run records, one folder each, as OpJoule's docs/reference/run-record.md describes them
+figures/     figures, tables and methods.txt, drawn from these records
+CITATION.cff how to cite the program
+
+Made by {programs}. Open it with OpJoule: host/runs.py open FILE.zip
+Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is for sha256sum -c.
+"""
+
+
+def write_bundle(options: argparse.Namespace, study: StudyFolder | None) -> Iterator[str]:
+    """Packs records with their figures; gives what was done, line by line.
+
+    Raises: BadInput: --out is there already, or a place holds no record.
+    """
+    from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
+
+    if options.out.exists():
+        raise BadInput(f"--out {options.out} is there already: name another file, or remove it")
+    redaction = KeptNames() if options.keep_names else Redaction(socket.gethostname(), getpass.getuser())
+    with tempfile.TemporaryDirectory(prefix="opjoule-bundle-") as name:
+        folder = Path(name)
+        records = copy_runs(options.places, folder / RECORDS, redaction)
+        drawn = write_figures([str(folder / RECORDS)], folder / "figures", study=study)
+        yield from [each for each in drawn if not each.startswith(str(folder))]
+        shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")
+        about = _described(options, records, study)
+        (folder / "README.txt").write_text(_readme(about), encoding="utf-8")
+        describe(folder, about)
+        pack(folder, options.out)
+    yield f"{options.out}: {len(records)} records, {options.out.stat().st_size / 1e6:.1f} MB"
+
+
+def _described(options: argparse.Namespace, records: list[Path], study: StudyFolder | None) -> Described:
+    runs = [RunRecord.open(each).run for each in records]
+    programs = dict.fromkeys(
+        program_words(run.found.opjoule, run.found.commit) for run in runs if run.found.opjoule
+    )
+    simulated = any(run.simulated for run in runs)
+    mark = "SIMULATED: no board was measured. " if simulated else ""
+    return Described(
+        options.name or (study.title if study else f"OpJoule records: {options.out.stem}"),
+        f"{mark}Energy of database operations: {len(records)} run records with their figures.",
+        options.license,
+        max(newest(records)),
+        tuple(programs),
+        simulated,
+    )
+
+
+def _readme(about: Described) -> str:
+    return README.format(
+        name=about.name,
+        line="=" * len(about.name),
+        about=about.about,
+        programs=", ".join(about.programs),
+    )
+
+
+def open_bundle(options: argparse.Namespace) -> Iterator[str]:
+    """Unpacks a bundle, checked; gives what it is, line by line. Raises: BadInput: it cannot be opened."""
+    folder = options.out or ROOT / "runs" / options.bundle.stem
+    about = unpack(options.bundle, folder)
+    yield f"{about['name']}: {about['description']}"
+    yield f"records    {folder / RECORDS}"
+    yield f"figures    {folder / 'figures'}"
+    yield f"compare    host/compare.py {folder / RECORDS}/*"
+    yield f"draw again host/runs.py figures {folder / RECORDS} --out figures"

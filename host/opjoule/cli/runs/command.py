@@ -1,0 +1,273 @@
+"""`host/runs.py`: the records that there are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from fnmatch import fnmatch
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.cli.failures import one_line
+from opjoule.cli.planning import ROOT
+from opjoule.cli.runs.bundle import open_bundle, write_bundle
+from opjoule.cli.runs.conclusions import conclusions_csv, file_name, run_conclusions, verdicts_of
+from opjoule.cli.verify.command import print_verified
+from opjoule.comparison.comparable import allowed_groups
+from opjoule.comparison.index import forget_run, is_one_of_several
+from opjoule.errors import BadInput, RecordFault
+from opjoule.files import write_whole
+from opjoule.opened.exports.csv_files import write_csv
+from opjoule.opened.exports.openmetrics import openmetrics
+from opjoule.opened.exports.perfetto import MOST, write_perfetto
+from opjoule.opened.run import open_run
+from opjoule.opened.run_list import ListedRun, find_runs
+from opjoule.record.directory import held
+from opjoule.record.notes import read_notes, write_notes
+from opjoule.record.run_record import RunRecord
+from opjoule.report.terminal import print_summary
+from opjoule.studies.folder import find_study
+from opjoule.units import Missing
+
+SIMULATED: Final = "SIMULATED"
+CUT_OFF: Final = "partial"
+"""Status of a run that was killed or interrupted: its campaign has measured it again, or will."""
+
+
+def run_runs(options: argparse.Namespace) -> int:
+    """One action; 0 if all is well, 4 where `verify` or `show` finds a file that was changed since the run."""
+    return _ACTIONS[options.action](options)
+
+
+def _list(options: argparse.Namespace) -> int:
+    found = [each for each in find_runs(options.places) if _asked_for(each, options)]
+    found.sort(key=_KEYS[options.sort])
+    if options.json:
+        print(json.dumps([_plain(each) for each in found], indent=2))
+        return 0
+    print_columns([_HEAD, *map(_cells, found)] if found else [], below=["", *map(_noted, found)])
+    if not found:
+        print("no such record", file=sys.stderr)
+    return 0
+
+
+def _asked_for(run: ListedRun, options: argparse.Namespace) -> bool:
+    named = all(getattr(options, name) in (None, getattr(run, name)) for name in ("db", "device", "storage"))
+    ended = not options.status or run.status in options.status
+    tagged = set(options.tag) <= set(run.notes.tags)
+    return named and ended and tagged and not (options.real and run.simulated)
+
+
+_KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
+    "date": lambda run: (run.started_utc, str(run.path)),
+    "name": lambda run: str(run.path),
+    "headline": lambda run: math.inf if run.headline.value is None else run.headline.value,
+}
+_HEAD: Final = ("record", "began (UTC)", "what", "device", "storage", "status", "", "headline (k = 2)")
+
+
+def _cells(run: ListedRun) -> tuple[str, ...]:
+    began = run.started
+    return (
+        str(run.path),
+        began.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if began else "",
+        run.subject,
+        run.device,
+        run.storage,
+        run.status,
+        ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(each.kind for each in run.cautions))),
+        run.why or run.headline_text,
+    )
+
+
+def _plain(run: ListedRun) -> dict[str, Any]:
+    names = ("status", "simulated", "started_utc", "subject", "db", "device", "storage", "why")
+    headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
+    if isinstance(run.headline, Missing):
+        headline["reason"] = run.headline.reason
+    own: dict[str, Any] = {"cautions": [each.line for each in run.cautions]}
+    own |= {"note": run.notes.text, "tags": list(run.notes.tags)}
+    return {
+        "record": str(run.path),
+        **{name: getattr(run, name) for name in names},
+        "headline": headline,
+        **own,
+    }
+
+
+def _noted(run: ListedRun) -> str:
+    """Tags and note of a record; empty where it has none."""
+    return " ".join([*(f"[{tag}]" for tag in run.notes.tags), run.notes.text]).strip()
+
+
+def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> None:
+    """Rows of texts as columns, two blanks apart; control characters as escapes.
+
+    Args:
+        below: a line under each row, indented; none where it is empty.
+    """
+    texts = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(row[at]) for row in texts) for at in range(len(texts[0]))] if texts else []
+    for row, line in zip_longest(texts, below[: len(texts)], fillvalue=""):
+        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
+        if line:
+            print(f"    {one_line(line)}")
+
+
+def _note(options: argparse.Namespace) -> int:
+    notes = read_notes(options.record)
+    if options.text is not None:
+        notes = notes.saying(options.text)
+    notes = notes.tagged(options.tag, options.untag)
+    if options.text is not None or options.tag or options.untag:
+        write_notes(options.record, notes)
+    elif not (options.record / "run.json").is_file():
+        raise RecordFault(f"{options.record} is not a run record: it has no run.json")
+    tags = f"tags: {', '.join(notes.tags)}" if notes.tags else "no tags"
+    _tell([f"{options.record}: {notes.text or 'no note'} ({tags})"])
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    if options.json:
+        run = open_run(options.record)
+        if not run.result:
+            raise RecordFault(f"{options.record}: no result: {run.answer.problem}")
+        print(json.dumps(run.result, indent=2))
+    else:
+        print_summary(options.record)
+    altered = RunRecord.open(options.record).altered
+    if options.json:
+        print(*altered, sep="\n", end="\n" if altered else "", file=sys.stderr)
+    return RecordFault.exit_code if altered else 0
+
+
+def _verify(options: argparse.Namespace) -> int:
+    return print_verified([run.path for run in find_runs(options.places)], as_json=options.json)
+
+
+def _export(options: argparse.Namespace) -> int:
+    if not (options.perfetto or options.openmetrics or options.csv):
+        raise BadInput("nothing to export to: give --perfetto FILE, --openmetrics FILE or --csv DIR")
+    run = open_run(options.record)
+    if options.perfetto:
+        most = None if options.all else options.most or MOST
+        _tell(f"not in it: {line}" for line in write_perfetto(run, options.perfetto, most))
+        _tell([f"{options.perfetto}: open it in https://ui.perfetto.dev"])
+    if options.openmetrics:
+        write_whole(options.openmetrics, openmetrics(run).encode())
+        _tell([str(options.openmetrics)])
+    if options.csv:
+        _tell(write_csv(run, options.csv))
+    return 0
+
+
+def _conclusions(options: argparse.Namespace) -> int:
+    return run_conclusions([str(each) for each in options.places], options.study or "", as_json=options.json)
+
+
+def _figures(options: argparse.Namespace) -> int:
+    from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
+
+    places = [str(each) for each in options.places]
+    study = find_study(options.study) if options.study else None
+    _tell(write_figures(places, options.out, allowed_groups(options.although), study))
+    if study:
+        for each, own in verdicts_of(places, study.name) if study.conclusions else ():
+            write_whole(options.out / file_name(each), conclusions_csv(each, own).encode())
+            _tell([str(options.out / file_name(each))])
+    return 0
+
+
+def _bundle(options: argparse.Namespace) -> int:
+    _tell(write_bundle(options, find_study(options.study) if options.study else None))
+    return 0
+
+
+def _open(options: argparse.Namespace) -> int:
+    _tell(open_bundle(options))
+    return 0
+
+
+def _tell(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(one_line(line))
+
+
+def _prune(options: argparse.Namespace) -> int:
+    if not (options.status or options.older_than or options.simulated):
+        raise BadInput(
+            "no rule says what to delete: give --status, --older-than DAYS, --simulated or several of them"
+        )
+    before = datetime.now(UTC) - timedelta(days=options.older_than) if options.older_than else None
+    picked = [run for run in find_runs(options.places) if _picked(run, options, before)]
+    freed_bytes = 0
+    for run in picked:
+        if why := _kept(run.path, run.status):
+            _tell([f"kept: {run.path}: {why}"])
+            continue
+        size_bytes = run.size_bytes
+        if options.yes and (why := _delete(run.path)):
+            _tell([f"kept: {run.path}: {why}"])
+            continue
+        freed_bytes += size_bytes
+        words = "deleted" if options.yes else "would delete"
+        _tell([f"{words}: {run.path} ({run.status}, {size_bytes / 1e6:.1f} MB)"])
+    done = "freed" if options.yes else "would be freed; nothing was deleted: say --yes to delete them"
+    print(f"{freed_bytes / 1e6:.1f} MB {done}")
+    return 0
+
+
+def _picked(run: ListedRun, options: argparse.Namespace, before: datetime | None) -> bool:
+    """All rules that were given pick it, and no pattern keeps it; a record without a date is not old."""
+    began = run.started
+    old = before is None or (began is not None and began < before)
+    ended = not options.status or run.status in options.status
+    kept = any(fnmatch(str(run.path), each) or fnmatch(run.path.name, each) for each in options.keep)
+    return old and ended and (run.simulated or not options.simulated) and not kept
+
+
+def _kept(path: Path, status: str) -> str:
+    """Why a record is kept in any case; empty if it is not."""
+    place = path.resolve()
+    if place == ROOT / "runs" / "example":
+        return "the example belongs to the repository"
+    if is_one_of_several(place) and status != CUT_OFF:
+        return f"it is one of the runs of {place.parent}, which would lack it"
+    try:
+        with held(path), held(path.parent):
+            return ""
+    except BadInput:
+        return "its measurement still runs"
+
+
+def _delete(path: Path) -> str:
+    """Deletes a record; run.json goes first, so that what is left of an interruption is no record. Gives why not."""
+    try:
+        with held(path), held(path.parent):
+            (path / "run.json").unlink()
+            shutil.rmtree(path)
+            forget_run(path)
+    except BadInput:
+        return "its measurement still runs"
+    return ""
+
+
+_ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
+    "list": _list,
+    "note": _note,
+    "show": _show,
+    "verify": _verify,
+    "export": _export,
+    "conclusions": _conclusions,
+    "figures": _figures,
+    "bundle": _bundle,
+    "open": _open,
+    "prune": _prune,
+}

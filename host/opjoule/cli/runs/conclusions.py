@@ -1,0 +1,154 @@
+"""`runs.py conclusions`: what a study's paper concludes, and what the records say to it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from opjoule.comparison.compared_run import gather
+from opjoule.comparison.contrasts import Contrast
+from opjoule.comparison.study.rows import read_studies
+from opjoule.comparison.study.verdicts import Verdict, name_of, samples_of_job, samples_of_workload, verdicts
+from opjoule.errors import BadInput
+from opjoule.studies.definition import StudyFolder
+from opjoule.studies.folder import find_study
+
+COLUMNS: Final = (
+    *("study", "question", "where", "place", "paper", "ratio", "low", "high"),
+    *("joules", "joules_low", "joules_high", "verdict", "papers_factor_inside", "simulated"),
+)
+SIMULATED: Final = "SIMULATED"
+
+
+def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder, list[Verdict]]]:
+    """Every conclusion of the studies that some records are of, with its answers.
+
+    Args:
+        only: a study's name; empty for all.
+    Raises: BadInput: no record of a study, or none of that one.
+    """
+    runs, _ = gather(places)
+    found: dict[str, list[Verdict]] = {}
+    studies: dict[str, StudyFolder] = {}
+    for table in read_studies([run.place for run in runs]):
+        study = find_study(table.name)
+        studies[table.name] = study
+        found[table.name] = verdicts(study.conclusions, samples_of_job(table))
+    for name in dict.fromkeys(filter(None, map(name_of, runs))):
+        study = find_study(name)
+        measures = [each.measure for each in study.conclusions]
+        studies[name] = study
+        found[name] = verdicts(
+            study.conclusions, samples_of_workload([run for run in runs if name_of(run) == name], measures)
+        )
+    asked = [(studies[name], each) for name, each in found.items() if each and only in ("", name)]
+    if not asked:
+        which = f"of study {only}" if only else "of a study with conclusions"
+        raise BadInput(f"{', '.join(places)}: no record {which}; host/measure.py studies lists them")
+    return asked
+
+
+def run_conclusions(places: Sequence[str], only: str, *, as_json: bool) -> int:
+    """Prints them; 0."""
+    found = verdicts_of(places, only)
+    if as_json:
+        print(json.dumps([row for study, own in found for row in rows(study, own)], indent=1))
+        return 0
+    console = Console(highlight=False, markup=False)
+    for study, own in found:
+        console.print(_table(study, own))
+        for line in _counted(own):
+            console.print(line, soft_wrap=True)
+    return 0
+
+
+def _table(study: StudyFolder, own: Sequence[Verdict]) -> Table:
+    mark = f" ({SIMULATED})" if any(each.simulated for each in own) else ""
+    made = Table(title=f"{study.title}: the paper's conclusions{mark}", title_justify="left", show_lines=True)
+    for name in ("question", "paper", "here (95 %)", "joules (95 %)", "verdict"):
+        made.add_column(name)
+    for each in own:
+        at = ", ".join(f"{axis} {value}" for axis, value in each.place)
+        question = f"{each.conclusion.question} [{each.conclusion.where}]" + (f"\n{at}" if at else "")
+        made.add_row(question, paper_words(each), _ratio(each.contrast), _ratio(each.joules), _word(each))
+    return made
+
+
+def paper_words(of: Verdict) -> str:
+    """The paper's answer."""
+    if of.conclusion.only_direction:
+        return "more" if of.conclusion.paper > 1 else "less"
+    near = f" (within {100 * of.conclusion.about:g} % of 1)" if of.conclusion.about else ""
+    return f"{of.conclusion.paper:.3g}{near}"
+
+
+def _ratio(of: Contrast | None) -> str:
+    if of is None:
+        return "-"
+    value = of.side_a.value / of.side_b.value
+    if of.cannot:
+        return f"{value:.3g}"
+    low, high = of.limits
+    return f"{value:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _word(of: Verdict) -> str:
+    inside = {None: "", True: "; the paper's factor is inside", False: "; the paper's factor is outside"}
+    return of.word + ("" if of.conclusion.about else inside[of.holds_the_papers])
+
+
+def _counted(own: Sequence[Verdict]) -> list[str]:
+    words = [each.word for each in own]
+    counts = ", ".join(f"{words.count(each)} {each}" for each in dict.fromkeys(words))
+    return [f"answers    {counts}"]
+
+
+def rows(study: StudyFolder, own: Sequence[Verdict]) -> list[dict[str, Any]]:
+    """Every answer as plain values, by COLUMNS; what is not known is empty."""
+    return [dict(zip(COLUMNS, _row(study, each), strict=True)) for each in own]
+
+
+def _row(study: StudyFolder, of: Verdict) -> list[Any]:
+    inside = of.holds_the_papers
+    return [
+        study.name,
+        of.conclusion.question,
+        of.conclusion.where,
+        " ".join(value for _, value in of.place),
+        paper_words(of),
+        *_numbers(of.contrast),
+        *_numbers(of.joules),
+        of.word,
+        "" if inside is None else ("yes" if inside else "no"),
+        SIMULATED if of.simulated else "",
+    ]
+
+
+def _numbers(of: Contrast | None) -> list[float | str]:
+    """Ratio and the ends of its interval; without an interval, or with one that has no end, empty."""
+    if of is None:
+        return ["", "", ""]
+    ends = ("", "") if of.cannot else tuple(each if math.isfinite(each) else "" for each in of.limits)
+    return [of.side_a.value / of.side_b.value, *ends]
+
+
+def conclusions_csv(study: StudyFolder, own: Sequence[Verdict]) -> str:
+    """Every answer as a table."""
+    sink = io.StringIO()
+    table = csv.DictWriter(sink, COLUMNS, lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows(study, own))
+    return sink.getvalue()
+
+
+def file_name(study: StudyFolder) -> str:
+    """Of the table among the figures."""
+    return f"{Path(study.name).name}-conclusions.csv"

@@ -1,0 +1,1 @@
+"""`studies`: which there are."""

@@ -1,0 +1,1 @@
+"""`twin`: a simulated board fitted to records."""

@@ -1,0 +1,137 @@
+"""`measure.py twin`: the runs that tell a board's parameters, and the fit of the simulated board to their records."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.table import Table
+
+from opjoule.cli.twin_profiles import FOLDER
+from opjoule.devices.profiles import find_profile
+from opjoule.errors import BadInput
+from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
+from opjoule.simulation.fitting.page import shown, untold, write_page
+from opjoule.simulation.fitting.profile_text import write_profile
+from opjoule.simulation.fitting.recorded import read_recorded
+
+EXERCISE: Final = Path("host/opjoule/simulation/fitting/exercise.sh")
+"""Keeps cores, then the medium, busy; POSIX sh, for any board."""
+
+
+def run_twin(options: argparse.Namespace) -> int:
+    """Fits a twin, or prints the runs to make.
+
+    Raises: BadInput, RecordFault, DataFault: a record that cannot tell, in one line that says why.
+    """
+    if not options.fit:
+        _print_runs(options)
+        return 0
+    fitted = fit_twin([read_recorded(path) for path in options.fit])
+    path = options.out or FOLDER / f"{fitted.records[0].board}-{fitted.records[0].medium}.toml"
+    page = path.with_suffix(".html")
+    if page == path:
+        raise BadInput(f"--out {path}: the page goes there; give a name that ends in .toml")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_profile(path, fitted)
+    write_page(page, fitted, path.name)
+    if options.json:
+        print(json.dumps(as_json(fitted, path), indent=1))
+    else:
+        _print(fitted, path, page)
+    return 0
+
+
+def as_json(fitted: FittedTwin, path: Path) -> dict[str, object]:
+    """Parameters and energies by phase as plain values."""
+    return {
+        "schema": {"name": "twin-fit", "version": 1},
+        "simulated": fitted.simulated,
+        "profile": str(path),
+        "parameters": {
+            each.key: {
+                "value": each.value,
+                "u": each.u,
+                "unit": each.unit,
+                "origin": each.origin,
+                **({"tell": each.tell} if not each.identified else {}),
+            }
+            for each in fitted.estimates
+        },
+        "phases": [
+            {
+                "name": each.name,
+                "duration_s": each.duration_s,
+                "measured_j": each.measured_j,
+                "twin_j": each.model_j,
+            }
+            for each in fitted.balances()
+        ],
+        "verdict": fitted.verdict(),
+    }
+
+
+def _print(fitted: FittedTwin, path: Path, page: Path) -> None:
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    mark = " (SIMULATED)" if fitted.simulated else ""
+    first = fitted.records[0]
+    console.print(f"Twin of {first.board} with {first.medium}{mark}", style="bold")
+    parameters = Table(box=None)
+    for name in ("parameter", "value", "interval (95 %)"):
+        parameters.add_column(name, no_wrap=True)
+    parameters.add_column("from")
+    for each in fitted.estimates:
+        parameters.add_row(each.key, *shown(each), each.origin)
+    console.print(parameters)
+    energies = Table("phase", "time", f"measured{mark}", "twin", "twin / measured", box=None)
+    for phase in fitted.balances():
+        energies.add_row(*phase.words)
+    console.print(energies)
+    console.print(fitted.verdict())
+    for line in untold(fitted):
+        console.print(f"  to know  {line}")
+    console.print(f"profile  {path}")
+    console.print(f"page     {page}")
+    console.print(
+        f"use it   host/measure.py --db leveldb --device {first.board} --storage {first.medium} --simulate {path}"
+    )
+
+
+def runs_to_make(device: str, medium: str, simulate: str) -> list[tuple[str, str]]:
+    """(command line, what it tells) of each run whose record the fit needs.
+
+    Args:
+        simulate: "--simulate" with its profile for a simulated board; empty for a real one.
+    """
+    rig = f"--device {device} --storage {medium}{f' {simulate}' if simulate else ''}"
+    name = f"twin-{device}-{medium}"
+    return [
+        (
+            f"host/measure.py command {rig} --repeats 1 --idle 20 --signature --out runs/{name}-exercise "
+            f"--file {EXERCISE} -- sh {{files}}/{EXERCISE.name} {{storage}}",
+            "idle, power by busy cores, the medium's rates and powers, its tail, the supply",
+        ),
+        (
+            f"host/measure.py --db leveldb {rig} --workload a -p durability=sync --operations 2000 --records 2000 "
+            f"--repeats 1 --idle 20 --no-harness --out runs/{name}-sync",
+            "how long a flush of the medium's cache takes",
+        ),
+        (
+            f"host/measure.py twin --fit runs/{name}-exercise runs/{name}-sync",
+            "fits both together; further records of yours may be added",
+        ),
+    ]
+
+
+def _print_runs(options: argparse.Namespace) -> None:
+    profile = find_profile(options.device)
+    medium = profile.medium(options.storage)
+    own = f" {shlex.quote(str(options.twin_profile))}" if options.twin_profile else ""
+    simulate = f"--simulate{own}" if options.simulate else ""
+    print(f"Runs that tell the twin of {profile.title} with {medium}, in this order:")
+    for command, tells in runs_to_make(profile.name, medium, simulate):
+        print(f"\n  # {tells}\n  {command}")

@@ -1,0 +1,1 @@
+"""`verify`: whether a record is as it was written."""

@@ -1,0 +1,78 @@
+"""`measure.py verify`: are the files of a record as its run left them?"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from opjoule.errors import RecordFault
+from opjoule.opened.run import open_run
+from opjoule.record.result import read_result
+from opjoule.record.run_record import RunRecord, reading
+
+
+def run_verify(options: argparse.Namespace) -> int:
+    """Verifies the records that were named."""
+    return print_verified(options.records, as_json=options.json)
+
+
+def print_verified(records: Sequence[Path], *, as_json: bool) -> int:
+    """Prints what of each record was changed, is missing or cannot be read; exit status 4 if anything was."""
+    found = [_verified(directory) for directory in records]
+    if as_json:
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+    else:
+        for one in found:
+            for line in one["problems"]:
+                print(line)
+            if not one["problems"]:
+                print(f"{one['record']}: {one['said']}")
+    return RecordFault.exit_code if any(one["problems"] for one in found) else 0
+
+
+def _verified(directory: Path) -> dict[str, Any]:
+    try:
+        with reading(directory):
+            record = RunRecord.open(directory)
+            problems = record.verify() or _unreadable(record)
+    except RecordFault as fault:
+        return {"record": str(directory), "status": None, "said": "", "problems": [str(fault)]}
+    return {
+        "record": str(directory),
+        "status": record.status,
+        "said": _sound(record),
+        "problems": problems,
+    }
+
+
+def _unreadable(record: RunRecord) -> list[str]:
+    """One line for each file of a record that is as the run left it and still cannot be read."""
+    run, said = open_run(record.directory), []
+    readers: dict[str, Callable[[], object]] = {
+        "power.parquet": lambda: run.power,
+        "operations.parquet": lambda: run.operations,
+        "events.parquet": lambda: run.events,
+        "system.parquet": lambda: run.system,
+        "result.json": lambda: read_result(record.directory),
+    }
+    for name, read in readers.items():
+        try:
+            if record.path(name).exists():
+                read()
+        except RecordFault as fault:
+            said.append(str(fault))
+    return said
+
+
+def _sound(record: RunRecord) -> str:
+    if record.is_finished:
+        count = len(record.run.checksums or {})
+        old = "" if record.has_seals else "; this version of the record has checksums for raw files only"
+        return f"{count} files are as the run left them ({record.status}){old}"
+    if record.has_seals:
+        return "did not come to its end; what was sealed on the way is as it was written"
+    return "did not come to its end, and records of its version have no checksum before that"

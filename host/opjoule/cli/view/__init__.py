@@ -1,0 +1,1 @@
+"""`view`: the page of all runs."""

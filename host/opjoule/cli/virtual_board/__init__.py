@@ -1,0 +1,1 @@
+"""`virtual-board`: the emulated board's image."""

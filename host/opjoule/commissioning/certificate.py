@@ -1,0 +1,264 @@
+"""commissioning.toml beside rig.toml: what each step found, on which parts, and of which rig.toml that holds."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.commissioning.parts import Parts
+from opjoule.commissioning.steps import STEPS
+from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome, Verdict
+from opjoule.errors import BadInput
+from opjoule.files import file_sha256, write_whole
+
+SCHEMA: Final = 1
+FILE: Final = "commissioning.toml"
+PAGE: Final = "commissioning.html"
+COMMAND: Final = "host/measure.py commission"
+_ANEW: Final = f"remove it, then {COMMAND} writes a new one"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One step that has a verdict."""
+
+    key: str
+    verdict: Verdict
+    date_utc: datetime
+    folder: str = ""
+    """Its recordings."""
+
+
+@dataclass
+class Certificate:
+    """What is known of a rig so far."""
+
+    rig_sha256: str
+    device: str
+    storage: str
+    simulated: bool = False
+    parts: Parts = field(default_factory=Parts)
+    asked: bool = False
+    """The parts have been asked for."""
+    meter: dict[str, str] = field(default_factory=dict)
+    """Who answered, in words: board, place, firmware, serial number, sensors."""
+    finished: dict[str, Finished] = field(default_factory=dict)
+
+    @property
+    def open_steps(self) -> list[str]:
+        """Titles of the steps without a verdict."""
+        return [each.title for each in STEPS if each.key not in self.finished]
+
+    @property
+    def failed_steps(self) -> list[str]:
+        """Titles of the steps that failed."""
+        return [each.title for each in STEPS if self.outcome(each.key) is StepOutcome.FAILED]
+
+    @property
+    def skipped_steps(self) -> list[str]:
+        """Titles of the steps that were left out."""
+        return [each.title for each in STEPS if self.outcome(each.key) is StepOutcome.SKIPPED]
+
+    @property
+    def date_utc(self) -> datetime | None:
+        """Date of the latest verdict."""
+        return max((each.date_utc for each in self.finished.values()), default=None)
+
+    def outcome(self, key: str) -> StepOutcome | None:
+        """How a step ended; None: it has not."""
+        return self.finished[key].verdict.outcome if key in self.finished else None
+
+    def figure(self, key: str, name: str) -> float | None:
+        """A figure of a step; None where there is none."""
+        found = self.finished[key].verdict.figures.get(name) if key in self.finished else None
+        return found.value if found else None
+
+    def finish(self, key: str, verdict: Verdict, folder: Path | None = None) -> None:
+        """Takes note of a verdict, in the place of an earlier one."""
+        now_utc = datetime.now(UTC).replace(microsecond=0)
+        self.finished[key] = Finished(key, verdict, now_utc, str(folder) if folder else "")
+
+    @property
+    def conclusion(self) -> str:
+        """One line: how the rig stands."""
+        if self.failed_steps:
+            return f"the rig is not fit yet: {', '.join(self.failed_steps)}"
+        if self.open_steps:
+            return f"{len(self.open_steps)} of {len(STEPS)} steps are left: {', '.join(self.open_steps)}"
+        left_out = f"; left out: {', '.join(self.skipped_steps)}" if self.skipped_steps else ""
+        return f"the rig has passed{left_out}"
+
+
+def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
+    """One line for figures of a rig that is not, or no longer, commissioned; empty for one that is.
+
+    Args:
+        rig: path of rig.toml, which is there.
+        device: the board that is measured.
+        meter: in place of that of rig.toml.
+    """
+    path = rig.with_name(FILE)
+    try:
+        found = read_certificate(path)
+    except BadInput as fault:
+        return str(fault)
+    if found is None or found.simulated:
+        return f"this rig has not been commissioned: {COMMAND} shows that it measures what it says"
+    date = f"{found.date_utc:%Y-%m-%d}" if found.date_utc else "an unknown date"
+    if found.rig_sha256 != file_sha256(rig):
+        return f"{rig} has changed since the rig was commissioned ({date}): {COMMAND} proves it anew"
+    if found.device != device:
+        return (
+            f"the rig was commissioned with device {found.device}, not {device}: {COMMAND} --device {device}"
+        )
+    if meter:
+        return f"the rig was commissioned with the meter of {rig}, not with {meter}"
+    if found.failed_steps or found.open_steps:
+        return f"commissioning ({date}): {found.conclusion}; {COMMAND} goes on"
+    return f"commissioning ({date}) left out: {', '.join(found.skipped_steps)}" if found.skipped_steps else ""
+
+
+def read_certificate(path: Path) -> Certificate | None:
+    """The certificate of a file; None where there is none.
+
+    Raises: BadInput: it cannot be read, or was changed into something else.
+    """
+    if not path.exists():
+        return None
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        if data.get("schema") != SCHEMA:
+            raise BadInput(f"{path}: schema {data.get('schema')!r}, this program reads {SCHEMA}: {_ANEW}")
+        return _certificate(data)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
+    except KeyError as error:
+        raise BadInput(f"{path}: {error} is missing: {_ANEW}") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise BadInput(f"{path} is no certificate: {error}; {_ANEW}") from None
+
+
+def _certificate(data: Mapping[str, Any]) -> Certificate:
+    finished = [_finished(each) for each in data.get("step", [])]
+    known = {each.key for each in STEPS}
+    if wrong := [each.key for each in finished if each.key not in known]:
+        raise ValueError(f"there is no step '{wrong[0]}'")
+    return Certificate(
+        rig_sha256=str(data["rig_sha256"]),
+        device=str(data["device"]),
+        storage=str(data["storage"]),
+        simulated=bool(data["simulated"]),
+        parts=Parts.from_table(data.get("parts", {})),
+        asked="parts" in data,
+        meter={str(key): str(value) for key, value in data.get("meter", {}).items()},
+        finished={each.key: each for each in finished},
+    )
+
+
+def _finished(entry: Mapping[str, Any]) -> Finished:
+    figures = {
+        name: CheckedFigure(_number(each["value"]), str(each["unit"]), str(each.get("limit", "")))
+        for name, each in entry.get("figures", {}).items()
+    }
+    drawn = entry.get("picture")
+    picture = (
+        Picture(
+            [_number(each) for each in drawn["x"]],
+            [_number(each) for each in drawn["y"]],
+            str(drawn["x_words"]),
+            str(drawn["y_words"]),
+            None if "gain" not in drawn else _number(drawn["gain"]),
+            _number(drawn.get("offset", 0.0)),
+        )
+        if drawn
+        else None
+    )
+    date_utc = entry["date_utc"]
+    if not isinstance(date_utc, datetime) or date_utc.tzinfo is None:
+        raise ValueError(f"date_utc = {date_utc} is not a time with a zone")
+    verdict = Verdict(
+        StepOutcome(entry["outcome"]), str(entry["words"]), str(entry.get("advice", "")), figures, picture
+    )
+    return Finished(str(entry["key"]), verdict, date_utc.astimezone(UTC), str(entry.get("folder", "")))
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{value!r} is not a number")
+    return float(value)
+
+
+def write_certificate(path: Path, certificate: Certificate) -> None:
+    """Replaces the file as a whole."""
+    write_whole(path, to_toml(certificate).encode())
+
+
+def to_toml(certificate: Certificate) -> str:
+    """The file's text."""
+    lines = [
+        "# What the commissioning of this rig found: docs/how-to/commission-the-rig.md.",
+        *(["# SIMULATED: it says nothing about any hardware."] if certificate.simulated else []),
+        f"schema = {SCHEMA}",
+        f"simulated = {str(certificate.simulated).lower()}",
+        f"rig_sha256 = {_text(certificate.rig_sha256)}  # of rig.toml: any change of it makes this invalid",
+        f"device = {_text(certificate.device)}",
+        f"storage = {_text(certificate.storage)}",
+        f"conclusion = {_text(certificate.conclusion)}",
+    ]
+    if certificate.asked:
+        lines += ["", "[parts]", *_pairs(certificate.parts.to_table())]
+    if certificate.meter:
+        lines += ["", "[meter]", *_pairs(certificate.meter)]
+    for step in STEPS:
+        if found := certificate.finished.get(step.key):
+            lines += _step_lines(found, step.title)
+    return "\n".join(lines) + "\n"
+
+
+def _step_lines(found: Finished, title: str) -> list[str]:
+    verdict = found.verdict
+    lines = [
+        "",
+        f"[[step]]  # {title}",
+        f"key = {_text(found.key)}",
+        f"outcome = {_text(verdict.outcome)}",
+        f"date_utc = {found.date_utc:%Y-%m-%dT%H:%M:%SZ}",
+        f"words = {_text(verdict.words)}",
+        *([f"advice = {_text(verdict.advice)}"] if verdict.advice else []),
+        *([f"folder = {_text(found.folder)}"] if found.folder else []),
+    ]
+    if verdict.figures:
+        lines.append("[step.figures]")
+    for name, each in verdict.figures.items():
+        limit = f", limit = {_text(each.limit)}" if each.limit else ""
+        lines.append(f"{name} = {{ value = {_float(each.value)}, unit = {_text(each.unit)}{limit} }}")
+    if drawn := verdict.picture:
+        lines += ["[step.picture]", f"x = {_floats(drawn.x)}", f"y = {_floats(drawn.y)}"]
+        lines += [f"x_words = {_text(drawn.x_words)}", f"y_words = {_text(drawn.y_words)}"]
+        if drawn.gain is not None:
+            lines += [f"gain = {_float(drawn.gain)}", f"offset = {_float(drawn.offset)}"]
+    return lines
+
+
+def _pairs(table: Mapping[str, str]) -> list[str]:
+    return [f"{key} = {_text(value)}" for key, value in table.items()]
+
+
+def _text(words: str) -> str:
+    """A basic string of TOML: what JSON escapes it reads alike, DEL needs an escape of its own."""
+    return json.dumps(str(words), ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _float(value: float) -> str:
+    text = f"{float(value):.9g}"
+    return text if not math.isfinite(value) or any(letter in text for letter in ".e") else f"{text}.0"
+
+
+def _floats(values: Sequence[float]) -> str:
+    return f"[{', '.join(_float(each) for each in values)}]"

@@ -1,0 +1,109 @@
+"""What a step of the commissioning works with: a person, the meter, the board, a second meter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from opjoule.commissioning.open_meter import OpenMeter
+from opjoule.commissioning.parts import Parts
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.running import Running
+from opjoule.commissioning.setups import Setup
+from opjoule.devices.board import Board
+from opjoule.devices.profiles import Profile
+from opjoule.errors import DeviceFault
+
+
+@dataclass(frozen=True)
+class DeskPace:
+    """How long a step records [s], and how much it writes."""
+
+    zero_s: float = 60.0
+    fuse_s: float = 6.0
+    load_s: float = 10.0
+    hold_s: float = 180.0
+    cool_s: float = 20.0
+    """From a hot shunt to a cooler one, before a reading counts: some time constants of it."""
+    sync_s: float = 120.0
+    quiet_s: float = 60.0
+    levels: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
+    patterns: tuple[int, ...] = (1, 2)
+    """Numbers of the load signatures before and behind the pulses."""
+    level_s: float = 3.0
+    full_s: float = 10.0
+    series_levels: tuple[int, ...] = (0, 2, 4, 6, 8)
+    written_bytes: int = 256 << 20
+    long_s: float = 600.0
+
+
+SIMULATED_PACE = DeskPace(
+    zero_s=20.0,
+    load_s=5.0,
+    hold_s=16.0,
+    cool_s=12.0,
+    sync_s=15.0,
+    quiet_s=4.0,
+    levels=(0, 2, 4, 6, 8),
+    level_s=1.6,
+    full_s=4.0,
+    long_s=30.0,
+)
+"""The same steps with the same limits, shortened: nothing of the simulated rig drifts for minutes."""
+
+
+class Person(Protocol):
+    """Who connects things."""
+
+    def set_up(self, setup: Setup) -> None:
+        """Returns when it is connected. Raises: Skipped, Stopped."""
+        ...
+
+
+@dataclass(frozen=True)
+class OpenDesk:
+    """What is open for one step."""
+
+    person: Person
+    folder: Path
+    """For the step's recordings."""
+    pace: DeskPace
+    parts: Parts
+    profile: Profile
+    zero_a: float | None = None
+    """Mean reading without a load, if the step `zero` has told it [A]."""
+    rig: OpenMeter | None = None
+    """The rig's meter."""
+    open_board: Callable[[], AbstractContextManager[Board]] | None = None
+    """Connects to the board, which is on by then; None: the step has none."""
+    second: OpenMeter | None = None
+
+    def recording(self, name: str, board: Board | None = None) -> Running:
+        """A recording of the rig's meter, to be begun by a `with` block."""
+        assert self.rig, "the step has no meter"
+        return Running(self.rig.meter, self.rig.bounds, self.folder / name, board)
+
+    def take(self, name: str, seconds: float) -> DeskRecording:
+        """The meter alone, for so many seconds of its clock. Raises: MeterFault."""
+        with self.recording(name) as running:
+            running.wait(seconds)
+        return running.recorded()
+
+    @contextmanager
+    def prepared(self) -> Iterator[Board]:
+        """The board in its measuring state, its probe running; put back at the end.
+
+        Raises: DeviceFault, LinkFault: it is out of reach, or a change was refused.
+        """
+        assert self.open_board, "the step has no board"
+        with self.open_board() as board:
+            board.prepare()
+            try:
+                yield board
+            finally:
+                left = board.restore()
+            if left:
+                raise DeviceFault("; ".join(left))

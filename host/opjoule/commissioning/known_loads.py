@@ -1,0 +1,219 @@
+"""Steps with resistors in the board's place: a known one, and two that are added up."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.calibration.means import MeanReading, mean_reading
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Verdict
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.sensor_calibration import PARAMETERS
+
+WRONG_SHUNT: Final = 0.1
+"""From so far off on no tolerance explains it."""
+ADDITIVITY_MAX: Final = 0.002
+LEAD_S: Final = 1.0
+"""At the beginning of a recording: the load was connected at about that time."""
+USUAL_OHM: Final = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0)
+"""Shunts that breakouts are sold with."""
+SWAPPED: Final = "exchange the wires at VIN+ and VIN\N{MINUS SIGN}"
+
+
+def steady_mean(recorded: DeskRecording, lead_s: float = LEAD_S) -> MeanReading:
+    """Means of a recording at a steady load, its beginning left out.
+
+    Raises: CalibrationFault: the load moved, or was beyond the range.
+    """
+    cells = recorded.cells
+    return mean_reading(cells, cells.start_ns + round(lead_s * 1e9), cells.end_ns, recorded.bounds)
+
+
+def resistor(desk: OpenDesk) -> Verdict:
+    """Records the known resistor."""
+    if not desk.parts.resistor:
+        return Verdict.skipped("there is no known resistor")
+    desk.person.set_up(Setup.LOAD_A)
+    recorded = desk.take("resistor", desk.pace.load_s + LEAD_S)
+    ohm, bound = desk.parts.resistor_ohm, desk.parts.resistor_bound
+    return judge_resistor(steady_mean(recorded), ohm, bound, recorded.bounds, desk.zero_a)
+
+
+def judge_resistor(
+    read: MeanReading, ohm: float, ohm_bound: float, bounds: ErrorBounds, zero_a: float | None = None
+) -> Verdict:
+    """Whether current and voltage are those of a resistor that is known.
+
+    Args:
+        ohm_bound: relative.
+        zero_a: reading without a load; None: it is not known.
+    """
+    if not bounds.voltage_step_v:
+        return Verdict.skipped("the meter does not measure the voltage")
+    expected_a = read.voltage_v / ohm
+    current_a = read.current_a - (zero_a or 0.0)
+    allowed = ratio_bound(read, expected_a, bounds, zero_known=zero_a is not None) + ohm_bound
+    if read.voltage_v < 1.0:
+        return Verdict.failed(
+            f"only {read.voltage_v:.2f} V at the resistor",
+            "see that the supply is on, the fuse is back, and VIN\N{MINUS SIGN} and GND are joined with the resistor",
+        )
+    ratio = current_a / expected_a
+    figures = {
+        "ratio": CheckedFigure(ratio, "", f"1 within {100 * allowed:.2g} % (sum of the bounds)"),
+        "current_a": CheckedFigure(current_a, "A"),
+        "voltage_v": CheckedFigure(read.voltage_v, "V"),
+        "expected_a": CheckedFigure(expected_a, "A"),
+    }
+    words = f"{current_a:.4f} A through {ohm:g} ohm, {expected_a:.4f} A by the voltage ({100 * (ratio - 1):+.2f} %)"
+    if abs(ratio - 1) <= allowed:
+        return Verdict.of(words, [], figures)
+    return Verdict.of(words, [_off(ratio, allowed, bounds)], figures)
+
+
+def ratio_bound(
+    read: MeanReading, current_a: float, bounds: ErrorBounds, *, zero_known: bool = False
+) -> float:
+    """Relative bound of a current over a voltage: the sum of all bounds as delivered, k = 2 of a calibration.
+
+    A sum, not a root of squares: a sound rig must pass, and a data sheet's bounds may all be reached at once.
+    """
+    steps = bounds.current_step_a / 2 / current_a + bounds.voltage_step_v / 2 / read.voltage_v
+    noise = 2 * math.hypot(read.current_u_a / current_a, read.voltage_u_v / read.voltage_v)
+    if bounds.calibration:
+        at = np.zeros(len(PARAMETERS))
+        at[:4] = 1.0, -1.0, 1.0 / current_a, -1.0 / read.voltage_v
+        parts = [each for _, each in bounds.calibration.contributions(at).values()]
+        known = 2 * math.hypot(bounds.calibration.gain_drift_u, *parts)
+        return known + noise + (0.0 if bounds.calibration.voltage else bounds.voltage_gain_error_max) + steps
+    offset = 0.0 if zero_known else bounds.current_offset_max_a / current_a
+    return sum(bounds.gain_errors_max.values()) + offset + steps + noise
+
+
+def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
+    """What a current that is off by so much says."""
+    if ratio < -0.1:
+        return Defect("the current flows backwards", SWAPPED)
+    if ratio < 0.1:
+        return Defect(
+            "the current does not flow through the sensor",
+            "join the resistor with VIN\N{MINUS SIGN}, not with the supply; see that VIN+ has the supply's +5 V",
+        )
+    if abs(ratio - 1) > WRONG_SHUNT and bounds.shunt:
+        true_ohm = bounds.shunt.ohm * ratio
+        usual = min(USUAL_OHM, key=lambda each: abs(math.log(each / true_ohm)))
+        fits = f", about shunt={usual:g}" if abs(usual / true_ohm - 1) < WRONG_SHUNT / 2 else ""
+        return Defect(
+            f"the current is {100 * (ratio - 1):+.0f} % off, which no tolerance explains: shunt={bounds.shunt.ohm:g} "
+            "is wrong",
+            f"the shunt behaves as one of {true_ohm:.3g} ohm{fits}: read the marking on it (R100 is 0.1, R020 is 0.02) "
+            "and mend shunt= in rig.toml; then look for a second resistor beside it",
+        )
+    return Defect(
+        f"the current is {100 * (ratio - 1):+.2f} % off, and {100 * allowed:.2g} % are allowed",
+        "solder the shunt and VIN+ and VIN\N{MINUS SIGN} anew, measure the resistor with four wires, and calibrate the "
+        "sensor (docs/how-to/calibrate.md)",
+    )
+
+
+@dataclass(frozen=True)
+class Loads:
+    """Readings of A, of B and of both in parallel."""
+
+    a: MeanReading
+    b: MeanReading
+    both: MeanReading
+
+    def residual(self, zero_a: float) -> float:
+        """Current of both less that of A and of B, as a share of it; each at the voltage of both."""
+        parts_a = [
+            (each.current_a - zero_a) * self.both.voltage_v / each.voltage_v for each in (self.a, self.b)
+        ]
+        both_a = self.both.current_a - zero_a
+        return (both_a - sum(parts_a)) / both_a
+
+    def residual_u(self) -> float:
+        """Standard uncertainty of the residual from noise and steps."""
+        return math.hypot(
+            *(each.current_u_a / self.both.current_a for each in (self.a, self.b, self.both)),
+            *(
+                each.voltage_u_v / each.voltage_v * each.current_a / self.both.current_a
+                for each in (self.a, self.b)
+            ),
+            self.both.voltage_u_v / self.both.voltage_v,
+        )
+
+
+def additivity(desk: OpenDesk) -> Verdict:
+    """Records A, B and both, then the same after both were on for a while."""
+    pace = desk.pace
+    if not desk.parts.resistor:
+        return Verdict.skipped("there is no known resistor, and no second one beside it")
+
+    def take(setup: Setup, name: str, lead_s: float = LEAD_S) -> DeskRecording:
+        desk.person.set_up(setup)
+        return desk.take(name, pace.load_s + lead_s)
+
+    a, b, both = (
+        steady_mean(take(setup, name))
+        for setup, name in ((Setup.LOAD_A, "a"), (Setup.LOAD_B, "b"), (Setup.BOTH, "both"))
+    )
+    cold = Loads(a, b, both)
+    warm = take(Setup.BOTH_HOT, "both-hot", pace.hold_s)
+    a, b = (
+        steady_mean(take(setup, name, pace.cool_s), pace.cool_s)
+        for setup, name in ((Setup.A_HOT, "a-hot"), (Setup.B_HOT, "b-hot"))
+    )
+    hot = Loads(a, b, steady_mean(warm, pace.hold_s))
+    return judge_additivity(cold, hot, warm.bounds, desk.zero_a)
+
+
+def judge_additivity(cold: Loads, hot: Loads, bounds: ErrorBounds, zero_a: float | None) -> Verdict:
+    """Whether currents add up, before and after the shunt has warmed up.
+
+    Whatever the resistors are, and whatever gain the sensor has, both in parallel draw the sum: what is left over is
+    the sensor's own bend, or a shunt that heats itself.
+
+    Args:
+        zero_a: reading without a load; None: not known, the offset's bound widens the limit.
+    """
+    if not bounds.voltage_step_v:
+        return Verdict.skipped("the meter does not measure the voltage")
+    unknown = 0.0 if zero_a is not None else bounds.current_offset_max_a / abs(cold.both.current_a)
+    at_cold, at_hot = cold.residual(zero_a or 0.0), hot.residual(zero_a or 0.0)
+    limit = ADDITIVITY_MAX + unknown
+    words = f"both less the sum: {100 * at_cold:+.3f} % cold, {100 * at_hot:+.3f} % after warming up"
+    figures = {
+        "cold": CheckedFigure(at_cold, "", f"within {100 * limit:.2g} %, and noise"),
+        "hot": CheckedFigure(at_hot, "", f"within {100 * limit:.2g} %, and noise"),
+        "self_heating": CheckedFigure(at_hot - at_cold, ""),
+        "current_a": CheckedFigure(hot.both.current_a, "A"),
+    }
+    faults = []
+    if abs(at_cold) > limit + 2 * cold.residual_u():
+        faults.append(_bent("cold", at_cold))
+    if abs(at_hot) > limit + 2 * hot.residual_u():
+        faults.append(_heats(at_hot, hot.both.current_a))
+    return Verdict.of(words, faults, figures)
+
+
+def _bent(when: str, share: float) -> Defect:
+    return Defect(
+        f"the currents of two loads do not add up by {100 * share:+.2f} % ({when})",
+        "reconnect the loads with firm clips and repeat; if it stays, the shunt heats within seconds or a solder joint "
+        "of it is bad",
+    )
+
+
+def _heats(share: float, current_a: float) -> Defect:
+    return Defect(
+        f"after warming up they do not add up by {100 * share:+.2f} % at {current_a:.2f} A: the shunt heats itself",
+        "take a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the sensor, "
+        "which fits its heating (docs/how-to/calibrate.md)",
+    )

@@ -1,0 +1,284 @@
+"""Steps with the board as the load: up and down in steps, then everything at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final
+
+from opjoule.calibration.line_fit import LinePoint, fit_line
+from opjoule.calibration.means import MeanReading, mean_reading
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.known_loads import SWAPPED
+from opjoule.commissioning.medium_bytes import write_file
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.sync_line import clock_evidence
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
+from opjoule.devices.board import Board
+from opjoule.devices.profiles import Profile
+from opjoule.devices.rig.load_steps import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.least_voltage import least_voltage
+from opjoule.evaluation.alignment import align
+
+REPEAT_MAX: Final = 0.005
+RISE_MIN: Final = 0.1
+"""Least that a full load adds to the idle power, as a share of it; boards of the profiles add half and more."""
+CABLE_MAX_OHM: Final = 0.2
+SPAN_U: Final = 10.0
+"""Least span of the currents, in their standard uncertainties, that tells a line."""
+HEADROOM_V: Final = 0.1
+CABLE_OHM: Final = "cable_ohm"
+CABLE_U_OHM: Final = "cable_u_ohm"
+
+
+@dataclass(frozen=True)
+class PlayedLevel:
+    """One step of the load that the board has played."""
+
+    level: int
+    start_board_ns: int
+    end_board_ns: int
+
+
+@dataclass(frozen=True)
+class LevelReading:
+    """What the meter read of it."""
+
+    level: int
+    read: MeanReading
+
+    @property
+    def power_w(self) -> float:
+        """Mean power [W]."""
+        return self.read.current_a * self.read.voltage_v
+
+
+def play_level(board: Board, level: int, seconds: float) -> PlayedLevel:
+    """Has the board play one step; the stretch of it that counts, whole periods of its pattern."""
+    chips = pattern(level, LEAD_S + seconds + TAIL_S)
+    start_ns, end_ns = board.probe.play_signature(chips, CHIP_MS)
+    first_ns = start_ns + round(LEAD_S * 1e9)
+    periods = max((end_ns - round(TAIL_S * 1e9) - first_ns) // PERIOD_NS, 1)
+    return PlayedLevel(level, first_ns, first_ns + periods * PERIOD_NS)
+
+
+def map_of_levels(recorded: DeskRecording, levels: Sequence[PlayedLevel]) -> ClockMap:
+    """The map that a recording's stretches are placed with."""
+    evidence = clock_evidence(recorded)
+    return align(evidence, (levels[0].start_board_ns, levels[-1].end_board_ns)).board_to_meter
+
+
+def levels(desk: OpenDesk) -> Verdict:
+    """Plays and reads steps up to the full load and back."""
+    desk.person.set_up(Setup.BOARD)
+    up = desk.pace.levels
+    with desk.prepared() as board, desk.recording("levels", board) as running:
+        running.wait(1.0)
+        played = [play_level(board, level, desk.pace.level_s) for level in (*up, *up[-2::-1])]
+        running.catch_up_to(played[-1].end_board_ns)
+    recorded = running.recorded()
+    placed = map_of_levels(recorded, played)
+    return judge_levels([read_level(recorded, placed, each) for each in played], recorded.bounds)
+
+
+def read_level(recorded: DeskRecording, placed: ClockMap, played: PlayedLevel) -> LevelReading:
+    """Means over one step. Raises: CalibrationFault: the load moved, or was beyond the range."""
+    start_ns, end_ns = placed.to_target(played.start_board_ns), placed.to_target(played.end_board_ns)
+    u_ns = placed.u_ns(played.start_board_ns)
+    read = mean_reading(recorded.cells, start_ns, end_ns, recorded.bounds, u_ns=u_ns, period_ns=PERIOD_NS)
+    return LevelReading(played.level, read)
+
+
+def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdict:
+    """Whether the power rises with the load, repeats on the way back, and how stiff supply and cable are.
+
+    Args:
+        readings: up to the full load, and back.
+    """
+    top = max(range(len(readings)), key=lambda place: readings[place].level)
+    up, down = readings[: top + 1], {each.level: each for each in readings[top + 1 :]}
+    apart = max(
+        (abs(down[each.level].power_w / each.power_w - 1) for each in up if each.level in down), default=0.0
+    )
+    faults = [*_course_faults(up), *_repeat_faults(apart)]
+    figures = {
+        "repeat": CheckedFigure(apart, "", f"at most {100 * REPEAT_MAX:g} %"),
+        "idle_w": CheckedFigure(up[0].power_w, "W"),
+        "full_w": CheckedFigure(up[-1].power_w, "W"),
+    }
+    picture, stiff = _line(readings, bounds)
+    figures |= stiff
+    cable_ohm, u_ohm = (stiff[each].value if stiff else 0.0 for each in (CABLE_OHM, CABLE_U_OHM))
+    if bounds.voltage_step_v and (not stiff or 2 * u_ohm > CABLE_MAX_OHM):
+        faults.append(
+            Defect(
+                "the load changes too little to tell the cable's resistance",
+                "repeat with a load that changes more, and a supply without ripple",
+            )
+        )
+    elif stiff and cable_ohm > CABLE_MAX_OHM + 2 * u_ohm:
+        faults.append(
+            Defect(
+                f"supply, fuse and cable have {cable_ohm:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
+                "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the "
+                "board's voltage falls by as much per ampere",
+            )
+        )
+    cable = f", {cable_ohm:.3f} \N{PLUS-MINUS SIGN} {2 * u_ohm:.3f} ohm of supply and cable" if stiff else ""
+    words = f"{up[0].power_w:.2f} to {up[-1].power_w:.2f} W, repeats within {100 * apart:.2f} %{cable}"
+    return Verdict.of(words, faults, figures, picture)
+
+
+def _course_faults(up: Sequence[LevelReading]) -> list[Defect]:
+    """What is wrong with the powers of a load that rises."""
+    faults = []
+    if max(each.read.current_a for each in up) < 0:
+        faults.append(Defect("the current flows backwards", SWAPPED))
+    fallen = [(low.level, high.level) for low, high in pairwise(up) if abs(high.power_w) < abs(low.power_w)]
+    if fallen:
+        faults.append(
+            Defect(
+                f"the power falls from load {fallen[0][0]} to {fallen[0][1]} of 8",
+                "see that the sensor measures this board, and that the board is not throttled "
+                "(docs/how-to/prepare-the-board.md)",
+            )
+        )
+    rise = abs(up[-1].power_w) / abs(up[0].power_w) - 1
+    if rise < RISE_MIN:
+        faults.append(
+            Defect(
+                f"the full load adds only {100 * rise:.1f} % to the idle power",
+                "see that the sensor measures this board, and end what keeps its processors busy",
+            )
+        )
+    return faults
+
+
+def _repeat_faults(apart: float) -> list[Defect]:
+    """Whether the same load may differ so much on the way back."""
+    if apart <= REPEAT_MAX:
+        return []
+    return [
+        Defect(
+            f"the same load differs by {100 * apart:.2f} % on the way back, and {100 * REPEAT_MAX:g} % are allowed",
+            "hold the clock frequency and the fan (docs/how-to/prepare-the-board.md), end what else runs on the "
+            "board, and repeat; if it stays, a contact in the supply changes",
+        )
+    ]
+
+
+def _line(
+    readings: Sequence[LevelReading], bounds: ErrorBounds
+) -> tuple[Picture | None, dict[str, CheckedFigure]]:
+    """Voltage against current, and the resistance before the sensor's voltage, its shunt taken off."""
+    if not bounds.voltage_step_v:
+        return None, {}
+    read = [each.read for each in readings]
+    points = [
+        LinePoint(
+            each.current_a,
+            max(each.current_u_a, bounds.current_step_a / 4),
+            each.voltage_v,
+            max(each.voltage_u_v, bounds.voltage_step_v / 4),
+        )
+        for each in read
+    ]
+    if max(each.reading for each in points) - min(each.reading for each in points) < SPAN_U * max(
+        each.reading_u for each in points
+    ):
+        return None, {}
+    fit = fit_line(points)
+    widened = max(fit.chi_squared / max(fit.degrees, 1), 1.0) ** 0.5
+    shunt_ohm = bounds.shunt.ohm if bounds.shunt else 0.0
+    picture = Picture(
+        [each.current_a for each in read],
+        [each.voltage_v for each in read],
+        "A",
+        "V",
+        fit.gain,
+        fit.offset,
+    )
+    u_ohm = widened * float(fit.covariance[0, 0]) ** 0.5
+    return picture, {
+        CABLE_OHM: CheckedFigure(-fit.gain - shunt_ohm, "ohm", f"at most {CABLE_MAX_OHM:g} ohm"),
+        CABLE_U_OHM: CheckedFigure(u_ohm, "ohm"),
+        "open_v": CheckedFigure(fit.offset, "V"),
+    }
+
+
+@dataclass(frozen=True)
+class FullLoad:
+    """The board with all processors and its medium at work."""
+
+    recorded: DeskRecording
+    flags: tuple[str, ...]
+    """What the board's firmware says of its supply, a line each."""
+
+
+def take_full(desk: OpenDesk) -> FullLoad:
+    """Keeps all processors busy while the medium is written."""
+    desk.person.set_up(Setup.BOARD)
+    with desk.prepared() as board, desk.recording("full", board) as running:
+        running.wait(1.0)
+        watch = board.watch_state()
+        if watch:
+            watch.start()
+        size = min(desk.pace.written_bytes, 64 << 20)
+        writer = threading.Thread(target=write_file, args=(board, size, "full"), daemon=True)
+        writer.start()
+        played = play_level(board, 8, desk.pace.full_s)
+        writer.join()
+        running.catch_up_to(played.end_board_ns)
+        broken = watch.stop().broken if watch else []
+    flags = tuple(line for line in broken if line.startswith("firmware reports"))
+    return FullLoad(running.recorded(), flags)
+
+
+def full_load(desk: OpenDesk) -> Verdict:
+    """The step of the full load."""
+    return judge_full(take_full(desk), desk.profile)
+
+
+def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
+    """Whether the supply holds the board up, and the sensor's range its current."""
+    recorded = taken.recorded
+    least = least_voltage(recorded.corrected, recorded.bounds) if recorded.bounds.voltage_step_v else None
+    most_a = float(recorded.corrected.current_a[recorded.trace.good].max())
+    clipped = recorded.captured.clipped_samples
+    figures = {
+        "most_a": CheckedFigure(most_a, "A", f"below {recorded.bounds.current_max_a:g} A"),
+        "clipped": CheckedFigure(clipped, "samples", "none"),
+    }
+    faults = []
+    limit_v = profile.least_voltage_v
+    if least and limit_v is not None:
+        figures["least_v"] = CheckedFigure(least.voltage_v, "V", f"at least {limit_v + HEADROOM_V:g} V")
+        if least.is_under(limit_v + HEADROOM_V):
+            faults.append(
+                Defect(
+                    f"the board's voltage falls to {least.voltage_v:.2f} V, its limit is {limit_v:g} V",
+                    f"a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, a shorter and thicker "
+                    "cable",
+                )
+            )
+    if clipped:
+        faults.append(
+            Defect(
+                f"{clipped} samples stand at the end of the sensor's range",
+                "a wider range= or a smaller shunt (docs/reference/sensors.md)",
+            )
+        )
+    faults += [
+        Defect(
+            each,
+            "the supply is too weak for this load: see the voltage above, and the board's own cable and plug",
+        )
+        for each in taken.flags
+    ]
+    low = f", at least {least.voltage_v:.2f} V" if least else ""
+    return Verdict.of(f"up to {most_a:.2f} A{low}, {len(taken.flags)} flags", faults, figures)

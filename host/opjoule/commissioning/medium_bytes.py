@@ -1,0 +1,206 @@
+"""The step of the medium: what is written to its path reaches it, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.sync_line import by_exchanges
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Verdict
+from opjoule.devices.board import Board
+from opjoule.devices.rig.load_steps import CHIP_MS, pattern
+from opjoule.devices.state.block_devices import device_number
+from opjoule.errors import DeviceFault
+from opjoule.trace.power_trace import PowerTrace
+
+BYTES_SHARE_MAX: Final = 0.02
+STORAGE_SHARE_MAX: Final = 0.1
+"""Most that a storage sensor may move with the processors, as a share of what it moves with the medium."""
+KINDS: Final = {"sd": ("mmcblk",), "emmc": ("mmcblk",), "ssd-usb2": ("sd",), "ssd-usb3": ("sd",)}
+"""Medium -> how the kernel's names of its device begin (Documentation/admin-guide/devices.txt)."""
+REST_S: Final = 2.0
+_WRITE: Final = (
+    'dd if=/dev/zero of="$1" bs=1048576 count="$2" conv=fsync 2>/dev/null && '
+    '{ sync -f "$1" 2>/dev/null || sync; }; s=$?; rm -f -- "$1"; exit $s'
+)
+
+
+@dataclass(frozen=True)
+class MediumLook:
+    """What the board's kernel says of the medium."""
+
+    name: str
+    """As --storage takes it."""
+    path: str
+    path_number: str = ""
+    """MAJOR:MINOR of the device that the path lies on; empty where that is none, or not known."""
+    path_device: str = ""
+    """Its name."""
+    stated: str = ""
+    """`device` of rig.toml."""
+    stated_number: str = ""
+    known: bool = True
+    """The kernel was asked; a simulated board's cannot tell."""
+
+
+@dataclass(frozen=True)
+class WrittenMedium:
+    """The recording of a file that was written and synced."""
+
+    recorded: DeskRecording
+    look: MediumLook
+    asked_bytes: int
+    sensor: int = 0
+    """Number of the further sensor in the medium's supply; 0: there is none."""
+
+
+def write_file(board: Board, size_bytes: int, tag: str) -> None:
+    """Writes a file to the medium, syncs it and removes it.
+
+    Raises: DeviceFault: it was not written.
+    """
+    path = f"{board.medium.path.rstrip('/')}/opjoule-commissioning-{tag}"
+    command = ["sh", "-c", _WRITE, "sh", path, str(size_bytes >> 20)]
+    run = board.runner.start(command, f"write-{tag}", None)
+    if status := run.wait():
+        raise DeviceFault(
+            f"{size_bytes >> 20} MiB could not be written to {path} (status {status}): is the medium full or read-only?"
+        )
+
+
+def take_medium(desk: OpenDesk, name: str) -> WrittenMedium:
+    """Records rest, busy processors, and a file that is written to the medium."""
+    desk.person.set_up(Setup.BOARD)
+    size = desk.pace.written_bytes
+    with desk.prepared() as board, desk.recording("medium", board) as running:
+        running.begin_files("rest")
+        running.wait(REST_S)
+        running.begin_files("processors")
+        board.probe.play_signature(pattern(8, REST_S), CHIP_MS)
+        running.begin_files("written")
+        write_file(board, size, "medium")
+        running.begin_files("behind")
+        look = look_at(board, name)
+        running.catch_up_to(board.probe.clock_exchange().far_received_ns + 1)
+        sensor = board.medium.sensor
+    return WrittenMedium(running.recorded(), look, size, sensor)
+
+
+def look_at(board: Board, name: str) -> MediumLook:
+    """Asks the board's kernel which devices path and rig.toml mean."""
+    place = board.medium
+    if board.facts()["connection"] == "simulated":
+        return MediumLook(name, place.path, known=False)
+    run = board.shell.run
+    number = device_number(run(["stat", "-c", "%d", place.path]).text().strip())
+    link = run(["readlink", f"/sys/dev/block/{number}"]).text().strip()
+    stated = ""
+    if place.device:
+        told = run(["stat", "-L", "-c", "0x%t:0x%T", place.device]).text().strip()
+        stated = device_number(told)
+    return MediumLook(name, place.path, number if link else "", link.rpartition("/")[2], place.device, stated)
+
+
+def judge_medium(taken: WrittenMedium) -> Verdict:
+    """Whether the bytes went to the medium that is meant, and its own sensor moved with them."""
+    system = taken.recorded.system.get("written")
+    column = system["device_written_bytes"].to_numpy() if system is not None and len(system) else np.zeros(1)
+    written = float(column[-1] - column[0])
+    share = written / taken.asked_bytes
+    look = taken.look
+    figures = {
+        "written_bytes": CheckedFigure(
+            written, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"
+        ),
+    }
+    faults = _wrong_device(look)
+    where = look.path_device or look.path
+    if share < BYTES_SHARE_MAX:
+        faults.append(
+            Defect(
+                f"of {taken.asked_bytes >> 20} MiB written to {look.path} the kernel counts {100 * share:.1f} % at "
+                f"{where}: the path is not on {look.name}",
+                f"mount the medium there, or mend the path of {look.name} in rig.toml ('findmnt -T PATH' on the board "
+                "names the device)",
+            )
+        )
+    elif abs(share - 1) > BYTES_SHARE_MAX:
+        faults.append(
+            Defect(
+                f"of {taken.asked_bytes >> 20} MiB the kernel counts {100 * share:.1f} % at {where}",
+                "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies "
+                "counts otherwise: use ext4",
+            )
+        )
+    words = f"{written / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
+    if taken.sensor:
+        own, figure = _own_sensor(taken)
+        faults += own
+        figures["storage_with_processors"] = figure
+    return Verdict.of(words, faults, figures)
+
+
+def _wrong_device(look: MediumLook) -> list[Defect]:
+    if not look.known:
+        return []
+    if not look.path_number:
+        return [
+            Defect(
+                f"{look.path} lies on no block device (memory, overlay or network)",
+                f"give {look.name} a path on the medium itself in rig.toml",
+            )
+        ]
+    if look.stated and look.stated_number != look.path_number:
+        return [
+            Defect(
+                f"{look.path} lies on {look.path_device}, not on {look.stated}",
+                f"mount {look.stated} there, or mend path or device of {look.name} in rig.toml",
+            )
+        ]
+    begins = KINDS.get(look.name, ())
+    if begins and not look.path_device.startswith(begins):
+        return [
+            Defect(
+                f"{look.path} lies on {look.path_device}, which is no {look.name}",
+                f"mount the {look.name} there, or mend the path in rig.toml",
+            )
+        ]
+    return []
+
+
+def _own_sensor(taken: WrittenMedium) -> tuple[list[Defect], CheckedFigure]:
+    """Whether the storage sensor moves with the medium alone."""
+    trace = taken.recorded.further[taken.sensor]
+    rest_w, busy_w, writing_w = _thirds(trace, taken.recorded)
+    moved_w, with_processors_w = writing_w - rest_w, busy_w - rest_w
+    share = abs(with_processors_w) / max(moved_w, 1e-3)
+    figure = CheckedFigure(
+        share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of what it moves with the medium"
+    )
+    if share <= STORAGE_SHARE_MAX and moved_w > 0.02:
+        return [], figure
+    return [
+        Defect(
+            f"the storage sensor moves by {1e3 * moved_w:.0f} mW with the medium, by {1e3 * with_processors_w:.0f} mW "
+            "with the processors",
+            "see that it is in the medium's own VBUS, that nothing else hangs behind it, and that sensor= in rig.toml "
+            "is its place in sensors=",
+        )
+    ], figure
+
+
+def _thirds(trace: PowerTrace, recorded: DeskRecording) -> tuple[float, float, float]:
+    """Power at rest, with busy processors, and while it was written [W]."""
+    placed = by_exchanges(recorded)
+    found = []
+    for name in ("rest", "processors", "written"):
+        stamps = recorded.system[name]["board_ns"].to_numpy()
+        start_ns, end_ns = placed.to_target(int(stamps[0])), placed.to_target(int(stamps[-1]))
+        inside = (trace.meter_ns > start_ns) & (trace.meter_ns < end_ns) & trace.good
+        found.append(float(trace.power_w[inside].mean()) if inside.any() else 0.0)
+    return found[0], found[1], found[2]

@@ -1,0 +1,182 @@
+"""The page of a commissioning: each step with its figures and its drawing, and everything that was recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from opjoule.commissioning.certificate import Certificate, Finished
+from opjoule.commissioning.steps import STEPS, DeskStep
+from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome
+from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.drawing.markup import Element, element, row, table
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.scatter import Point, scatter
+from opjoule.drawing.stretches import PhaseSpan
+from opjoule.drawing.tracks import SampleParts, Track, sampled_track
+from opjoule.errors import RecordFault
+from opjoule.files import write_whole
+from opjoule.report.page import banner, framed, section
+from opjoule.report.panels import chart_series, chart_value
+from opjoule.trace.journal import read_trace
+
+BETWEEN_S: Final = 1.0
+"""Empty space between two recordings."""
+MOST_CELLS: Final = 60_000
+_KINDS: Final = {StepOutcome.PASSED: "complete", StepOutcome.FAILED: "failed"}
+
+
+def write_page(path: Path, certificate: Certificate) -> None:
+    """Writes the page, replaced as a whole."""
+    write_whole(path, render(certificate).encode())
+
+
+def render(certificate: Certificate) -> str:
+    """The page's source."""
+    title = f"Commissioning of {certificate.device}, {certificate.storage}"
+    mark = " (SIMULATED)" if certificate.simulated else ""
+    track, phases = _recordings(certificate)
+    date = f"{certificate.date_utc:%Y-%m-%d %H:%M} UTC" if certificate.date_utc else ""
+    head = element(
+        "header",
+        element("h1", title + mark),
+        element("p", f"{date}; {len(certificate.finished)} of {len(STEPS)} steps have a verdict."),
+    )
+    steps = [
+        _step(each, certificate.finished[each.key]) for each in STEPS if each.key in certificate.finished
+    ]
+    chart = chart_frame() if track else [element("p", "Nothing has been recorded yet.", class_="reason")]
+    main = [
+        head,
+        section("steps", "Steps", _table(certificate)),
+        section("trace", "What was recorded", *chart),
+        *steps,
+        section("parts", "Parts", _parts(certificate)),
+    ]
+    content = chart_content(float(track.bounds_s[-1]), {"power": track}, phases, _panels()) if track else None
+    return framed(title + mark, _banners(certificate), main, chart_scripts(content) if content else "")
+
+
+def _banners(certificate: Certificate) -> Element:
+    found = []
+    if certificate.simulated:
+        found.append(
+            banner("simulated", "SIMULATED", "A rehearsal on the simulated rig: it says nothing of hardware.")
+        )
+    if certificate.failed_steps or certificate.open_steps:
+        found.append(banner("failed", "not fit yet", certificate.conclusion))
+    return element("div", *found)
+
+
+def _table(certificate: Certificate) -> Element:
+    rows = []
+    for number, step in enumerate(STEPS, 1):
+        found = certificate.finished.get(step.key)
+        outcome, words = (found.verdict.outcome, found.verdict.words) if found else ("open", "")
+        rows.append(row(f"{number}. {step.title}", step.measures, str(outcome), words))
+    return table(("step", "measures, limit", "verdict", "found"), rows, "All steps")
+
+
+def _step(step: DeskStep, found: Finished) -> Element:
+    verdict = found.verdict
+    parts: list[Element] = [
+        element("p", f"{verdict.outcome}: {verdict.words} ({found.date_utc:%Y-%m-%d %H:%M} UTC)")
+    ]
+    if verdict.advice:
+        parts.append(element("p", f"What to do: {verdict.advice}."))
+    if verdict.figures:
+        rows = [row(name, _value(each), each.limit) for name, each in verdict.figures.items()]
+        parts.append(table(("figure", "value", "limit"), rows, f"Figures: {step.title}"))
+    if verdict.picture and len(verdict.picture.x) > 1:
+        parts.append(_drawn(verdict.picture, step.title))
+    return section(step.key, step.title, *parts)
+
+
+def _value(figure: CheckedFigure) -> str:
+    return f"{figure.value:.6g} {figure.unit}".strip()
+
+
+def _drawn(picture: Picture, title: str) -> Element:
+    points = [
+        Point(x, y, 0, words=f"{x:.6g} {picture.x_words}, {y:.6g} {picture.y_words}")
+        for x, y in zip(picture.x, picture.y, strict=True)
+    ]
+
+    def guides(x: Scale, y: Scale) -> Iterable[str]:
+        if picture.gain is not None:
+            ends = min(picture.x), max(picture.x)
+            places = [(x(each), y(picture.offset + picture.gain * each)) for each in ends]
+            yield f"M{places[0][0]:.1f} {places[0][1]:.1f}L{places[1][0]:.1f} {places[1][1]:.1f}"
+
+    label = f"{title}: {picture.y_words} against {picture.x_words}"
+    return scatter(points, picture.x_words, picture.y_words, label, guides=guides)
+
+
+def _parts(certificate: Certificate) -> Element:
+    named = {**certificate.parts.to_table(), **certificate.meter, "rig.toml, SHA-256": certificate.rig_sha256}
+    rows = [row(name.replace("_", " "), value) for name, value in named.items() if value]
+    return table(("part", "as named at the desk, or as it answered"), rows, "Parts")
+
+
+def _recordings(certificate: Certificate) -> tuple[Track | None, list[PhaseSpan]]:
+    """Every recording that is still there on one time axis, and which step each belongs to."""
+    times, currents, volts = [], [], []
+    phases: list[PhaseSpan] = []
+    at_s = 0.0
+    for step in STEPS:
+        found = certificate.finished.get(step.key)
+        begun_s = at_s
+        for folder in (
+            sorted(Path(found.folder).glob("*/raw"), key=lambda each: each.stat().st_mtime)
+            if found and found.folder
+            else []
+        ):
+            try:
+                trace = read_trace(folder.parent)
+            except RecordFault:
+                continue
+            if not len(trace):
+                continue
+            since_s = (trace.meter_ns - trace.meter_ns[0]) * 1e-9
+            times.append(at_s + since_s)
+            currents.append(trace.current_a)
+            volts.append(trace.voltage_v)
+            at_s += float(since_s[-1]) + BETWEEN_S
+        if at_s > begun_s:
+            phases.append(PhaseSpan(step.key, 1, begun_s, at_s - BETWEEN_S))
+    if not times:
+        return None, []
+    centre_s, current_a, voltage_v = (np.concatenate(each) for each in (times, currents, volts))
+    if centre_s.size < 2:
+        return None, []
+    columns = {"power_w": current_a * voltage_v, "current_a": current_a, "voltage_v": voltage_v}
+    period_s = float(np.median(np.diff(centre_s)))
+    return sampled_track(SampleParts.of(centre_s, columns), period_s, MOST_CELLS), phases
+
+
+def _panels() -> list[dict[str, Any]]:
+    power, current, voltage = (
+        chart_value("power_w", "power", "W", 3, range_=True),
+        chart_value("current_a", "current", "A", 4),
+        chart_value("voltage_v", "voltage", "V", 3),
+    )
+    return [
+        {
+            "title": "power, W",
+            "track": "power",
+            "height": 240,
+            "gaps": True,
+            "series": [chart_series("power_w", "power", "--power", envelope=True)],
+            "readout": [power, current, voltage],
+        },
+        {
+            "title": "voltage, V",
+            "track": "power",
+            "height": 120,
+            "series": [chart_series("voltage_v", "voltage", "--operations")],
+            "readout": [],
+        },
+    ]

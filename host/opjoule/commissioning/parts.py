@@ -1,0 +1,129 @@
+"""What lies on the desk: which parts, with what serial numbers and certificates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from opjoule.calibration.reference import Accuracy
+from opjoule.commissioning.dialogue import DeskDialogue
+from opjoule.energy.error_bounds import SQRT3
+from opjoule.errors import BadInput
+from opjoule.meters.registry import address_of
+
+SUPPLY_SIDE: Final = "supply"
+BOARD_SIDE: Final = "board"
+BETWEEN_SHARE_MAX: Final = 0.2
+"""Bound of the stated resistance between two meters, relative: its plugs are in it."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """As the person at the desk names them; an empty text is a part that is not there, or not known."""
+
+    supply: str = ""
+    sensor: str = ""
+    shunt: str = ""
+    resistor: str = ""
+    """The known resistor: "10,0.1%"."""
+    resistor_certificate: str = ""
+    second_meter: str = ""
+    """As a meter's name in rig.toml."""
+    second_certificate: str = ""
+    second_side: str = SUPPLY_SIDE
+    """On which side of the rig's shunt the second meter reads the voltage."""
+    between_ohm: str = "0.05"
+    """Resistance between the two places where the meters read the voltage, the rig's shunt apart."""
+
+    @property
+    def resistor_ohm(self) -> float:
+        """Resistance of the known resistor [ohm]."""
+        return known_resistor(self.resistor)[0]
+
+    @property
+    def resistor_bound(self) -> float:
+        """Relative bound of it."""
+        return known_resistor(self.resistor)[1]
+
+    @classmethod
+    def asked(cls, dialogue: DeskDialogue) -> Parts:
+        """Asks for each part. Raises: Stopped."""
+        found: dict[str, str] = {}
+        for key, question, default, check in _QUESTIONS:
+            if key in _OF_SECOND and not found.get("second_meter"):
+                continue
+            if key == "resistor_certificate" and not found.get("resistor"):
+                continue
+            found[key] = dialogue.text(question, check, default)
+        return cls(**found)
+
+    @classmethod
+    def from_table(cls, table: Mapping[str, Any]) -> Parts:
+        """From the certificate's table. Raises: ValueError: an entry that is none."""
+        known = cls.__dataclass_fields__
+        if wrong := [key for key, value in table.items() if key not in known or not isinstance(value, str)]:
+            raise ValueError(f"[parts] {wrong[0]} is not one of them")
+        return cls(**table)
+
+    def to_table(self) -> dict[str, str]:
+        """As it stands in the certificate."""
+        return asdict(self)
+
+
+def known_resistor(text: str) -> tuple[float, float]:
+    """Resistance [ohm] and relative bound of "10,0.1%".
+
+    Raises: BadInput: no such statement.
+    """
+    ohm_text, _, accuracy = text.partition(",")
+    try:
+        ohm = float(ohm_text)
+        if not 0.1 <= ohm <= 1000:
+            raise ValueError
+        known = Accuracy.of(accuracy, "ohm")
+    except (ValueError, BadInput):
+        raise BadInput(f"'{text}': write OHM,ACCURACY, from 0.1 to 1000 ohm, for example 10,0.1%") from None
+    return ohm, SQRT3 * (known.relative + known.absolute / ohm)
+
+
+def _any(answer: str) -> None:
+    """Every text will do."""
+
+
+def _resistor(answer: str) -> None:
+    if answer:
+        known_resistor(answer)
+
+
+def _meter(answer: str) -> None:
+    if answer:
+        address_of(answer)
+
+
+def _side(answer: str) -> None:
+    if answer not in (SUPPLY_SIDE, BOARD_SIDE):
+        raise BadInput(f"'{answer}' is neither {SUPPLY_SIDE} nor {BOARD_SIDE}")
+
+
+def _ohm(answer: str) -> None:
+    try:
+        if 0 <= float(answer) <= 5:
+            return
+    except ValueError:
+        pass
+    raise BadInput(f"'{answer}' is not a resistance from 0 to 5 ohm")
+
+
+_OF_SECOND: Final = ("second_certificate", "second_side", "between_ohm")
+_QUESTIONS: Final = (
+    ("supply", "Supply: model, serial number", "", _any),
+    ("sensor", "Sensor breakout and controller: model, marking", "", _any),
+    ("shunt", "Shunt: marking, tolerance, temperature coefficient, certificate", "", _any),
+    ("resistor", "Known resistor: OHM,ACCURACY as in 10,0.1% (Enter: there is none)", "", _resistor),
+    ("resistor_certificate", "Its serial number and certificate", "", _any),
+    ("second_meter", "Second meter in series: KIND:PLACE (Enter: there is none)", "", _meter),
+    ("second_certificate", "Its serial number and certificate", "", _any),
+    ("second_side", "It reads the voltage on the side of the supply or of the board", SUPPLY_SIDE, _side),
+    ("between_ohm", "Resistance between the two places, without the shunt [ohm]", "0.05", _ohm),
+)

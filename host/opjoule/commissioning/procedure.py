@@ -1,0 +1,113 @@
+"""Carries out the steps, one after the other; each verdict is kept as soon as there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from opjoule.commissioning.certificate import Certificate
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.dialogue import DeskDialogue, Skipped
+from opjoule.commissioning.steps import STEPS, DeskStep, Kept
+from opjoule.commissioning.verdict import StepOutcome, Verdict
+from opjoule.errors import BadInput, OpJouleError
+
+REPEAT: Final = "repeat"
+NEXT: Final = "next"
+_KEYS: Final = [each.key for each in STEPS]
+_MARKS: Final = {
+    StepOutcome.PASSED: "ok  ",
+    StepOutcome.FAILED: "MEND",
+    StepOutcome.WARNING: "LOOK",
+    StepOutcome.SKIPPED: "left out",
+}
+
+
+@dataclass
+class Procedure:
+    """One session at the desk."""
+
+    certificate: Certificate
+    open_desk: Callable[[DeskStep, Path], AbstractContextManager[OpenDesk]]
+    """Opens what a step needs, with a folder for its recordings."""
+    save: Callable[[], None]
+    """Writes the certificate and the page; after each verdict."""
+    say: Callable[[str], None]
+    folder: Path
+    """For recordings: a new one for each session."""
+    dialogue: DeskDialogue | None = None
+    """Asks what to do after a fault; None: the procedure ends at the first."""
+    _kept: Kept = field(default_factory=dict)
+    _taken: int = 0
+
+    def run(self, steps: Sequence[DeskStep] = STEPS, *, again: bool = False) -> bool:
+        """Carries out the steps that have not passed; True if none of those has failed.
+
+        Args:
+            again: those that have passed, too.
+        Raises: Stopped: the person ended it.
+        """
+        done = self.certificate.finished
+        well = True
+        for step in steps:
+            number = _KEYS.index(step.key) + 1
+            if not again and step.key in done and done[step.key].verdict.outcome is not StepOutcome.FAILED:
+                self.say(
+                    f"{number:2} of {len(STEPS)}  {step.title}: {done[step.key].verdict.outcome}, as before"
+                )
+                continue
+            if not self._until_well(step, number):
+                well = False
+                if self.dialogue is None:
+                    break
+        return well
+
+    def _until_well(self, step: DeskStep, number: int) -> bool:
+        """One step, repeated for as long as the person wishes it."""
+        while True:
+            self.say(f"{number:2} of {len(STEPS)}  {step.title}: {step.measures}")
+            verdict = self._attempt(step)
+            self._tell(verdict)
+            self.save()
+            if verdict.outcome is not StepOutcome.FAILED:
+                return True
+            if self.dialogue is None or self._asked() == NEXT:
+                return False
+            self._kept.clear()
+
+    def _attempt(self, step: DeskStep) -> Verdict:
+        """One attempt; whatever the rig does wrong is its verdict."""
+        self._taken += 1
+        folder = self.folder / f"{self._taken:02}-{step.key}"
+        try:
+            with self.open_desk(step, folder) as desk:
+                verdict = step.carry_out(desk, self._kept, self.certificate.storage)
+        except Skipped as why:
+            verdict = Verdict.skipped(str(why))
+        except BadInput:
+            raise
+        except OpJouleError as fault:
+            verdict = Verdict.failed(str(fault), "mend what the line says, and repeat the step")
+        self.certificate.finish(step.key, verdict, folder if folder.exists() else None)
+        return verdict
+
+    def _tell(self, verdict: Verdict) -> None:
+        self.say(f"      {_MARKS[verdict.outcome]}  {verdict.words}")
+        if verdict.advice:
+            self.say(f"            -> {verdict.advice}")
+
+    def _asked(self) -> str:
+        assert self.dialogue
+        return self.dialogue.text(
+            f"      Mend it, then Enter repeats the step; '{NEXT}' goes on with the fault, 'stop' ends here",
+            _repeat_or_next,
+            REPEAT,
+        )
+
+
+def _repeat_or_next(answer: str) -> None:
+    if answer not in (REPEAT, NEXT):
+        raise BadInput(f"'{answer}' is neither {REPEAT} nor {NEXT}")

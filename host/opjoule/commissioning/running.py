@@ -1,0 +1,156 @@
+"""A recording while it runs: the meter into a folder, round trips with the board beside it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile, read_exchanges
+from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.commissioning.open_meter import OpenMeter
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.devices.board import Board
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import AlignmentError, MeterFault
+from opjoule.measuring.clock_watch import ClockWatch
+from opjoule.meters.capture import Capture
+from opjoule.meters.interface import Meter
+from opjoule.trace.journal import TraceJournal
+
+LATE_LIMIT_S: Final = 60.0
+"""How long samples may be on their way: a meter's buffer, a busy computer."""
+BEHIND_NS: Final = 200_000_000
+"""A sensor converts its voltage each 128th time by default, each 68 ms."""
+_POLL_S: Final = 0.02
+
+
+class Running:
+    """Records an open meter from the beginning of a `with` block to its end; `recorded` gives what it brought."""
+
+    def __init__(self, meter: Meter, bounds: ErrorBounds, folder: Path, board: Board | None = None) -> None:
+        """Makes the files.
+
+        Args:
+            board: prepared, for round trips and the probe's files; None: no board is involved.
+        """
+        self.folder, self._bounds, self._board = folder, bounds, board
+        self._journal = TraceJournal(folder)
+        raw = folder / "raw"
+        self._exchanges = ExchangeFile(raw / METER_EXCHANGES)
+        self.capture = Capture(meter, self._journal, self._exchanges)
+        file = ExchangeFile(raw / BOARD_EXCHANGES) if board else None
+        self._watch = ClockWatch(board.probe.clock_exchange, file) if board and file else None
+        self._begun: list[str] = []
+
+    def __enter__(self) -> Self:
+        self.capture.start()
+        if self._watch:
+            self._watch.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if error is None and self._board:  # else the samples' own clock counts
+                self.catch_up()
+                self._fetch(all_of=True)
+        finally:
+            if self._watch:
+                self._watch.stop()
+            self.capture.stop()
+            self._journal.close()
+            self._exchanges.close()
+
+    def wait(self, seconds: float) -> None:
+        """Waits for so many seconds of the meter's clock.
+
+        Raises: MeterFault: the meter has stopped, or is silent.
+        """
+        until_s, limit_s = self.capture.trace_s + seconds, time.monotonic() + seconds + LATE_LIMIT_S
+        while self.capture.trace_s < until_s:
+            self._check(limit_s)
+
+    def catch_up(self) -> None:
+        """Waits until the samples of this moment have arrived. Raises: MeterFault: they do not come."""
+        limit_s, now_ns = time.monotonic() + LATE_LIMIT_S, time.monotonic_ns()
+        while True:
+            try:
+                exchanges = list(self.capture.summary.exchanges)
+                enough_ns = fit_exchanges(exchanges, "host", "meter").to_target(now_ns) + BEHIND_NS
+                if (latest := self.capture.latest) and latest.meter_ns > enough_ns:
+                    return
+            except AlignmentError:
+                pass  # too few exchanges so far
+            self._check(limit_s)
+
+    def catch_up_to(self, board_ns: int) -> None:
+        """Waits until the board's clock, as the host sees it, has passed a moment."""
+        assert self._board
+        while (left_ns := board_ns - self._board.probe.clock_exchange().far_received_ns) > 0:
+            self._check(time.monotonic() + LATE_LIMIT_S)
+            time.sleep(min(left_ns * 1e-9, 0.1))
+
+    def begin_files(self, name: str) -> None:
+        """The probe's events and samples go to files of this name from now on."""
+        assert self._board
+        self._board.probe.begin_files(name)
+        self._begun.append(name)
+
+    def end_probe(self) -> None:
+        """Ends the board's probe, whose sync line and load rest from then on, and brings its files here."""
+        assert self._board
+        self._fetch(all_of=False)
+        if self._watch:
+            self._watch.stop()
+        self._board.end_probe(self.folder / "raw")
+        self._begun.clear()
+
+    def recorded(self) -> DeskRecording:
+        """What it has brought, once it has ended. Raises: RecordFault: nothing that can be read."""
+        board = read_exchanges(self.folder / "raw" / BOARD_EXCHANGES)
+        return DeskRecording.read(self.folder, self._bounds, self.capture.summary, board)
+
+    def _fetch(self, *, all_of: bool) -> None:
+        """Brings the probe's files that are complete."""
+        if not self._begun:
+            return
+        assert self._board
+        if all_of:
+            self._board.probe.begin_files("after")
+        complete = self._begun if all_of else self._begun[:-1]
+        for name in complete:
+            self._board.runner.fetch_probe_files(name, self.folder / "raw")
+        self._begun = [] if all_of else self._begun[-1:]
+
+    def _check(self, limit_s: float) -> None:
+        if self.capture.error:
+            raise self.capture.error
+        if why := self.capture.ended:
+            raise MeterFault(f"the meter stopped: {why}")
+        if time.monotonic() > limit_s:
+            raise MeterFault(f"the meter sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor")
+        time.sleep(_POLL_S)
+
+
+def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> DeskRecording:
+    """A recording of a meter whose clock is nobody's business, for so many seconds of it.
+
+    Raises: MeterFault: it stopped before.
+    """
+    journal = TraceJournal(folder)
+    try:
+        capture = Capture(meter.meter, journal)
+        capture.start()
+        limit_s = time.monotonic() + 10 * seconds + LATE_LIMIT_S
+        while capture.trace_s < seconds and not capture.wait(_POLL_S):
+            if time.monotonic() > limit_s:
+                break
+        captured = capture.stop()
+    finally:
+        journal.close()
+    if captured.ended:
+        raise MeterFault(f"the meter stopped: {captured.ended}")
+    return DeskRecording.read(folder, meter.bounds, captured)

@@ -1,0 +1,149 @@
+"""The step of a second meter in series: two energies of the same stretches, with what is lost between them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.load_course import PlayedLevel, map_of_levels, play_level
+from opjoule.commissioning.parts import BETWEEN_SHARE_MAX, SUPPLY_SIDE
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.running import Running
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
+from opjoule.energy.error_bounds import SQRT3
+from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.units import COVERAGE_FACTOR, Measured
+
+LAG_U_NS: Final = 1_000_000.0
+"""Least standard uncertainty of a stretch's place on either meter: the board's load follows its stamps so well."""
+
+
+@dataclass(frozen=True)
+class BothEnergies:
+    """One stretch as both meters saw it."""
+
+    level: int
+    rig_j: float
+    rig_u_j: float
+    """Expanded (k = 2), the sensor's gain and offset included."""
+    second_j: float
+    second_u_j: float
+    loss_j: float
+    """What is lost between the two places where they read the voltage, by the rig's current."""
+    loss_u_j: float
+    """Expanded (k = 2)."""
+
+    @property
+    def apart_j(self) -> float:
+        """Second meter less rig, both at the rig's place."""
+        return self.second_j - self.loss_j - self.rig_j
+
+    @property
+    def allowed_j(self) -> float:
+        """What it may be (k = 2)."""
+        return math.hypot(self.rig_u_j, self.second_u_j, self.loss_u_j)
+
+
+def second_meter(desk: OpenDesk) -> Verdict:
+    """The step of the second meter."""
+    if desk.second is None:
+        return Verdict.skipped("there is no second meter")
+    desk.person.set_up(Setup.SECOND_METER)
+    second = desk.second
+    with (
+        desk.prepared() as board,
+        desk.recording("rig", board) as running,
+        Running(second.meter, second.bounds, desk.folder / "second") as beside,
+    ):
+        running.wait(1.0)
+        played = [play_level(board, level, desk.pace.level_s) for level in desk.pace.series_levels]
+        running.catch_up_to(played[-1].end_board_ns)
+        beside.catch_up()
+    rig, other = running.recorded(), beside.recorded()
+    placed = map_of_levels(rig, played)
+    host = fit_exchanges(rig.captured.exchanges, "host", "meter").inverse()
+    to_second = placed.then(host).then(fit_exchanges(other.captured.exchanges, "host", "second"))
+    between_ohm = float(desk.parts.between_ohm)
+    shunt_ohm = rig.bounds.shunt.ohm if rig.bounds.shunt else 0.0
+    on_supply = desk.parts.second_side == SUPPLY_SIDE
+    ohm = between_ohm + shunt_ohm if on_supply else -between_ohm
+    return judge_second([_energies(each, rig, placed, other, to_second, ohm) for each in played])
+
+
+def _energies(
+    played: PlayedLevel,
+    rig: DeskRecording,
+    to_rig: ClockMap,
+    other: DeskRecording,
+    to_second: ClockMap,
+    ohm: float,
+) -> BothEnergies:
+    """The same stretch of both recordings.
+
+    Args:
+        ohm: between the two voltages; negative where the second meter is nearer to the board.
+    """
+    window = _window(to_rig, played)
+    own = window_energy_j(rig.cells, window, rig.bounds)
+    beside = window_energy_j(other.cells, _window(to_second, played), other.bounds)
+    inside = rig.cells.inside(window.start_ns, window.end_ns)
+    current_a = rig.cells.of_samples(rig.cells.current_a, inside)
+    noise_a2 = rig.cells.noise_a**2
+    square_a2 = max(float(np.mean(current_a**2)) - noise_a2, 0.0)
+    loss_j = ohm * square_a2 * window.duration_s
+    loss_u_j = COVERAGE_FACTOR * abs(loss_j) * BETWEEN_SHARE_MAX / SQRT3
+    return BothEnergies(
+        played.level,
+        own.energy.value,
+        _expanded(own),
+        beside.energy.value,
+        _expanded(beside),
+        loss_j,
+        loss_u_j,
+    )
+
+
+def _window(placed: ClockMap, played: PlayedLevel) -> Window:
+    found = Window.on_meter(placed, played.start_board_ns, played.end_board_ns)
+    return Window(
+        found.start_ns, found.end_ns, max(found.u_ns, LAG_U_NS), found.u_duration_ns, found.timebase
+    )
+
+
+def _expanded(result: EnergyResult) -> float:
+    """Half of the energy's interval; without one (clipped samples) as wide as the energy itself."""
+    return result.energy.u if isinstance(result.energy, Measured) else abs(result.energy.value)
+
+
+def judge_second(found: Sequence[BothEnergies]) -> Verdict:
+    """Whether both meters say the same of every stretch."""
+    shares = [each.apart_j / each.rig_j for each in found]
+    worst = max(found, key=lambda each: abs(each.apart_j) / max(each.allowed_j, 1e-9))
+    share, allowed = worst.apart_j / worst.rig_j, worst.allowed_j / abs(worst.rig_j)
+    figures = {
+        "apart": CheckedFigure(share, "", f"within {100 * allowed:.2g} % (both intervals, k = 2)"),
+        "loss": CheckedFigure(worst.loss_j / worst.rig_j, ""),
+    }
+    words = f"the second meter says {100 * share:+.2f} %, {100 * allowed:.2g} % are within both intervals"
+    faults = []
+    if abs(worst.apart_j) > worst.allowed_j:
+        faults.append(
+            Defect(
+                f"the two meters differ by {100 * share:+.2f} %, and their intervals allow {100 * allowed:.2g} %",
+                "repeat with the meters' places exchanged: what follows the place is a loss between them that was not "
+                "stated, what follows a meter is its own error: calibrate that one (docs/how-to/calibrate.md), or look "
+                "at the date of its certificate",
+            )
+        )
+    picture = Picture(
+        [each.level for each in found], [100 * each for each in shares], "load, eighths", "second less rig, %"
+    )
+    return Verdict.of(words, faults, figures, picture)

@@ -1,0 +1,144 @@
+"""The twelve steps of the commissioning, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opjoule.commissioning import (
+    known_loads,
+    load_course,
+    long_run,
+    medium_bytes,
+    second_meter,
+    sync_line,
+    zero,
+)
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.verdict import Verdict
+
+Kept = dict[str, Any]
+"""Recordings that two steps share, by name, as long as the procedure runs."""
+
+
+@dataclass(frozen=True)
+class DeskStep:
+    """One step."""
+
+    key: str
+    title: str
+    measures: str
+    """What it measures and its limit, in words."""
+    carry_out: Callable[[OpenDesk, Kept, str], Verdict]
+    """Takes the recording and judges it; given the desk, what other steps keep, and the medium's name."""
+    board: bool = False
+    """The board's programs have a part in it."""
+    second: bool = False
+    """The second meter has one."""
+
+
+def _shared(kept: Kept, name: str, take: Callable[[], Any]) -> Any:
+    if name not in kept:
+        kept[name] = take()
+    return kept[name]
+
+
+def _of_sync(judge: Callable[[sync_line.SyncRecorded], Verdict]) -> Callable[[OpenDesk, Kept, str], Verdict]:
+    return lambda desk, kept, _: judge(_shared(kept, "sync", lambda: sync_line.take_sync(desk)))
+
+
+def _errors(desk: OpenDesk, kept: Kept, _: str) -> Verdict:
+    return long_run.judge_errors(_shared(kept, "long", lambda: long_run.take_long(desk)))
+
+
+def _idle(desk: OpenDesk, kept: Kept, _: str) -> Verdict:
+    return long_run.judge_idle(_shared(kept, "long", lambda: long_run.take_long(desk)), desk.profile)
+
+
+STEPS: Final = (
+    DeskStep(
+        "zero",
+        "Zero without a load",
+        "current of nothing: within the data sheet's offset, drift below 0.3 mA in 60 s",
+        lambda desk, kept, _: zero.zero(desk),
+    ),
+    DeskStep(
+        "back-feed",
+        "Nothing feeds the board from elsewhere",
+        "voltage with the supply's fuse out: below 0.5 V within 5 s",
+        lambda desk, kept, _: zero.back_feed(desk),
+    ),
+    DeskStep(
+        "resistor",
+        "A known resistor",
+        "current against V / R: within the combined bounds",
+        lambda desk, kept, _: known_loads.resistor(desk),
+    ),
+    DeskStep(
+        "additivity",
+        "Two loads add up, cold and warm",
+        "I(AB) - I(A) - I(B): below 0.2 %",
+        lambda desk, kept, _: known_loads.additivity(desk),
+    ),
+    DeskStep(
+        "sync",
+        "Every sync pulse arrives, and no other",
+        "edges of the sync line: all of them, none foreign, rms below 20 us",
+        _of_sync(sync_line.judge_sync),
+        board=True,
+    ),
+    DeskStep(
+        "clocks",
+        "The clocks",
+        "resonator below 8,000 ppm, board below 200 ppm, sync line and load signature agree",
+        _of_sync(sync_line.judge_clocks),
+        board=True,
+    ),
+    DeskStep(
+        "load-steps",
+        "Load steps up and down",
+        "power rises with the load, repeats within 0.5 %; cable at most 0.2 ohm",
+        lambda desk, kept, _: load_course.levels(desk),
+        board=True,
+    ),
+    DeskStep(
+        "full-load",
+        "Full load and medium",
+        "least voltage 0.1 V above the board's limit, no flag, nothing clipped",
+        lambda desk, kept, _: load_course.full_load(desk),
+        board=True,
+    ),
+    DeskStep(
+        "second-meter",
+        "A second meter in series",
+        "energies agree within both intervals, losses between them counted",
+        lambda desk, kept, _: second_meter.second_meter(desk),
+        second=True,
+        board=True,
+    ),
+    DeskStep(
+        "medium",
+        "Bytes reach the medium",
+        "256 MiB synced: the path's device, the kernel's bytes within 2 %, a storage sensor moves only then",
+        lambda desk, kept, medium: medium_bytes.judge_medium(medium_bytes.take_medium(desk, medium)),
+        board=True,
+    ),
+    DeskStep(
+        "errors",
+        "Ten minutes without an error",
+        "no I2C error, no missed conversion, no bad frame, no reset",
+        _errors,
+    ),
+    DeskStep(
+        "idle",
+        "Idle power",
+        "inside the board's plausible range: a warning only",
+        _idle,
+    ),
+)
+
+
+def step_called(key: str) -> DeskStep:
+    """The step of this key."""
+    return next(each for each in STEPS if each.key == key)

@@ -1,0 +1,271 @@
+"""Steps of the sync line and the clocks, both from one recording: pulses, a load signature at both ends, then rest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.cross_check import Check
+from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
+from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
+from opjoule.clocks.signature import SignatureFit
+from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.running import Running
+from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
+from opjoule.devices.board import Board
+from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX
+from opjoule.errors import AlignmentError
+from opjoule.evaluation.alignment import Alignment, ClockEvidence, align
+from opjoule.meters.capture import OSCILLATES
+
+RMS_MAX_NS: Final = 20_000.0
+"""An interrupt stamps an edge late by 0 to 20 us (firmware on the Arduino framework), a capture unit by 0.5 us."""
+BOARD_RATE_MAX: Final = 200e-6
+"""Board against host: two crystals of at most 100 ppm each, undisciplined."""
+RELEASED_NS: Final = 2_000_000_000
+"""After the probe has ended: the board may let go of the line, which is an edge of its own."""
+SETTLED_S: Final = 1.0
+"""Until the meter's period is known."""
+BEGUN_NS: Final = 50_000_000
+"""An edge so near to the beginning may or may not be in the recording."""
+_LOOK: Final = (
+    "look along the wire with an LED or a multimeter (host/measure.py doctor --pulses 20): the board's pin, 1 kohm, "
+    "the buffer's input (pin 2), its supply (14), enable (pin 1 to GND), output (pin 3), D8"
+)
+
+
+@dataclass(frozen=True)
+class SyncRecorded:
+    """The recording, and the part of it in which the line was to rest."""
+
+    recorded: DeskRecording
+    ended_board_ns: int
+    """Time of the probe's end [board_ns]: no edge is the board's from then on."""
+    has_line: bool
+
+
+def take_sync(desk: OpenDesk) -> SyncRecorded:
+    """Records pulses between two load signatures, then a while without the probe."""
+    desk.person.set_up(Setup.BOARD)
+    pace = desk.pace
+    with desk.prepared() as board, desk.recording("sync", board) as running:
+        running.wait(SETTLED_S)
+        running.begin_files("pulses")
+        for number in pace.patterns[:1]:
+            _play(board, running, number)
+        running.wait(pace.sync_s)
+        for number in pace.patterns[1:]:
+            _play(board, running, number)
+        ended_board_ns = board.probe.clock_exchange().far_received_ns
+        running.catch_up_to(ended_board_ns + 1)
+        running.end_probe()
+        running.wait(pace.quiet_s)
+        has_line = board.has_sync_line
+    return SyncRecorded(running.recorded(), ended_board_ns, has_line)
+
+
+def _play(board: Board, running: Running, number: int) -> None:
+    """Plays a load signature, whose changes go to files of their own."""
+    try:
+        bit_ms = chip_ms(running.capture.period_ns)
+    except AlignmentError:
+        return  # the meter is too slow for any pattern
+    running.begin_files(f"signature-{number}")
+    board.probe.play_signature(chips_text(number), bit_ms)
+    running.begin_files(f"pulses-{number}")
+
+
+def judge_sync(taken: SyncRecorded) -> Verdict:
+    """Whether every edge of the board arrives at the meter, at its time, and no other does."""
+    if not taken.has_line:
+        return Verdict.skipped("rig.toml has no sync line")
+    recorded = taken.recorded
+    board, meter = recorded.edges_made, recorded.edges
+    board_to_meter = by_exchanges(recorded)
+    start_ns = board_to_meter.inverse().to_target(int(recorded.trace.meter_ns[0]))
+    of_recording = board.board_ns > start_ns + BEGUN_NS
+    played = int(of_recording.sum())
+    rest_ns = board_to_meter.to_target(taken.ended_board_ns) + RELEASED_NS
+    resting = int((meter.meter_ns > rest_ns).sum())
+    during = meter.meter_ns <= rest_ns
+    try:
+        pairs: EdgePairs | None = match_edges(
+            board.board_ns[of_recording],
+            board.level[of_recording],
+            meter.meter_ns[during],
+            meter.level[during],
+        )
+    except AlignmentError:
+        pairs = None
+    arrived = pairs.source_ns.size if pairs else 0
+    foreign = int(during.sum()) - arrived
+    figures = {
+        "arrived": CheckedFigure(arrived, "edges", f"{played} of {played}"),
+        "foreign": CheckedFigure(foreign, "edges", "at most 2 (the line is taken and let go)"),
+        "at_rest": CheckedFigure(resting, "edges", "none"),
+    }
+    faults = _lost_and_foreign(played, arrived, foreign, resting, recorded)
+    words = f"{arrived} of {played} edges arrive, {max(foreign, 0) + resting} others"
+    if pairs is None:
+        return Verdict.of(words, faults, figures)
+    fitted = fit_edges(pairs, "board", "meter")
+    rms_ns = math.sqrt(float(np.mean(_residuals_ns(pairs, fitted) ** 2)))
+    figures["rms_s"] = CheckedFigure(rms_ns * 1e-9, "s", f"below {RMS_MAX_NS / 1e3:g} us")
+    if rms_ns > RMS_MAX_NS:
+        faults.append(
+            Defect(
+                f"the edges stray by {rms_ns / 1e3:.0f} us (rms)",
+                "take a 74AHCT125 in place of a MOSFET level shifter, whose pull-up bends the edge; stop what sets the "
+                "board's clock (chrony, ntpd)",
+            )
+        )
+    same = bool(
+        np.mean(board.level[of_recording][pairs.source_index] == meter.level[during][pairs.target_index])
+        > 0.5
+    )
+    said = f"{words}, {rms_ns / 1e3:.2f} us (rms), {'not inverted' if same else 'INVERTED on the way'}"
+    board_s = (pairs.source_ns - pairs.source_ns[0]) * 1e-9
+    picture = Picture(
+        board_s.tolist(), (_residuals_ns(pairs, fitted) * 1e-3).tolist(), "s", "edge less clock map, us"
+    )
+    return Verdict.of(said, faults, figures, picture)
+
+
+def _lost_and_foreign(
+    played: int, arrived: int, foreign: int, resting: int, recorded: DeskRecording
+) -> list[Defect]:
+    """What is wrong with the edges, by their numbers."""
+    storms = recorded.captured.losses.faults.get(OSCILLATES, 0)
+    others = foreign + resting
+    if played == 0:
+        return [
+            Defect(
+                "the board made no edge", "see 'sync' of the board in rig.toml, and host/measure.py doctor"
+            )
+        ]
+    if arrived == 0 and (others > played or storms):
+        return [
+            Defect(
+                f"none of the board's {played} edges arrives, {others} foreign ones do: the buffer's input floats",
+                f"100 kohm from the buffer's input (pin 2) to GND, and the wire to the board's pin is off: {_LOOK}",
+            )
+        ]
+    if arrived == 0:
+        return [Defect(f"none of the board's {played} edges arrives: the wire is dead", _LOOK)]
+    found = []
+    if arrived < played:
+        found.append(
+            Defect(
+                f"{played - arrived} of the board's {played} edges are lost",
+                "a loose contact, or a level that is not reached: join the grounds with a wire of their own, put the "
+                "buffer in",
+            )
+        )
+    if foreign > 2 or resting or storms:
+        found.append(
+            Defect(
+                f"{others} edges arrive that the board did not make"
+                + (f", and it oscillates ({storms} pauses)" if storms else ""),
+                "100 kohm from the buffer's input (pin 2) to GND, a short sync wire away from the supply's, the "
+                "board's ground joined to the buffer's",
+            )
+        )
+    return found
+
+
+def _residuals_ns(pairs: EdgePairs, fitted: ClockMap) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+    return np.asarray(pairs.target_ns - fitted.to_target(pairs.source_ns), np.float64)
+
+
+def by_exchanges(recorded: DeskRecording) -> ClockMap:
+    """board -> meter by round trips alone."""
+    board_to_host = fit_exchanges(recorded.board_exchanges, "host", "board").inverse()
+    return board_to_host.then(fit_exchanges(recorded.captured.exchanges, "host", "meter"))
+
+
+def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
+    """What a recording has on the clocks of board and meter."""
+    played = [PlayedPattern(e.board_ns, e.level.astype(np.int64), e.u_ns) for e in recorded.load_changes()]
+    trace, good = recorded.trace, recorded.trace.good
+
+    def fit() -> SignatureFit:
+        conversion_ns = round(recorded.bounds.seen_fraction * trace.period_ns)
+        return fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns)
+
+    return ClockEvidence(
+        recorded.edges_made,
+        recorded.edges,
+        recorded.board_exchanges,
+        recorded.captured.exchanges,
+        fit if played else None,
+    )
+
+
+def judge_clocks(taken: SyncRecorded) -> Verdict:
+    """Whether the clocks run as their oscillators may, and the ways to match them agree."""
+    recorded = taken.recorded
+    to_board = fit_exchanges(recorded.board_exchanges, "host", "board")
+    stamps = recorded.board_exchanges
+    over = stamps[0].far_received_ns, stamps[-1].far_received_ns
+    alignment = align(clock_evidence(recorded), over)
+    return judge_rates(to_board, alignment, played=bool(recorded.load_changes()))
+
+
+def judge_rates(to_board: ClockMap, alignment: Alignment, *, played: bool = True) -> Verdict:
+    """The verdict on the map host -> board, and on the alignment of board and meter, whose best map has the rate.
+
+    Args:
+        played: the board played a load signature; not for a meter that is too slow for it.
+    """
+    best = alignment.board_to_meter
+    resonator, board = to_board.rate * best.rate - 1, to_board.rate - 1
+    figures = {
+        "meter_to_host": CheckedFigure(resonator, "", f"within {1e6 * RESONATOR_ERROR_MAX:,.0f} ppm"),
+        "board_to_host": CheckedFigure(board, "", f"within {1e6 * BOARD_RATE_MAX:g} ppm"),
+    }
+    faults = []
+    if abs(resonator) > RESONATOR_ERROR_MAX + 2 * best.u_rate:
+        faults.append(
+            Defect(
+                f"the meter's clock is {1e6 * resonator:+,.0f} ppm off this computer's",
+                "an internal RC oscillator in place of the resonator, or a program on this computer that holds up the "
+                "meter's answers: see the fuses of the ATmega328P, end other programs",
+            )
+        )
+    if abs(board) > BOARD_RATE_MAX + 2 * to_board.u_rate:
+        faults.append(
+            Defect(
+                f"the board's clock is {1e6 * board:+,.0f} ppm off this computer's",
+                "let time synchronisation (chrony, ntpd, systemd-timesyncd) come to rest on both, or stop it for the "
+                "measurement",
+            )
+        )
+    faults += [
+        _disagree(each) for each in alignment.checks if each.difference_ns is not None and not each.passed
+    ]
+    if played and "signature" not in alignment.maps:
+        why = next((each.detail for each in alignment.checks if each.name.startswith("signature")), "")
+        faults.append(
+            Defect(
+                f"the load signature was not found in the trace{f' ({why})' if why else ''}",
+                "see that the meter measures the current of this board, and end what else runs on it",
+            )
+        )
+    ways = "; ".join(each.detail for each in alignment.checks if each.passed)
+    words = f"meter {1e6 * resonator:+,.0f} ppm, board {1e6 * board:+.1f} ppm of this computer; {ways}"
+    return Verdict.of(words, faults, figures)
+
+
+def _disagree(check: Check) -> Defect:
+    return Defect(
+        check.detail,
+        "of two ways to match the clocks one is wrong: repeat without other programs on board and computer; then see "
+        "the sync line's step",
+    )

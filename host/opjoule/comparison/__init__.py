@@ -1,0 +1,1 @@
+"""What several records say together: contrasts, winners, pages, tables of a study."""

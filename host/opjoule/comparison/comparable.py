@@ -1,0 +1,95 @@
+"""Which runs may stand beside each other: in a comparison, and in a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.settings import GROUPS, RIG, VERSIONS, Disagreement, disagreements, groups_of
+from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
+
+SIDE: Final = "side"
+"""The axis of runs before and after a change."""
+SHORT: Final = "short"
+"""In `although`: runs that are too short are judged all the same."""
+STUDY_CELL: Final = ("study", "cell")
+"""Group and key of a setting."""
+_SHOWN: Final = 4
+"""Differences that a refusal names."""
+
+
+def check_comparable(
+    strata: Iterable[Sequence[Sequence[ComparedRun]]],
+    by: Sequence[str],
+    although: Iterable[str] = (),
+    *,
+    cells: bool = False,
+) -> list[str]:
+    """Checks that runs differ in nothing but what they are compared by.
+
+    Args:
+        strata: groups that are held against each other, each a list of runs of the same.
+        by: the axes that tell groups apart; (SIDE,) for before and after.
+        although: groups of settings that may differ.
+        cells: the cells of a study may differ: they are laid out side by side, not judged.
+    Returns: a line for each thing that differs and may.
+    Raises: BadInput: something else differs.
+    """
+    refused: dict[str, Disagreement] = {}
+    told: dict[str, str] = {}
+    allowed, is_change = set(although), tuple(by) == (SIDE,)
+    explained = {RIG} | {group for axis in by if axis != SIDE for group in groups_of(axis)}
+    if is_change:
+        explained |= set(VERSIONS)
+    for groups in strata:
+        everything = [run.settings for runs in groups for run in runs]
+        inside = {
+            str(one): one for runs in groups for one in disagreements([run.settings for run in runs], {RIG})
+        }
+        between = {str(one): one for one in disagreements(everything, explained)}
+        declared = _of_one_index(groups) and not is_change
+        for line, one in {**inside, **between}.items():
+            if cells and (one.group, one.key) == STUDY_CELL:
+                continue
+            if one.group in allowed:
+                told[line] = f"compared although they differ: {line}"
+            elif declared and line not in inside and one.group not in (*VERSIONS, "simulated"):
+                told[line] = f"beside {', '.join(by)} the campaign's file varies {line}"
+            else:
+                refused[line] = one
+        if is_change:
+            told |= {
+                str(one): f"the change: {one}" for one in disagreements(everything) if one.group in VERSIONS
+            }
+    if refused:
+        raise BadInput(_refusal(refused))
+    return list(told.values())
+
+
+def allowed_groups(text: str | None) -> frozenset[str]:
+    """What `--although` names, with commas between.
+
+    Raises: BadInput: a name that is no group of settings.
+    """
+    names = [each.strip() for each in (text or "").split(",") if each.strip()]
+    for name in names:
+        if name not in (*GROUPS, SHORT):
+            raise BadInput(f"--although: {unknown('group of settings', name, (*GROUPS, SHORT))}")
+    return frozenset(names)
+
+
+def _refusal(refused: dict[str, Disagreement]) -> str:
+    names = ",".join(dict.fromkeys(each.group for each in refused.values()))
+    shown = "; ".join(list(refused)[:_SHOWN]) + ("; ..." if len(refused) > _SHOWN else "")
+    return (
+        f"these runs are not comparable. They differ in {shown}. Compare them by it, name fewer runs, or allow it with "
+        f"--although {names}"
+    )
+
+
+def _of_one_index(groups: Sequence[Sequence[ComparedRun]]) -> bool:
+    """Are all runs of one campaign, whose file says what differs?"""
+    indexes = {run.index for runs in groups for run in runs}
+    return len(indexes) == 1 and None not in indexes

@@ -1,0 +1,109 @@
+"""Several conditions side by side: what the terminal shows at the end of a campaign."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from opjoule.comparison.answers import answers_of
+from opjoule.comparison.index import (
+    COMPLETE,
+    ConditionRun,
+    compared_by,
+    means_of,
+    measured_again,
+    names_of,
+    read_index,
+)
+from opjoule.comparison.methods import SIMULATED
+from opjoule.opened.quantities import quantity_text
+from opjoule.units import from_json
+
+SIDE_BY_SIDE_MAX = 4
+"""Conditions that have room beside each other on a terminal."""
+
+
+def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
+    """The table: each quantity's words, and its value in each condition, rounded and with its unit."""
+    means = [means_of(runs, name) for name in names_of(runs)]
+    lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
+    return lines + [(each.label, [_cell(mean[each.key]) for mean in means]) for each in compared_by(runs)]
+
+
+def _marked(simulated: bool) -> str:
+    return " (SIMULATED)" if simulated else ""
+
+
+def _count(runs: Sequence[ConditionRun], name: str) -> str:
+    """Blocks with a result, of all: a run that was cut off and measured again is one block."""
+    own = [each for each in runs if each.name == name]
+    with_result = {each.block for each in own if each.result is not None}
+    return f"{len(with_result)} of {len({each.block for each in own})}"
+
+
+def _cell(number: Mapping[str, Any]) -> str:
+    return quantity_text(from_json(number))
+
+
+def notes(runs: Sequence[ConditionRun]) -> list[str]:
+    """Why a run has no result, or came to its end with faults; one line each."""
+    lines = []
+    again = measured_again(runs)
+    for each in runs:
+        if each.result is not None and each.status == COMPLETE:
+            continue
+        said = each.status if each.result is not None else f"no result: {each.why}"
+        counted_as = f"; measured again as {again[each.folder]}" if each.folder in again else ""
+        lines.append(f"{each.folder} (block {each.block}, {each.name}): {said}{counted_as}")
+    return lines
+
+
+def print_comparison(directory: Path, console: Console | None = None) -> None:
+    """Prints the warnings, the conclusions, the table of all conditions, why a run is missing, and where everything is.
+
+    Raises: RecordFault: no readable index.
+    """
+    runs, simulated = read_index(directory)
+    console = console or Console(highlight=False, markup=False)
+    answers = answers_of(directory)
+    if simulated:
+        console.print(f"SIMULATED: {SIMULATED}", soft_wrap=True)
+    for warning in answers.warnings:
+        console.print(f"WARNING  {warning}", soft_wrap=True)
+    for line in answers.conclusions:
+        console.print(line, soft_wrap=True)
+    if len(names_of(runs)) > SIDE_BY_SIDE_MAX:
+        _print_many(runs, console, simulated=simulated)
+    else:
+        shown = _table(names_of(runs), simulated=simulated)
+        for title, values in cells(runs):
+            shown.add_row(title, *values)
+        console.print(shown)
+    for line in notes(runs):
+        console.print(line, soft_wrap=True)
+    console.print(f"records    {directory}", soft_wrap=True)
+    console.print(f"report     {directory / 'report.html'}", soft_wrap=True)
+    axes = ", ".join(dict.fromkeys(axis for each in runs for axis in each.condition))
+    console.print(f"compare    host/compare.py {directory} --by AXIS, of {axes}", soft_wrap=True)
+
+
+def _table(columns: Sequence[str], *, simulated: bool) -> Table:
+    """An empty table with its title."""
+    shown = Table("", *columns, box=None, title=f"means of the blocks{_marked(simulated)}, k = 2")
+    shown.title_justify = "left"
+    return shown
+
+
+def _print_many(runs: Sequence[ConditionRun], console: Console, *, simulated: bool) -> None:
+    """A line for each condition, with its headline alone."""
+    compared = compared_by(runs)
+    heading = compared[0].label if compared else ""
+    shown = _table(("with a result", heading), simulated=simulated)
+    for name in names_of(runs):
+        values = [_cell(means_of(runs, name)[compared[0].key])] if compared else []
+        shown.add_row(name, _count(runs, name), *values)
+    console.print(shown)

@@ -1,0 +1,215 @@
+"""What a comparison gives: its terminal output, JSON, CSV, and the verdict on a change."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from opjoule.comparison.comparable import SHORT, SIDE
+from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
+from opjoule.comparison.deciding import deciding_lines
+from opjoule.comparison.methods import SIMULATED
+from opjoule.comparison.run_warnings import marks_of
+from opjoule.comparison.sentences import RATES, chance_words, follows_words, ratio_words, sentence
+from opjoule.comparison.value_words import quantity_words
+from opjoule.comparison.winners import winner_lines
+from opjoule.errors import WORSE_EXIT, DataFault
+from opjoule.evaluation.quantities.definition import Definition
+from opjoule.opened.quantities import NONE, quantity_text
+from opjoule.record.json_file import Schema, plain
+from opjoule.units import from_json
+
+SCHEMA: Final = Schema("comparison", 2)
+
+
+def is_worse(contrast: Contrast) -> bool | None:
+    """Is a (after) worse than b (before), beyond the tolerance? None where they are not found different."""
+    if not contrast.differs:
+        return None
+    return (contrast.side_a.value > contrast.side_b.value) is not _more_is_better(contrast.quantity)
+
+
+def _more_is_better(quantity: Definition) -> bool:
+    return quantity.unit in RATES
+
+
+def verdict(compared: Compared) -> tuple[str, int]:
+    """In a word and as exit status: of a change that is worse in anything, WORSE_EXIT.
+
+    Raises: DataFault: nothing can be said, since a side is a single run or the runs are too short.
+    """
+    judged = [each for each in compared.contrasts if each.adjusted is not None]
+    if not judged and any(each.cannot == TOO_SHORT_RUNS for each in compared.contrasts):
+        raise DataFault(
+            f"no verdict: {compared.warnings[0]}; judge them all the same with --although {SHORT}"
+        )
+    if not judged:
+        raise DataFault(
+            "no verdict: before and after need at least two runs each, or a run of at least two repeats (--repeats)"
+        )
+    found = [is_worse(each) for each in judged]
+    if any(found):
+        return "worse", WORSE_EXIT
+    return ("better", 0) if False in found else ("no change shown", 0)
+
+
+def to_json(compared: Compared) -> dict[str, Any]:
+    """The comparison as a value. Schema: docs/how-to/compare-runs.md."""
+    question = compared.question
+    groups = [
+        {
+            **({"condition": dict(group.stratum)} if group.stratum else {}),
+            "name": group.name,
+            "metric": key,
+            **{name: number[name] for name in ("value", "u", "unit")},
+            "runs": [str(run.place) for run in group.runs],
+            "warnings": marks_of(group.runs),
+        }
+        for (key, at) in compared.sides
+        for group in [compared.groups[at]]
+        for number in [compared.mean(key, at)]
+    ]
+    contrasts = [
+        {
+            "metric": each.quantity.key,
+            **({"condition": dict(each.stratum)} if each.stratum else {}),
+            "a": each.a,
+            "b": each.b,
+            "ratio": each.ratio.value if each.ratio else None,
+            "ratio_limits": _ends(each),
+            "probability": each.probability,
+            "adjusted_probability": each.adjusted,
+            "differs": each.differs,
+            "not_judged": each.cannot,
+            "sentence": sentence(each, compared),
+        }
+        for each in compared.contrasts
+    ]
+    last = {"verdict": verdict(compared)[0]} if question.by == (SIDE,) else {}
+    return {
+        "schema": plain(SCHEMA),
+        "simulated": compared.simulated,
+        "by": list(question.by),
+        "although": sorted(question.although),
+        "limit": LIMIT,
+        "tolerance": question.tolerance,
+        "warnings": [str(each) for each in compared.warnings],
+        "conclusions": conclusions(compared),
+        "groups": groups,
+        "contrasts": contrasts,
+        "notes": list(compared.notes),
+        **last,
+    }
+
+
+def _ends(contrast: Contrast) -> list[float | None] | None:
+    """Limits of the ratio's interval, the upper one None where there is none; None without a ratio."""
+    if contrast.ratio is None:
+        return None
+    return [end if math.isfinite(end) else None for end in contrast.limits]
+
+
+def to_csv(compared: Compared) -> str:
+    """The comparisons, a row each."""
+    axes = list(dict.fromkeys(axis for each in compared.contrasts for axis in each.stratum))
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    head = [
+        "metric",
+        *axes,
+        "a",
+        "b",
+        "a_value",
+        "b_value",
+        "unit",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+    ]
+    rows.writerow([*head, "probability", "adjusted_probability", "differs", "simulated", "warnings"])
+    for each in compared.contrasts:
+        found = each.ratio
+        rows.writerow(
+            [
+                each.quantity.key,
+                *(each.stratum.get(axis, "") for axis in axes),
+                *(each.a, each.b, each.side_a.value, each.side_b.value, each.side_a.unit),
+                found.value if found else "",
+                *("" if end is None else end for end in _ends(each) or (None, None)),
+                *("" if one is None else one for one in (each.probability, each.adjusted)),
+                str(each.differs).lower(),
+                str(compared.simulated).lower(),
+                "; ".join(compared.marks(each)),
+            ]
+        )
+    return text.getvalue()
+
+
+def conclusions(compared: Compared) -> list[str]:
+    """The lines that answer the question: which is best, and what decides it."""
+    return [*winner_lines(compared), *deciding_lines([compared])]
+
+
+def print_compared(compared: Compared, console: Console | None = None) -> None:
+    """Prints the warnings, the conclusions, each group's mean, every contrast, and what else is to be known."""
+    console = console or Console(highlight=False, markup=False)
+    if compared.simulated:
+        console.print(f"SIMULATED: {SIMULATED}", soft_wrap=True)
+    for warning in compared.warnings:
+        console.print(f"WARNING  {warning}", soft_wrap=True)
+    first = conclusions(compared)
+    for line in first:
+        console.print(line, soft_wrap=True)
+    console.print()
+    mark = " (SIMULATED)" if compared.simulated else ""
+    for quantity in compared.quantities:
+        console.print(_means(compared, quantity, mark))
+        console.print(_ratios(compared, quantity, mark))
+    console.print()
+    said = [sentence(each, compared) for each in compared.contrasts]
+    for line in said:
+        if line not in first:
+            console.print(line, soft_wrap=True)
+    judged = sum(each.adjusted is not None for each in compared.contrasts)
+    several = f" All {judged} contrasts are judged together by Holm's rule." if judged > 1 else ""
+    console.print(
+        f"Intervals hold the true value in 95.45 % of cases. A difference counts where p < {LIMIT}.{several}",
+        soft_wrap=True,
+    )
+    for line in compared.notes:
+        console.print(f"note: {line}", soft_wrap=True)
+
+
+def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
+    """A row a group."""
+    axes = list(dict.fromkeys(axis for each in compared.groups for axis in each.stratum))
+    by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
+    shown = Table(*axes, by, "mean (k = 2)", "runs", box=None)
+    shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
+    for at, group in enumerate(compared.groups):
+        known = (quantity.key, at) in compared.sides
+        value = quantity_text(from_json(compared.mean(quantity.key, at))) if known else NONE
+        shown.add_row(*(group.stratum[axis] for axis in axes), group.name, value, str(len(group.runs)))
+    return shown
+
+
+def _ratios(compared: Compared, quantity: Definition, mark: str) -> Table:
+    """A row a contrast."""
+    axes = list(dict.fromkeys(axis for each in compared.contrasts for axis in each.stratum))
+    shown = Table(*axes, "contrast", "ratio", "95 %", "p among all", "follows", box=None)
+    shown.title, shown.title_justify = f"ratios{mark}", "left"
+    for each in compared.contrasts:
+        if each.quantity.key != quantity.key:
+            continue
+        ratio, _, limits = ratio_words(each).partition(", 95 %: ")
+        own = [each.stratum[axis] for axis in axes]
+        pair = f"{each.a} / {each.b}"
+        shown.add_row(
+            *own, pair, ratio or NONE, limits or NONE, chance_words(each.adjusted), follows_words(each)
+        )
+    return shown

@@ -1,0 +1,338 @@
+"""Runs held against each other by an axis: what may be compared, ratios with their intervals, and what follows.
+
+Runs of one value of the axis are repeats of the same; all other axes of their index are kept apart (a stratum each). A
+ratio is spared what both of its sides share (energy/comparison.py). All comparisons of one question are judged together
+by Holm's rule.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final
+
+from opjoule.comparison.cell_mean import cell_mean
+from opjoule.comparison.comparable import SHORT, SIDE, check_comparable
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.run_warnings import RunWarning, marks_of, warnings_of
+from opjoule.comparison.settings import RIG
+from opjoule.comparison.within_blocks import on_several_rigs, sides_within_blocks
+from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
+from opjoule.errors import BadInput, DataFault
+from opjoule.evaluation.quantities.definition import Definition
+from opjoule.units import Measured
+
+LIMIT: Final = 0.0455
+"""A difference counts from this probability on: that of all stated intervals (95.45 %, k = 2)."""
+BEFORE: Final = "before"
+AFTER: Final = "after"
+TOO_SHORT_RUNS: Final = "the runs are too short"
+SINGLE_RUNS: Final = "a side is a single run"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of the runs."""
+
+    by: tuple[str, ...]
+    """Axes, or groups of settings; (SIDE,) for before and after."""
+    metrics: tuple[str, ...] = ()
+    """Keys of quantities; empty for the headline of their study."""
+    against: str = ""
+    """The value that all others are held against; empty for every pair."""
+    although: frozenset[str] = frozenset()
+    """Groups of settings that may differ."""
+    tolerance: float = 0.0
+    """A change of less than this share is none."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """The runs of one value of the axis in one stratum."""
+
+    stratum: Mapping[str, str]
+    name: str
+    runs: tuple[ComparedRun, ...]
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A quantity of two groups."""
+
+    quantity: Definition
+    stratum: Mapping[str, str]
+    a: str
+    b: str
+    side_a: Side = field(repr=False)
+    side_b: Side = field(repr=False)
+    probability: float | None = None
+    """p-value of the difference under the null hypothesis; None where the contrast is not judged."""
+    adjusted: float | None = None
+    """The same by Holm's rule, among all contrasts."""
+    judged: int = 1
+    """Number of contrasts that were judged together."""
+    cannot: str = ""
+    """Why it is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty where it is."""
+
+    @cached_property
+    def ratio(self) -> Measured | None:
+        """a / b to first order; None where one of them is not above 0."""
+        return ratio(self.side_a, self.side_b) if min(self.side_a.value, self.side_b.value) > 0 else None
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Ends of the ratio's interval, which holds 1 where the two, looked at alone, are not found different."""
+        return ratio_limits(self.side_a, self.side_b)
+
+    @cached_property
+    def limits_together(self) -> tuple[float, float] | None:
+        """The same of so wide an interval that those of all that were looked at hold together."""
+        if self.ratio is None or self.adjusted is None:
+            return None
+        return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
+
+    def turned(self) -> Contrast:
+        """The same contrast with its sides exchanged."""
+        return replace(self, a=self.b, b=self.a, side_a=self.side_b, side_b=self.side_a)
+
+    @property
+    def differs(self) -> bool:
+        """Are the two found different, beyond the tolerance?"""
+        return self.adjusted is not None and self.adjusted < LIMIT
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The answer to a question."""
+
+    question: Question
+    simulated: bool
+    groups: tuple[Group, ...]
+    sides: Mapping[tuple[str, int], Side]
+    """(quantity's key, number of the group) -> its mean, where it has one."""
+    contrasts: tuple[Contrast, ...]
+    quantities: tuple[Definition, ...]
+    notes: tuple[str, ...]
+    """What else is to be known, a line each."""
+
+    @property
+    def warnings(self) -> list[RunWarning]:
+        """Those of its runs."""
+        return warnings_of(each.runs for each in self.groups)
+
+    def mean(self, key: str, group: int) -> dict[str, Any]:
+        """A group's mean as a number of result.json, by the quantity's key and the group's number."""
+        of = next(each for each in self.quantities if each.key == key)
+        return cell_mean([run.numbers for run in self.groups[group].runs], of)
+
+    def marks(self, contrast: Contrast) -> list[str]:
+        """The warnings of both sides of a contrast, in a word or two each."""
+        sides = [
+            each
+            for each in self.groups
+            if each.stratum == contrast.stratum and each.name in (contrast.a, contrast.b)
+        ]
+        return list(dict.fromkeys(mark for each in sides for mark in marks_of(each.runs)))
+
+
+def compare(
+    runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None
+) -> Compared:
+    """Holds the runs against each other.
+
+    Args:
+        sides: number of the run -> BEFORE or AFTER, where it is asked by side.
+    Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no two groups have the quantity.
+    """
+    groups = _groups(runs, question, sides)
+    strata: dict[tuple[str, ...], list[Sequence[ComparedRun]]] = {}
+    for each in groups:
+        strata.setdefault(tuple(each.stratum.values()), []).append(each.runs)
+    notes = check_comparable(strata.values(), question.by, question.although)
+    quantities = _quantities(runs, question.metrics)
+    means: dict[tuple[str, int], Side] = {}
+    for quantity in quantities:
+        for at, group in enumerate(groups):
+            side, lacking = _mean(group, quantity)
+            notes += lacking
+            if side:
+                means[quantity.key, at] = side
+    contrasts = [
+        contrast
+        for quantity in quantities
+        for a, b in _pairs(groups, question)
+        if (quantity.key, a) in means and (quantity.key, b) in means
+        for contrast in _contrasts(
+            quantity,
+            groups[a],
+            groups[b],
+            (means[quantity.key, a], means[quantity.key, b]),
+            question,
+            notes,
+        )
+    ]
+    if not contrasts:
+        why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
+        raise DataFault(
+            f"{', '.join(each.label or each.key for each in quantities)}: nothing to compare: {why}"
+        )
+    if not question.against and question.by != (SIDE,):
+        contrasts = [_greater_first(each) for each in contrasts]
+    if any(
+        not each.side_a.shared or not each.side_b.shared for each in contrasts if "_j" in each.quantity.key
+    ):
+        notes.append(
+            "the meter's gain stays in the ratios of energies: its sensor has no name; give it one with label= "
+            "behind its port (docs/how-to/calibrate.md)"
+        )
+    return Compared(
+        question,
+        any(each.simulated for each in runs),
+        tuple(groups),
+        means,
+        tuple(judged(contrasts, question.tolerance)),
+        tuple(quantities),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def judged_together(answers: Sequence[Compared]) -> list[Compared]:
+    """Several answers whose comparisons count as those of one question."""
+    contrasts = [each for answer in answers for each in answer.contrasts]
+    found = iter(judged(contrasts, max((each.question.tolerance for each in answers), default=0.0)))
+    return [replace(each, contrasts=tuple(next(found) for _ in each.contrasts)) for each in answers]
+
+
+def _contrasts(
+    quantity: Definition,
+    a: Group,
+    b: Group,
+    means: tuple[Side, Side],
+    question: Question,
+    notes: list[str],
+) -> list[Contrast]:
+    """The contrast of two groups, within blocks where they were measured on several rigs; none without such a block."""
+    sides: tuple[Side, Side] | None = means
+    apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
+    if on_several_rigs([*a.runs, *b.runs]) and not apart:
+        sides = sides_within_blocks(a.runs, b.runs, quantity)
+        if sides is None:
+            notes.append(
+                f"{a.name} and {b.name} are left out: no block has both on one rig, so that rigs may be what differs; "
+                f"--although {RIG} compares them all the same"
+            )
+    if not sides:
+        return []
+    short = SHORT not in question.although and any(run.too_short for run in (*a.runs, *b.runs))
+    single = not all(each.repeated for each in sides)
+    cannot = TOO_SHORT_RUNS if short else SINGLE_RUNS if single else ""
+    return [Contrast(quantity, a.stratum, a.name, b.name, *sides, cannot=cannot)]
+
+
+def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
+    if not runs:
+        raise BadInput("there is no run with a result to compare")
+    apart = sorted({axis for run in runs for axis in run.condition} - set(question.by))
+    found: dict[tuple[tuple[str, ...], str], list[ComparedRun]] = {}
+    for number, run in enumerate(runs):
+        name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
+        found.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
+    ordered = sorted(found.items(), key=_order(found))
+    groups = [
+        Group(dict(zip(apart, values, strict=True)), name, tuple(own)) for (values, name), own in ordered
+    ]
+    names = {each.name for each in groups}
+    if len(names) < 2:
+        what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
+        raise BadInput(
+            f"{what}: all runs with a result are of '{names.pop()}': there is nothing to compare it with"
+        )
+    if question.against and question.against not in names:
+        raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
+    return groups
+
+
+def _order(
+    found: Mapping[tuple[tuple[str, ...], str], Sequence[ComparedRun]],
+) -> Callable[[tuple[tuple[tuple[str, ...], str], Sequence[ComparedRun]]], tuple[object, ...]]:
+    """Strata, and groups in each, as their campaign was asked for; else by name, before and after in that order."""
+    strata: dict[tuple[str, ...], int] = {}
+    names: dict[str, int] = {}
+    for (stratum, name), runs in found.items():
+        rank = min(run.rank for run in runs)
+        strata[stratum] = min(rank, strata.get(stratum, rank))
+        names[name] = min(rank, names.get(name, rank))
+    return lambda each: (strata[each[0][0]], each[0][0], names[each[0][1]], each[0][1] != BEFORE, each[0][1])
+
+
+def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]:
+    """(a, b): numbers of two groups of one stratum, b the one that a is held against."""
+    pairs = [
+        (b, a)
+        for a, b in itertools.combinations(range(len(groups)), 2)
+        if groups[a].stratum == groups[b].stratum
+    ]
+    if not question.against:
+        return pairs
+    return [
+        (a, b) if groups[b].name == question.against else (b, a)
+        for a, b in pairs
+        if question.against in (groups[a].name, groups[b].name)
+    ]
+
+
+def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Definition]:
+    """Raises: BadInput: a key that a study of the runs does not have."""
+    first = runs[0].quantities
+    found = []
+    for key in keys or [first.headline.key]:
+        quantity = first.get(key)
+        if quantity is None:
+            known = [each.key for each in first.shown("compared")]
+            raise BadInput(f"--metric {key}: there is no such quantity; for example {', '.join(known[:4])}")
+        found.append(quantity)
+    return found
+
+
+def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
+    """The mean over a group's runs; a line for each that lacks the quantity."""
+    sides, lacking = [], []
+    for run in group.runs:
+        try:
+            sides.append(run.side(quantity))
+        except ValueError as fault:
+            lacking.append(
+                f"{run.place} ({group.name}) is left out: no {quantity.label or quantity.key}: {fault}"
+            )
+    return (Side.mean(sides) if sides else None), lacking
+
+
+def _greater_first(contrast: Contrast) -> Contrast:
+    if contrast.side_a.value >= contrast.side_b.value:
+        return contrast
+    return contrast.turned()
+
+
+def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
+    """Each with its probability, alone and among all that can be judged (Holm's rule).
+
+    Args:
+        tolerance: a change of less than this share is none.
+    """
+    alone = [None if each.cannot else _probability(each.side_a, each.side_b, tolerance) for each in contrasts]
+    together = holm([each for each in alone if each is not None])
+    judged, adjusted = len(together), iter(together)
+    return [
+        replace(each, probability=own, adjusted=None if own is None else next(adjusted), judged=judged)
+        for each, own in zip(contrasts, alone, strict=True)
+    ]
+
+
+def _probability(a: Side, b: Side, tolerance: float) -> float | None:
+    """That of a difference beyond the tolerated one; 1 inside of it."""
+    limit = b.scale(1 + tolerance if a.value > b.value else 1 - tolerance)
+    found = same_probability(a, limit)
+    inside = (a.value - b.value) * (a.value - limit.value) < 0
+    return 1.0 if inside and found is not None else found

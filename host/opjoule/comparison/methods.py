@@ -1,0 +1,86 @@
+"""How several runs were made, from what their records say: what a paper's section on methods needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.run_warnings import warnings_of
+from opjoule.comparison.value_words import label
+from opjoule.opened.answer import Answer, open_answer
+from opjoule.record.run import Run
+from opjoule.studies.definition import STORAGE
+from opjoule.units import counted
+
+SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
+_METHODS: Final = """\
+Energy was measured with OpJoule {versions} in {runs} (repeats in each: {repeats}) on {boards} with {media}.
+Databases: {engines}; durability: {durability}.
+Workloads: {work}.
+Meter: {meters}.
+Energy is the integral of voltage times current at the board's supply, over the run, and above idle over the time after
+it until writes were done and the power was back at rest. Energy above idle is without idle power, which was measured
+before and after each run. Intervals are expanded uncertainties (k = 2), which hold the sensor's errors, noise, lost
+samples, clocks, idle's drift and the spread of repeats and runs (JCGM 100:2008); where none is drawn, none is stated.
+"""
+
+
+def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
+    """A paragraph, a line a sentence, then the runs' warnings; each record is read once more, one at a time.
+
+    Args:
+        cells: the runs, cell by cell.
+    Raises: RecordFault: a record that cannot be read any more.
+    """
+    said: dict[str, dict[str, None]] = {}
+    runs = [run for own in cells for run in own]
+    for run in runs:
+        for name, words in _said(open_answer(run.place)).items():
+            said.setdefault(name, {})[words] = None
+    text = {name: ", ".join(each for each in words if each) for name, words in said.items()}
+    text["media"] = text["media"] or "its own medium"
+    text["engines"] = text["engines"] or "none"
+    text["durability"] = text["durability"] or "not stated"
+    return _METHODS.format(runs=counted(len(runs), "run"), **text) + "".join(
+        f"{each}\n" for each in warnings_of(cells)
+    )
+
+
+def _said(answer: Answer) -> dict[str, str]:
+    """What one record says, by its place in the paragraph."""
+    run = answer.run
+    return {
+        "versions": _version(run),
+        "repeats": str(answer.concluded.repeats or "?"),
+        "boards": _board_words(answer),
+        "media": label(STORAGE, run.found.storage or ""),
+        "engines": run.database,
+        "durability": run.summary.settings.get("durability", ""),
+        "work": answer.wording.work(run),
+        "meters": _meter(answer),
+    }
+
+
+def _version(run: Run) -> str:
+    found = run.found
+    return f"{found.opjoule}{f' ({found.commit[:12]})' if found.commit else ''}"
+
+
+def _board_words(answer: Answer) -> str:
+    """The board as it was asked for and, if it was there, as it names itself."""
+    name, model = answer.subject.device, answer.run.found.device.model
+    return f"{name} ({model})" if model and not answer.record.simulated else name
+
+
+def _meter(answer: Answer) -> str:
+    meter, found = answer.run.found.meter, answer.run.found
+    chips = _each(each.model or "" for each in meter.sensors)
+    firmware = f", firmware {meter.firmware_version}" if meter.firmware_version else ""
+    calibrated = "; ".join(found.calibrations.values()) or "not calibrated"
+    return f"{meter.kind or 'unknown'}{f' with {chips}' if chips else ''}{firmware}, {calibrated}"
+
+
+def _each(texts: Iterable[str]) -> str:
+    """Each text once, in order."""
+    return ", ".join(dict.fromkeys(text for text in texts if text))

@@ -1,0 +1,263 @@
+"""The drawings of a page over several runs: ratios, bars, energy against time, joules by part, the order in time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from opjoule.comparison.contrasts import Compared, Contrast
+from opjoule.comparison.pages.drift import Drift, drift_of
+from opjoule.comparison.plotted import ENERGY, NOT_TOLD, TOTAL, Plotted
+from opjoule.comparison.sentences import chance_words, follows_words, pair_labels
+from opjoule.comparison.value_words import NAMED, noun
+from opjoule.drawing.markup import Child, Element, element, row, table
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.scatter import Point, scatter, shape_mark
+from opjoule.drawing.strips import (
+    axis_head,
+    bar_axis,
+    bar_strip,
+    legend,
+    ratio_axis,
+    ratio_strip,
+    stack_strip,
+    swatch,
+)
+from opjoule.evaluation.quantities.definition import Definition
+from opjoule.opened.quantities import NONE, quantity_text
+from opjoule.opened.rounding import percent, rounded, scaled, with_limits
+from opjoule.units import Measured, Quantity
+
+
+def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
+    """That of all their ratios with both intervals, as far as these do not reach far beyond them."""
+    known = [(each.ratio.value, each) for each in contrasts if each.ratio]
+    return ratio_axis((value, each.limits, each.limits_together or each.limits) for value, each in known)
+
+
+def forest(answer: Compared, of: Definition) -> Element:
+    """A row a comparison: the ratio with both intervals, its number, its probability, what follows."""
+    own = [each for each in answer.contrasts if each.quantity.key == of.key]
+    axis = ratio_scale(own)
+    mark = ", SIMULATED" if answer.simulated else ""
+    caption = f"{of.label or of.key}: ratios by {noun(answer.question.by)}{mark}"
+    head: list[Child] = ["comparison", axis_head(axis, "ratio"), "ratio (95.45 %)", "p among all", "follows"]
+    return table(head, [_ratio_row(each, answer, axis) for each in own], caption, class_="strips")
+
+
+def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
+    name, found = pair_name(contrast, answer), contrast.ratio
+    follows = _follows(contrast, answer)
+    if found is None:
+        return row(name, NONE, NONE, _probability(contrast), follows)
+    strip = ratio_strip(
+        axis,
+        found.value,
+        contrast.limits,
+        contrast.limits_together,
+        told=contrast.differs,
+        single=contrast.adjusted is None,
+    )
+    number = element("span", with_limits(found.value, contrast.limits), class_="figure")
+    return row(name, strip, number, _probability(contrast), follows)
+
+
+def pair_name(contrast: Contrast, answer: Compared) -> str:
+    """Stratum and both sides of a comparison."""
+    where, a, b = pair_labels(contrast, answer)
+    return f"{where + ': ' if where else ''}{a} / {b}"
+
+
+def _probability(contrast: Contrast) -> str:
+    return (
+        chance_words(contrast.adjusted)
+        .removeprefix("p ")
+        .removeprefix("= ")
+        .replace(" ", "\N{NO-BREAK SPACE}")
+    )
+
+
+def _follows(contrast: Contrast, answer: Compared) -> Element:
+    words = follows_words(contrast, pair_labels(contrast, answer)[1])
+    if contrast.adjusted is None:
+        return element("span", words, class_="reason")
+    return element("strong" if contrast.differs else "span", words)
+
+
+def bars(cells: Plotted, of: Definition) -> Element:
+    """A row a cell: a bar with its interval (k = 2) and a point for each run."""
+    numbers = [cell.number(of.key) for cell in cells.cells]
+    known = [(each.value, _u(each)) for each in numbers if each.value is not None]
+    axis = bar_axis(known)
+    unit_scale, unit = scaled([value for value, _ in known], numbers[0].unit)
+    body = []
+    for cell, number in zip(cells.cells, numbers, strict=True):
+        points = [float(each.value) for each in cell.numbers(of.key) if each.value is not None]
+        u = number.u if isinstance(number, Measured) else None
+        strip = bar_strip(axis, number.value, u, points, cells.series.index(cells.series_of(cell)))
+        text = element("span", quantity_text(number), class_="figure")
+        body.append(row(cells.name_of(cell), strip, text, str(len(points))))
+    mark = ", SIMULATED" if cells.simulated else ""
+    head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (k = 2)", "runs"]
+    made = table(
+        head, body, f"{of.label or of.key}: bars with interval, a point for each run{mark}", class_="strips"
+    )
+    return element("div", legend(cells.series), made) if len(cells.series) > 1 else made
+
+
+def plane(cells: Plotted) -> list[Element]:
+    """Joules above idle per operation against seconds per operation, a point a cell that has both."""
+    found = [(cell, cell.delay, cell.number(ENERGY)) for cell in cells.cells]
+    found = [each for each in found if each[1].value is not None and each[2].value is not None]
+    if not found:
+        return []
+    x_scale, x_unit = scaled([of.value or 0.0 for _, of, _ in found], "s")
+    y_scale, y_unit = scaled([of.value or 0.0 for *_, of in found], "J")
+    points = [
+        Point(
+            (x.value or 0.0) * x_scale,
+            (y.value or 0.0) * y_scale,
+            cells.series.index(cells.series_of(cell)),
+            cells.groups.index(cells.group_of(cell)),
+            f"{cells.name_of(cell)}: {quantity_text(y)}, {quantity_text(x)} an operation",
+            _u(x) * x_scale,
+            _u(y) * y_scale,
+        )
+        for cell, x, y in found
+    ]
+    label = "Energy above idle per operation against time per operation, a point a cell; the tables have the numbers."
+    groups = [
+        element("li", shape_mark(at), f" {name}")
+        for at, name in enumerate(cells.groups)
+        if len(cells.groups) > 1
+    ]
+    drawing = scatter(
+        points,
+        f"time per operation, {x_unit}",
+        f"above idle per operation, {y_unit}",
+        label,
+        logarithmic=True,
+        guides=_equal_products,
+    )
+    note = (
+        "Further down and to the left is better. Intervals: k = 2. Dashed: equal energy times time, by tens."
+    )
+    return [legend(cells.series, *groups), drawing, element("p", note, class_="reason")]
+
+
+def _equal_products(x: Scale, y: Scale) -> Iterator[str]:
+    """Where energy times delay is the same, a factor of ten apart; straight on logarithmic axes.
+
+    Source: Gonzalez, Horowitz, Energy dissipation in general purpose microprocessors, IEEE JSSC 31 (1996).
+    """
+    if not x.logarithmic:
+        return
+    for power in range(math.ceil(math.log10(x.low * y.low)), math.floor(math.log10(x.high * y.high)) + 1):
+        product = 10.0**power
+        left, right = max(x.low, product / y.high), min(x.high, product / y.low)
+        yield f"M{x(left):.1f} {y(product / left):.1f}L{x(right):.1f} {y(product / right):.1f}"
+
+
+def stacks(cells: Plotted) -> list[Element]:
+    """Joules above idle of each cell, by kind of operation and by activity; nothing where no cell has them."""
+    if not any(cell.parts for cell in cells.cells):
+        return []
+    names = [*dict.fromkeys(name for cell in cells.cells for name in cell.parts if name != NOT_TOLD)]
+    totals = [cell.number(TOTAL) for cell in cells.cells]
+    sums = [sum(part for part in cell.parts.values() if part > 0) for cell in cells.cells]
+    below = [sum(part for part in cell.parts.values() if part < 0) for cell in cells.cells]
+    axis = bar_axis([(each, 0.0) for each in (*sums, *below)])
+    scale, unit = scaled(sums, "J")
+    body = []
+    for cell, total in zip(cells.cells, totals, strict=True):
+        ordered = sorted(cell.parts.items(), key=lambda each: [*names, NOT_TOLD].index(each[0]))
+        strip = stack_strip(
+            axis, [(part, None if name == NOT_TOLD else names.index(name)) for name, part in ordered]
+        )
+        words = ", ".join(f"{name} {_share(part, total)}" for name, part in ordered) or NONE
+        body.append(
+            row(
+                cells.name_of(cell),
+                strip,
+                element("span", quantity_text(total), class_="figure"),
+                element("span", words),
+            )
+        )
+    untold = element("li", swatch("untold"), f" {NOT_TOLD}")
+    mark = ", SIMULATED" if cells.simulated else ""
+    head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
+    made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips")
+    return [legend(names, untold), made]
+
+
+def _share(part: float, total: Quantity) -> str:
+    return percent(part / total.value) if total.value else NONE
+
+
+def course(cells: Plotted, of: Definition) -> list[Element]:
+    """Each run against the mean of its cell, in the order of time, and what a drift would do to the comparisons."""
+    drift = drift_of(cells, of.key)
+    if len(drift.runs) < 2:
+        return []
+    points = [
+        Point(
+            each.time_s / 60,
+            100 * each.share,
+            cells.series.index(cells.series_of(cells.cells[each.cell])),
+            words=f"{cells.name_of(cells.cells[each.cell])}: {percent(each.share)}",
+        )
+        for each in drift.runs
+    ]
+    label = f"{of.label or of.key} of each run against the mean of its cell, over the time of measuring."
+    drawing = scatter(
+        points, "since the first run began, min", "against the cell's mean, %", label,
+        guides=lambda x, y: _drift_line(drift, x, y),
+    )  # fmt: skip
+    return [legend(cells.series), drawing, element("p", _drift_words(drift)), *_shifts(cells, drift)]
+
+
+def _drift_line(drift: Drift, x: Scale, y: Scale) -> Iterator[str]:
+    if drift.slope_per_s is None:
+        return
+    middle_min = sum(each.time_s for each in drift.runs) / len(drift.runs) / 60
+    ends = (0.0, drift.length_s / 60)
+    at = [(x(end), y(100 * drift.slope_per_s.value * 60 * (end - middle_min))) for end in ends]
+    yield f"M{at[0][0]:.1f} {at[0][1]:.1f}L{at[1][0]:.1f} {at[1][1]:.1f}"
+
+
+def _drift_words(drift: Drift) -> str:
+    whole = drift.whole
+    if whole is None:
+        return "Whether it drifted is not known: that takes at least two cells of several runs each."
+    seen = "a drift is seen" if abs(whole.value) > whole.u else "no drift is seen"
+    change = rounded(100 * whole.value, 100 * whole.u, "%")
+    return (
+        f"From the first run to the last a straight line through all of them changes by {change} (95.45 %): {seen}. "
+        "Dashed: that line."
+    )
+
+
+def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
+    """For each value of each axis: its mean place in time, and what the drift's line adds to its mean."""
+    body = []
+    measured = {each.cell for each in drift.runs}
+    for axis in (*cells.series_axes, *cells.group_axes):
+        for value in dict.fromkeys(cell.values[axis] for cell in cells.cells):
+            own = [at for at, cell in enumerate(cells.cells) if cell.values[axis] == value and at in measured]
+            if not own:
+                continue
+            shift = drift.shift(own)
+            words = NONE if shift is None else str(rounded(100 * shift.value, 100 * shift.u, "%"))
+            body.append(
+                row(
+                    value if axis in NAMED else f"{noun([axis])} {value}",
+                    f"{drift.time_s(own) / 60:.1f} min",
+                    words,
+                )
+            )
+    head = ["value", "mean time of its runs", "shift of its mean by the drift"]
+    return [table(head, body, "Effect of the drift on each compared value")]
+
+
+def _u(of: Quantity) -> float:
+    return of.u if isinstance(of, Measured) else 0.0

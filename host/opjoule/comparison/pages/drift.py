@@ -1,0 +1,99 @@
+"""Runs in the order of time: did the figure drift while they were measured, and does that fall on what is compared?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import fmean
+
+from opjoule.comparison.plotted import Plotted
+from opjoule.energy.repeats import student_t
+from opjoule.units import Measured
+
+
+@dataclass(frozen=True)
+class TimedRun:
+    """One run."""
+
+    cell: int
+    """Number of its cell."""
+    time_s: float
+    """Since the first of all began."""
+    share: float
+    """Its figure over the mean of its cell, less 1."""
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A straight line through all runs, each against the mean of its own cell."""
+
+    runs: Sequence[TimedRun]
+    slope_per_s: Measured | None
+    """Change of the figure as a share [1/s], 95.45 %; None where too few cells have several runs."""
+
+    @property
+    def length_s(self) -> float:
+        """From the first run's start to the last one's."""
+        return max((each.time_s for each in self.runs), default=0.0)
+
+    @property
+    def whole(self) -> Measured | None:
+        """Change from the first to the last run, as a share."""
+        found = self.slope_per_s
+        return found and Measured(found.value * self.length_s, found.u * self.length_s, "1")
+
+    def shift(self, cells: Sequence[int]) -> Measured | None:
+        """How much higher the drift makes the mean of some cells, for when they were measured, as a share."""
+        if self.slope_per_s is None:
+            return None
+        own = [each.time_s for each in self.runs if each.cell in cells]
+        later_s = fmean(own) - fmean(each.time_s for each in self.runs)
+        return Measured(self.slope_per_s.value * later_s, self.slope_per_s.u * abs(later_s), "1")
+
+    def time_s(self, cells: Sequence[int]) -> float:
+        """Mean time of the runs of some cells."""
+        return fmean(each.time_s for each in self.runs if each.cell in cells)
+
+
+def drift_of(plotted: Plotted, path: str) -> Drift:
+    """The course of a number of result.json over the time of measuring; runs without it, or without a time, aside."""
+    found: list[tuple[int, float, float]] = []
+    for number, cell in enumerate(plotted.cells):
+        mean = cell.number(path).value
+        for run, own in zip(cell.runs, cell.numbers(path), strict=True):
+            if mean and own.value is not None and (at_s := _seconds(run.started_utc)) is not None:
+                found.append((number, at_s, own.value / mean - 1))
+    first_s = min((at_s for _, at_s, _ in found), default=0.0)
+    runs = sorted((TimedRun(*each) for each in found), key=lambda each: each.time_s)
+    runs = [TimedRun(each.cell, each.time_s - first_s, each.share) for each in runs]
+    return Drift(runs, _slope(runs))
+
+
+def _seconds(started_utc: str) -> float | None:
+    try:
+        return datetime.fromisoformat(started_utc).timestamp()
+    except ValueError:
+        return None
+
+
+def _slope(runs: Sequence[TimedRun]) -> Measured | None:
+    """Least squares with a level of its own for each cell: within the cells, times and shares about their means.
+
+    Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapters 4 and 10.
+    """
+    cells = {each.cell for each in runs}
+    own = {cell: [each for each in runs if each.cell == cell] for cell in cells}
+    apart = [
+        (each.time_s - fmean(one.time_s for one in group), each.share - fmean(one.share for one in group))
+        for group in own.values()
+        for each in group
+    ]
+    freedom = len(runs) - len(cells) - 1
+    squares_s2 = sum(time_s**2 for time_s, _ in apart)
+    if freedom < 1 or squares_s2 == 0.0:
+        return None
+    slope = sum(time_s * share for time_s, share in apart) / squares_s2
+    left = sum((share - slope * time_s) ** 2 for time_s, share in apart)
+    return Measured(slope, student_t(freedom) * math.sqrt(left / freedom / squares_s2), "1/s")

@@ -1,0 +1,255 @@
+"""report.html of a comparison or a campaign: what can be concluded, every cell, the order in time, what went wrong."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from opjoule.comparison.answers import answers_of
+from opjoule.comparison.comparable import SIDE
+from opjoule.comparison.comparison import notes
+from opjoule.comparison.conclusion import conclusions, verdict
+from opjoule.comparison.contrasts import Compared
+from opjoule.comparison.index import ConditionRun, read_index
+from opjoule.comparison.methods import methods
+from opjoule.comparison.pages.drawings import bars, course, forest, plane, stacks
+from opjoule.comparison.pages.tables import all_cells, all_runs
+from opjoule.comparison.plotted import Plotted, PlottedCell
+from opjoule.comparison.run_warnings import RunWarning
+from opjoule.comparison.sentences import label_of, sentence, stratum_labels
+from opjoule.comparison.value_words import label, noun
+from opjoule.drawing.markup import Element, element
+from opjoule.files import write_whole
+from opjoule.opened.answer import SIMULATED
+from opjoule.report.page import banner, framed, section
+from opjoule.units import counted
+
+ROWS_MAX: Final = 60
+"""A table of more is folded."""
+LINES_MAX: Final = 8
+"""Conclusions that stand above all else."""
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page is made of."""
+
+    title: str
+    kicker: str
+    about: str
+    """What was measured, in a line."""
+    folder: Path
+    """Where the page lies: links to the runs' own pages start there."""
+    simulated: bool
+    answers: Sequence[Compared] = ()
+    """One for each axis."""
+    cells: Plotted | None = None
+    troubles: Sequence[str] = ()
+    """What is not comparable, failed, or was measured again."""
+    runs: Sequence[ConditionRun] = ()
+    """Every time that a cell of the campaign was measured."""
+    refused: str = ""
+    """Why the cells are listed and not drawn; empty where they are drawn."""
+    conclusions: Sequence[str] = ()
+    """The lines that answer the question."""
+    warnings: Sequence[RunWarning] = ()
+    verdict: str = ""
+    command: Sequence[str] = field(default=())
+    """That makes the same page."""
+
+
+def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, command: Sequence[str]) -> str:
+    """The page of one comparison.
+
+    Args:
+        left_out: why records are not in it, a line each.
+        target: where it will lie.
+        command: that makes it.
+    """
+    by = "before and after" if compared.question.by == (SIDE,) else "by " + ", ".join(compared.question.by)
+    what = ", ".join(each.label or each.key for each in compared.quantities)
+    return rendered(
+        Page(
+            f"{what[:1].upper()}{what[1:]} {by}",
+            "OpJoule comparison",
+            _about_comparison(compared),
+            target.resolve().parent,
+            compared.simulated,
+            [compared],
+            _as_cells(compared),
+            [*compared.notes, *(f"left out: {each}" for each in left_out)],
+            conclusions=conclusions(compared),
+            warnings=compared.warnings,
+            verdict=verdict(compared)[0] if _has_verdict(compared) else "",
+            command=command,
+        )
+    )
+
+
+def write_campaign_page(folder: Path) -> Path:
+    """Writes report.html over all runs of a folder with an index, compared by each of its axes.
+
+    Returns: the page's path, replaced as a whole.
+    Raises: RecordFault: no readable index.
+    """
+    index, simulated = read_index(folder)
+    found = answers_of(folder)
+    page = Page(
+        folder.resolve().name,
+        "OpJoule campaign",
+        _about_campaign(index),
+        folder.resolve(),
+        simulated,
+        found.compared,
+        found.cells,
+        [*notes(index), *found.troubles],
+        index,
+        refused=found.refused,
+        conclusions=found.conclusions,
+        warnings=found.warnings,
+        command=("host/measure.py", "report", str(folder)),
+    )
+    target = folder / "report.html"
+    write_whole(target, rendered(page).encode())
+    return target
+
+
+def rendered(page: Page) -> str:
+    """The page's source."""
+    mark = " (SIMULATED)" if page.simulated else ""
+    banners = [banner("simulated", "SIMULATED", SIMULATED)] if page.simulated else []
+    lacking = sorted({each.name for each in page.runs} - {e.name for e in page.runs if e.result})
+    if lacking:
+        banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
+    banners += [banner(each.kind, each.title, each.words) for each in page.warnings]
+    main = [_head(page, mark)]
+    if page.answers:
+        main.append(section("ratios", f"What differs{mark}", *_ratios(page)))
+    if page.cells:
+        main += _of_cells(page, page.cells, mark)
+    main.append(section("troubles", "What to know besides", *_trouble_list(page.troubles)))
+    runs = all_runs(page.runs, page.cells.runs if page.cells else [], page.folder)
+    count = len(page.runs or (page.cells.runs if page.cells else []))
+    main.append(section("runs", "Every run", _folded(runs, count, "every run")))
+    main.append(section("methods", "How it was measured", *_methods(page)))
+    return framed(f"{page.title}{mark}", element("div", *banners, class_="banners"), main)
+
+
+def _head(page: Page, mark: str) -> Element:
+    """Title, conclusions, and what was measured."""
+    kicker = element("p", page.kicker, class_="kicker")
+    head = element("header", kicker, element("h1", f"{page.title}{mark}"))
+    if page.verdict:
+        head.append(element("p", f"Verdict: {page.verdict}", class_="number"))
+    if page.conclusions:
+        lines = [element("li", each) for each in page.conclusions[:LINES_MAX]]
+        if more := len(page.conclusions) - len(lines):
+            lines.append(element("li", f"{more} more stand below."))
+        head.append(element("ul", *lines, class_="conclusions"))
+    else:
+        head.append(element("p", "Nothing can be concluded yet. The reasons stand below.", class_="what"))
+    head.append(element("p", page.about, class_="workload"))
+    return head
+
+
+def _about_campaign(index: Sequence[ConditionRun]) -> str:
+    """Its axes with their values, its blocks, and how far it is."""
+    axes: dict[str, dict[str, None]] = {}
+    for each in sorted(index, key=lambda each: each.rank):
+        for axis, value in each.condition.items():
+            axes.setdefault(noun([axis]), {})[label(axis, value)] = None
+    blocks = len({each.block for each in index})
+    cells = {(each.block, each.name): False for each in index}
+    cells |= {(each.block, each.name): True for each in index if each.result}
+    shown = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in axes.items())
+    return f"{shown}; {counted(blocks, 'block')}, {sum(cells.values())} of {len(cells)} cells with a result"
+
+
+def _about_comparison(compared: Compared) -> str:
+    strata = {tuple(each.stratum.values()): None for each in compared.groups if each.stratum}
+    runs = sum(len(each.runs) for each in compared.groups)
+    inside = f", in each of {', '.join(' '.join(each) for each in strata)}" if strata else ""
+    return f"{', '.join(dict.fromkeys(each.name for each in compared.groups))}{inside}; {runs} runs"
+
+
+def _ratios(page: Page) -> list[Element]:
+    judged = sum(each.adjusted is not None for answer in page.answers for each in answer.contrasts)
+    parts: list[Element] = [element("p", _HOW_TO_READ.format(judged=judged), class_="reason")]
+    for answer in page.answers:
+        for each in answer.quantities:
+            rows = sum(one.quantity.key == each.key for one in answer.contrasts)
+            by = noun(answer.question.by)
+            parts.append(_folded(forest(answer, each), rows, f"{each.label or each.key} by {by}"))
+        lines = [
+            element("li", sentence(each, answer)) for each in answer.contrasts if len(answer.contrasts) > 1
+        ]
+        if lines:
+            summary = element(
+                "summary", f"the {len(lines)} comparisons by {noun(answer.question.by)} in words"
+            )
+            parts.append(element("details", summary, element("ul", *lines)))
+    return parts
+
+
+_HOW_TO_READ: Final = (
+    "Each ratio is the first of the pair over the second. The thick bar is the 95.45 % interval of this ratio; the "
+    "thin bar is the simultaneous interval for all {judged} ratios (Bonferroni). A full mark: the two differ, by "
+    "Holm's test over all pairs. A hollow mark: no difference was found. A grey mark: single runs, or runs "
+    "that are too short, allow no conclusion. The intervals leave out what both sides share, such as the gain of one "
+    "sensor. An arrow: the interval continues."
+)
+
+
+def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
+    """The sections that show every cell."""
+    asked = {each.key: each for answer in page.answers for each in answer.quantities}
+    quantities = list(asked.values()) or [cells.runs[0].quantities.headline]
+    drawn = [] if page.refused else [bars(cells, each) for each in quantities]
+    made = [section("cells", f"Every cell{mark}", *drawn, all_cells(cells, page.folder))]
+    if page.refused:
+        return made
+    if drawn := plane(cells):
+        made.append(section("plane", f"Energy against time{mark}", *drawn))
+    if drawn := stacks(cells):
+        made.append(section("parts", f"Where the joules above idle went{mark}", *drawn))
+    if drawn := course(cells, quantities[0]):
+        made.append(section("order", f"In the order of measuring{mark}", *drawn))
+    return made
+
+
+def _folded(table: Element, rows: int, words: str) -> Element:
+    """A table, closed at first where it is a long one."""
+    return (
+        table if rows <= ROWS_MAX else element("details", element("summary", f"{rows} rows: {words}"), table)
+    )
+
+
+def _trouble_list(lines: Sequence[str]) -> list[Element]:
+    if not lines:
+        return [element("p", "Everything is comparable, nothing failed, nothing was measured again.")]
+    return [element("ul", *(element("li", each) for each in lines))]
+
+
+def _methods(page: Page) -> list[Element]:
+    parts = [element("p", methods([each.runs for each in page.cells.cells]))] if page.cells else []
+    if page.command:
+        line = element("pre", element("code", shlex.join(page.command)))
+        parts += [element("h3", "To make this page again"), element("div", line, class_="command")]
+    return parts
+
+
+def _as_cells(compared: Compared) -> Plotted:
+    """The groups of a comparison as what is drawn: what they are compared by tells colours apart."""
+    by = " ".join(compared.question.by)
+    cells = [
+        PlottedCell({by: label_of(group, compared), **stratum_labels(group, compared)}, group.runs)
+        for group in compared.groups
+    ]
+    return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
+
+
+def _has_verdict(compared: Compared) -> bool:
+    return compared.question.by == (SIDE,) and any(each.adjusted is not None for each in compared.contrasts)

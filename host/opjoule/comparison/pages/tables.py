@@ -1,0 +1,109 @@
+"""The tables of a page over several runs: every cell with all that is compared, and every run with its own page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from urllib.parse import quote
+
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.index import ConditionRun
+from opjoule.comparison.plotted import Plotted, PlottedCell
+from opjoule.comparison.run_warnings import marks_of
+from opjoule.comparison.value_words import quantity_words
+from opjoule.drawing.markup import Child, Element, element, row, table
+from opjoule.evaluation.quantities.definition import Definition
+from opjoule.opened.quantities import NONE, Row, quantity
+
+
+def all_cells(cells: Plotted, folder: Path) -> Element:
+    """Each cell with the mean of everything that its study compares, and links to its runs."""
+    found = {each.key: each for run in cells.runs for each in run.quantities.shown("compared")}
+    # A quantity that no cell has is no column.
+    shown = [
+        each
+        for each in found.values()
+        if any(cell.number(each.key).value is not None for cell in cells.cells)
+    ]
+    marks = [marks_of(cell.runs) for cell in cells.cells]
+    body = [
+        row(
+            cells.name_of(cell),
+            *(_value(cell, each) for each in shown),
+            _links(cell, folder),
+            *([", ".join(own) or NONE] if any(marks) else []),
+        )
+        for cell, own in zip(cells.cells, marks, strict=True)
+    ]
+    warned = ["warnings"] if any(marks) else []
+    head = ["cell", *(quantity_words(each) for each in shown), "runs", *warned]
+    return table(head, body, "Means of every cell (k = 2), and their runs", class_="cells")
+
+
+def _value(cell: PlottedCell, of: Definition) -> Child:
+    line = Row(of.key, of.label, of.meaning, cell.number(of.key))
+    return element("span", line.brief, class_="figure", title=line.reason or None)
+
+
+def _links(cell: PlottedCell, folder: Path) -> Element:
+    links = element("span", class_="links")
+    for number, run in enumerate(cell.runs, 1):
+        if number > 1:
+            links.append(element("span", " "))
+        links.append(linked(run.place, folder, str(number), f"run {number}: {run.place.name}"))
+    return links
+
+
+def linked(place: Path, folder: Path, words: str, label: str = "") -> Element:
+    """A link from a page in a folder to a record's own page; the words alone where it has none."""
+    target = place / "report.html"
+    if not target.exists():
+        return element("span", words)
+    address = quote(os.path.relpath(target.resolve(), folder))
+    return element("a", words, href=address, aria_label=label or None)
+
+
+def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder: Path) -> Element:
+    """A row for each time that something was measured, in order of time: how it ended, and the headline.
+
+    Args:
+        index: of a campaign, failed and repeated ones too; empty of a comparison.
+        runs: those with a result.
+        folder: where the page lies.
+    """
+    of_place = {run.place.resolve(): run for run in runs}
+    lines = [_run_line(of_place.get((folder / each.folder).resolve()), folder, each) for each in index]
+    lines = lines or [_run_line(run, folder) for run in runs]
+    head = ["run", "what", "began (UTC)", "ended", "headline, or why there is none"]
+    body = [line for _, line in sorted(lines, key=lambda each: each[0])]
+    return table(head, body, "Runs in the order of time", class_="every-run")
+
+
+def _run_line(
+    run: ComparedRun | None, folder: Path, named: ConditionRun | None = None
+) -> tuple[str, Element]:
+    """What it is sorted by, and its row; one that never began comes last."""
+    place = folder / named.folder if named else run.place if run else folder
+    what = f"{named.name}, block {named.block}" if named else _condition(run) if run else ""
+    status = named.status if named else run.status if run else ""
+    started = run.started_utc if run else ""
+    line = row(
+        linked(place, folder, place.name),
+        what,
+        started.replace("T", " ").partition(".")[0] or NONE,
+        element("span", status, class_="good" if status == "complete" else "bad"),
+        _headline(run) if run else (named.why if named else "") or NONE,
+    )
+    return f"{started or '~'} {place.name}", line
+
+
+def _condition(run: ComparedRun) -> str:
+    return " ".join(run.condition.values()) or ", ".join(
+        each for each in (run.subject, run.words("storage"), run.words("device")) if each
+    )
+
+
+def _headline(run: ComparedRun) -> str:
+    of = run.quantities.headline
+    return Row(of.key, of.label, of.meaning, quantity(run.numbers, of.key)).text

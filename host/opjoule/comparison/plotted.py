@@ -1,0 +1,201 @@
+"""What is drawn of several runs: those of each combination of settings as one cell, with the means of their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+from opjoule.comparison.cell_mean import cell_mean
+from opjoule.comparison.comparable import check_comparable
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.run_warnings import summary_of
+from opjoule.errors import BadInput
+from opjoule.evaluation.quantities.definition import Definition, Topic
+from opjoule.opened.quantities import quantity
+from opjoule.units import Measured, Missing, Quantity, Unstated, from_json
+
+AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")
+"""What runs can differ in, beside the axes of their campaign; the first that differs tells bars apart, others place."""
+ENERGY: Final = "marginal_energy_per_operation_j"
+THROUGHPUT: Final = "throughput_per_s"
+TOTAL: Final = "marginal_energy_j"
+ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
+NOT_TOLD: Final = "not told apart"
+
+
+@dataclass(frozen=True)
+class PlottedCell:
+    """The runs that share all settings."""
+
+    values: Mapping[str, str]
+    """Axis -> value."""
+    runs: Sequence[ComparedRun]
+
+    def numbers(self, path: str) -> list[Quantity]:
+        """A number of result.json in each run."""
+        return [quantity(each.numbers, path) for each in self.runs]
+
+    def number(self, path: str) -> Quantity:
+        """The mean over the runs of a number of result.json."""
+        known = self.runs[0].quantities.get(path)
+        return from_json(
+            cell_mean([each.numbers for each in self.runs], known or Definition(path, "", Topic.PART))
+        )
+
+    @property
+    def delay(self) -> Quantity:
+        """Seconds per operation: one over the throughput, to first order."""
+        rate = self.number(THROUGHPUT)
+        if not rate.value:
+            return Missing("no throughput", "s")
+        if isinstance(rate, Measured):
+            return Measured(1.0 / rate.value, rate.u / rate.value**2, "s")
+        return Unstated(1.0 / rate.value, "s", rate.reason)
+
+    @cached_property
+    def kinds(self) -> list[str]:
+        """Kinds of operation that its runs did."""
+        return sorted({kind for run in self.runs for kind in run.numbers.get("by_operation") or {}})
+
+    @cached_property
+    def parts(self) -> dict[str, float]:
+        """Joules above idle of each part that is known; what is left of the whole is `not told apart`."""
+        total = self.number(TOTAL).value
+        if total is None:
+            return {}
+        found = self._foreground()
+        for name in ACTIVITIES:
+            value = self._told(f"by_activity.{name}")
+            if value is not None:
+                found[name.replace("_", "-")] = value
+        found[NOT_TOLD] = total - sum(found.values())
+        return {name: value for name, value in found.items() if abs(value) > 1e-3 * abs(total)}
+
+    def _told(self, path: str) -> float | None:
+        """Mean of a part that every run tells; a part that one of them refuses is not drawn."""
+        told = [of.value for of in self.numbers(path)]
+        return None if None in told else self.number(path).value
+
+    def _foreground(self) -> dict[str, float]:
+        """By kind where every kind is known, else as one, else nothing."""
+        kinds = {}
+        for kind in self.kinds:
+            each = self._told(f"by_operation.{kind}.energy_per_operation_j")
+            count = self._told(f"by_operation.{kind}.count")
+            if each is None or count is None:
+                whole = self._told("by_activity.foreground")
+                return {} if whole is None else {"foreground": whole}
+            kinds[kind] = each * count
+        return kinds
+
+
+@dataclass(frozen=True)
+class Plotted:
+    """All cells, and which axes they are laid out by."""
+
+    cells: Sequence[PlottedCell]
+    series_axes: Sequence[str]
+    """Told apart by colour, hatching and legend."""
+    group_axes: Sequence[str]
+    """Told apart by place."""
+    left_out: Sequence[str] = ()
+    """Why records are not among them, a line each."""
+
+    @property
+    def runs(self) -> list[ComparedRun]:
+        """Runs of all cells."""
+        return [run for cell in self.cells for run in cell.runs]
+
+    @property
+    def warnings(self) -> str:
+        """Those of its runs in one line, for a figure; empty without one."""
+        return summary_of(cell.runs for cell in self.cells)
+
+    @property
+    def simulated(self) -> bool:
+        """They all are, or none is."""
+        return self.cells[0].runs[0].simulated
+
+    @cached_property
+    def series(self) -> list[str]:
+        """Names of the series, each once, in order of the cells."""
+        return list(dict.fromkeys(self.series_of(cell) for cell in self.cells))
+
+    @cached_property
+    def groups(self) -> list[str]:
+        """Names of the groups, each once, in order of the cells."""
+        return list(dict.fromkeys(self.group_of(cell) for cell in self.cells))
+
+    def series_of(self, cell: PlottedCell) -> str:
+        """The series that a cell belongs to."""
+        return ", ".join(cell.values[axis] for axis in self.series_axes)
+
+    def group_of(self, cell: PlottedCell) -> str:
+        """The group that a cell stands in."""
+        return ", ".join(cell.values[axis] for axis in self.group_axes)
+
+    def name_of(self, cell: PlottedCell) -> str:
+        """Series and group."""
+        return ", ".join(each for each in (self.series_of(cell), self.group_of(cell)) if each)
+
+    def cell(self, series: str, group: str) -> PlottedCell | None:
+        """The cell of a series in a group; None where there is no run of it."""
+        found = (
+            each for each in self.cells if (self.series_of(each), self.group_of(each)) == (series, group)
+        )
+        return next(found, None)
+
+
+def plotted(
+    runs: Iterable[ComparedRun],
+    left_out: Iterable[str] = (),
+    words: Callable[[ComparedRun, str], str] = ComparedRun.words,
+    axes: Sequence[str] = (),
+) -> Plotted:
+    """The runs by their settings, in the order in which their campaign was asked for, else by name.
+
+    Args:
+        left_out: why other records have no result, a line each.
+        words: what a run was in an axis.
+        axes: that alone tell cells apart; empty: AXES and those of the runs' campaigns.
+    Raises: BadInput: no run of a workload, or simulated ones with real ones.
+    """
+    without, of_workloads = list(left_out), []
+    for run in runs:
+        if run.trace_only:
+            without.append(f"{run.place}: no workload was run")
+        else:
+            of_workloads.append(run)
+    if not of_workloads:
+        raise BadInput(f"no run with a result to draw: {'; '.join(without[:3]) or 'no record'}")
+    if len({run.simulated for run in of_workloads}) > 1:
+        raise BadInput("simulated runs and measured ones do not stand in one figure: name places of one sort")
+    axes = axes or [*dict.fromkeys([*AXES, *(axis for run in of_workloads for axis in run.condition)])]
+    cells: dict[tuple[str, ...], list[ComparedRun]] = {}
+    for run in of_workloads:
+        cells.setdefault(tuple(words(run, axis) for axis in axes), []).append(run)
+    ordered = sorted(cells.items(), key=lambda each: (min(run.rank for run in each[1]), each[0]))
+    made = [PlottedCell(dict(zip(axes, values, strict=True)), own) for values, own in ordered]
+    varying = [axis for axis in axes if len({cell.values[axis] for cell in made}) > 1] or ["db"]
+    groups = varying[1:] or [axis for axis in ("storage", "device") if axis not in varying][:1]
+    return Plotted(made, varying[:1], groups, without)
+
+
+def check_drawable(found: Plotted, although: Iterable[str] = ()) -> list[str]:
+    """Checks that the cells differ in nothing but the axes they are laid out by, as a comparison would.
+
+    Args:
+        although: groups of settings that may differ.
+    Returns: a line for each thing that differs and may.
+    Raises: BadInput: something else differs.
+    """
+    runs = [cell.runs for cell in found.cells]
+    return check_comparable([runs], [*found.series_axes, *found.group_axes], although, cells=True)
+
+
+def known(cells: Iterable[PlottedCell], path: str) -> list[float]:
+    """The values of a number in those cells that have it."""
+    found = [cell.number(path).value for cell in cells]
+    return [float(value) for value in found if value is not None]

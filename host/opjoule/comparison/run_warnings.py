@@ -1,0 +1,113 @@
+"""Warnings of a set of runs (too short, one run, faults, notes), for every output that is made from them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from opjoule.opened.answer import Banner
+from opjoule.record.result import says_too_short
+
+SHORT_TITLE: Final = "TOO SHORT"
+SINGLE_TITLE: Final = "ONE RUN"
+_SINGLE: Final = (
+    "{single} of {all} cells rest on a single run. How much runs differ is unknown there and is missing from the "
+    "intervals (--repeats)."
+)
+_NUMBER: Final = re.compile(r"[0-9][0-9.,e+-]*")
+
+
+class WarnedRun(Protocol):
+    """A run as far as its warnings go."""
+
+    @property
+    def place(self) -> Path:
+        """Its record."""
+
+    @property
+    def repeats(self) -> int | None:
+        """Whole cycles that its numbers are the mean of; None where it does not say."""
+
+    @property
+    def warnings(self) -> Sequence[Banner]:
+        """How it ended, its faults and its notes."""
+
+
+@dataclass(frozen=True)
+class RunWarning:
+    """A warning, with all runs that it is about."""
+
+    kind: str
+    """Class of its banner on a page."""
+    title: str
+    text: str
+    """That of the first run; the others differ in their numbers."""
+    runs: tuple[str, ...]
+    """Names of the records; empty for a warning about cells."""
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.words}"
+
+    @property
+    def words(self) -> str:
+        """The text with the runs that it is about."""
+        if not self.runs:
+            return self.text
+        more = {1: "", 2: " and 1 more run"}.get(len(self.runs), f" and {len(self.runs) - 1} more runs")
+        return f"{self.runs[0]}{more}: {self.text}"
+
+
+def is_single(runs: Sequence[WarnedRun]) -> bool:
+    """True where one run of one repeat is all that a cell rests on."""
+    return len(runs) == 1 and (runs[0].repeats or 1) < 2
+
+
+def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
+    """Every warning of the runs of some cells once, the gravest first."""
+    known = [list(each) for each in cells if each]
+    found: dict[tuple[str, str], tuple[Banner, dict[str, None]]] = {}
+    for run in (run for runs in known for run in runs):
+        for each in run.warnings:
+            key = each.title, _NUMBER.sub("#", each.text)
+            found.setdefault(key, (each, {}))[1][run.place.name] = None
+    made = [RunWarning(each.kind, _title(each), each.text, tuple(runs)) for each, runs in found.values()]
+    if single := sum(map(is_single, known)):
+        text = _SINGLE.format(single=single, all=len(known))
+        made.append(RunWarning("warning", SINGLE_TITLE, text, ()))
+    order = ["PARTIAL", "FAILED", "WITH FAULTS", SHORT_TITLE, SINGLE_TITLE]
+    return sorted(made, key=lambda each: order.index(each.title) if each.title in order else len(order))
+
+
+def marks_of(runs: Sequence[WarnedRun]) -> list[str]:
+    """The warnings of one cell in a word or two each, for a column of a table."""
+    return [each.title.lower() for each in _by_title(warnings_of([runs])).values()]
+
+
+def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
+    """One line for a figure: each sort of warning with the number of its runs; empty without a warning."""
+    known = [list(each) for each in cells if each]
+    count = len({run.place for runs in known for run in runs})
+    runs_of: dict[str, set[str]] = {}
+    for each in warnings_of(known):
+        runs_of.setdefault(each.title, set()).update(each.runs)
+    parts = [
+        f"{title.lower()}: {sum(map(is_single, known))} of {len(known)} cells"
+        if title == SINGLE_TITLE
+        else f"{title.lower()}: {len(names)} of {count} runs"
+        for title, names in runs_of.items()
+    ]
+    return f"WARNING  {'; '.join(parts)}" if parts else ""
+
+
+def _title(banner: Banner) -> str:
+    return SHORT_TITLE if says_too_short(banner.text) else banner.title
+
+
+def _by_title(warnings: Iterable[RunWarning]) -> dict[str, RunWarning]:
+    found: dict[str, RunWarning] = {}
+    for each in warnings:
+        found.setdefault(each.title, each)
+    return found

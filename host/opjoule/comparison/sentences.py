@@ -1,0 +1,175 @@
+"""What a comparison says in sentences: each contrast, and nothing else words one. The winners are in winners.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from opjoule.comparison.comparable import SIDE
+from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast, Group
+from opjoule.comparison.value_words import NAMED, label, noun, quantity_words, sentence_case, value_words
+from opjoule.opened.rounding import with_limits
+from opjoule.studies.definition import SYSTEM
+
+RATES: Final = ("1/s", "B/s")
+"""Units of quantities of which more is better."""
+NO_DIFFERENCE: Final = "no difference found"
+SINGLE: Final = "single run: no conclusion"
+SHORT: Final = "too short: no conclusion"
+
+
+def sentence(contrast: Contrast, compared: Compared) -> str:
+    """One contrast as a sentence that can be printed as it stands."""
+    place = place_words(contrast.stratum, compared)
+    a, b = (side_words(each, contrast.stratum, compared) for each in (contrast.a, contrast.b))
+    what = quantity_words(contrast.quantity)
+    if contrast.adjusted is None:
+        text = _without_conclusion(contrast, a, b, what)
+    elif not contrast.differs:
+        text = _no_difference(contrast, compared, a, b, what)
+    else:
+        text = _difference(contrast, compared, a, b, what)
+    return sentence_case(f"{place}{text}")
+
+
+def _without_conclusion(contrast: Contrast, a: str, b: str, what: str) -> str:
+    """A contrast of single runs, or of runs that are too short."""
+    size = f", {a} over {b}, is {contrast.ratio.value:.3g}" if contrast.ratio else " is not known"
+    if contrast.cannot == TOO_SHORT_RUNS:
+        return f"nothing can be concluded on {what}, because runs are too short. Their ratio{size}."
+    return (
+        f"nothing can be concluded on {what} from a single run of either side. The ratio{size}. "
+        "Measure more runs (--repeats)."
+    )
+
+
+def _no_difference(contrast: Contrast, compared: Compared, a: str, b: str, what: str) -> str:
+    tolerance = compared.question.tolerance
+    beyond = f" of more than {100 * tolerance:g} %" if tolerance else ""
+    size = f" (ratio {ratio_words(contrast)})" if contrast.ratio else ""
+    pair = "before and after the change" if compared.question.by == (SIDE,) else f"{a} and {b}"
+    text = f"no difference{beyond} in {what} was found between {pair}{size}."
+    if contrast.probability is None or contrast.probability >= LIMIT:
+        return text
+    return (
+        f"{text} On its own the difference would count (alone p = {contrast.probability:.2g}); among all "
+        f"{contrast.judged} comparisons it does not (p = {contrast.adjusted:.2g})."
+    )
+
+
+def _difference(contrast: Contrast, compared: Compared, a: str, b: str, what: str) -> str:
+    more = "more" if contrast.side_a.value > contrast.side_b.value else "less"
+    beyond = f" by more than {100 * t:g} %" if (t := compared.question.tolerance) else ""
+    if contrast.ratio is None:
+        return f"{a} had {more} {what} than {b}{beyond}. A value is not above 0, so there is no ratio."
+    if compared.question.by == (SIDE,):
+        said = f"after the change the {what} was {times_words(contrast)} that before"
+        return f"{said}: {more}{beyond}." if beyond else f"{said}."
+    verb = "used" if contrast.quantity.unit.startswith("J") else "had"
+    return f"{a} {verb} {times_words(contrast)} the {what} of {b}."
+
+
+def ratio_words(contrast: Contrast) -> str:
+    """The ratio with its interval: "1.08, 95 %: 0.91 to 1.30"; empty without one."""
+    if contrast.ratio is None:
+        return ""
+    value, _, rest = with_limits(contrast.ratio.value, contrast.limits).partition(" (")
+    return f"{value}, 95 %: {rest.removesuffix(')')}"
+
+
+def times_words(contrast: Contrast) -> str:
+    """The ratio as a factor: "4.9 times (95 %: 4.2 to 5.8)"."""
+    value, _, rest = ratio_words(contrast).partition(", ")
+    return f"{value} times ({rest})"
+
+
+def chance_words(probability: float | None) -> str:
+    """A probability: "p < 0.0001", "p = 0.012"; a dash for a contrast that is not judged."""
+    if probability is None:
+        return "\N{EM DASH}"
+    return "p < 0.0001" if probability < 1e-4 else f"p = {probability:.2g}"
+
+
+def follows_words(contrast: Contrast, side: str = "") -> str:
+    """What follows from a contrast, for a column of a table.
+
+    Args:
+        side: how the first side is called there (default: its name).
+    """
+    if contrast.adjusted is None:
+        return SHORT if contrast.cannot == TOO_SHORT_RUNS else SINGLE
+    if not contrast.differs:
+        return NO_DIFFERENCE
+    return f"{side or contrast.a} is {'more' if contrast.side_a.value > contrast.side_b.value else 'less'}"
+
+
+def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
+    """Where a contrast holds, to begin a sentence with: "on SQLite, workload a, "; empty without other axes."""
+    if not stratum:
+        return ""
+    named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
+    parts = [_value(axis, stratum[axis], stratum, compared) for axis in named]
+    return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}, "
+
+
+def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str:
+    """A group by the words for its values: "the SD card", "LevelDB on the SD card"."""
+    by = compared.question.by
+    group = next((each for each in compared.groups if each.name == name and each.stratum == stratum), None)
+    if by == (SIDE,) or group is None:
+        return name
+    values = [_of_run(axis, group.runs[0].value(axis), group, compared) for axis in by]
+    return " on ".join(values) if set(by) <= set(NAMED) else ", ".join(values)
+
+
+def _value(axis: str, value: str, stratum: Mapping[str, str], compared: Compared) -> str:
+    group = next((each for each in compared.groups if each.stratum == stratum), None)
+    return _of_run(axis, value, group, compared)
+
+
+def _of_run(axis: str, value: str, group: Group | None, compared: Compared) -> str:
+    """A value in words; a database by its own name."""
+    return value_words(axis, _own_name(axis, value, group), _among(axis, compared))
+
+
+def _own_name(axis: str, value: str, group: Group | None) -> str:
+    """A database by its own name; any other value as it is."""
+    return group.runs[0].words(axis) or value if group is not None and axis in ("db", SYSTEM) else value
+
+
+def _among(axis: str, compared: Compared) -> set[str]:
+    return {run.value(axis) for each in compared.groups for run in each.runs}
+
+
+def label_of(group: Group, compared: Compared) -> str:
+    """A group as the label of a row or a bar: "SD card", "LevelDB, SD card"."""
+    by = compared.question.by
+    if by == (SIDE,):
+        return group.name
+    values = ((axis, group.runs[0].value(axis)) for axis in by)
+    return ", ".join(
+        label(axis, _own_name(axis, value, group), _among(axis, compared)) for axis, value in values
+    )
+
+
+def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
+    """The values of the other axes of a group, by axis, as labels."""
+    return {
+        axis: label(axis, _own_name(axis, value, group), _among(axis, compared))
+        for axis, value in group.stratum.items()
+    }
+
+
+def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
+    """Where a contrast holds, and its two sides, as labels: ("LevelDB", "SD card", "eMMC")."""
+    own = [each for each in compared.groups if each.stratum == contrast.stratum]
+    found = {each.name: label_of(each, compared) for each in own}
+    where = (
+        ", ".join(stratum_labels(own[0], compared).values()) if own else ", ".join(contrast.stratum.values())
+    )
+    return where, found.get(contrast.a, contrast.a), found.get(contrast.b, contrast.b)
+
+
+def noun_of(compared: Compared) -> str:
+    """What is compared, in one word: "medium", "database"."""
+    return noun(compared.question.by)

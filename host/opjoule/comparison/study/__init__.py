@@ -1,0 +1,1 @@
+"""Tables of a study's phases over its systems and sizes."""

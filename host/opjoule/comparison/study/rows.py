@@ -1,0 +1,317 @@
+"""A study's phases from its records alone: joules of each, beside what the job told of it, and what is wrong with them.
+
+Each record of a study is one cell (docs/reference/studies.md); its job may vary further axes within one run.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from opjoule.comparison.run_warnings import RunWarning, marks_of, summary_of, warnings_of
+from opjoule.comparison.study.answers import disagreements
+from opjoule.errors import OpJouleError, RecordFault
+from opjoule.opened.answer import Answer, open_answer
+from opjoule.record.run_record import RunRecord
+from opjoule.studies.definition import SYSTEM
+
+KIND: Final = "suite"
+ENERGIES: Final = ("energy_j", "marginal_energy_j")
+TIMES: Final = ("duration_s",)
+SAMPLES_MIN: Final = 10
+"""A shorter phase has no joules: the samples at its ends, which see what lies beside it too, would be most of it."""
+
+
+@dataclass(frozen=True)
+class PhaseRow:
+    """One phase in one cell, of one record."""
+
+    study: str
+    cell: Mapping[str, str]
+    """Axis -> value: the record's own, and those that the job varied."""
+    phase: str
+    block: int
+    record: Path
+    simulated: bool
+    operations: int = 0
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """By name, its unit last; without those that nobody knows."""
+    u: Mapping[str, float] = field(default_factory=dict)
+    """Expanded uncertainty (k = 2) of those that state one."""
+    answer: Any = None
+    not_supported: str = ""
+    why: str = ""
+    """Why it has no joules; empty where it has."""
+    warnings: tuple[str, ...] = ()
+    """Those of its record, in a word or two each."""
+    short_s: float | None = None
+    """How long it lasts at a time, where that is too short for joules [s]."""
+
+    @property
+    def system(self) -> str:
+        """The database; empty for a study without."""
+        return self.cell.get(SYSTEM, "")
+
+    @property
+    def place(self) -> tuple[tuple[str, str], ...]:
+        """The cell without its system: where systems are held against each other."""
+        return tuple((axis, value) for axis, value in self.cell.items() if axis != SYSTEM)
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """All rows of the records of one study."""
+
+    name: str
+    title: str
+    phases: tuple[str, ...]
+    best: Mapping[str, str]
+    rows: tuple[PhaseRow, ...]
+    lacking: tuple[str, ...] = ()
+    """Records that cannot be used, and phases that nothing was told of; a line each."""
+    of_other_jobs: int = 0
+    """Records of another version of the job, which are left out."""
+    unranked: tuple[str, ...] = ()
+    """Phases of which no best system is named."""
+    per: str = ""
+    """What an operation is called, where figures are drawn per operation."""
+    cold: Mapping[str, str] = field(default_factory=dict)
+    """Phase -> the same, cold."""
+    bars: Mapping[str, str] = field(default_factory=dict)
+    """Measure -> its phase."""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """Axes of the grid of best systems."""
+    runs: tuple[tuple[Answer, ...], ...] = ()
+    """Its records by what they measured: those of one cell, block by block, together."""
+
+    @property
+    def systems(self) -> list[str]:
+        """By name: the order in which they were measured is drawn."""
+        return sorted({row.system for row in self.rows})
+
+    @property
+    def simulated(self) -> bool:
+        """Is any of it?"""
+        return any(row.simulated for row in self.rows)
+
+    @property
+    def all_warnings(self) -> list[RunWarning]:
+        """Those of its records."""
+        return warnings_of(self.runs)
+
+    @property
+    def warnings(self) -> str:
+        """The same in one line, for a figure; empty without one."""
+        return summary_of(self.runs)
+
+    @property
+    def faults(self) -> list[str]:
+        """What is lacking, and where systems give different answers."""
+        return [*self.lacking, *disagreements(self.rows)]
+
+
+def study_of(record: RunRecord) -> Mapping[str, Any] | None:
+    """What a record's plan says of its study; None of a record of something else."""
+    found = record.document.get("plan", {}).get("study", {})
+    return found if found.get("name") == KIND else None
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One record of a study that came to its end."""
+
+    path: Path
+    record: RunRecord
+    study: Mapping[str, Any]
+    """As its plan says it."""
+
+    @property
+    def facets(self) -> dict[str, str]:
+        """What records of one study may differ in beside its own axes."""
+        run = self.record.run
+        told = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
+        told |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
+        return {name: str(value) for name, value in told.items()}
+
+    @property
+    def job(self) -> str:
+        """What was run, with which files: another job is another measurement."""
+        return json.dumps([self.study["command"], self.study["files"]], sort_keys=True)
+
+    @property
+    def cell(self) -> str:
+        """What it measured, whichever block it is of."""
+        return json.dumps([self.facets, self.study["cell"], self.study["parts"]], sort_keys=True)
+
+    @property
+    def run(self) -> tuple[str, str]:
+        """Its cell and block; the same again counts once."""
+        return self.cell, str(self.record.document.get("asked", {}).get("block"))
+
+    @cached_property
+    def answer(self) -> Answer:
+        """Its result."""
+        return open_answer(self.record)
+
+
+def read_studies(records: Iterable[Path]) -> list[StudyTable]:
+    """The studies that some records are of, each with its rows.
+
+    Of a cell that was measured again the last counts; records that did not come to their end, and those of another
+    version of the job than the newest one's, are left out.
+    """
+    found: dict[str, list[_Measured]] = {}
+    for path in records:
+        record = _opened(path)
+        if record and record.status != "partial" and (study := study_of(record)):
+            found.setdefault(str(study["study"]), []).append(_Measured(path, record, study))
+    return [_one(name, each) for name, each in found.items()]
+
+
+def _opened(path: Path) -> RunRecord | None:
+    try:
+        return RunRecord.open(path)
+    except OpJouleError:
+        return None
+
+
+def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
+    """The table of one study."""
+    in_time = sorted(records, key=lambda each: each.record.run.found.started_utc or "")
+    newest = in_time[-1]
+    same_job = [each for each in in_time if each.job == newest.job]
+    last = list({each.run: each for each in same_job}.values())
+    facets = {facet: {each.facets[facet] for each in last} for facet in newest.facets}
+    apart = [facet for facet, values in facets.items() if len(values) > 1]
+    rows: list[PhaseRow] = []
+    lacking: list[str] = []
+    cells: dict[str, list[Answer]] = {}
+    for each in last:
+        cells.setdefault(each.cell, []).append(each.answer)
+        try:
+            own = _rows(each, {facet: each.facets[facet] for facet in apart})
+        except OpJouleError as error:
+            lacking.append(f"{each.path.name}: {error}")
+            continue
+        told = {row.phase for row in own}
+        lacking += [
+            f"{each.path.name}: phase {phase} was neither told nor said not to be supported"
+            for phase in each.study["phases"]
+            if phase not in told
+        ]
+        rows += own
+    return StudyTable(
+        name,
+        str(newest.study["called"]),
+        tuple(newest.study["phases"]),
+        dict(newest.study["best"]),
+        tuple(rows),
+        tuple(lacking),
+        len(in_time) - len(same_job),
+        tuple(newest.study.get("unranked", ())),
+        str(newest.study.get("per", "")),
+        dict(newest.study.get("cold", {})),
+        dict(newest.study.get("bars", {})),
+        dict(newest.study.get("grid", {})),
+        tuple(tuple(own) for own in cells.values()),
+    )
+
+
+def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
+    """Raises: RecordFault, DataFault: no result, or a file of its job that cannot be read."""
+    path, record, study = of.path, of.record, of.study
+    if not of.answer.result:
+        raise RecordFault(of.answer.problem)
+    by_phase = of.answer.result.get("by_phase") or {}
+    marks = tuple(marks_of([of.answer]))
+    shortest_s = SAMPLES_MIN * _period_s(record)
+    lengths: dict[str, list[float]] = {}
+    for phase in record.run.marked_phases:
+        lengths.setdefault(phase.name, []).append(phase.duration_s)
+    block = int(record.document.get("asked", {}).get("block") or 1)
+    unmarked = "its phase was not marked" if by_phase else "its record states no joules by phase"
+    rows = []
+    for file in record.raw_files("run-*.results.jsonl"):
+        for line in _lines(file):
+            energies = by_phase.get(line["mark"], {})
+            why = "" if energies or line["not_supported"] else unmarked
+            length_s = fmean(lengths[line["mark"]]) if energies else None
+            is_short = length_s is not None and length_s < shortest_s
+            if is_short:
+                why = f"shorter than {SAMPLES_MIN} samples of the meter"
+                energies = {name: energies[name] for name in TIMES}
+            measures, u = _measures(energies, line)
+            rows.append(
+                PhaseRow(
+                    study=str(study["study"]),
+                    cell={
+                        **apart,
+                        **study["cell"],
+                        **{axis: str(value) for axis, value in line["cell"].items()},
+                    },
+                    phase=str(line["phase"]),
+                    block=block,
+                    record=path,
+                    simulated=record.run.simulated,
+                    operations=int(line["operations"]),
+                    measures={} if line["not_supported"] else measures,
+                    u=u,
+                    answer=line["answer"],
+                    not_supported=str(line["not_supported"]),
+                    why=why,
+                    warnings=marks,
+                    short_s=length_s if is_short else None,
+                )
+            )
+    return rows
+
+
+def _period_s(record: RunRecord) -> float:
+    """Mean distance of the power samples [s]."""
+    times = pq.ParquetFile(record.path("power.parquet")).metadata
+    groups = [times.row_group(number).column(0).statistics for number in range(times.num_row_groups)]
+    span_ns = max(each.max for each in groups) - min(each.min for each in groups)
+    return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    try:
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+        needed = ("phase", "mark", "cell", "operations", "answer", "not_supported", "figures")
+        if not all(isinstance(line, dict) and all(key in line for key in needed) for line in lines):
+            raise ValueError("a line is no phase of a study")
+        return lines
+    except (OSError, ValueError) as error:
+        raise RecordFault(f"{file}: not what the job of a study tells ({error})") from None
+
+
+def _measures(
+    energies: Mapping[str, Any], line: Mapping[str, Any]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Joules and time of the marked phase, per operation too, and the job's own figures; and their uncertainties."""
+    values: dict[str, float] = {}
+    u: dict[str, float] = {}
+    for name in (*ENERGIES, *TIMES):
+        number = energies.get(name, {})
+        if number.get("value") is None:
+            continue
+        known = [(name, 1)]
+        if line["operations"] and name in ENERGIES:
+            known.append((name.replace("_j", "_per_operation_j"), line["operations"]))
+        for key, parts in known:
+            values[key] = float(number["value"]) / parts
+            if number.get("u") is not None:
+                u[key] = float(number["u"]) / parts
+    calls = line["figures"].get("calls")
+    if calls and "energy_per_operation_j" in values:  # of one run of the phase, however often it was done
+        values["phase_energy_j"] = values["energy_per_operation_j"] * calls
+        if "energy_per_operation_j" in u:
+            u["phase_energy_j"] = u["energy_per_operation_j"] * calls
+    return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u

@@ -1,0 +1,146 @@
+"""The tables of a study: what each system's phases cost, and the best system of each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+
+from opjoule.comparison.study.best import BEST_TABLE, Best, best_csv, best_systems
+from opjoule.comparison.study.csv_file import TABLE, as_csv
+from opjoule.comparison.study.rows import StudyTable, read_studies
+from opjoule.comparison.value_words import measure_words
+from opjoule.files import write_whole
+from opjoule.opened.rounding import rounded
+
+ONE_RUN = "[1 run]"
+"""Behind a value that rests on single runs."""
+_WIDEST = 1000
+_UNITS = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
+
+
+def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
+    """Writes study.csv of a folder's records and prints the best system of each cell; gives what is wrong.
+
+    Args:
+        json: stdout is for JSON; what is printed goes to stderr.
+    """
+    console = Console(highlight=False, markup=False, stderr=json)
+    faults, usual = [], console.width
+    for study in read_studies(sorted(each for each in folder.iterdir() if each.is_dir())):
+        write_whole(folder / TABLE, as_csv(study).encode())
+        write_whole(folder / BEST_TABLE, best_csv(study).encode())
+        for warning in study.all_warnings:
+            console.print(f"WARNING  {warning}", soft_wrap=True)
+        for table in best_tables(study):
+            console.print(table.title, style="italic", soft_wrap=True)
+            table.title = None
+            console.width = max(wanted_width(console, table), usual)
+            console.print(table)
+            console.width = usual
+        lines = [*how_sure(study), *too_short(study), *not_supported(study)]
+        for line in [*lines, *(f"FAULT: {each}" for each in study.faults)]:
+            console.print(line, soft_wrap=True)
+        systems = {row.system for row in study.rows if row.answer is not None}
+        if len(systems) > 1 and not study.faults:
+            console.print(f"answers    the same in all of {', '.join(sorted(systems))}", soft_wrap=True)
+        console.print(f"tables     {folder / TABLE}, {folder / BEST_TABLE}", soft_wrap=True)
+        console.print(f"plots      host/runs.py figures {folder} --out figures", soft_wrap=True)
+        faults += study.faults
+    return faults
+
+
+def wanted_width(console: Console, table: Table) -> int:
+    """Letters of a line with which names and values stay whole; a narrower terminal folds such lines."""
+    return Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
+
+
+def best_tables(study: StudyTable) -> list[Table]:
+    """One for each measure: the best system and its value by phase and cell, the fewer of them across."""
+    tables = []
+    for measure, which in study.best.items():
+        found = [each for each in best_systems(study) if each.measure == measure]
+        phases = [phase for phase in study.phases if any(each.phase == phase for each in found)]
+        if not phases:
+            continue
+        mark = " (SIMULATED)" if study.simulated else ""
+        places = list(dict.fromkeys(each.place for each in found))
+        texts = {(each.place, each.phase): best_cell(each) for each in found}
+        words = {place: " ".join(value for _, value in place) for place in places}
+        single = ", of single runs: no winner" if all(each.single for each in found) else ""
+        title = f"{which} {measure_words(measure)}{single}{mark}"
+        if len(places) <= len(phases):
+            shown = Table("", *words.values(), title=title, box=None)
+            for phase in phases:
+                shown.add_row(phase, *(texts.get((place, phase), "") for place in places))
+        else:
+            shown = Table("", *phases, title=title, box=None)
+            for place in places:
+                shown.add_row(words[place], *(texts.get((place, phase), "") for phase in phases))
+        tables.append(shown)
+    return tables
+
+
+def best_cell(best: Best) -> str:
+    """System and value, marked where it is no winner (`how_sure`); in brackets where quicker systems have no joules."""
+    doubt = "~" if best.differs is False else ""
+    single = f" {ONE_RUN}" if best.single else ""
+    words = f"{doubt}{best.system} {value_words(best.value, best.u, best.measure)}{single}"
+    return f"({words})" if best.too_short else words
+
+
+def how_sure(study: StudyTable) -> list[str]:
+    """What the marks of the tables mean, as far as they occur."""
+    found = best_systems(study)
+    lines = []
+    if any(each.single for each in found):
+        lines.append(f"{ONE_RUN}: the lowest or highest of single runs, which name no winner (--repeats)")
+    if any(each.differs is False for each in found):
+        lines.append("~: no difference from the second best was found")
+    return lines
+
+
+def value_words(value: float, u: float | None, measure: str) -> str:
+    """A value with the unit that its name ends in."""
+    last = measure.rpartition("_")[2]
+    if last == "us":
+        return str(rounded(1e-6 * value, None if u is None else 1e-6 * u, "s"))
+    return str(rounded(value, u, _UNITS.get(last, "1")))
+
+
+def too_short(study: StudyTable) -> list[str]:
+    """Which systems were too quick for joules where others have some, and how quick; a line for each phase."""
+    lengths: dict[str, dict[str, set[float]]] = {}
+    for best in best_systems(study):
+        for system, length_s in best.too_short:
+            lengths.setdefault(best.phase, {}).setdefault(system, set()).add(length_s)
+    lines = []
+    for phase, systems in lengths.items():
+        words = [f"{system} {_span(sorted(each))}" for system, each in systems.items()]
+        lines.append(
+            f"{phase} was too short to measure joules on {', '.join(words)}. In brackets: best of the systems "
+            "whose phase was long enough"
+        )
+    return lines
+
+
+def _span(lengths_s: Sequence[float]) -> str:
+    ends = dict.fromkeys(str(rounded(each, None, "s", 2)) for each in (lengths_s[0], lengths_s[-1]))
+    return " to ".join(ends)
+
+
+def not_supported(study: StudyTable) -> list[str]:
+    """What systems cannot do, what was left out, and phases without joules: each once, with the reason."""
+    lines = [
+        f"not supported: {row.phase} in {row.system}: {row.not_supported}"
+        for row in study.rows
+        if row.not_supported
+    ]
+    whys = [row.why for row in study.rows if row.why]
+    if study.of_other_jobs:
+        lines.append(f"left out: {study.of_other_jobs} records of another version of the job")
+    lines += [f"without joules: {whys.count(why)} phases {why}" for why in dict.fromkeys(whys)]
+    return list(dict.fromkeys(lines))

@@ -1,0 +1,93 @@
+"""The words for what runs are compared by: media, databases, boards, and quantities, as a sentence needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+from opjoule.databases import database_called
+from opjoule.evaluation.quantities.definition import Definition
+from opjoule.studies.definition import DEVICE, STORAGE, SYSTEM
+
+MEDIA: Final[Mapping[str, str]] = {
+    "sd": "SD card",
+    "emmc": "eMMC",
+    "ssd-usb2": "SSD on USB 2",
+    "ssd-usb3": "SSD on USB 3",
+    "nvme": "NVMe SSD",
+    "disk": "disk",
+}
+"""Media by the names that board profiles give them; another name stands for itself."""
+NOUNS: Final[Mapping[str, str]] = {
+    "db": "database",
+    SYSTEM: "database",
+    STORAGE: "medium",
+    DEVICE: "board",
+    "workload": "workload",
+}
+"""What the values of an axis are."""
+NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
+"""Axes whose values are names that say by themselves what they are."""
+_SSD: Final = "SSD"
+
+
+def value_words(axis: str, value: str, among: Iterable[str] = ()) -> str:
+    """A value as a noun phrase: "the SD card", "LevelDB", "threads 4".
+
+    Args:
+        value: a database is given by its own name already.
+        among: all values of the axis: the only SSD is "the SSD".
+    """
+    if axis == STORAGE and value in MEDIA:
+        return f"the {label(axis, value, among)}"
+    return value if axis in NAMED else f"{axis.replace('_', ' ')} {value}"
+
+
+def label(axis: str, value: str, among: Iterable[str] = ()) -> str:
+    """A value as the label of a row, a bar or a point: "SD card", "SSD" where there is no other, "LevelDB", "4"."""
+    if axis in ("db", SYSTEM):
+        database = database_called(value)
+        return database.title if database else value
+    if axis != STORAGE:
+        return value
+    ssds = {each for each in among if each.startswith("ssd-")}
+    return _SSD if value in ssds and len(ssds) == 1 else MEDIA.get(value, value)
+
+
+def noun(axes: Sequence[str]) -> str:
+    """What the values of some axes are, in one word."""
+    return NOUNS.get(axes[0], axes[0].replace("_", " ")) if len(axes) == 1 else "combination"
+
+
+def quantity_words(of: Definition) -> str:
+    """A quantity by name, as the object of a sentence; never its key."""
+    label = of.label or measure_words(of.key)
+    return f"energy {label[1:].strip()}" if label.startswith("…") else label
+
+
+def measure_words(key: str) -> str:
+    """A measure of a study's job in words: its name without its unit."""
+    known = {
+        "energy_per_operation_j": "energy per operation",
+        "marginal_energy_per_operation_j": "energy above idle per operation",
+        "energy_j": "energy",
+        "phase_energy_j": "energy of a phase",
+        "marginal_energy_j": "energy above idle",
+        "mean_s": "mean time",
+        "duration_s": "time",
+    }
+    name, _, unit = key.rpartition("_")
+    is_rate = name.endswith("_per")
+    plain = name if unit in ("j", "s", "us", "w") and name and not is_rate else key
+    words = known.get(key, plain.replace("_", " ").replace(".", ", "))
+    return f"time {words}" if words.startswith("per ") and unit in ("s", "us") else words
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """Several phrases as one: "a, b and c"."""
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
+
+
+def sentence_case(text: str) -> str:
+    """The text with a capital first letter; a name keeps its own spelling."""
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,76 @@
+"""Two groups of runs that were measured on several rigs, compared inside the blocks that both have on one rig.
+
+What a rig does to both (its board, its meter, its room) is in neither the difference nor its spread, which is that of
+the differences from block to block.
+Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 3 (paired comparisons).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import stdev
+
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.energy.comparison import Side
+from opjoule.evaluation.quantities.definition import Definition
+
+RIG = "rig_name"
+"""In `asked` of a run of a fleet."""
+_Block = tuple[Path | None, int, str]
+"""Folder of the campaign, number of the block, rig."""
+
+
+def on_several_rigs(runs: Sequence[ComparedRun]) -> bool:
+    """Were they measured by more than one worker of a fleet?"""
+    return len({run.asked.get(RIG) for run in runs}) > 1
+
+
+def sides_within_blocks(
+    a: Sequence[ComparedRun], b: Sequence[ComparedRun], quantity: Definition
+) -> tuple[Side, Side] | None:
+    """Both means over the blocks that both have on one rig; None where there is no such block.
+
+    The spread of their difference, and of their ratio, is that from block to block, with one degree of freedom less
+    than there are blocks: each side has half of its variance and half of those degrees.
+    """
+    of_a, of_b = _by_block(a, quantity), _by_block(b, quantity)
+    blocks = [each for each in of_a if each in of_b]
+    if not blocks:
+        return None
+    side_a, side_b = (Side.mean([of[each] for each in blocks]) for of in (of_a, of_b))
+    if len(blocks) == 1:
+        return side_a, side_b
+    pairs = [(of_a[each].value, of_b[each].value) for each in blocks]
+    if min(min(pair) for pair in pairs) > 0:
+        spread_u = _error([math.log(one / other) for one, other in pairs])
+        spreads_u = abs(side_a.value) * spread_u, abs(side_b.value) * spread_u
+    else:
+        spreads_u = (_error([one - other for one, other in pairs]),) * 2
+    return _spread(side_a, spreads_u[0], len(blocks)), _spread(side_b, spreads_u[1], len(blocks))
+
+
+def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Side]:
+    """Each block's own mean, of the runs that have the quantity."""
+    found: dict[_Block, list[Side]] = {}
+    for run in runs:
+        block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG) or "")
+        try:
+            found.setdefault(block, []).append(run.side(quantity))
+        except ValueError:
+            continue
+    return {block: Side.mean(sides) for block, sides in found.items() if sides}
+
+
+def _error(differences: Sequence[float]) -> float:
+    """Standard error of their mean."""
+    return stdev(differences) / math.sqrt(len(differences))
+
+
+def _spread(side: Side, spread_u: float, blocks: int) -> Side:
+    """The side with its half of what the differences spread."""
+    common_u = math.sqrt(max(side.standard_u**2 - side.spread_u**2, 0.0))
+    half_u = spread_u / math.sqrt(2)
+    return replace(side, standard_u=math.hypot(common_u, half_u), spread_u=half_u, freedom=(blocks - 1) / 2)

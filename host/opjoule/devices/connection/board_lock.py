@@ -1,0 +1,69 @@
+"""One measurement at a time on a board: a lock held there for as long as this host lives."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import subprocess
+import threading
+
+from opjoule.devices.connection.heartbeat import beat_until
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.on_board import script
+from opjoule.errors import DeviceFault
+
+SILENCE_S = 20
+_ANSWER_S = 30.0
+_RELEASE_S = 30.0
+_HOLD = script("hold_lock.sh")
+
+
+class BoardLock:
+    """Asked for when made; confirm() waits for the answer, so that other work can go on meanwhile."""
+
+    def __init__(self, shell: Shell, folder: str, wait_s: int = 0) -> None:
+        """Asks for the lock of the board's `folder`, and goes on asking for up to wait_s."""
+        self._wait_s = wait_s
+        self._shell = shell
+        self._process = subprocess.Popen(
+            shell.command(["sh", "-c", _HOLD, "sh", folder, str(SILENCE_S), str(wait_s)]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._ended = threading.Event()
+        assert self._process.stdin
+        stdin = self._process.stdin
+        beat_until(self._ended, lambda: stdin.write(b"."), "board-lock")
+
+    def confirm(self) -> None:
+        """Waits until the lock is held.
+
+        Raises: DeviceFault: another measurement runs on the board, or it does not answer.
+        """
+        assert self._process.stdout
+        answered = select.select([self._process.stdout], [], [], _ANSWER_S + self._wait_s)[0]
+        answer = self._process.stdout.readline().strip() if answered else b""
+        if answer == b"taken":
+            raise DeviceFault(
+                f"another measurement is running on {self._shell.target}: wait until it ends (after a lost "
+                f"connection that takes up to {SILENCE_S} s)"
+            )
+        if answer != b"held":
+            raise DeviceFault(
+                f"{self._shell.target} cannot lock its working folder: install flock and timeout there"
+            )
+
+    def close(self) -> None:
+        """Gives the lock back."""
+        self._ended.set()
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=_RELEASE_S)  # until the board has let go: the next may come at once
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()

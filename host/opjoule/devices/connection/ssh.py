@@ -1,0 +1,217 @@
+"""One persistent connection to a board through the system's OpenSSH.
+
+The user's own configuration, agent, jump hosts and known_hosts apply; host keys are always checked. A master
+process holds the connection (ssh_config(5), ControlMaster) and every command is a session over it. Remote commands
+are quoted in one place, `remote_line`. When this program dies, the master's and every session's standard input
+ends, and with it the remote side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import IO
+
+from opjoule.devices.connection.shell import Ran, without_nul
+from opjoule.errors import BadInput, LinkFault
+
+_READY = b"opjoule-ready\n"
+_ALIVE_S = 2
+_ALIVE_COUNT = 5
+_CONNECT_S = 20
+_PROBE_S = 60.0
+_EXIT_S = 10.0
+"""Longest time from the end of a connection to that of its master, and to what it said last."""
+_RETRY_S = 1.0
+# At a terminal ssh must stay in the terminal's session to ask for a passphrase, but a Ctrl-C is for this program: it
+# still needs the connection to put the board back. ssh leaves an ignored signal ignored.
+_DEAF = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+_LOST = 255
+"""Exit status of ssh when the connection, not the command, failed (ssh(1), EXIT STATUS)."""
+
+
+def remote_line(arguments: list[str]) -> str:
+    """The one line that the board's shell turns back into exactly these arguments (POSIX quoting)."""
+    return shlex.join(without_nul(arguments))
+
+
+class SshConnection:
+    """A board behind ssh; commands may run at the same time from several threads."""
+
+    def __init__(self, target: str, options: list[str] | None = None) -> None:
+        """Connects.
+
+        Args:
+            target: [user@]host as ssh takes it, an alias of the user's ssh_config, or ssh://user@host:port.
+            options: further ssh options, for example ["-p", "2222"].
+        Raises: LinkFault: with ssh's own message. BadInput: not a target for ssh.
+        """
+        if not target or target.startswith("-") or any(character.isspace() for character in target):
+            raise BadInput(f"'{target}' is not an ssh destination; write connection = \"ssh:user@host\"")
+        self.target = target
+        self._options = list(options or [])
+        self._folder = tempfile.TemporaryDirectory(prefix=f"opjoule-ssh-{os.getpid()}-")
+        self._master: subprocess.Popen[bytes] | None = None
+        self._words: list[str] = []
+        try:
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def _base(self) -> list[str]:
+        # The first value of an option wins in ssh, so nothing behind can relax the host key check.
+        return ["ssh", "-T", "-o", "StrictHostKeyChecking=yes", "-S", f"{self._folder.name}/control"]
+
+    def _connect(self) -> None:
+        Path(self._folder.name, "control").unlink(missing_ok=True)
+        ask = "no" if sys.stdin is not None and sys.stdin.isatty() else "yes"
+        keep = [f"ServerAliveInterval={_ALIVE_S}", f"ServerAliveCountMax={_ALIVE_COUNT}", f"BatchMode={ask}"]
+        keep += ["ControlMaster=yes", "ControlPersist=no", f"ConnectTimeout={_CONNECT_S}"]
+        options = [part for setting in keep for part in ("-o", setting)]
+        hold = remote_line(["sh", "-c", "echo opjoule-ready; cat >/dev/null"])
+        try:
+            self._master = subprocess.Popen(
+                [*_DEAF, *self._base(), *options, *self._options, "--", self.target, hold],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=ask == "yes",
+            )
+        except OSError as error:
+            raise LinkFault(f"ssh cannot be started ({error.strerror}): install openssh-client") from error
+        assert self._master.stdout and self._master.stderr
+        self._words = []
+        reader = threading.Thread(target=self._listen, args=(self._master.stderr, self._words), daemon=True)
+        reader.start()
+        for line in self._master.stdout:  # a login script of the board may greet first
+            if line == _READY:
+                return
+        self._master.wait()
+        reader.join(timeout=_EXIT_S)
+        raise LinkFault(f"{self.target}: {self.why_down()}")
+
+    @staticmethod
+    def _listen(stream: IO[bytes], words: list[str]) -> None:
+        for line in stream:
+            text = line.decode(errors="replace").strip()
+            if text and not text.startswith("@"):
+                words.append(text)
+
+    @functools.cached_property
+    def hostname(self) -> str:
+        """The name that ssh itself connects to, behind the aliases of the user's configuration (ssh -G)."""
+        asked = subprocess.run(
+            ["ssh", "-G", *self._options, "--", self.target],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        words = (line.split() for line in asked.stdout.splitlines())
+        return next((word[1] for word in words if word[:1] == ["hostname"] and len(word) == 2), "")
+
+    def why_down(self) -> str:
+        """What ssh said last; for a host key, the line before as well, which names the key."""
+        if not self._words:
+            return "the connection ended, and ssh gave no reason"
+        count = 2 if self._words[-1].startswith("Host key verification failed") else 1
+        return " ".join(self._words[-count:])
+
+    def is_up(self) -> bool:
+        """True while the master process holds the connection."""
+        return self._master is not None and self._master.poll() is None
+
+    def command(self, arguments: list[str]) -> list[str]:
+        """The ssh command line that runs `arguments` on the board over the one connection."""
+        # Without its master, ssh would open a connection of its own: a proxy that fails forbids that.
+        alone = [
+            "-o",
+            "ControlMaster=no",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "ProxyCommand=false",
+            "-o",
+            "LogLevel=ERROR",
+        ]
+        return [*self._base(), *alone, *self._options, "--", self.target, remote_line(arguments)]
+
+    def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
+        """Runs one command on the board to its end."""
+        if not self.is_up():
+            raise LinkFault(f"the connection to {self.target} is lost: {self.why_down()}")
+        try:
+            ended = subprocess.run(
+                self.command(arguments),
+                input=feed,
+                capture_output=True,
+                timeout=limit_s,
+                check=False,
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise LinkFault(
+                f"{self.target} has not answered '{arguments[0]}' within {limit_s:g} s"
+            ) from error
+        if ended.returncode == _LOST and not self.is_still_up():
+            raise LinkFault(f"the connection to {self.target} was lost: {self.why_down()}")
+        return Ran(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
+
+    def is_still_up(self) -> bool:
+        """is_up() once the master has had the time to notice what one of its sessions noticed."""
+        assert self._master is not None
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._master.wait(timeout=0.2)
+            return False
+        if self._carries():
+            return True
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._master.wait(timeout=_EXIT_S)
+        return self.is_up()
+
+    def _carries(self) -> bool:
+        """Whether the master takes one more session."""
+        try:
+            probe = subprocess.run(
+                self.command(["true"]),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_PROBE_S,
+                check=False,
+                start_new_session=True,
+            )
+        except subprocess.TimeoutExpired:
+            return False
+        return probe.returncode != _LOST
+
+    def reconnect(self, limit_s: float) -> bool:
+        """Connects again, trying once a second for up to limit_s."""
+        deadline_s = time.monotonic() + limit_s
+        while not self.is_up():
+            try:
+                self._connect()
+            except LinkFault:
+                if time.monotonic() + _RETRY_S > deadline_s:
+                    return False
+                time.sleep(_RETRY_S)
+        return True
+
+    def close(self) -> None:
+        """Ends the connection and everything that still runs over it."""
+        if self._master is not None:
+            assert self._master.stdin
+            with contextlib.suppress(BrokenPipeError):
+                self._master.stdin.close()
+            self._master.terminate()
+            self._master.wait()
+        self._folder.cleanup()

@@ -1,0 +1,1 @@
+"""The storage medium under test: found, its free space, the databases kept on it."""

@@ -1,0 +1,115 @@
+"""The storage medium of a run: what is done to it before, and only if the user allows it to be lost."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from opjoule.devices.connection.steps import Change
+from opjoule.devices.state.block_devices import why_not_expendable
+from opjoule.devices.state.board_state import BoardState
+from opjoule.devices.state.state_settings import StateSettings
+from opjoule.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Medium:
+    """The storage medium of a run, as rig.toml gives it."""
+
+    path: Annotated[
+        str, Meta(pattern="^/", description='an absolute directory of the board, for example "/mnt/ssd"')
+    ]
+    device: Annotated[
+        str, Meta(pattern="^(/dev/|$)", description='a name under /dev, for example "/dev/disk/by-id/..."')
+    ] = ""
+    """Its block device; empty for a directory on whatever is mounted there."""
+    expendable: Annotated[bool, Meta(description="true or false")] = False
+    """True if the user allows everything on the device to be lost."""
+    sensor: Annotated[
+        Annotated[int, Meta(ge=0, le=15)],
+        Meta(description="the place of a further sensor in the meter's list: 1 for the second"),
+    ] = 0
+    """Place of the further sensor in this medium's own supply line; 0: there is none."""
+    supply: Annotated[Literal["board", "own"], Meta(description='"board" or "own"')] = "board"
+    """Whose supply it draws from: the board's, so that the board's sensor sees it, too, or one of its own."""
+
+
+def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: str) -> Iterator[Change]:
+    """Mounts a medium that has a device of its own, made new or changed only if it is expendable."""
+    changes = wanted.file_system != "keep" or wanted.journal != "keep" or wanted.precondition_mb > 0
+    if not medium.device:
+        if changes:
+            raise BadInput(
+                f'{medium.path} has no device in rig.toml: give device = "/dev/disk/by-id/..." and expendable = true '
+                "to have its file system made, checked or changed"
+            )
+        return
+    number = state.medium_number
+    if not number:
+        raise BadInput(f"{medium.device} is not a block device of the board; mend it in rig.toml")
+    listed = [medium.device] if medium.expendable else []
+    if changes and (why := why_not_expendable(medium.device, number, listed, state.blocks)):
+        raise BadInput(f"refusing to write to the medium: {why}")
+    device, node = state.medium_device, _node_number(number)
+    mark = state.file_system_uuid
+    if wanted.file_system == "new":
+        mark = str(uuid.uuid4())
+        about = f"new ext4 on {device}, everything on it lost"
+        yield Change(about, ("make_file_system", device, node, mark))
+    elif wanted.file_system == "check":
+        yield Change(f"file system on {device} checked", ("check_file_system", device, node))
+    yield from _journal(state, wanted, device, node, mark)
+    points = state.blocks.mounts.get(number, [])
+    if not points:
+        yield from _mount(state, device, number, medium, user)
+    elif state.path_number != number:
+        raise BadInput(
+            f"{medium.device} is mounted on {points[0]}, and {medium.path} is not on it: "
+            "unmount it, or mend path in rig.toml"
+        )
+    if wanted.precondition_mb:
+        yield Change(
+            f"{wanted.precondition_mb} MiB written and removed",
+            ("fill", medium.path, str(wanted.precondition_mb)),
+        )
+    if wanted.trim == "yes" and medium.expendable:  # it discards what a data recovery would look for
+        yield Change(f"TRIM of {medium.path}", ("trim", medium.path))
+
+
+def _node_number(number: str) -> str:
+    """MAJOR:MINOR as `stat -c %t:%T` prints a device node's."""
+    return ":".join(f"{int(part):x}" for part in number.split(":"))
+
+
+def _mount(state: BoardState, device: str, number: str, medium: Medium, user: str) -> Iterator[Change]:
+    if not state.path_number:
+        made = ("mkdir", "-p", "--", medium.path)
+        yield Change(f"directory {medium.path}", made, ("remove_folder", medium.path), lasting=True)
+    yield Change(
+        f"{device} mounted on {medium.path}",
+        ("mount_medium", device, _node_number(number), medium.path),
+        ("unmount", medium.path, number),
+    )
+    if medium.expendable:
+        yield Change(f"{medium.path} given to {user}", ("chown", user, medium.path))
+
+
+def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, mark: str) -> Iterator[Change]:
+    before = "on" if wanted.file_system == "new" else state.journal
+    if wanted.journal in ("keep", before):
+        return
+    if not before:
+        raise BadInput(
+            f"{device} holds no ext4 file system, so it has no journal to switch: make one with "
+            'file_system = "new"'
+        )
+    yield Change(
+        f"ext4 journal {wanted.journal} (was {before})",
+        (f"journal_{wanted.journal}", device, node),
+        ("journal_back", before, mark),
+        lasting=True,
+    )

@@ -1,0 +1,8 @@
+"""Shell scripts that run on a board."""
+
+from pathlib import Path
+
+
+def script(name: str) -> str:
+    """The text of one of them, by its file name."""
+    return (Path(__file__).parent / name).read_text()

@@ -1,0 +1,1 @@
+"""A board brought into its measuring state, and back."""

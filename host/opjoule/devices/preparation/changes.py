@@ -1,0 +1,225 @@
+"""What is changed on a board before a measurement, as a list of steps that can be printed, run and undone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from opjoule.devices.connection.steps import Change
+from opjoule.devices.media.medium import Medium, plan_medium
+from opjoule.devices.state.board_state import BoardState
+from opjoule.devices.state.clock_discipline import TIME_UNITS
+from opjoule.devices.state.state_settings import StateSettings
+from opjoule.devices.state.waking_units import MDNS_UNITS, WAKING_UNITS
+from opjoule.errors import BadInput
+
+_MEMORY_FOLDER = "/run/opjoule-memory"
+_RADIO_SAVER = ("systemd-rfkill.socket", "systemd-rfkill.service")
+
+
+@dataclass
+class PreparePlan:
+    """Steps in order, and what is left alone, each with its reason."""
+
+    steps: list[Change] = field(default_factory=list)
+    kept: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """As printed by --dry-run and kept in run.json."""
+        return [step.about for step in self.steps] + [f"left alone: {line}" for line in self.kept]
+
+
+def plan_preparation(
+    state: BoardState,
+    wanted: StateSettings,
+    medium: Medium,
+    *,
+    rights: str,
+    user: str,
+    interface: str,
+    remote: bool,
+    found_by_mdns: bool = False,
+    gpio_denied: bool = False,
+) -> PreparePlan:
+    """What has to be done to bring the board from `state` to what is wanted.
+
+    Args:
+        rights: root, sudo or none; without any, the plan only says what it would take.
+        user: owner of the database directory on the board.
+        interface: network interface that the connection runs over; empty if it is not known.
+        remote: False if this computer is the board.
+        found_by_mdns: the connection needs the board to answer for its .local name.
+        gpio_denied: the user may not open the GPIO chips that the sync line needs.
+    Raises: BadInput: the medium may not be written to as asked.
+    """
+    plan = PreparePlan()
+    medium_steps = list(plan_medium(state, wanted, medium, user))
+    if rights == "none":
+        plan.kept.append("all board settings: the user has no root rights there (sudo without a password)")
+        if medium_steps:
+            raise BadInput(
+                f"{medium.device}: a medium is mounted or changed by root only: allow sudo without a password"
+            )
+        return plan
+    plan.steps += _frequency(state, wanted, plan)
+    plan.steps += _processors(state, wanted)
+    plan.steps += _radios(state, wanted, plan, interface, remote)
+    plan.steps += _lights(state, wanted)
+    plan.steps += _fan(state, wanted, plan)
+    plan.steps += _sleepers(state, wanted, plan, found_by_mdns)
+    plan.steps += _memory(state, wanted)
+    if gpio_denied and rights == "sudo":
+        plan.steps += [
+            Change(f"{chip} given to {user}", ("chown", user, chip), ("chown", owner, chip))
+            for chip, owner in state.of("gpio")
+        ]
+    plan.steps += medium_steps
+    if wanted.page_cache == "drop":
+        plan.steps.append(Change("page cache dropped, here and before each run", ("drop_page_cache",)))
+    return plan
+
+
+def _put(path: str, value: str, old: str, about: str) -> Change:
+    return Change(about, ("put", path, value), ("put", path, old))
+
+
+def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterator[Change]:
+    policies = state.of("policy")
+    if not policies:
+        plan.kept.append("CPU frequency: this kernel has no cpufreq")
+    for policy, governor, low, high, governors, lowest, highest in policies:
+        if wanted.governor not in ("keep", governor):
+            if wanted.governor not in governors.split():
+                raise BadInput(
+                    f"governor '{wanted.governor}' is unknown to the board: it has {governors or 'none'}"
+                )
+            yield _put(
+                f"{policy}/scaling_governor",
+                wanted.governor,
+                governor,
+                f"governor {wanted.governor} (was {governor})",
+            )
+        if khz := wanted.frequency_khz:
+            if not int(lowest) <= khz <= int(highest):
+                raise BadInput(f"frequency_khz = {khz} is outside the board's {lowest} to {highest} kHz")
+            # Minimum must never exceed maximum on the way (cpufreq refuses that): the order depends on the direction.
+            bounds = [("scaling_max_freq", high), ("scaling_min_freq", low)]
+            for name, old in bounds if khz >= int(low) else reversed(bounds):
+                yield _put(f"{policy}/{name}", str(khz), old, f"{name} {khz} kHz (was {old})")
+
+
+def _processors(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
+    switchable = [cpu for cpu, online in state.of("cpu") if online == "1"]
+    running = [cpu for cpu, online in state.of("cpu") if online != "0"]
+    if not wanted.cpus or wanted.cpus >= len(running):
+        return
+    by_number = sorted(switchable, key=lambda cpu: int(cpu.rpartition("cpu")[2]), reverse=True)
+    for cpu in by_number[: len(running) - wanted.cpus]:
+        yield _put(f"{cpu}/online", "0", "1", f"processor {cpu.rpartition('/')[2]} off")
+
+
+def _radios(
+    state: BoardState, wanted: StateSettings, plan: PreparePlan, interface: str, remote: bool
+) -> Iterator[Change]:
+    over_wifi = remote and state.interface_kind(interface) != "wired"
+    changes = []
+    for switch, kind, soft, name in state.of("radio"):
+        if soft != "0":
+            continue
+        if kind == "wlan" and wanted.wifi == "off":
+            if over_wifi:
+                reason = "the connection runs over it" if interface else "it may carry the connection"
+                plan.kept.append(f"Wi-Fi: {reason}; use a cable for a quieter board")
+            else:
+                changes.append(_radio_off(switch, kind, name, "Wi-Fi off"))
+        if kind == "bluetooth" and wanted.bluetooth == "off":
+            changes.append(_radio_off(switch, kind, name, "Bluetooth off"))
+    saver = {unit for (unit,) in state.of("unit")}.intersection(_RADIO_SAVER)
+    if changes and saver:
+        about = "systemd-rfkill stopped, so that a power cut brings the radios back"
+        yield Change(about, ("systemctl", "stop", *_RADIO_SAVER), ("systemctl", "start", _RADIO_SAVER[0]))
+    yield from changes
+
+
+def _radio_off(switch: str, kind: str, name: str, about: str) -> Change:
+    """Lasting: systemd-rfkill saves each change and loads it at boot (systemd, src/rfkill/rfkill.c). Until then the
+    kernel may number the switches anew, so that the undo finds it by name and type."""
+    return Change(about, ("put", f"{switch}/soft", "1"), ("radio_on", switch, kind, name), lasting=True)
+
+
+def _fan(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterator[Change]:
+    """The fan at one step; the thermal zone that would switch it back within seconds is told to leave it.
+
+    Source: Linux, Documentation/driver-api/thermal/sysfs-api.rst; critical trips still count with user_space.
+    """
+    fans = state.of("fan")
+    if wanted.fan == "keep":
+        return
+    if not fans:
+        plan.kept.append("fan: this kernel drives none")
+    for zone, policy, policies, mode in state.of("fan_zone") if fans else ():
+        name = zone.rpartition("/")[2]
+        if "user_space" in policies.split():
+            yield _put(f"{zone}/policy", "user_space", policy, f"{name} leaves the fan alone (was {policy})")
+        else:
+            yield _put(f"{zone}/mode", "disabled", mode, f"{name} off, so that it leaves the fan alone")
+    for device, highest, now in fans:
+        if int(wanted.fan) > int(highest):
+            raise BadInput(f"fan = {wanted.fan}: the board's fan has the steps 0 to {highest}")
+        yield _put(
+            f"{device}/cur_state", wanted.fan, now, f"fan at step {wanted.fan} of {highest} (was {now})"
+        )
+
+
+def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
+    if wanted.hdmi == "off":
+        for connector, _ in state.of("hdmi"):
+            yield Change(
+                f"{connector.rpartition('/')[2]} off",
+                ("put", f"{connector}/status", "off"),
+                ("put", f"{connector}/status", "detect"),
+            )
+    if wanted.leds == "off":
+        for led, trigger, brightness in state.of("led"):
+            name = led.rpartition("/")[2]
+            # Undone in reverse: the trigger comes back last, and then drives the brightness itself.
+            yield _put(f"{led}/trigger", "none", trigger or "none", f"LED {name} off")
+            yield _put(f"{led}/brightness", "0", brightness, f"LED {name} dark")
+
+
+def _sleepers(
+    state: BoardState, wanted: StateSettings, plan: PreparePlan, found_by_mdns: bool
+) -> Iterator[Change]:
+    if wanted.swap == "off":
+        for name, _, priority in state.of("swap"):
+            yield Change(
+                f"swap {name} off",
+                ("swapoff", name),
+                ("swap_on", name, priority if int(priority) >= 0 else ""),
+            )
+    active = {unit for (unit,) in state.of("unit")}
+    units = WAKING_UNITS if wanted.services == "stop" else ()
+    if wanted.services == "stop" and found_by_mdns and active.intersection(MDNS_UNITS):
+        plan.kept.append(
+            "avahi-daemon: the board is found by its .local name; use its address for a quieter board"
+        )
+    elif wanted.services == "stop":
+        units += MDNS_UNITS
+    if wanted.time_daemons == "stop":
+        units += TIME_UNITS
+    for unit in units:
+        if unit in active:
+            yield Change(f"{unit} stopped", ("systemctl", "stop", unit), ("systemctl", "start", unit))
+
+
+def _memory(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
+    taken_kb = state.memory_kb - wanted.memory_mb * 1024
+    if not wanted.memory_mb or taken_kb <= 0:
+        return
+    if wanted.memory_mb < 128:
+        raise BadInput(f"memory_mb = {wanted.memory_mb} is too little for the board: at least 128")
+    yield Change(
+        f"memory limited to {wanted.memory_mb} MiB ({taken_kb // 1024} MiB taken away)",
+        ("take_memory", _MEMORY_FOLDER, str(taken_kb)),
+        ("unmount", _MEMORY_FOLDER, "opjoule-memory"),
+    )

@@ -1,0 +1,250 @@
+"""Brings a board into its measuring state, watches that it stays there, and puts it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from opjoule.devices.connection.board_lock import BoardLock
+from opjoule.devices.connection.shell import LocalShell, Shell
+from opjoule.devices.connection.steps import JOURNAL, Change, as_root, prepare_script, run_as_root
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.preparation.changes import PreparePlan, plan_preparation
+from opjoule.devices.preparation.recovery import undo_changes
+from opjoule.devices.profiles import Profile
+from opjoule.devices.programs.workload_run import RECONNECT_S
+from opjoule.devices.state.block_devices import BlockDevices, device_number
+from opjoule.devices.state.board_state import read_state
+from opjoule.devices.state.facts import BoardFacts
+from opjoule.devices.state.state_gate import StateWatch
+from opjoule.devices.state.state_settings import StateSettings
+from opjoule.errors import BadInput, DeviceFault, RigFault
+
+_MAKE_STORAGE = 'mkdir -p -- "$1" && exec stat -c %d -- "$1"'
+
+
+def plan_for(
+    shell: Shell,
+    board: BoardFacts,
+    medium: Medium,
+    wanted: StateSettings,
+    cpufreq: str,
+    sync: str | None = None,
+) -> tuple[PreparePlan, BlockDevices]:
+    """Reads the board's settings and plans how to bring it into the wanted state; the plan and the block devices.
+
+    Raises: BadInput: the medium may not be written to as asked, or a setting that the board cannot take.
+    """
+    state = read_state(shell, as_root(board.rights), cpufreq=cpufreq, device=medium.device, path=medium.path)
+    plan = plan_preparation(
+        state,
+        wanted,
+        medium,
+        rights=board.rights,
+        user=board.values.get("user", ""),
+        interface=board.connection_interface,
+        remote=not isinstance(shell, LocalShell),
+        found_by_mdns=shell.hostname.endswith(".local"),
+        gpio_denied=bool(sync) and board.values.get("gpio") == "denied",
+    )
+    return plan, state.blocks
+
+
+class Preparation(Protocol):
+    """What a board's preparation does."""
+
+    def prepare(self) -> list[str]:
+        """Brings the board into its measuring state; returns what was done, one line each."""
+        ...
+
+    def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch | None:
+        """The state gate, to be started once prepare() is done; None where there is no state to watch."""
+        ...
+
+    @property
+    def keeps_files(self) -> bool:
+        """Are files on the medium still there in the next measurement?"""
+        ...
+
+    def before_run(self) -> None:
+        """Called between the load and each run: the page cache is dropped where the state asks for it."""
+        ...
+
+    def restore(self) -> list[str]:
+        """Undoes prepare(); what could not be undone, one line each. Never raises for a board that is gone."""
+        ...
+
+    def close(self) -> None:
+        """Lets others have the board."""
+        ...
+
+
+class StoragePreparation:
+    """Preparation of a board that has no settings: only the directory on its medium is made."""
+
+    def __init__(self, shell: Shell, storage: str) -> None:
+        self._shell = shell
+        self._storage = storage
+
+    def prepare(self) -> list[str]:
+        """Makes the storage directory."""
+        make_storage(self._shell, self._storage, "free some space, or start anew")
+        return [f"directory {self._storage}"]
+
+    def watch_state(self, steering: Callable[[], dict[str, Any]]) -> None:
+        """There is none."""
+
+    keeps_files = True
+    """Nothing is made anew."""
+
+    def before_run(self) -> None:
+        """The page cache is this computer's, and left alone."""
+
+    def restore(self) -> list[str]:
+        """Nothing was changed."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is held."""
+
+
+class BoardPreparation:
+    """Preparation of a real board: settings, medium, and a lock, so that no two measurements change it at once."""
+
+    def __init__(
+        self,
+        profile: Profile,
+        shell: Shell,
+        board: BoardFacts,
+        medium: Medium,
+        *,
+        sync: str | None,
+        wanted: StateSettings,
+        cpufreq: str,
+        journal: str = JOURNAL,
+        history: Path | None = None,
+    ) -> None:
+        """Asks for the board's lock; nothing is changed yet.
+
+        Args:
+            sync: the sync line's carrier, which the user must be able to open; None for none.
+            cpufreq: the board's folder of CPU settings.
+            journal: the board's folder that says what has to be undone.
+            history: host file with earlier speeds of the media; None for no comparison.
+        """
+        self._profile = profile
+        self._shell = shell
+        self._board = board
+        self._medium = medium
+        self._sync = sync
+        self._wanted = wanted
+        self._cpufreq = cpufreq
+        self._journal = journal
+        self._history = history
+        self._blocks = BlockDevices({})
+        self._storage_number = ""
+        self._locked = False
+        self._lock = BoardLock(shell, board.work)
+
+    def plan(self) -> PreparePlan:
+        """What prepare() would change now.
+
+        Raises: BadInput: the medium may not be written to as asked, or a setting that the board cannot take.
+        """
+        plan, self._blocks = plan_for(
+            self._shell, self._board, self._medium, self._wanted, self._cpufreq, self._sync
+        )
+        return plan
+
+    def prepare(self) -> list[str]:
+        """Undoes what an interrupted run has left, runs the plan's steps, and makes the storage directory.
+
+        Raises: BadInput, DeviceFault: a step that the measurement cannot do without has failed.
+        """
+        self._lock.confirm()  # what another measurement has changed must not be undone under it
+        self._locked = True
+        done = []
+        if self._board.journal_left:
+            undone, left = undo_changes(self._shell, self._board, self._journal)
+            done = [f"left by an earlier run: {line}" for line in undone + left]
+        plan = self.plan()
+        done += plan.lines()
+        if plan.steps:
+            outcomes = self._run_as_root(prepare_script(plan.steps, self._journal))
+            for number, step in enumerate(plan.steps, 1):
+                outcome, *why = outcomes.get(f"{number:04}", ["failed", "not reached"])
+                if outcome != "done":
+                    self._failed(step, " ".join(why), done)
+        remedy = f"mend [device.{self._profile.name}.storage] in rig.toml"
+        self._storage_number = device_number(make_storage(self._shell, self._medium.path, remedy))
+        return done
+
+    @staticmethod
+    def _failed(step: Change, why: str, done: list[str]) -> None:
+        if step.is_needed:
+            raise DeviceFault(f"the board cannot be prepared: {step.about}: {why or 'failed'}")
+        done.append(f"FAILED: {step.about}: {why}")
+
+    def _run_as_root(self, script: bytes) -> dict[str, list[str]]:
+        return run_as_root(self._shell, self._board.rights, script)
+
+    def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch:
+        """The state gate of this measurement.
+
+        Args:
+            steering: reads how the board's clock is steered.
+        """
+        device = self._blocks.by_number(self._storage_number)
+        whole = self._blocks.devices.get(device.whole, device) if device else None
+        storage = self._medium.path
+        known = [whole.model, whole.serial, f"{whole.size_bytes} bytes"] if whole else [storage]
+        return StateWatch(
+            self._shell,
+            self._profile,
+            storage=storage,
+            identity=" ".join(part for part in [self._board.values.get("hostname", ""), *known] if part),
+            cpufreq=self._cpufreq,
+            history=self._history,
+            discipline=steering,
+        )
+
+    @property
+    def keeps_files(self) -> bool:
+        """Not on a file system that is made anew each time."""
+        return self._wanted.file_system != "new"
+
+    def before_run(self) -> None:
+        """Drops the page cache, if the state asks for it and the user may."""
+        if self._wanted.page_cache == "drop" and self._board.rights != "none":
+            self._run_as_root(
+                prepare_script([Change("page cache dropped", ("drop_page_cache",))], self._journal)
+            )
+
+    def restore(self) -> list[str]:
+        """Undoes prepare(), after a lost link once the board is back; what could not be undone, one line each."""
+        if not self._locked:
+            return []
+        try:
+            if not self._shell.is_up() and not self._shell.reconnect(RECONNECT_S):
+                return [
+                    f"the board is out of reach ({self._shell.why_down()}): restore it with measure.py restore"
+                ]
+            return undo_changes(self._shell, self._board, self._journal)[1]
+        except RigFault as error:
+            return [f"the board could not be restored: {error}; run measure.py restore"]
+
+    def close(self) -> None:
+        """Gives the board's lock back."""
+        self._lock.close()
+
+
+def make_storage(shell: Shell, storage: str, remedy: str) -> str:
+    """Makes the directory on the medium; the number of the device that it is on.
+
+    Raises: BadInput: it cannot be made.
+    """
+    made = shell.run(["sh", "-c", _MAKE_STORAGE, "sh", storage])
+    if made.status != 0:
+        raise BadInput(f"cannot make {storage} on the board: {made.last_line()}; {remedy}")
+    return made.text().strip()

@@ -1,0 +1,84 @@
+"""Brings a board back after a measurement that could not do it itself: a killed host, a cut link, a power cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opjoule.devices.connection.board_lock import SILENCE_S, BoardLock
+from opjoule.devices.connection.fetching import stop_and_fetch
+from opjoule.devices.connection.sessions import find_sessions, remove_sessions
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.steps import JOURNAL, restore_script, run_as_root
+from opjoule.devices.media.kept_databases import find_kept, remove_kept
+from opjoule.devices.on_board import script
+from opjoule.devices.state.facts import BoardFacts, read_facts
+from opjoule.errors import DeviceFault
+
+_RUNS = script("runs_left.sh")
+
+
+def recover(
+    shell: Shell, storage: list[str], fetched: Path, journal: str = JOURNAL, *, kept: bool = False
+) -> tuple[list[str], list[str]]:
+    """Stops loaders, fetches what they left, removes databases, undoes every change in the board's journal.
+
+    Args:
+        storage: the board's storage directories.
+        fetched: host folder for the loaders' files, one folder a loader.
+        kept: remove the databases that are kept for --reset copy, too; otherwise they are named.
+    Returns: what was done, and what could not be done; one line each.
+    Raises: LinkFault: the connection is gone. DeviceFault: another measurement runs, a loader does not stop, or the
+        board refuses.
+    """
+    board = read_facts(shell, journal=journal)
+    lock = BoardLock(shell, board.work, wait_s=2 * SILENCE_S)  # a lost connection lets go within SILENCE_S
+    try:
+        lock.confirm()
+        return _recover(shell, board, storage, fetched, journal, kept=kept)
+    finally:
+        lock.close()
+
+
+def _recover(
+    shell: Shell, board: BoardFacts, storage: list[str], fetched: Path, journal: str, *, kept: bool
+) -> tuple[list[str], list[str]]:
+    done: list[str] = []
+    sessions = find_sessions(shell, [board.work])
+    for folder in shell.run(["sh", "-c", _RUNS, "sh", *sessions]).text().split("\0")[:-1]:
+        target = fetched / "-".join(folder.rsplit("/", 2)[-2:])
+        target.mkdir(parents=True, exist_ok=True)
+        names = stop_and_fetch(shell, folder, target)
+        done.append(f"files of an interrupted run fetched to {target}: {', '.join(sorted(names)) or 'none'}")
+    left: list[str] = []
+    for folder in sessions + find_sessions(shell, storage):
+        try:
+            done += [f"removed {gone}" for gone in remove_sessions(shell, [folder])]
+        except DeviceFault as error:
+            left.append(f"NOT removed: {error}")
+    done += _kept(shell, storage, left, remove=kept)  # while the media are still mounted
+    undone, not_undone = undo_changes(shell, board, journal)
+    return done + undone, left + not_undone
+
+
+def _kept(shell: Shell, storage: list[str], left: list[str], *, remove: bool) -> list[str]:
+    """A line for each kept database; one that could not be removed goes to `left`."""
+    found = find_kept(shell, storage)
+    if not remove:
+        return [f"kept for --reset copy, restore --kept removes it: {each}" for each in found]
+    done = []
+    for each in found:
+        try:
+            done += [f"removed {gone}" for gone in remove_kept(shell, [each])]
+        except DeviceFault as error:
+            left.append(f"NOT removed: {error}")
+    return done
+
+
+def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
+    """Undoes all of the board's journal, the last change first; returns what was undone and what could not be."""
+    if board.rights == "none":
+        return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
+    outcomes = run_as_root(shell, board.rights, restore_script(journal))
+    undone = [f"undone: {' '.join(about)}" for outcome, *about in outcomes.values() if outcome == "done"]
+    left = [f"NOT undone: {' '.join(why)}" for outcome, *why in outcomes.values() if outcome != "done"]
+    return undone, left

@@ -1,0 +1,112 @@
+"""The static programs for the board's architecture, loader and probe: chosen, copied once, verified by their hash."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from opjoule.databases.registry import is_server
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.on_board import script
+from opjoule.errors import DeviceFault
+from opjoule.files import file_sha256
+
+_ARCHITECTURES = {
+    "aarch64": "aarch64",
+    "arm64": "aarch64",
+    "armv7l": "armhf",
+    "armv8l": "armhf",
+    "x86_64": "amd64",
+}
+LOADER, PROBE = "loader", "probe"
+_RECEIVE = script("receive_program.sh")
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Paths on the board, and what was copied there."""
+
+    loader: str
+    probe: str
+    loader_sha256: str
+    probe_sha256: str
+
+
+def architecture_of(machine: str) -> str | None:
+    """The architecture of our programs for a machine, as uname -m names it; None where there is none."""
+    return _ARCHITECTURES.get(machine)
+
+
+def find_program(build: Path, machine: str, name: str, database: str = "") -> Path:
+    """The program `name` for `machine` (as uname -m gives it) among the builds under `build`.
+
+    Only the board builds have the MongoDB client, since Debian's own does not link statically.
+
+    Raises: DeviceFault: it was not built for it; says how to build it.
+    """
+    architecture = architecture_of(machine)
+    if machine.startswith("armv6"):
+        raise DeviceFault(
+            f"the board's processor is an {machine} (Raspberry Pi 1, Zero, Zero W): the loader is built with Debian's "
+            "armhf, which needs ARMv7; use a Raspberry Pi 2 or later, or a Zero 2 W"
+        )
+    if architecture is None:
+        raise DeviceFault(
+            f"no {name} for a board of type '{machine}': known are {', '.join(sorted(_ARCHITECTURES))}"
+        )
+    places = [build / "board" / architecture / name]
+    if architecture == architecture_of(platform.machine()) and not is_server(database):
+        places.insert(0, build / "loader" / name)  # built here, for boards like this computer
+    for place in places:
+        if place.is_file():
+            return place
+    raise DeviceFault(f"{places[-1]} is missing: build it with loader-cpp/board-builds {architecture}")
+
+
+def install_programs(shell: Shell, build: Path, machine: str, folder: str, database: str = "") -> Programs:
+    """Loader and probe on the board, each copied only if the board has not got this very one.
+
+    Args:
+        folder: an existing directory on the board that only its user can write.
+        database: what will be measured, where the loader has to have a certain engine.
+    Raises: DeviceFault: one of them was not built, or its copy does not verify.
+    """
+    found = {
+        LOADER: find_program(build, machine, LOADER, database),
+        PROBE: find_program(build, machine, PROBE),
+    }
+    wanted = {name: file_sha256(path) for name, path in found.items()}
+    targets = {name: f"{folder}/{name}-{digest[:16]}" for name, digest in wanted.items()}
+    there = shell.run(["sha256sum", "--", *targets.values()]).text().splitlines()  # one question for both
+    for name, target in targets.items():
+        if not any(_digest(line) == wanted[name] and line.endswith(Path(target).name) for line in there):
+            _install(shell, found[name], target, wanted[name])
+    return Programs(targets[LOADER], targets[PROBE], wanted[LOADER], wanted[PROBE])
+
+
+def _install(shell: Shell, program: Path, target: str, digest: str) -> None:
+    received = shell.run(["sh", "-c", _RECEIVE, "sh", target], feed=program.read_bytes(), limit_s=600)
+    if received.status != 0 or _digest(received.text()) != digest:
+        raise DeviceFault(
+            f"the copy of the {program.name} to {target} on {shell.target} is incomplete: "
+            f"{received.last_line()}"
+        )
+
+
+def _digest(line: str) -> str:
+    # sha256sum starts a line with a backslash when the file's name needed escaping.
+    return line.lstrip("\\").partition(" ")[0]
+
+
+def installed_here(build: Path, database: str = "") -> Programs:
+    """Loader and probe of this computer's own builds, where they are.
+
+    Args:
+        database: what will be measured, where the loader has to have a certain engine.
+    Raises: DeviceFault: one of them was not built.
+    """
+    machine = platform.machine()
+    found = [find_program(build, machine, LOADER, database), find_program(build, machine, PROBE)]
+    digests = [file_sha256(path) for path in found]
+    return Programs(str(found[0]), str(found[1]), *digests)

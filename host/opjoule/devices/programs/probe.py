@@ -1,0 +1,262 @@
+"""The probe on a board: one process that tells its clock and pending writes, drives its sync line and samples its load.
+
+docs/reference/probe.md has its requests and answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import threading
+import time
+from typing import Any, Protocol, TypeVar
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.devices.connection.heartbeat import beat_until
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.on_board import script
+from opjoule.devices.programs.probe_lines import (
+    HELLO,
+    LINE_MAX,
+    TEXT_MAX,
+    BoardFault,
+    Mark,
+    ProbeAnswer,
+    number,
+    probe_line,
+)
+from opjoule.errors import DeviceFault, LinkFault
+
+ANSWER_S = 30.0
+START_S = 60.0
+SILENCE_S = 20
+PERIOD_MS = 100
+"""Between two samples of the board's counters."""
+WAITING_MAX = 10_000
+"""Marks, faults and answers that wait to be asked for; a board that says more loses the rest."""
+_LAST_WORDS_S = 5.0
+_START = script("start_probe.sh")
+
+
+class BoardProbe(Protocol):
+    """What a measurement asks of the probe."""
+
+    def clock_exchange(self) -> Exchange:
+        """One round trip between host_ns and board_ns.
+
+        Raises: LinkFault: the board does not answer.
+        """
+        ...
+
+    def pending_write_bytes(self) -> int:
+        """Bytes that the board has yet to write to its media."""
+        ...
+
+    def begin_files(self, name: str) -> None:
+        """From now on events and samples go to NAME.events.jsonl and NAME.system.csv; the files before are complete."""
+        ...
+
+    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
+        """Plays a busy and idle pattern; its start and end [board_ns]."""
+        ...
+
+    def steering(self) -> dict[str, Any]:
+        """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason where it cannot be read."""
+        ...
+
+    def marks(self) -> list[Mark]:
+        """Phase marks that have come since the last call, in order."""
+        ...
+
+    def faults(self) -> list[str]:
+        """What has gone wrong on the board since the last call, one line each."""
+        ...
+
+    def warnings(self) -> list[str]:
+        """What has to be known of the board's run before its figures are believed, once all work is done."""
+        ...
+
+    def close(self) -> None:
+        """Ends it; its files are complete then."""
+        ...
+
+
+class Probe:
+    """A running `probe serve`. Safe from several threads."""
+
+    def __init__(self, shell: Shell, program: str, folder: str, options: list[str]) -> None:
+        """Starts it.
+
+        Args:
+            program: the probe on the board.
+            folder: on the board, directly in a session's: for its files and the marks' socket.
+            options: further ones of `probe serve`.
+        Raises: LinkFault, DeviceFault: it does not start; says its last line.
+        """
+        self._shell = shell
+        self._answers: dict[str, queue.Queue[tuple[dict[str, Any], int] | None]] = {}
+        self._asking: dict[str, threading.Lock] = {}
+        self._guard = threading.Lock()
+        self._writing = threading.Lock()
+        self._marks: queue.Queue[Mark] = queue.Queue(WAITING_MAX)
+        self._faults: queue.Queue[str] = queue.Queue(WAITING_MAX)
+        self._ended = threading.Event()
+        command = [program, "serve", "--dir", folder, "--silence-s", str(SILENCE_S), *options]
+        self._process = subprocess.Popen(
+            shell.command(["sh", "-c", _START, "sh", folder, *command]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        self._said = ""
+        self._listener = threading.Thread(target=self._listen, name="probe-complaints", daemon=True)
+        self._listener.start()
+        hello = self._answers[HELLO] = queue.Queue(WAITING_MAX)
+        threading.Thread(target=self._read, name="probe-answers", daemon=True).start()
+        try:
+            started = hello.get(timeout=START_S)
+        except queue.Empty:
+            started = None
+        if started is None:
+            self._ended.set()
+            words = self._last_words()
+            self.close()
+            raise DeviceFault(f"the probe on {shell.target} does not start: {words}")
+        beat_until(self._ended, lambda: self._send(""), "probe-lifeline")
+
+    def clock_exchange(self) -> Exchange:
+        """One round trip between host_ns and board_ns."""
+        answer, sent_ns, received_ns = self._ask("clock")
+        return Exchange(sent_ns, number(answer, "received_ns"), number(answer, "sent_ns"), received_ns)
+
+    def pending_write_bytes(self) -> int:
+        """Dirty and Writeback of the board's /proc/meminfo."""
+        return number(self._ask("pending")[0], "bytes")
+
+    def begin_files(self, name: str) -> None:
+        """Begins new files of events and samples."""
+        self._ask(f"files {name}")
+
+    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
+        """Plays the load signature; its start and end [board_ns]."""
+        answer = self._ask(f"signature {bits} {bit_ms}", limit_s=ANSWER_S + len(bits) * bit_ms * 1e-3)[0]
+        return number(answer, "start_ns"), number(answer, "end_ns")
+
+    def steering(self) -> dict[str, Any]:
+        """adjtimex of the board."""
+        found = self._ask("steering")[0].get("adjtimex")
+        return found if isinstance(found, dict) and found else {"reason": "the probe gives no reason"}
+
+    def marks(self) -> list[Mark]:
+        """Phase marks since the last call."""
+        return _drained(self._marks)
+
+    def faults(self) -> list[str]:
+        """Faults since the last call."""
+        return _drained(self._faults)
+
+    def warnings(self) -> list[str]:
+        """None: the probe tells of faults alone."""
+        return []
+
+    def close(self) -> None:
+        """Ends it in order."""
+        self._ended.set()
+        with (
+            self._writing,
+            contextlib.suppress(OSError),
+        ):  # the connection is gone: the board ends it by itself
+            assert self._process.stdin
+            self._process.stdin.close()
+        try:
+            self._process.wait(timeout=ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _ask(self, request: str, limit_s: float = ANSWER_S) -> tuple[dict[str, Any], int, int]:
+        """(the answer, host_ns when the request left, host_ns when it arrived)."""
+        word = request.partition(" ")[0]
+        with self._guard:
+            asking = self._asking.setdefault(word, threading.Lock())
+            answers = self._answers.setdefault(word, queue.Queue(WAITING_MAX))
+        with asking:
+            sent_ns = self._send(request)
+            try:
+                arrived = None if self._ended.is_set() else answers.get(timeout=limit_s)
+            except queue.Empty:
+                self._ended.set()  # an answer that comes later would be taken for that of another request
+                arrived = None
+            if arrived is None:
+                raise LinkFault(f"the probe on {self._shell.target} does not answer: {self._last_words()}")
+        answer, received_ns = arrived
+        if "error" in answer:
+            raise DeviceFault(f"the probe on {self._shell.target}: {str(answer['error'])[:TEXT_MAX]}")
+        return answer, sent_ns, received_ns
+
+    def _send(self, request: str) -> int:
+        assert self._process.stdin
+        line = request.encode() + b"\n"
+        with self._writing:
+            sent_ns = time.monotonic_ns()
+            try:
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+            except (OSError, ValueError):
+                raise LinkFault(f"the probe on {self._shell.target} is gone: {self._last_words()}") from None
+        return sent_ns
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        while line := self._process.stdout.readline(LINE_MAX):
+            self._take(line, time.monotonic_ns())
+        self._ended.set()
+        with self._guard:
+            for answers in self._answers.values():
+                _put(answers, None)
+
+    def _listen(self) -> None:
+        assert self._process.stderr
+        while line := self._process.stderr.readline(LINE_MAX):
+            self._said = line.decode(errors="replace").strip()[:TEXT_MAX] or self._said
+
+    def _take(self, line: bytes, received_ns: int) -> None:
+        said = probe_line(line)
+        if isinstance(said, Mark):
+            _put(self._marks, said)
+        elif isinstance(said, BoardFault):
+            _put(self._faults, said.text)
+        elif isinstance(said, ProbeAnswer):
+            with self._guard:
+                answers = self._answers.setdefault(said.word, queue.Queue(WAITING_MAX))
+            _put(answers, (said.entry, received_ns))
+
+    def _last_words(self) -> str:
+        if self._process.poll() is None:
+            if not self._ended.is_set():
+                return self._shell.why_down() or "no answer in time"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=_LAST_WORDS_S)
+        self._listener.join(timeout=_LAST_WORDS_S)
+        if self._said:
+            return self._said
+        return self._shell.why_down() or ("it has ended" if self._process.poll() is not None else "no answer")
+
+
+T = TypeVar("T")
+
+
+def _put(waiting: queue.Queue[T], item: T) -> None:
+    """Adds an item; where nobody takes them, only so many wait."""
+    with contextlib.suppress(queue.Full):
+        waiting.put_nowait(item)
+
+
+def _drained(waiting: queue.Queue[T]) -> list[T]:
+    found = []
+    with contextlib.suppress(queue.Empty):
+        while True:
+            found.append(waiting.get_nowait())
+    return found

@@ -1,0 +1,116 @@
+"""Starts programs on a board, each under the probe and in a folder of the session, and brings files there and back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from opjoule.devices.connection.fetching import fetch_files
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.programs.operation_stream import OperationStream
+from opjoule.devices.programs.workload_run import SILENCE_S, WorkloadRun
+from opjoule.errors import DeviceFault
+
+PROBE_FOLDER = "probe"
+"""Folder of the probe's own files, in the session's folder."""
+_MAKE_FIFO = 'mkdir -p -- "$1" && mkfifo -- "$2"'
+_RECEIVE = 'mkdir -p -- "${1%/*}" && cat > "$1" && chmod "$2" "$1"'
+
+
+class Runner:
+    """Runs programs on one board for one session."""
+
+    def __init__(
+        self, shell: Shell, probe: str, folder: str, *, pin: str = "", under: Sequence[str] = ()
+    ) -> None:
+        """Nothing is run yet.
+
+        Args:
+            probe: the probe on the board.
+            folder: the session's on the board.
+            pin: processors that programs are kept on, as taskset -c takes them; empty for all.
+            under: a command of the board that starts each program, with the program behind it.
+        """
+        self._shell = shell
+        self._probe = probe
+        self.folder = folder
+        self._pin = ["--pin", pin] if pin else []
+        self._under = under
+        self._copied: dict[Path, str] = {}
+
+    def start(
+        self,
+        command: list[str],
+        tag: str,
+        raw: Path | None,
+        *,
+        files: Mapping[str, str] | None = None,
+        phase: str = "",
+        stream: list[str] | None = None,
+        pinned: bool = True,
+    ) -> WorkloadRun:
+        """Starts a program; its files come to raw/ with fetch().
+
+        Args:
+            command: of the board, as an argument list.
+            tag: of the session's folder for it, and of its files.
+            files: option of the command -> ending of the file in that folder that it names.
+            phase: marked from its start to its end; empty for none.
+            pinned: keep it on this session's processors.
+            stream: a command of this computer, whose output the program reads as the file that --trace names.
+        Raises: RigFault: the board cannot be reached, or one of the programs cannot start.
+        """
+        folder = f"{self.folder}/{tag}"
+        options = [
+            part for option, end in (files or {}).items() for part in (option, f"{folder}/{tag}.{end}")
+        ]
+        marked = ["--phase", phase] if phase else []
+        keeper = [
+            self._probe,
+            "run",
+            "--dir",
+            self.folder,
+            "--tag",
+            tag,
+            "--serve",
+            f"{self.folder}/{PROBE_FOLDER}/marks",
+        ]
+        keeper += ["--silence-s", str(SILENCE_S), *(self._pin if pinned else []), *marked, "--", *self._under]
+        if not stream:
+            return WorkloadRun(self._shell, [*keeper, *command, *options], folder, raw)
+        fifo = f"{folder}/operations"
+        made = self._shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
+        if made.status != 0:
+            raise DeviceFault(f"cannot make {fifo} on the board: {made.last_line()}")
+        run = WorkloadRun(self._shell, [*keeper, *command, *options, "--trace", fifo], folder, raw)
+        assert raw
+        run.take_operations(OperationStream(stream, raw / f"{tag}.generator.log"), fifo)
+        return run
+
+    @property
+    def files_folder(self) -> str:
+        """Where copy_in() puts files on the board."""
+        return f"{self.folder}/files"
+
+    def copy_in(self, file: Path) -> str:
+        """Copies a host file to the board once and gives its path there.
+
+        Raises: LinkFault, DeviceFault: it did not arrive.
+        """
+        if file not in self._copied:
+            target = f"{self.files_folder}/{file.name}"
+            mode = "700" if os.access(file, os.X_OK) else "600"
+            copied = self._shell.run(["sh", "-c", _RECEIVE, "sh", target, mode], feed=file.read_bytes())
+            if copied.status != 0:
+                raise DeviceFault(f"cannot copy {file} to the board: {copied.last_line()}")
+            self._copied[file] = target
+        return self._copied[file]
+
+    def fetch_probe_files(self, name: str, raw: Path) -> None:
+        """Brings the probe's files of one name to raw/, once it has begun others.
+
+        Raises: LinkFault, DeviceFault: they did not arrive.
+        """
+        names = [f"{name}.events.jsonl", f"{name}.system.csv"]
+        fetch_files(self._shell, f"{self.folder}/{PROBE_FOLDER}", names, raw)

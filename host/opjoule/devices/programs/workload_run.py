@@ -1,0 +1,97 @@
+"""A workload on a board: started by the probe, followed live, its files fetched when it ends or the link is back."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from pathlib import Path
+
+from opjoule.devices.connection.fetching import stop_and_fetch
+from opjoule.devices.connection.heartbeat import beat_until
+from opjoule.devices.connection.line_process import LineProcess
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.programs.operation_stream import OperationStream
+from opjoule.errors import LinkFault
+
+SILENCE_S = 20
+"""A workload that has not heard from the host for this long is stopped."""
+RECONNECT_S = 120.0
+INTERRUPT_S = 30.0
+"""From the request to end: the probe kills after 10 s what does not."""
+_SSH_LOST = 255
+
+
+class WorkloadRun(LineProcess):
+    """One run; `folder` on the board receives its files, `raw` on the host their copies."""
+
+    def __init__(self, shell: Shell, command: list[str], folder: str, raw: Path | None) -> None:
+        """Starts `probe run`.
+
+        Args:
+            command: of the probe, the workload's own behind it.
+            folder: on the board, directly in a session's; its name is that of the run's files.
+            raw: None for a program whose files nobody wants.
+        """
+        self._shell = shell
+        self._folder = folder
+        self._raw = raw
+        self._ended = threading.Event()
+        self._beat_lock = threading.Lock()
+        self._stream: OperationStream | None = None
+        log = raw / f"{folder.rpartition('/')[2]}.log" if raw else None
+        super().__init__(shell.command(command), log=log)
+        beat_until(self._ended, self._beat, "workload-lifeline")
+
+    def _beat(self) -> None:
+        assert self._process.stdin
+        with self._beat_lock:
+            self._process.stdin.write(".")
+            self._process.stdin.flush()
+
+    def take_operations(self, stream: OperationStream, fifo: str) -> None:
+        """Carries a stream of operations to the FIFO on the board that the workload reads them from."""
+        self._stream = stream
+        stream.carry(self._shell.command(["sh", "-c", 'exec cat >"$1"', "sh", fifo]))
+
+    def interrupt(self) -> None:
+        """Ends the lifeline: the board stops the workload, which closes its files in order."""
+        self._ended.set()
+        if not self._all_read.is_set():
+            why = "a process that it started does not end and keeps its output open; end it by hand"
+            limit = threading.Timer(INTERRUPT_S, self.give_up, [why])
+            limit.daemon = True
+            limit.start()
+        with self._beat_lock:
+            if self._process.stdin and not self._process.stdin.closed:
+                with contextlib.suppress(OSError):  # the connection is gone; wait() says so
+                    self._process.stdin.close()
+
+    def wait(self) -> int:
+        """Waits for the end; nothing else is done on the board, but after a lost link its files are fetched.
+
+        Raises: LinkFault: the link was lost; says whether the files were fetched.
+        """
+        status = super().wait()
+        if self._stream:
+            self._stream.stop()
+        self.interrupt()
+        if (self._shell.is_up() and status != _SSH_LOST) or self._shell.is_still_up():
+            return status
+        raise LinkFault(self._after_lost_link())
+
+    def fetch(self) -> None:
+        """Copies its files to the host and removes them from the board: work for the board, kept out of all windows.
+
+        Raises: LinkFault, DeviceFault: the files did not arrive.
+        """
+        if self._raw:
+            stop_and_fetch(self._shell, self._folder, self._raw)
+
+    def _after_lost_link(self) -> str:
+        why = f"the link to {self._shell.target} was lost ({self._shell.why_down()})"
+        if not self._shell.reconnect(RECONNECT_S):
+            return f"{why} and is not back after {RECONNECT_S:g} s; when it is, run measure.py restore"
+        arrived = stop_and_fetch(self._shell, self._folder, self._raw) if self._raw else []
+        if not arrived:
+            return f"{why}; the board is back, but has restarted and kept no files of this phase"
+        return f"{why}; the board is back and its files were fetched"

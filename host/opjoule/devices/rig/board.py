@@ -1,0 +1,162 @@
+"""The board that rig.toml describes, connected and with its programs in place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.connection.sessions import new_session
+from opjoule.devices.connection.shell import LocalShell, Shell
+from opjoule.devices.connection.ssh import SshConnection
+from opjoule.devices.connection.steps import JOURNAL
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.preparation.preparation import BoardPreparation, plan_for
+from opjoule.devices.profiles import Profile
+from opjoule.devices.programs.binaries import install_programs
+from opjoule.devices.programs.disturbance import Disturbance
+from opjoule.devices.rig.file import CPUFREQ, Rig, RigDevice
+from opjoule.devices.rig.sync_pin import check_sync
+from opjoule.devices.server.setup import ServerPrograms
+from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.state_settings import StateSettings
+from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
+
+
+def open_board(
+    rig: Rig,
+    profile: Profile,
+    medium: str,
+    *,
+    builds: Path,
+    sync: str | None = None,
+    state: StateSettings | None = None,
+    database: str = "",
+    disturbance: Disturbance | None = None,
+) -> Board:
+    """Connects to the board and brings loader and probe there; the caller closes it.
+
+    Args:
+        builds: the host's build folder.
+        sync: the sync line's carrier or "none", in place of rig.toml's.
+        state: the state to measure in, in place of rig.toml's.
+        database: what will be measured, where the loader has to have a certain engine.
+        disturbance: a background load to measure under.
+    Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
+    """
+    described, place = described_medium(rig, profile, medium)
+    carrier = check_sync(sync or described.sync or profile.sync)
+    shell = open_shell(described)
+    try:
+        return board_on(
+            shell,
+            profile,
+            place,
+            builds=builds,
+            sync=None if carrier == "none" else carrier,
+            wanted=state or described.state,
+            cpufreq=described.cpufreq,
+            history=builds / "media-speeds.json",
+            database=database,
+            server=ServerPrograms(
+                {"mongod": described.mongod} if described.mongod else {},
+                {"mongodb": described.mongod_options},
+            ),
+            disturbance=disturbance,
+        )
+    except BaseException:
+        shell.close()
+        raise
+
+
+def board_on(
+    shell: Shell,
+    profile: Profile,
+    medium: Medium,
+    *,
+    builds: Path,
+    sync: str | None,
+    wanted: StateSettings,
+    cpufreq: str = CPUFREQ,
+    journal: str = JOURNAL,
+    history: Path | None = None,
+    database: str = "",
+    server: ServerPrograms | None = None,
+    disturbance: Disturbance | None = None,
+    probe: ProbeOptions | None = None,
+) -> Board:
+    """A real board behind a shell, its facts read and its programs installed; it closes the shell.
+
+    Args:
+        probe: how it is watched, in place of the sync line alone.
+    Raises: LinkFault, DeviceFault: the board is out of reach, or a program cannot be installed.
+    """
+    session = new_session()
+    facts = read_facts(shell, journal=journal, session=session)
+    lasting = BoardPreparation(
+        profile,
+        shell,
+        facts,
+        medium,
+        sync=sync,
+        wanted=wanted,
+        cpufreq=cpufreq,
+        journal=journal,
+        history=history,
+    )
+    try:
+        return Board(
+            profile.name,
+            int(facts.values.get("processors") or profile.cores),
+            shell,
+            install_programs(shell, builds, facts.machine, facts.cache, database),
+            folder=f"{facts.work}/{session}",
+            medium=medium,
+            preparation=lasting,
+            probe=probe or ProbeOptions(sync),
+            server=server,
+            facts=facts.values,
+            disturbance=disturbance,
+            pin=wanted.pin,
+        )
+    except BaseException:
+        lasting.close()
+        raise
+
+
+def preview(rig: Rig, profile: Profile, medium: str, state: StateSettings | None = None) -> list[str]:
+    """What preparing the board would change, one line each; nothing is changed or copied.
+
+    Raises: as open_board().
+    """
+    described, place = described_medium(rig, profile, medium)
+    carrier = described.sync or profile.sync
+    shell = open_shell(described)
+    try:
+        board = read_facts(shell, journal=JOURNAL)
+        sync = None if carrier == "none" else carrier
+        plan, _ = plan_for(shell, board, place, state or described.state, described.cpufreq, sync)
+        return plan.lines()
+    finally:
+        shell.close()
+
+
+def described_medium(rig: Rig, profile: Profile, medium: str) -> tuple[RigDevice, Medium]:
+    """The board's and the medium's descriptions.
+
+    Raises: BadInput: rig.toml has no such board, or the board no such medium.
+    """
+    described = rig.device(profile.name)
+    if medium not in described.storage:
+        known = sorted(described.storage)
+        raise BadInput(f"{rig.path}: [device.{profile.name}.storage] {unknown('medium', medium, known)}")
+    return described, described.storage[medium]
+
+
+def open_shell(described: RigDevice) -> Shell:
+    """The connection that rig.toml asks for.
+
+    Raises: LinkFault: with the line that ssh itself gives.
+    """
+    target = described.ssh_target
+    return LocalShell() if target is None else SshConnection(target, list(described.ssh_options))

@@ -1,0 +1,183 @@
+"""What can be checked of a board behind ssh without changing it: for `measure.py doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.steps import JOURNAL, as_root
+from opjoule.devices.on_board import script
+from opjoule.devices.preparation.preparation import plan_for
+from opjoule.devices.profiles import Profile, find_profile
+from opjoule.devices.programs.binaries import LOADER, PROBE, find_program, install_programs
+from opjoule.devices.rig.board import open_shell
+from opjoule.devices.rig.file import RigDevice
+from opjoule.devices.rig.sync_pin import PULSE_S, look_at_pin
+from opjoule.devices.state.facts import BoardFacts, read_facts
+from opjoule.devices.state.power_flags import HWMON
+from opjoule.errors import OpJouleError
+
+PULSES: Final = 3
+"""Played on a sync line where a meter listens to it."""
+_EDGES_LIMIT_S: Final = 2.0
+"""From the last pulse to its last edge: the meter's line and this computer's load."""
+_FLAGS = script("power_flags.sh")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at, and the remedy if it is not well."""
+
+    about: str
+    well: bool
+    detail: str
+    remedy: str = ""
+
+
+class EdgeCounter(Protocol):
+    """A meter that listens to the sync line meanwhile."""
+
+    def edges(self) -> int:
+        """Sync edges so far."""
+        ...
+
+    def wait_for_edges(self, count: int, limit_s: float) -> int:
+        """Sync edges so far, as soon as there are `count` or the time is over."""
+        ...
+
+
+def examine_board(
+    name: str, described: RigDevice, builds: Path, *, pulses: int = 0, counter: EdgeCounter | None = None
+) -> Iterator[Finding]:
+    """Connection, rights, loader, left-over changes, sync line and each medium of one board.
+
+    Args:
+        pulses: played on the sync line; 0 only asks the kernel for it, and leaves its level alone.
+        counter: counts the edges that arrive; None where no meter listens.
+    """
+    try:
+        shell = open_shell(described)
+    except OpJouleError as error:
+        remedy = f"make 'ssh {described.ssh_target}' work without a question first (docs/how-to/connect-a-board.md)"
+        yield Finding(name, False, str(error), remedy)
+        return
+    try:
+        board = read_facts(shell, journal=JOURNAL)
+        yield Finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
+        yield from _board(name, board, builds)
+        profile = find_profile(name)
+        yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses, counter)
+        yield _under_voltage(name, shell, profile)
+        for medium in described.storage:
+            yield _medium(name, shell, board, described, medium)
+    except OpJouleError as error:
+        yield Finding(name, False, str(error))
+    finally:
+        shell.close()
+
+
+def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
+    yield Finding(
+        f"{name} rights",
+        board.rights != "none",
+        f"user {board.values.get('user')}: {board.rights}",
+        "let the user use sudo without a password, or its settings stay as they are",
+    )
+    try:
+        found = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
+        yield Finding(f"{name} loader", True, ", ".join(map(str, found)))
+    except OpJouleError as error:
+        yield Finding(f"{name} loader", False, str(error))
+    if board.journal_left:
+        remedy = f"host/measure.py restore --device {name}"
+        yield Finding(f"{name} state", False, "an earlier measurement has not been undone", remedy)
+
+
+def _sync(
+    name: str,
+    shell: Shell,
+    board: BoardFacts,
+    builds: Path,
+    sync: str,
+    pulses: int,
+    counter: EdgeCounter | None,
+) -> Iterator[Finding]:
+    if not sync.startswith("gpio:"):
+        return
+    before = counter.edges() if counter else 0
+    try:
+        program = install_programs(shell, builds, board.machine, board.cache).probe
+        pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
+    except OpJouleError as error:
+        yield Finding(
+            f"{name} sync",
+            False,
+            str(error),
+            "'probe gpio' on the board lists its lines; or sync = \"none\"",
+        )
+        return
+    if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":
+        remedy = "connect as root, or name the line where the kernel has a GPIO character device"
+        yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
+        return
+    about = pin.about() if pin else f"{sync}, of which the kernel tells nothing"
+    played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not counter else ""
+    yield Finding(f"{name} sync", True, about + played)
+    if pulses and counter:
+        arrived = counter.wait_for_edges(before + 2 * pulses, _EDGES_LIMIT_S) - before
+        yield edges_finding(name, 2 * pulses, arrived)
+    if "denied" in board.values.get("gpio", "") and board.rights == "none":
+        remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
+        yield Finding(
+            f"{name} sync", False, f"user {board.values.get('user')} may not open the GPIO chips", remedy
+        )
+
+
+def edges_finding(name: str, played: int, arrived: int) -> Finding:
+    """Whether the edges that the board played are those that the meter captured."""
+    about, said = f"{name} sync line", f"{arrived} of {played} edges arrived at the meter"
+    if arrived == 0:
+        return Finding(
+            about,
+            False,
+            f"{said}: the wire is dead",
+            "check the wire from the board's pin to the buffer's input, its supply and enable (pin 1 to GND), and its "
+            "output to D8; a multimeter shows the pulses of doctor --pulses 20",
+        )
+    if arrived == played:
+        return Finding(about, True, said)
+    return Finding(
+        about,
+        False,
+        f"{said}: the line {'loses' if arrived < played else 'picks up'} edges",
+        "100 kohm from the buffer's input to GND, the board's ground joined to the buffer's, a short wire",
+    )
+
+
+def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
+    """Where the board tells of a supply that was too low; not every kernel does, which is no fault of the rig's."""
+    told = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
+    return Finding(
+        f"{name} under-voltage",
+        True,
+        ", ".join(told) or "the board does not report it: watch the voltage in the trace",
+    )
+
+
+def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Finding:
+    place = described.storage[medium]
+    if not place.device:
+        usable = (
+            shell.run(["test", "-w", place.path]).status == 0
+            or shell.run(["test", "-w", place.path.rpartition("/")[0]]).status == 0
+        )
+        remedy = f"mount the medium and make {place.path} writable for {board.values.get('user')}"
+        return Finding(f"{name} {medium}", usable, place.path, remedy)
+    try:
+        plan_for(shell, board, place, described.state, described.cpufreq)
+    except OpJouleError as error:
+        return Finding(f"{name} {medium}", False, str(error))
+    return Finding(f"{name} {medium}", True, f"{place.device}{' (expendable)' if place.expendable else ''}")

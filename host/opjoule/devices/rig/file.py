@@ -1,0 +1,242 @@
+"""rig.toml: the boards, media and meter of one rig.
+
+[meter]
+port = "serial:/dev/ttyACM0,shunt=0.1,label=bench-1"
+
+[room]
+temperature_c = 22                  # for the sensor's calibration; without, a room within 5 K of its own
+
+[supply]                            # what is known of it; without, the drop is that of the shunt alone
+voltage_v = 5.1                     # without load
+cable_ohm = 0.1                     # of all between supply and board but the shunt, both ways
+sense_ohm = 0.01                    # the part of it behind the point where the voltage is sensed
+
+[device.rpi4]
+connection = "ssh:pi@raspberrypi"   # or "local": this computer is the board
+ssh_options = ["-p", "2222"]        # further options for ssh, an argument each
+sync = "gpio:GPIO17"                # a line's name, gpio:CHIP:LINE, gpio:sysfs:NUMBER, or "none"
+cpufreq = "/sys/devices/system/cpu" # where this kernel has its CPU settings
+mongod = "/opt/mongodb/bin/mongod"  # the server program on the board, where it is not on the PATH
+
+[device.rpi4.storage]
+sd = "/home/pi/opjoule"             # a directory on the medium
+ssd-usb3 = { path = "/mnt/ssd", device = "/dev/disk/by-id/usb-Samsung_850", expendable = true }
+
+[device.rpi4.state]                 # docs/how-to/prepare-the-board.md
+governor = "performance"
+memory_mb = 1024
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.rig.sync_pin import check_sync
+from opjoule.devices.state.state_settings import StateSettings
+from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
+
+CPUFREQ = "/sys/devices/system/cpu"
+RIG_BYTES_MAX = 1 << 20
+T = TypeVar("T")
+Text = Annotated[str, Meta(description="text in quotes")]
+"""A field's description is what a wrong value is told it must be."""
+
+
+class RigDevice(Struct, frozen=True):
+    """One board of the rig, as rig.toml describes it."""
+
+    connection: Annotated[str, Meta(pattern="^(local$|ssh:)", description='"local" or "ssh:user@host"')] = (
+        "local"
+    )
+    sync: Annotated[str | None, Meta(description="text in quotes")] = None
+    storage: dict[str, Medium] = {}
+    """Media by their name, as --storage takes it."""
+    ssh_options: Annotated[
+        tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')
+    ] = ()
+    cpufreq: Text = CPUFREQ
+    mongod: str = ""
+    """The server program on the board, where it is not on its PATH."""
+    mongod_options: Annotated[
+        tuple[str, ...], Meta(description='a list of texts, for example ["--nojournal"]')
+    ] = ()
+    state: StateSettings = StateSettings()
+    """The state the board is measured in."""
+
+    @property
+    def ssh_target(self) -> str | None:
+        """Where ssh connects to; None when this computer is the board."""
+        return self.connection.removeprefix("ssh:") if self.connection.startswith("ssh:") else None
+
+
+class RigSupply(Struct, frozen=True):
+    """The supply and its wiring, as far as rig.toml tells."""
+
+    voltage_v: Annotated[
+        Annotated[float, Meta(ge=1.0, le=60.0)] | None, Meta(description="a number from 1 to 60")
+    ] = None
+    """Without load [V]."""
+    cable_ohm: Annotated[
+        Annotated[float, Meta(ge=0.0, le=5.0)] | None, Meta(description="a number from 0 to 5")
+    ] = None
+    """Resistance of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
+    sense_ohm: Annotated[
+        Annotated[float, Meta(ge=0.0, le=1.0)] | None, Meta(description="a number from 0 to 1")
+    ] = None
+    """The part of it between the point where the voltage is sensed and the board, both ways [ohm]; its loss is taken
+    off. None: at most 20 milliohm."""
+
+
+class RigRoom(Struct, frozen=True):
+    """Where the meter stands, as far as rig.toml tells."""
+
+    temperature_c: Annotated[
+        Annotated[float, Meta(ge=-40.0, le=85.0)] | None, Meta(description="a number from -40 to 85")
+    ] = None
+    """For the sensor's calibration; None: within 5 K of its own."""
+
+
+class Rig(Struct, frozen=True):
+    """The whole of rig.toml."""
+
+    path: Path
+    meter: str
+    devices: dict[str, RigDevice]
+    supply: RigSupply = RigSupply()
+    room: RigRoom = RigRoom()
+
+    def device(self, name: str) -> RigDevice:
+        """The board called `name`.
+
+        Raises: BadInput: rig.toml does not describe it.
+        """
+        if name not in self.devices:
+            raise BadInput(
+                f"{self.path}: {unknown('device', name, sorted(self.devices))}; add [device.{name}]"
+            )
+        return self.devices[name]
+
+
+def read_rig(path: Path) -> Rig:
+    """Reads and checks rig.toml.
+
+    Raises: BadInput: no such file, not TOML, or a key that is missing, unknown or of the wrong type.
+    """
+    data = _read_toml(path)
+    meter = data.get("meter", {}).get("port") if isinstance(data.get("meter"), dict) else None
+    if meter is not None and not isinstance(meter, str):
+        raise BadInput(f'{path}: [meter] port must be text, not {meter!r}; for example "serial:/dev/ttyACM0"')
+    if meter is None:
+        raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
+    devices = _table(data.get("device", {}), f"{path}: [device.NAME]")
+    described = {name: _device(f"{path}: [device.{name}", table) for name, table in devices.items()}
+    return Rig(
+        path,
+        meter,
+        described,
+        _value(data.get("supply", {}), RigSupply, f"{path}: [supply]"),
+        _value(data.get("room", {}), RigRoom, f"{path}: [room]"),
+    )
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    again = "'host/measure.py init' writes a new one"
+    try:
+        if not path.exists():
+            raise BadInput(
+                f"{path} is not there: describe your rig with 'host/measure.py init'; "
+                "without hardware, add --simulate"
+            )
+        if not path.is_file():
+            raise BadInput(f"{path} is not a file: {again}")
+        if (size := path.stat().st_size) > RIG_BYTES_MAX:
+            raise BadInput(f"{path} has {size} bytes, too many for a rig's description: {again}")
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        name = _with_control_character(data, "")
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}; {again}") from None
+    except RecursionError:
+        raise BadInput(f"{path} cannot be read: its tables are nested too deep; {again}") from None
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        raise BadInput(f"{path} cannot be read: {error}; {again}") from None
+    if name is not None:
+        raise BadInput(f"{path}: {name or 'a key'} holds a control character")
+    return data
+
+
+def _with_control_character(value: Any, name: str) -> str | None:
+    """Name of the first entry with a letter in it that no path or address has; None if there is none."""
+    if isinstance(value, str):
+        return name if any(ord(letter) < 32 or ord(letter) == 127 for letter in value) else None
+    parts: list[tuple[str, Any]] = []
+    if isinstance(value, dict):
+        parts = [
+            *((name, key) for key in value),
+            *((f"{name}.{key}".lstrip("."), value[key]) for key in value),
+        ]
+    elif isinstance(value, list):
+        parts = [(name, each) for each in value]
+    found = (_with_control_character(each, inner) for inner, each in parts)
+    return next((where for where in found if where is not None), None)
+
+
+def _table(table: object, where: str) -> dict[str, Any]:
+    if not isinstance(table, dict):
+        raise BadInput(f"{where} must be a table")
+    return table
+
+
+def _value(table: object, kind: type[T], where: str, **made: object) -> T:
+    """A table as a value; `made` are the entries that have been read already."""
+    hints = get_type_hints(kind, include_extras=True)
+    found = dict(made)
+    for key, value in _table(table, where).items():
+        if key not in hints:
+            raise BadInput(f"{where} {unknown('key', key, sorted(hints))}")
+        if key in made:
+            continue
+        try:
+            found[key] = msgspec.convert(value, hints[key])
+        except msgspec.ValidationError:
+            words = next(each.description for each in hints[key].__metadata__)
+            raise BadInput(f"{where} {key} must be {words}, not {value!r}") from None
+    return kind(**found)
+
+
+def _device(where: str, table: object) -> RigDevice:
+    """One board; `where` lacks its closing bracket."""
+    known = _table(table, f"{where}]")
+    media = known.get("storage", {})
+    if not isinstance(media, dict):
+        raise BadInput(f'{where}.storage] needs lines like sd = "/mnt/sd/opjoule"')
+    state = _table(known.get("state", {}), f"{where}.state]")
+    device = _value(
+        known,
+        RigDevice,
+        f"{where}]",
+        storage={name: _medium(f"{where}.storage]", name, value) for name, value in media.items()},
+        state=StateSettings().changed(state, f"{where}.state]"),
+    )
+    try:
+        check_sync("none" if device.sync is None else device.sync)
+    except BadInput as error:
+        raise BadInput(f"{where}] {error}") from None
+    return device
+
+
+def _medium(where: str, name: str, value: object) -> Medium:
+    table = {"path": value} if isinstance(value, str) else value
+    if not isinstance(table, dict):
+        raise BadInput(f'{where} needs lines like {name} = "/mnt/{name}/opjoule"')
+    medium = _value({"path": "", **table}, Medium, f"{where} {name}:")
+    if medium.expendable and not medium.device:
+        raise BadInput(f"{where} {name}: expendable = true needs the device that may be overwritten")
+    return replace(medium, path=medium.path.rstrip("/") or "/")

@@ -1,0 +1,75 @@
+"""A board as a load: the probe keeps its processors busy a part of the time, step by step. For calibrations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opjoule.devices.connection.board_lock import BoardLock
+from opjoule.devices.connection.sessions import new_session, remove_sessions
+from opjoule.devices.connection.steps import JOURNAL
+from opjoule.devices.programs.binaries import install_programs
+from opjoule.devices.programs.probe import Probe
+from opjoule.devices.programs.runner import PROBE_FOLDER
+from opjoule.devices.rig.board import open_shell
+from opjoule.devices.rig.file import RigDevice
+from opjoule.devices.state.facts import read_facts
+
+CHIPS: Final = 8
+"""A step is busy in so many of 8 chips of a pattern that repeats."""
+CHIP_MS: Final = 20
+PERIOD_NS: Final = CHIPS * CHIP_MS * 1_000_000
+LEVELS: Final = (0, 2, 4, 6, 8)
+LEAD_S: Final = 1.0
+"""At its start, in which supply and frequencies come to rest; the probe idles 250 ms before and after."""
+TAIL_S: Final = 0.5
+
+
+def pattern(level: int, seconds: float) -> str:
+    """The probe's load signature that is busy in `level` of 8 chips, evenly spread, for so long."""
+    chips = "".join(
+        "1" if (chip + 1) * level // CHIPS > chip * level // CHIPS else "0" for chip in range(CHIPS)
+    )
+    return chips * max(round(seconds * 1e9 / PERIOD_NS), 1)
+
+
+@dataclass(frozen=True)
+class LoadSteps:
+    """A board whose probe runs."""
+
+    probe: Probe
+
+    def play(self, level: int, seconds: float) -> tuple[int, int]:
+        """Plays one step; start and end [host_ns] of `seconds` of it, whole periods of the pattern.
+
+        Raises: LinkFault, DeviceFault: the board does not answer.
+        """
+        begun_ns = time.monotonic_ns()
+        self.probe.play_signature(pattern(level, LEAD_S + seconds + TAIL_S), CHIP_MS)
+        start_ns = begun_ns + round(LEAD_S * 1e9)
+        periods = max((time.monotonic_ns() - round(TAIL_S * 1e9) - start_ns) // PERIOD_NS, 1)
+        return start_ns, start_ns + min(periods, round(seconds * 1e9 / PERIOD_NS)) * PERIOD_NS
+
+
+@contextmanager
+def load_steps(described: RigDevice, builds: Path) -> Iterator[LoadSteps]:
+    """Connects to a board and runs the probe there; nothing else of it is changed, and nothing stays.
+
+    Raises: LinkFault, DeviceFault: out of reach, without the probe, or measured by another.
+    """
+    with closing(open_shell(described)) as shell:
+        facts = read_facts(shell, journal=JOURNAL)
+        programs = install_programs(shell, builds, facts.machine, facts.cache)
+        folder = f"{facts.work}/{new_session()}"
+        shell.run(["mkdir", "-p", "--", folder])
+        try:
+            with closing(BoardLock(shell, facts.work)) as lock:
+                lock.confirm()
+                with closing(Probe(shell, programs.probe, f"{folder}/{PROBE_FOLDER}", [])) as probe:
+                    yield LoadSteps(probe)
+        finally:
+            remove_sessions(shell, [folder])

@@ -1,0 +1,1 @@
+"""A server database on the board."""

@@ -1,0 +1,289 @@
+"""The state gate: what state the board is in before, during and after a measurement, and which limits that breaks."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import re
+import statistics
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from opjoule.devices.connection.dialogue import Dialogue
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.on_board import script
+from opjoule.devices.profiles import Profile
+from opjoule.devices.state.clock_discipline import broken_by_steering, steered
+from opjoule.devices.state.power_flags import HWMON, PowerFlags
+from opjoule.devices.state.power_flags import PERIOD_S as FLAGS_PERIOD_S
+from opjoule.errors import OpJouleError
+from opjoule.files import write_whole
+
+PERIOD_S = 5.0
+OTHERS_LIMIT = 0.10
+"""Share of all processors that other programs may use before the run."""
+FREE_LIMIT_BYTES = 256 << 20
+SPEED_CHANGE_LIMIT = 0.3
+"""How far the medium's speed may be from the median of its earlier probes."""
+_EARLIER_NEEDED = 3
+_SPEED_MIB = 16
+_SETTLE_S = 0.5
+
+_WATCH = script("watch.sh")
+_SPEED = script("medium_speed.sh")
+_COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class StateReading:
+    """The board's sensors at one moment; None for what the board does not tell."""
+
+    temperature_c: float | None
+    throttled: int | None
+    """Flags of the Raspberry Pi firmware."""
+    under_voltage_alarm: bool | None
+    """The kernel's own under-voltage alarm (rpi_volt)."""
+    frequencies_khz: tuple[int, ...]
+    busy_ticks: int
+    total_ticks: int
+    fan_state: int | None = None
+    """Step of the board's fan; its current is part of what is measured."""
+
+    @classmethod
+    def parse(cls, line: str) -> StateReading:
+        """One answer of the watching script."""
+        temperature, throttled, alarm, frequencies, busy, total, fan = line.split()
+        return cls(
+            None if temperature == "-" else int(temperature) / 1000,
+            *parse_flags(throttled, alarm),
+            tuple(int(khz) for khz in frequencies.strip(",-").split(",") if khz),
+            int(busy),
+            int(total),
+            None if fan == "-" else int(fan),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json."""
+        return {key: value for key, value in asdict(self).items() if key not in ("busy_ticks", "total_ticks")}
+
+
+def parse_flags(throttled: str, alarm: str) -> tuple[int | None, bool | None]:
+    """Both words of an answer to "flags"."""
+    return None if throttled == "-" else int(throttled, 16), None if alarm == "-" else alarm != "0"
+
+
+@dataclass(frozen=True)
+class MediumSpeed:
+    """A short sequential write and read past the page cache [B/s]; not a benchmark, but the same each time."""
+
+    write_bytes_per_s: float
+    read_bytes_per_s: float
+
+
+@dataclass
+class StateReport:
+    """`state` of run.json."""
+
+    before: dict[str, Any] = field(default_factory=dict)
+    during: list[dict[str, Any]] = field(default_factory=list)
+    after: dict[str, Any] = field(default_factory=dict)
+    limits: dict[str, Any] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    """One line for each limit that was broken."""
+    flags_seen: int = 0
+    """Firmware flags 0 to 3 of every reading joined, a second apart."""
+    unknown: list[str] = field(default_factory=list)
+    """What this board does not tell, one line each."""
+    notes: list[str] = field(default_factory=list)
+    """What was done to the board's clock."""
+
+
+class StateWatch:
+    """Reads the board's state at the start, every few seconds, and at the end."""
+
+    def __init__(
+        self,
+        shell: Shell,
+        profile: Profile,
+        *,
+        storage: str,
+        identity: str,
+        cpufreq: str,
+        history: Path | None,
+        discipline: Callable[[], dict[str, Any]] | None = None,
+        hwmon: str = HWMON,
+    ) -> None:
+        """Nothing is read yet; the watching shell is started.
+
+        Args:
+            storage: directory on the medium, which exists when start() is called.
+            identity: what tells this medium from others, for the comparison with its earlier speed.
+            history: host file with the earlier speeds of all media; None for no comparison.
+            discipline: reads how the board's clock is steered, before and after.
+            hwmon: the board's folder of hardware monitors.
+        """
+        self._discipline = discipline
+        self._flags = PowerFlags()
+        self._shell = shell
+        self._profile = profile
+        self._storage = storage
+        self._identity = identity
+        self._history = history
+        arguments = [profile.temperature, profile.throttled, cpufreq, hwmon]
+        self._dialogue = Dialogue(shell, ["sh", "-c", _WATCH, "sh", *arguments])
+        self._dialogue.start()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="state-watch", daemon=True)
+        self._readings: list[StateReading] = []
+        self.tell_temperature: Callable[[float], None] = lambda celsius: None
+        """Called with each temperature as it is read."""
+        self.report = StateReport(
+            limits={
+                "temperature_c": profile.temperature_limit_c,
+                "others_cpu_fraction": OTHERS_LIMIT,
+                "free_bytes": FREE_LIMIT_BYTES,
+                "medium_speed_change": SPEED_CHANGE_LIMIT,
+            }
+        )
+
+    def start(self) -> None:
+        """The state before the run, then a reading every few seconds.
+
+        Raises: LinkFault: the connection is gone.
+        """
+        first = self._read()
+        self._stop.wait(_SETTLE_S)
+        second = self._read()
+        others = (second.busy_ticks - first.busy_ticks) / max(second.total_ticks - first.total_ticks, 1)
+        free_bytes, speed = self._medium_speed()
+        self.report.before = {
+            **second.to_json(),
+            "others_cpu_fraction": round(others, 4),
+            "free_bytes": free_bytes,
+            "medium": self._identity,
+            "medium_speed": asdict(speed) if speed else None,
+        }
+        if self._discipline:
+            self.report.before["clock"] = self._discipline()
+        self.report.broken += broken_before(others, free_bytes)
+        if speed and self._history:
+            self.report.broken += compare_speed(self._history, self._identity, speed)
+        self._thread.start()
+
+    def stop(self) -> StateReport:
+        """The state after the run, and every limit that was broken; a board that is gone is a broken limit too."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout=2 * PERIOD_S)
+        try:
+            last = self._read()
+            self.report.after = {**last.to_json(), "free_bytes": self._medium_speed(0)[0]}
+            if self._discipline:
+                self.report.after["clock"] = self._discipline()
+                clocks = self.report.before.get("clock", {}), self.report.after["clock"]
+                self.report.notes += steered(*clocks)
+                self.report.broken += broken_by_steering(*clocks)
+        except OpJouleError as error:
+            self.report.broken.append(f"state after the run unknown: {error}")
+        finally:
+            self._dialogue.close()
+        self.report.during = [reading.to_json() for reading in self._readings]
+        self.report.broken += broken_by_readings(self._readings, self._profile.temperature_limit_c)
+        self.report.notes += fan_notes(self._readings)
+        self.report.broken += self._flags.broken()
+        self.report.flags_seen = self._flags.seen
+        self.report.unknown = self._flags.unknown()
+        return self.report
+
+    def flags_seen(self) -> int:
+        """Firmware flags that were seen so far."""
+        return self._flags.seen
+
+    def _run(self) -> None:
+        turn = 0
+        while not self._stop.wait(FLAGS_PERIOD_S):
+            turn += 1
+            try:
+                if turn % round(PERIOD_S / FLAGS_PERIOD_S) == 0:
+                    self._read()
+                else:
+                    self._flags.add(*parse_flags(*self._dialogue.ask("flags")[1].split()))
+            except OpJouleError:
+                continue  # a lost link is the measurement's business
+
+    def _read(self) -> StateReading:
+        reading = StateReading.parse(self._dialogue.ask()[1])
+        self._readings.append(reading)
+        self._flags.add(reading.throttled, reading.under_voltage_alarm)
+        if reading.temperature_c is not None:
+            self.tell_temperature(reading.temperature_c)
+        return reading
+
+    def _medium_speed(self, mib: int = _SPEED_MIB) -> tuple[int, MediumSpeed | None]:
+        """Free bytes of the medium, and its speed over a file of `mib`; no speed where it takes no direct access."""
+        ran = self._shell.run(["sh", "-c", _SPEED, "sh", self._storage, str(mib)], limit_s=300)
+        blocks = ran.text().split()
+        free_bytes = int(blocks[0]) * int(blocks[1]) if len(blocks) == 2 else 0
+        rates = [int(count) / max(float(seconds), 1e-9) for count, seconds in _COPIED.findall(ran.err)]
+        return free_bytes, MediumSpeed(*rates) if len(rates) == 2 else None
+
+
+def broken_before(others: float, free_bytes: int) -> list[str]:
+    """Limits that the board's state before the run breaks."""
+    lines = []
+    if others > OTHERS_LIMIT:
+        lines.append(
+            f"other programs used {others:.0%} of the processors before the run (limit {OTHERS_LIMIT:.0%})"
+        )
+    if free_bytes < FREE_LIMIT_BYTES:
+        lines.append(f"{free_bytes >> 20} MiB free on the medium (limit {FREE_LIMIT_BYTES >> 20} MiB)")
+    return lines
+
+
+def fan_notes(readings: Sequence[StateReading]) -> list[str]:
+    """One line where the board's fan was switched meanwhile."""
+    steps = sorted({each.fan_state for each in readings if each.fan_state is not None})
+    if len(steps) < 2:
+        return []
+    return [
+        f"the board's fan was switched between the steps {steps[0]} and {steps[-1]}: its power is in every figure; "
+        f"fan = {steps[-1]} in [device.NAME.state] of rig.toml keeps it at one step"
+    ]
+
+
+def broken_by_readings(readings: Sequence[StateReading], temperature_limit_c: float) -> list[str]:
+    """Limits that any reading breaks."""
+    lines = []
+    hottest = max((each.temperature_c for each in readings if each.temperature_c is not None), default=None)
+    if hottest is not None and hottest >= temperature_limit_c:
+        lines.append(f"temperature reached {hottest:.1f} C (limit {temperature_limit_c:g} C)")
+    return lines
+
+
+def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
+    """Adds `speed` to the medium's history, and says where it is far from the median of the earlier ones."""
+    history.parent.mkdir(parents=True, exist_ok=True)
+    with history.with_suffix(".lock").open("w") as lock:  # another measurement may run on this computer
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _compare_speed(history, identity, speed)
+
+
+def _compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
+    try:
+        media: dict[str, list[dict[str, float]]] = json.loads(history.read_text())
+    except (OSError, ValueError):
+        media = {}
+    earlier = media.get(identity, [])
+    lines = []
+    for key, value in asdict(speed).items():
+        if len(earlier) >= _EARLIER_NEEDED:
+            usual = statistics.median(each[key] for each in earlier)
+            if abs(value / usual - 1) > SPEED_CHANGE_LIMIT:
+                name = key.removesuffix("_bytes_per_s")
+                lines.append(f"medium {name} speed {value / 1e6:.1f} MB/s, usually {usual / 1e6:.1f} MB/s")
+    media[identity] = [*earlier, asdict(speed)][-20:]
+    write_whole(history, json.dumps(media, indent=1).encode())
+    return lines

@@ -1,0 +1,1 @@
+"""What raw/ says: clocks aligned, energies integrated and attributed, result.json. Knows no meter and no board."""

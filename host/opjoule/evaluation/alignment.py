@@ -1,0 +1,217 @@
+"""Brings the board clock onto the meter clock from whatever evidence a run has, best first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.cross_check import Check, agree, not_comparable
+from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
+from opjoule.clocks.exchanges import Exchange, fit_exchanges
+from opjoule.clocks.signature import SignatureFit
+from opjoule.errors import AlignmentError
+from opjoule.operations.board_files import BoardEdges
+from opjoule.trace.journal import SyncEdges
+from opjoule.units import COVERAGE_FACTOR, Unstated
+
+METER_EDGE_U_NS = 500.0
+"""Standard uncertainty of an edge's stamp on the meter: one tick of 0.5 us."""
+INTERRUPT_EDGE_U_NS = 6_000.0
+"""The same where an interrupt stamps it (firmware on the Arduino framework): late by 0 to 20 us, 10 us as a rule."""
+
+
+MOMENTS = 101
+"""Moments of the run at which the maps' uncertainties are compared."""
+UNMATCHED_MAX = 0.1
+"""Part of the edges of either clock that may lack a partner without a fault."""
+UNMATCHED_FEW = 10
+"""So many may anyhow."""
+AT_ONCE_NS = 1_000_000
+"""Longest pause between edges so close that the meter may see one, or none."""
+
+
+@dataclass(frozen=True)
+class EdgeCounts:
+    """What became of the edges of the sync line."""
+
+    matched: int
+    board_unmatched: int
+    """Made by the board, not found in the meter's list."""
+    board_invisible: int
+    """Those of them that no meter can see: the line had that level already, or changed again at once, or the meter has
+    not begun or has been stopped, before or after the run."""
+    meter_unmatched: int
+    """Seen by the meter, not found in the board's list."""
+    longest_gap_s: float
+    """Longest time between two matched edges, on the board's clock."""
+    rate_changes: int
+    """How often one clock changed its rate at once, as one that is slewed does."""
+
+    @classmethod
+    def of(cls, pairs: EdgePairs, board: BoardEdges, over_board_ns: tuple[int, int]) -> EdgeCounts:
+        """Counts of a match of the board's edges, which are in order of time.
+
+        Args:
+            over_board_ns: start and end of the run on the board clock [ns].
+        """
+        gap_s = float(np.diff(pairs.source_ns).max(initial=0)) * 1e-9
+        near_ns = np.diff(board.board_ns, prepend=board.board_ns[0] - AT_ONCE_NS, append=2**62)
+        at_once = np.minimum(near_ns[:-1], near_ns[1:]) < AT_ONCE_NS
+        no_change = np.diff(board.level, prepend=np.int8(-1)) == 0
+        beside = (board.board_ns < over_board_ns[0]) | (board.board_ns > over_board_ns[1])
+        invisible = at_once | no_change | beside
+        invisible[pairs.source_index] = False
+        counts = pairs.source_ns.size, pairs.unmatched_source, int(invisible.sum()), pairs.unmatched_target
+        return cls(*counts, gap_s, pairs.rate_changes)
+
+    def faults(self) -> tuple[str, ...]:
+        """What the user should know of a line that loses or invents edges, and of a clock that is slewed."""
+        found = []
+        for count, clock, remedy in (
+            (
+                self.board_unmatched - self.board_invisible,
+                "board",
+                "the meter missed them; check the sync wire and its ground",
+            ),
+            (
+                self.meter_unmatched,
+                "meter",
+                "the board did not make them; look for noise on the sync wire",
+            ),
+        ):
+            whole = count + self.matched
+            # A loader that takes the line over may also move it without writing it down.
+            if count > max(UNMATCHED_FEW + self.board_invisible, UNMATCHED_MAX * whole):
+                found.append(
+                    f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
+                    f"{100 * UNMATCHED_MAX:.0f} %): {remedy}"
+                )
+        if self.rate_changes:
+            found.append(
+                f"sync line: the rate of a clock jumped {self.rate_changes} times by 100 ppm or more, which no "
+                "oscillator does: stop what sets the board's clock (chrony, ntpd, systemd-timesyncd) during a run"
+            )
+        return tuple(found)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The map that the windows are placed with, and every check of it."""
+
+    board_to_meter: ClockMap
+    checks: tuple[Check, ...]
+    maps: dict[str, ClockMap] = field(default_factory=dict)
+    """Every map that could be made, by its evidence."""
+    used: str = ""
+    """Key in `maps` of the map that the windows are placed with."""
+    u_greatest_ns: float | None = None
+    """Greatest standard uncertainty of the map during the run [ns]; None: that of its offset."""
+    edges: EdgeCounts | None = None
+    """None without a match of sync edges."""
+
+    @property
+    def passed(self) -> bool:
+        """True unless two pieces of evidence disagree beyond their stated uncertainty."""
+        return all(check.passed for check in self.checks if check.difference_ns is not None)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What the evidence shows of the rig, one line each, for the faults of the run."""
+        return self.edges.faults() if self.edges else ()
+
+    def stated(self) -> dict[str, Any]:
+        """`alignment` of result.json."""
+        u_ns = self.board_to_meter.u_offset_ns if self.u_greatest_ns is None else self.u_greatest_ns
+        return {
+            "method": self.board_to_meter.method,
+            "map": self.used,
+            "residual_s": Unstated(self.board_to_meter.residual_ns * 1e-9, "s", "itself a measure of spread"),
+            "u_s": Unstated(COVERAGE_FACTOR * u_ns * 1e-9, "s", "k = 2, greatest during the run"),
+            "evidence": self.board_to_meter.n,
+            "knots": len(self.board_to_meter.knots),
+            "edges": self.edges,
+            "checks": self.checks,
+        }
+
+
+@dataclass(frozen=True)
+class ClockEvidence:
+    """Everything a run has on the clocks of board and meter."""
+
+    board_edges: BoardEdges
+    """one side of the sync line, in order of time"""
+    meter_edges: SyncEdges
+    board_exchanges: Sequence[Exchange]
+    """round trips host-board"""
+    meter_exchanges: Sequence[Exchange]
+    """round trips host-meter"""
+    signature: Callable[[], SignatureFit] | None = None
+    """fits the load signature; None if it was not played"""
+    meter_edge_u_ns: float = METER_EDGE_U_NS
+    """standard uncertainty of the meter's stamps of edges, of each alone and of all together"""
+    events_damaged: bool = False
+    """the board's edges are lost with a file of events that cannot be read"""
+
+
+def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
+    """The map board -> meter with the least stated uncertainty over the run, cross-checked with every other.
+
+    That is sync edges before the load signature before exchanges, unless something disturbed the better kind.
+
+    Args:
+        over_board_ns: start and end of the run on the board clock [ns].
+    Raises: AlignmentError: no evidence gives a map.
+    """
+    maps: dict[str, ClockMap] = {}
+    reasons: dict[str, str] = {}
+    counts: list[EdgeCounts] = []
+
+    def attempt(name: str, make: Callable[[], ClockMap]) -> None:
+        try:
+            maps[name] = make()
+        except AlignmentError as error:
+            reasons[name] = str(error)
+
+    attempt("sync-edges", lambda: _from_edges(evidence, over_board_ns, counts))
+    attempt("exchanges", lambda: _from_exchanges(evidence))
+    if played := evidence.signature:
+        wander = maps["exchanges"].wander_per_s if "exchanges" in maps else 0.0
+        attempt("signature", lambda: played().map_with(wander))
+    if not maps:
+        why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+        raise AlignmentError(f"board and meter clocks cannot be matched: {why}")
+    moments_ns = np.linspace(*over_board_ns, MOMENTS).astype(np.int64)
+    u_ns = {name: each.u_ns(moments_ns) for name, each in maps.items()}
+    best = min(maps, key=lambda name: float(np.mean(u_ns[name] ** 2)))
+    checks = [agree(maps[best], other, over_board_ns) for name, other in maps.items() if name != best]
+    checks += [not_comparable(f"{name} against {best}", f"{name}: {why}") for name, why in reasons.items()]
+    u_greatest_ns, edges = float(u_ns[best].max()), counts[0] if counts else None
+    return Alignment(maps[best], tuple(checks), maps, best, u_greatest_ns, edges)
+
+
+def _from_exchanges(evidence: ClockEvidence) -> ClockMap:
+    board_to_host = fit_exchanges(evidence.board_exchanges, "host", "board").inverse()
+    return board_to_host.then(fit_exchanges(evidence.meter_exchanges, "host", "meter"))
+
+
+def _from_edges(
+    evidence: ClockEvidence, over_board_ns: tuple[int, int], counts: list[EdgeCounts]
+) -> ClockMap:
+    """The map through the sync line's edges; what became of them is added to `counts`."""
+    board, meter = evidence.board_edges, evidence.meter_edges
+    if evidence.events_damaged:
+        raise AlignmentError("the file with the board's sync edges cannot be read")
+    if board.board_ns.size == 0 and meter.meter_ns.size > 0:
+        raise AlignmentError("the meter saw sync edges and the board recorded none: check sync in rig.toml")
+    if board.board_ns.size == 0:
+        raise AlignmentError("the board has no sync line, or recorded no edge of it")
+    if meter.meter_ns.size == 0:
+        raise AlignmentError("the meter saw no sync edge: check the sync wire (docs/how-to/wire-the-rig.md)")
+    pairs = match_edges(board.board_ns, board.level, meter.meter_ns, meter.level)
+    counts.append(EdgeCounts.of(pairs, board, over_board_ns))
+    u_edge_ns = np.hypot(board.u_ns[pairs.source_index], evidence.meter_edge_u_ns)
+    return fit_edges(pairs, "board", "meter", u_edge_ns, evidence.meter_edge_u_ns)

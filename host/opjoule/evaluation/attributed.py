@@ -1,0 +1,245 @@
+"""From a record's run to whose joules they are: what the attribution needs, and its figures by kind of operation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from opjoule.attribution.activities import background
+from opjoule.attribution.attribute import attribute_runs
+from opjoule.attribution.columns import TAIL, WRITE_BACK
+from opjoule.attribution.counters import Counters
+from opjoule.attribution.shares import Attribution, Share
+from opjoule.attribution.storage import StorageTrace
+from opjoule.attribution.work import Work
+from opjoule.databases import background_threads
+from opjoule.energy.baseline import MarginalEnergy
+from opjoule.evaluation.quantities.attribution import READS, told
+from opjoule.evaluation.quantities.figures import Figure, over_repeats
+from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
+from opjoule.evaluation.repeat_energy import Placed, repeat_idle
+from opjoule.operations import schemas
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.phases import Cycle, Role
+from opjoule.units import Measured, Missing, Quantity, exact
+
+SHORTEST_S: Final = 0.2
+"""A run holds at least so much, and so many samples, that windows can be compared."""
+SAMPLES_MIN: Final = 160
+BY_BYTES: Final = (
+    "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
+)
+
+
+@dataclass(frozen=True)
+class WorkedRun:
+    """What one repeat leaves for its attribution."""
+
+    cycle: Cycle
+    energy: Callable[[], RepeatEnergy]
+    """Gives the energies of the repeat, which may be computed meanwhile."""
+    operations: OperationTable
+    samples: SystemSamples | Missing
+    medium: Callable[[], RepeatEnergy] | None = None
+    """The same by the sensor in the medium's supply, where there is one."""
+
+
+@dataclass(frozen=True)
+class PlacedMedium:
+    """The sensor in the medium's own supply."""
+
+    placed: Placed
+    of_board: bool
+    """The medium draws from the board's supply: its energy is part of the board's."""
+
+
+def attributed(
+    placed: Placed,
+    runs: Sequence[WorkedRun],
+    events: pa.Table,
+    database: str,
+    medium: PlacedMedium | None = None,
+) -> list[Attribution | Missing]:
+    """Whose joules those of each repeat are, by what all repeats tell together.
+
+    Missing where idle power or the operations are not known, or the run is too short.
+
+    Args:
+        medium: the sensor in the medium's own supply.
+    Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
+    """
+    works = [_work(placed, each, events, database, medium) for each in runs]
+    known = [each for each in works if isinstance(each, Work)]
+    try:
+        found = iter(attribute_runs(known) if known else [])
+    except np.linalg.LinAlgError as error:
+        return [Missing(f"the regression has no solution: {error}", "J")] * len(runs)
+    return [each if isinstance(each, Missing) else next(found) for each in works]
+
+
+def _work(
+    placed: Placed, run: WorkedRun, events: pa.Table, database: str, medium: PlacedMedium | None
+) -> Work | Missing:
+    cycle = run.cycle
+    idle = repeat_idle(placed, cycle)
+    if idle is None:
+        return Missing(NO_IDLE, "J")
+    if not len(run.operations):
+        return Missing("the run has no recorded operation", "J")
+    end = cycle.drain or cycle.work
+    period_s = placed.cells.period_ns * 1e-9
+    if cycle.work.duration_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
+        return Missing(
+            f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, and the meter samples every "
+            f"{period_s:.2g} s",
+            "J",
+        )
+    start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
+    stamps = events["board_ns"].to_numpy()
+    return Work(
+        placed.cells,
+        placed.board_to_meter,
+        start_ns,
+        cycle.work.end_board_ns,
+        end_ns,
+        idle,
+        lambda: _marginal(run.energy()),
+        run.operations,
+        background(events.filter(pa.array((stamps >= start_ns) & (stamps < end_ns)))),
+        background_threads(database) == 1,
+        _counters(run.samples),
+        placed.sensor.seen_fraction,
+        _storage(medium, run) if medium else None,
+    )
+
+
+def _storage(medium: PlacedMedium, run: WorkedRun) -> StorageTrace | None:
+    """The trace of the medium's sensor; None where its idle power is not known."""
+    idle = repeat_idle(medium.placed, run.cycle)
+    if idle is None or run.medium is None:
+        return None
+    energy = run.medium
+    return StorageTrace(
+        medium.placed.cells,
+        medium.placed.board_to_meter,
+        idle,
+        lambda: _marginal(energy()),
+        medium.of_board,
+    )
+
+
+def _marginal(energy: RepeatEnergy) -> MarginalEnergy:
+    assert energy.marginal  # idle power is known
+    return energy.marginal
+
+
+def _counters(samples: SystemSamples | Missing) -> Counters | None:
+    if isinstance(samples, Missing):
+        return None
+    table = samples.table.slice(max(samples.first - 1, 0))
+    return Counters(
+        table["board_ns"].to_numpy().astype(np.int64),
+        table["device_written_bytes"].to_numpy().astype(np.float64),
+    )
+
+
+def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, Any]:
+    """Counts and energies by kind, over all repeats.
+
+    Args:
+        blocks: the cycle in randomised blocks, which stands in for a kind that it tells better than the repeats.
+    """
+    counts = OperationTable.concatenate([each.operations for each in repeats]).counts()
+    entries = {}
+    for name, count in counts.items():
+        energy = over_repeats([_foreground(each, name) for each in repeats])
+        in_blocks = over_repeats([_foreground(blocks, name)]) if blocks else energy
+        from_blocks = _better(in_blocks, energy)
+        energy = in_blocks if from_blocks else energy
+        entries[name] = {
+            "count": exact(count / len(repeats), "1"),
+            "energy_per_operation_j": energy,
+            "background_energy_per_operation_j": over_repeats([_background(each, name) for each in repeats]),
+            "identifiable": not isinstance(energy, Missing),
+            "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
+        }
+    return entries
+
+
+def _better(one: Quantity, other: Quantity) -> bool:
+    """Is one quantity known where the other is not, or has a narrower interval for its size?"""
+    if isinstance(one, Measured) and isinstance(other, Measured):
+        return one.relative_u < other.relative_u
+    return isinstance(other, Missing) and one is not other
+
+
+def _foreground(of: Repeat, kind: str) -> Figure | Missing:
+    if isinstance(of.attribution, Missing):
+        return of.attribution
+    share, count = of.attribution.operations.get(kind), of.operations.counts().get(kind, 0)
+    if share is None or not count:
+        return Missing(f"no {kind} in this repeat", "J")
+    found = told(share)
+    return found if isinstance(found, Missing) else found.scale(1.0 / count)
+
+
+def _background(of: Repeat, kind: str) -> Figure | Missing:
+    """What one operation of a kind causes later, by the bytes it writes [J]."""
+    if isinstance(of.attribution, Missing):
+        return of.attribution
+    counts = of.operations.counts()
+    if kind in READS or not counts.get(kind):
+        return Figure(0.0, "J", 0.0) if counts.get(kind) else Missing(f"no {kind} in this repeat", "J")
+    writing = [name for name in counts if name not in READS]
+    whole = _later(of.attribution)
+    if isinstance(whole, Missing):
+        return whole
+    moved = of.operations.bytes_by_kind()
+    sizes = {name: float(moved[name]) for name in writing}
+    part = (
+        sizes[kind] / sum(sizes.values())
+        if sum(sizes.values())
+        else counts[kind] / sum(counts[n] for n in writing)
+    )
+    found = whole.scale(part / counts[kind])
+    return found if len(writing) == 1 else Figure(found.value, "J", None, BY_BYTES)
+
+
+def _later(found: Attribution) -> Figure | Missing:
+    """All background work together [J]."""
+    parts: dict[str, Share] = dict(found.activities)
+    if found.alone:  # a sensor knows the medium's energy better than what of it was the tail's
+        parts = {name: each for name, each in parts.items() if name not in (WRITE_BACK, TAIL)}
+        parts["the medium"] = found.alone
+    shares = list(parts.values())
+    if any(each.unidentified for each in shares):
+        names = [name for name, each in parts.items() if each.unidentified]
+        return Missing(f"{' and '.join(names)} cannot be told apart from the rest", "J")
+    return Figure(
+        sum(each.energy_j for each in shares),
+        "J",
+        float(np.hypot.reduce([each.standard_u_j for each in shares] or [0.0])),
+    )
+
+
+def course_table(repeats: Sequence[Repeat]) -> pa.Table:
+    """attribution.parquet: which part drew how much above idle when."""
+    tables = [schemas.ATTRIBUTION.empty_table()]
+    for each in repeats:
+        if isinstance(each.attribution, Missing):
+            continue
+        course = each.attribution.course
+        for name, energy_j in {**course.energy_j, "measured": course.measured_j}.items():
+            columns = [
+                pa.array(np.full(energy_j.size, each.number), pa.int32()),
+                pa.array(course.edge_board_ns[:-1]),
+                pa.array(course.edge_board_ns[1:]),
+                pa.array([name] * energy_j.size),
+                pa.array(energy_j),
+            ]
+            tables.append(pa.Table.from_arrays(columns, schema=schemas.ATTRIBUTION))
+    return pa.concat_tables(tables)

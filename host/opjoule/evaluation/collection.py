@@ -1,0 +1,323 @@
+"""From what a run left in raw/ to the record's files, whatever state the run ended in."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.played_signature import PlayedPattern, fit_played
+from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import OpJouleError
+from opjoule.evaluation.alignment import INTERRUPT_EDGE_U_NS, METER_EDGE_U_NS, Alignment, ClockEvidence, align
+from opjoule.evaluation.clock_rates import odd_clock_lines
+from opjoule.evaluation.corrected_trace import CorrectedTrace
+from opjoule.evaluation.evidence import BoardEvents, Evidence
+from opjoule.evaluation.logged import LoggedOperations, read_logs
+from opjoule.evaluation.repeat_energy import Placed
+from opjoule.evaluation.result_file import write_result
+from opjoule.evaluation.summary import build_result, sensor_energies
+from opjoule.evaluation.supply_check import check_supply
+from opjoule.evaluation.trace_faults import TraceFault
+from opjoule.evaluation.withheld import withhold
+from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.meters.serial.sensors import BY_LIBRARY
+from opjoule.operations import schemas
+from opjoule.operations.board_files import (
+    load_changes,
+    read_system,
+    sync_edges,
+    without_operations,
+)
+from opjoule.operations.operation_table import OperationTable
+from opjoule.operations.tables import write_operations
+from opjoule.record.groups import ENERGY, PER_OPERATION
+from opjoule.record.phases import SIGNATURE, whole_repeats
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
+from opjoule.trace.parquet_file import write_parquet
+from opjoule.trace.power_file import PowerFile
+from opjoule.trace.power_trace import PowerTrace
+
+T = TypeVar("T")
+
+
+def collect(
+    record: RunRecord,
+    evidence: Evidence,
+    drawn: Callable[[RunRecord, PowerTrace, OperationTable | None], T] | None = None,
+) -> T | None:
+    """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
+
+    The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial".
+    What takes long to write is written beside the analysis.
+
+    Args:
+        drawn: what else is made of the corrected trace and the operations, beside the analysis: the report's timeline.
+    Returns: what `drawn` gave; None without a trace.
+    """
+    attempt, drawing = _Attempt(record), None
+    with ThreadPoolExecutor(2) as beside:
+        events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({}, damaged=True)
+        logs = beside.submit(read_logs, record, events.table)
+        file = PowerFile.of(record.directory)
+        power_file = beside.submit(file.write) if file else None
+        raw = attempt(lambda: _trace(record, file=file))
+        trace_files = beside.submit(_trace_files, record, raw, power_file)
+        attempt(lambda: _tables(record, events))
+        alignment = attempt(lambda: _align(record, evidence, events, raw)) if evidence.phases else None
+        if raw and raw.bus:  # the file has its voltages, not the journal's
+            attempt(trace_files.result)
+        supply = CorrectedTrace.of(raw, evidence.sensor, overwrite=True) if raw else None
+        raw, logged = None, logs.result()
+        operations_file = beside.submit(_operations, record, logged)
+        if supply is not None:
+            operations = None if logged.withheld else logged.table
+            drawing = beside.submit(drawn, record, supply.trace, operations) if drawn else None
+            _check_supply(record, evidence, supply, alignment, attempt)
+        if alignment is not None and not alignment.passed:
+            record.add_fault(
+                "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a "
+                "phase",
+                withholds=(ENERGY, PER_OPERATION),
+            )
+        attempt(lambda: _check_clocks(record))
+        for line in logged.faults:
+            record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
+        if alignment is not None and supply is not None:
+            attempt(lambda: _result(record, evidence, alignment, logged, events, supply))
+        attempt(trace_files.result)
+        attempt(operations_file.result)
+    if evidence.ended_early or attempt.failed or logged.faults:
+        record.finish("partial")
+    else:
+        record.finish("failed" if record.withheld else "complete")
+    return drawing.result() if drawing else None
+
+
+class _Attempt:
+    """Calls a step; an expected failure becomes a fault of the record and None."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self._record = record
+        self.failed = False
+
+    def __call__(self, step: Callable[[], T]) -> T | None:
+        try:
+            return step()
+        except OpJouleError as error:
+            self.failed = True
+            if str(error) not in self._record.faults:  # one damaged file stops several steps
+                self._record.add_fault(str(error))
+            return None
+
+
+def interim_result(record: RunRecord) -> Mapping[str, Any]:
+    """The numbers of the whole repeats that a measurement under way has on disk.
+
+    Raises: OpJouleError: there is none yet, or the clocks cannot be matched yet.
+    """
+    evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
+    raw = _trace(record)
+    alignment, logged = _align(record, evidence, events, raw), read_logs(record, events.table)
+    entries, _ = _entries(
+        record, evidence, alignment, logged, events, CorrectedTrace.of(raw, evidence.sensor)
+    )
+    return withhold(entries, record.withheld, wording_of(record.run).quantities)
+
+
+def _trace_files(record: RunRecord, raw: PowerTrace | None, power_file: Future[list[Path]] | None) -> None:
+    made = power_file.result() if power_file else []
+    for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
+        record.raw_files(pattern)
+    record.written(*made, *to_parquet(record.directory, raw, made))
+
+
+def _trace(record: RunRecord, sensor: int = 0, file: PowerFile | None = None) -> PowerTrace:
+    """The trace of one sensor, its samples for a file, too. Raises: RecordFault: it was changed since then."""
+    whole = False
+    try:
+        for name in ("power", "gaps", "bus"):
+            record.intact(f"raw/{name}-{sensor}.arrows" if sensor else f"raw/{name}.arrows")
+        trace = read_trace(record.directory, sensor, file.add if file else None)
+        whole = True
+    finally:
+        if file:
+            file.end(whole=whole)
+    return trace
+
+
+def _edges(record: RunRecord) -> SyncEdges:
+    record.intact("raw/edges.arrows")
+    return read_edges(record.directory)
+
+
+def _operations(record: RunRecord, logged: LoggedOperations) -> None:
+    """operations.parquet, of logs that hold what the loader did and nothing else."""
+    if not logged.withheld:
+        path = record.path("operations.parquet")
+        write_operations(path, logged.table)
+        record.written(path)
+
+
+def _tables(record: RunRecord, events: BoardEvents) -> None:
+    """events.parquet and system.parquet."""
+    write_parquet(record.path("events.parquet"), schemas.EVENTS, [without_operations(events.table)])
+    parts = [read_system(path).table for path in record.raw_files("*.system.csv") if path.stat().st_size]
+    table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
+    write_parquet(record.path("system.parquet"), schemas.SYSTEM, [table.cast(schemas.SYSTEM)])
+
+
+def _check_supply(
+    record: RunRecord,
+    evidence: Evidence,
+    supply: CorrectedTrace,
+    alignment: Alignment | None,
+    attempt: _Attempt,
+) -> None:
+    if supply.refusal:
+        record.add_fault(supply.refusal)
+    attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
+
+
+def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: PowerTrace | None) -> Alignment:
+    over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
+    clocks = ClockEvidence(
+        sync_edges(events.table),
+        _edges(record),
+        evidence.board_exchanges,
+        evidence.meter_exchanges,
+        _signature(record, evidence.sensor, events, trace),
+        _meter_edge_u_ns(record),
+        events_damaged=events.damaged,
+    )
+    alignment = align(clocks, over)
+    record.update(clock_maps=alignment.maps, clock_map_used=alignment.used)
+    for fault in alignment.faults:
+        record.add_fault(fault)
+    return alignment
+
+
+def _check_clocks(record: RunRecord) -> None:
+    """Clocks that ran as none does withhold the energies, unless the sync line went past them."""
+    for line, withholds in odd_clock_lines(record):
+        record.add_fault(line, withholds=(ENERGY, PER_OPERATION) if withholds else ())
+    record.update(clocks_checked=True)
+
+
+def _meter_edge_u_ns(record: RunRecord) -> float:
+    """Standard uncertainty of the meter's stamps of sync edges [ns], by what its firmware runs on."""
+    board = record.run.found.meter.board
+    return INTERRUPT_EDGE_U_NS if board in {kind.name.lower() for kind in BY_LIBRARY} else METER_EDGE_U_NS
+
+
+def _signature(
+    record: RunRecord, sensor: ErrorBounds, events: BoardEvents, trace: PowerTrace | None
+) -> Callable[[], SignatureFit] | None:
+    """What fits the load signature, if the board has played one; its quality goes into the record."""
+    changes = [
+        load_changes(table) for name, table in events.by_file.items() if name.startswith(f"{SIGNATURE}-")
+    ]
+    played = [
+        PlayedPattern(one.board_ns, one.level.astype(np.int64), one.u_ns)
+        for one in changes
+        if one.board_ns.size
+    ]
+    if not played or trace is None:
+        return None
+
+    def fit() -> SignatureFit:
+        good = trace.good
+        conversion_ns = round(sensor.seen_fraction * trace.period_ns)
+        found = fit_played(
+            trace.meter_ns[good], trace.power_w[good], played, conversion_ns, _load_u_ns(record)
+        )
+        quality = {"peak": found.peak, "rival": found.rival, "step_w": found.step_w, "lag_ns": found.lag_ns}
+        record.update(signature=quality)
+        return found
+
+    return fit
+
+
+def _load_u_ns(record: RunRecord) -> float:
+    """Standard uncertainty of the time from the board's stamp of a load change to the load itself [ns].
+
+    A simulated load follows its board in steps, of which run.json states the length.
+    """
+    return max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
+
+
+def _result(
+    record: RunRecord,
+    evidence: Evidence,
+    alignment: Alignment,
+    logged: LoggedOperations,
+    events: BoardEvents,
+    supply: CorrectedTrace,
+) -> None:
+    entries, faults = _entries(record, evidence, alignment, logged, events, supply)
+    for fault in faults:
+        record.add_fault(fault.line, withholds=fault.withholds)
+    quantities = wording_of(record.run).quantities
+    withheld = withhold(entries, record.withheld, quantities)
+    write_result(record.directory, withheld, simulated=record.simulated, quantities=quantities)
+
+
+def _entries(
+    record: RunRecord,
+    evidence: Evidence,
+    alignment: Alignment,
+    logged: LoggedOperations,
+    events: BoardEvents,
+    supply: CorrectedTrace,
+) -> tuple[dict[str, Any], list[TraceFault]]:
+    """All numbers of the whole repeats, nothing withheld, and the faults of the trace under them."""
+    trace = supply.trace
+    phases = evidence.phases
+    if evidence.ended_early:
+        last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
+        phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
+    recorded = further_numbers(record.directory)
+    further = {
+        number: CorrectedTrace.of(_trace(record, number), bounds)
+        for number, bounds in evidence.further_sensors.items()
+        if number in recorded
+    }
+    placed = {
+        number: Placed(Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor))
+        for number, each in further.items()
+    }
+    of_storage = record.run.found.storage_sensor
+    entries, faults = build_result(
+        record,
+        phases,
+        trace,
+        supply.sensor,
+        alignment,
+        logged.table,
+        evidence.cores,
+        events.table,
+        placed.get(of_storage.number) if of_storage else None,
+    )
+    if placed:
+        entries["by_sensor"] = {str(number): sensor_energies(phases, each) for number, each in placed.items()}
+    refusals = [
+        TraceFault(f"sensor {number}: {each.refusal}") for number, each in further.items() if each.refusal
+    ]
+    return entries, faults + refusals
+
+
+def _stamped(board_to_meter: ClockMap, sensor: ErrorBounds) -> ClockMap:
+    """The map for one sensor, with the uncertainty of its own time stamps."""
+    if not sensor.stamp_u_ns:
+        return board_to_meter
+    return replace(board_to_meter, u_offset_ns=math.hypot(board_to_meter.u_offset_ns, sensor.stamp_u_ns))

@@ -1,0 +1,45 @@
+"""A record's trace, corrected by the calibration that its run.json holds; the files stay as they were recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.trace.power_trace import PowerTrace
+
+
+@dataclass(frozen=True)
+class CorrectedTrace:
+    """The trace of one sensor, and what is known of the sensor's errors in it."""
+
+    trace: PowerTrace
+    sensor: ErrorBounds
+    """With its calibration if that was applied, as delivered if not."""
+    refusal: str = ""
+    """Why its calibration was not applied; empty if it was, or if there is none."""
+
+    @classmethod
+    def of(cls, trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool = False) -> CorrectedTrace:
+        """Applies the sensor's calibration to a trace as it was read, if it holds for this trace.
+
+        Args:
+            overwrite: in the columns of the trace that is given, which is not to be used any more.
+        """
+        calibration = sensor.calibration
+        if calibration is None:
+            return cls(_at_board(trace, sensor, overwrite=overwrite), sensor)
+        if why := calibration.refusal(trace):
+            line = (
+                f"calibration {calibration.identity} does not apply to this trace: {why}. It is not used, "
+                "and the intervals are those of the data sheets; calibrate over the whole range "
+                "(docs/how-to/calibrate.md)"
+            )
+            delivered = replace(sensor, calibration=None)
+            return cls(_at_board(trace, sensor, overwrite=overwrite), delivered, line)
+        made = calibration.apply(trace, overwrite=overwrite)
+        return cls(_at_board(made, sensor, overwrite=True), sensor)
+
+
+def _at_board(trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool) -> PowerTrace:
+    """Behind the wire that is stated between sense point and board."""
+    return trace.behind(sensor.wire_ohm, overwrite=overwrite) if sensor.wire_ohm else trace

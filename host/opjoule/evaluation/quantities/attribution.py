@@ -1,0 +1,209 @@
+"""The quantities that come of attribution: energy by activity, and how much the medium was asked for a byte."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
+from opjoule.attribution.shares import Share
+from opjoule.energy.comparison import Side, difference
+from opjoule.evaluation.quantities.common import above_idle
+from opjoule.evaluation.quantities.definition import Definition, Topic
+from opjoule.evaluation.quantities.figures import Figure
+from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.units import Missing
+
+_ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
+_MEDIUM: Final = {
+    WRITE_BACK: "syncs waited for all bytes that went to the medium, or its counters are not known",
+    TAIL: "the power shows no tail after the last write",
+}
+
+
+def told(share: Share) -> Figure | Missing:
+    """A share of the energy [J], or why it cannot be told."""
+    return (
+        Missing(share.unidentified, "J")
+        if share.unidentified
+        else Figure(share.energy_j, "J", share.standard_u_j)
+    )
+
+
+def idle(of: Repeat) -> Figure | Missing:
+    """Idle power times the run's duration [J]."""
+    known = of.energy.idle
+    return (
+        Figure(known.power.value, "W", known.power.standard_u).scale(of.run_s, "J")
+        if known
+        else Missing(NO_IDLE, "J")
+    )
+
+
+def foreground(of: Repeat) -> Figure | Missing:
+    """What operations drew while they were carried out, the loader's own part taken out [J]."""
+    if isinstance(of.attribution, Missing):
+        return Missing(of.attribution.reason, "J")
+    found = told(of.attribution.foreground)
+    if isinstance(found, Missing) or isinstance(of.harness, Missing):
+        return found
+    own_u_j, harness_u_j = found.standard_u, of.harness.standard_u
+    u_j = None if own_u_j is None or harness_u_j is None else math.hypot(own_u_j, harness_u_j)
+    return Figure(found.value - of.harness.value, "J", u_j, of.harness.reason)
+
+
+def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
+    """The formula of an activity's energy [J]."""
+
+    def of_repeat(of: Repeat) -> Figure | Missing:
+        if isinstance(of.attribution, Missing):
+            return Missing(of.attribution.reason, "J")
+        share = of.attribution.activities.get(name)
+        if share is None:
+            why = _MEDIUM.get(name, f"the engine reported no {name}")
+            return Missing(f"not found: {why}", "J")
+        return told(share)
+
+    return of_repeat
+
+
+def unseparated(of: Repeat) -> Figure | Missing:
+    """The parts that cannot be told apart, as one [J]."""
+    if isinstance(of.attribution, Missing):
+        return Missing(of.attribution.reason, "J")
+    share = of.attribution.unseparated
+    own = Figure(share.energy_j, "J", share.standard_u_j)
+    if of.attribution.foreground.unidentified and isinstance(of.harness, Figure):
+        return replace(
+            own, value=own.value - of.harness.value
+        )  # the harness is told, and a part of the foreground
+    return own
+
+
+def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Missing]) -> Definition:
+    return Definition(f"by_activity.{name}", "J", Topic.PART, name, meaning, formula, rests_on=_ALL)
+
+
+BY_ACTIVITY: Final = (
+    _activity("idle", "idle power times the run's duration", idle),
+    _activity(
+        "harness", "what the loader alone draws for the same number of operations", lambda of: of.harness
+    ),
+    _activity(
+        FOREGROUND,
+        "while operations are carried out, without the harness; by kind in `by_operation`",
+        foreground,
+    ),
+    _activity("flush", "memtables written out, without their syncs", activity("flush")),
+    _activity("compaction", "files merged, without their syncs", activity("compaction")),
+    _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
+    _activity("sync", "waiting until written data are safe, the medium's work in it", activity("sync")),
+    _activity(WRITE_BACK, "the medium while it writes what nobody waits for", activity(WRITE_BACK)),
+    _activity(TAIL, "the medium after each write, until it rests or writes again", activity(TAIL)),
+    _activity("unseparated", "parts that cannot be told apart, as one; 0 where all can", unseparated),
+)
+"""Together they are energy_j."""
+
+
+MODEL: Final = (
+    "from a model that assigns write-back, sync and tail to the medium; a sensor in its supply would "
+    "measure it"
+)
+
+
+def storage(of: Repeat) -> Figure | Missing:
+    """What the medium drew above idle [J], by the sensor in its supply, or else by the model."""
+    if of.storage:
+        own = of.storage.marginal
+        return Figure.energy(own.energy, own.budget.shared) if own else Missing(NO_IDLE, "J")
+    if isinstance(of.attribution, Missing):
+        return Missing(of.attribution.reason, "J")
+    parts = ("sync", WRITE_BACK, TAIL)
+    shares = [share for name, share in of.attribution.activities.items() if name in parts]
+    if not shares:
+        return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
+    if untold := next((each.unidentified for each in shares if each.unidentified), ""):
+        return Missing(untold, "J")
+    return Figure(math.fsum(each.energy_j for each in shares), "J", None, MODEL)
+
+
+def rest(of: Repeat) -> Figure | Missing:
+    """What processor, memory and all else drew above idle [J]: the board's energy without what it fed the medium."""
+    whole, own = above_idle("marginal", of), storage(of)
+    if isinstance(whole, Missing) or isinstance(own, Missing):
+        return own if isinstance(own, Missing) else whole
+    if of.storage:
+        return without(whole, own) if of.storage.of_board else whole
+    return Figure(whole.value - own.value, "J", None, MODEL)
+
+
+def without(whole: Figure, part: Figure) -> Figure:
+    """One energy less another sensor's; a reference that both were calibrated against moves them together."""
+    if whole.standard_u is None or part.standard_u is None:
+        return Figure(whole.value - part.value, "J", None, whole.reason or part.reason)
+    left = difference(
+        Side(whole.value, whole.standard_u, "J", whole.shared),
+        Side(part.value, part.standard_u, "J", part.shared),
+    )
+    return Figure(left.value, "J", left.standard_u)
+
+
+COMPONENTS: Final = (
+    Definition(
+        "by_component.storage", "J", Topic.PART, "storage",
+        "the medium above idle: by a sensor in its supply, else by a model, without an interval", storage, rests_on=_ALL
+    ),
+    Definition(
+        "by_component.rest", "J", Topic.PART, "rest", "processor and all else above idle, likewise",
+        rest, rests_on=_ALL,
+    ),
+)  # fmt: skip
+"""All energies of a sensor in the medium's own supply are under `by_sensor`."""
+
+
+def asked_bytes(of: Repeat, writes: bool) -> float:
+    """Bytes of values that operations wrote, or read."""
+    moved = of.operations.bytes_by_kind()
+    return float(sum(each for name, each in moved.items() if (name not in READS) == writes))
+
+
+def amplification(of: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
+    """Bytes to or from the medium, run and settle, over bytes asked."""
+    asked = asked_bytes(of, writes)
+    if isinstance(of.samples, Missing):
+        return Missing(of.samples.reason, "1")
+    if not asked:
+        return Missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
+    return Figure(of.samples.grown(counter, settle=True) / asked, "1", None, "counters of the board")
+
+
+def energy_per_byte(of: Repeat) -> Figure | Missing:
+    """Energy above idle over all bytes of values that operations moved [J/B]."""
+    energy, asked = above_idle("marginal", of), asked_bytes(of, True) + asked_bytes(of, False)
+    if isinstance(energy, Missing):
+        return Missing(energy.reason, "J/B")
+    return energy.scale(1.0 / asked, "J/B") if asked else Missing("no operation moved bytes of values", "J/B")
+
+
+READS: Final = ("read", "scan")
+"""Kinds of operation that write nothing."""
+AMPLIFICATION: Final = (
+    Definition(
+        "write_amplification", "1", Topic.USAGE, "write amplification",
+        "bytes that went to the medium, run and settle, over bytes of values written",
+        lambda of: amplification(of, "device_written_bytes", writes=True), rests_on=(PER_OPERATION,),
+    ),
+    Definition(
+        "read_amplification", "1", Topic.USAGE, "read amplification",
+        "bytes that came from the medium, run and settle, over bytes of values read",
+        lambda of: amplification(of, "device_read_bytes", writes=False), rests_on=(PER_OPERATION,),
+    ),
+    Definition(
+        "energy_per_byte_j", "J/B", Topic.USAGE, "energy above idle per byte",
+        "marginal_energy_j over bytes of values that operations moved", energy_per_byte, rests_on=_ALL,
+    ),
+)  # fmt: skip
+"""Quantities of a study of key-value stores, beside the joules."""

@@ -1,0 +1,202 @@
+"""The table of quantities: every number of result.json with its unit, words, formula and places.
+
+Here are those of every measurement; a study adds its own (operation_quantities.py). A new quantity is a new row, with
+its formula, and nothing else: result.json and its check, the terminal, the report, the tables of
+docs/reference/run-record.md (host/quantities_page.py writes them) and what the tests expect are made from the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Final
+
+from opjoule.energy.budget import PARTS
+from opjoule.energy.window import seen
+from opjoule.evaluation.quantities.definition import LAST, Definition, Topic
+from opjoule.evaluation.quantities.figures import Figure
+from opjoule.evaluation.quantities.repeat import NO_IDLE, NO_SETTLE, Repeat
+from opjoule.record.groups import ABOVE_IDLE, ENERGY
+from opjoule.units import Measured, Missing, Unstated, exact
+
+
+def run_energy(of: Repeat) -> Figure:
+    """Energy of the run's window [J]."""
+    return Figure.energy(of.energy.run.energy, of.energy.run.budget.shared)
+
+
+def above_idle(name: str, of: Repeat) -> Figure | Missing:
+    """One of the energies [J] that idle power is part of, by its name in RepeatEnergy."""
+    if found := getattr(of.energy, name):
+        return Figure.energy(found.energy, found.budget.shared)
+    return Missing(NO_IDLE if of.energy.idle is None else NO_SETTLE, "J")
+
+
+def power(of: Repeat) -> Figure:
+    """Mean power of the run [W]; the timebase is in energy and time, and so not in their quotient."""
+    run = run_energy(of)
+    power_u = None if run.lower_bound else of.energy.run.power.standard_u
+    return replace(run.scale(1.0 / of.energy.run.window.duration_s, "W"), standard_u=power_u)
+
+
+def idle_power(of: Repeat) -> Figure | Missing:
+    """Mean power of the idle phases [W]."""
+    idle = of.energy.idle
+    return Figure(idle.power.value, "W", idle.power.standard_u) if idle else Missing(NO_IDLE, "W")
+
+
+def seconds(of: Repeat, length_s: float | None) -> Figure | Missing:
+    """A length by the board's clock [s]."""
+    if length_s is None:
+        return Missing("no settle phase", "s")
+    return Figure(length_s, "s", of.clock_u * length_s)
+
+
+def counter(of: Repeat, name: str, unit: str) -> Figure | Missing:
+    """Use of processor, medium or memory, from the system samples."""
+    samples = of.samples
+    if isinstance(samples, Missing):
+        return Missing(samples.reason, unit)
+    if name == "cpu":
+        value = samples.grown("cpu_busy_s", settle=False) / (samples.span_s * samples.cores)
+    elif name == "memory":
+        value = samples.peak("rss_bytes")
+        if value == 0:
+            return Missing("no sample saw the memory of the work's processes", unit)
+    else:
+        moved = ("read", "written") if name == "moved" else (name,)
+        value = sum(samples.grown(f"device_{each}_bytes", settle=True) for each in moved)
+    return Figure(value, unit, None, "counter of the board")
+
+
+def seen_share(of: Repeat) -> Figure:
+    """Part of the run in which the current was converted."""
+    share = seen([of.energy.run])
+    return Figure(share.value, share.unit, None, share.reason)
+
+
+def mean_share(repeats: Sequence[Figure | Missing]) -> Unstated:
+    """The mean of a share that was counted; how much repeats differ in it is no uncertainty of it."""
+    figures = [each for each in repeats if isinstance(each, Figure)]
+    return Unstated(fmean(each.value for each in figures), "1", figures[0].reason)
+
+
+def total(repeats: Sequence[Figure | Missing]) -> Measured:
+    """The sum of what was counted."""
+    return exact(sum(each.value for each in repeats if isinstance(each, Figure)), "1")
+
+
+def budget_parts(budget: str, meaning: str, *rests_on: str, required: bool = False) -> tuple[Definition, ...]:
+    """The parts of an uncertainty budget."""
+    return tuple(
+        Definition(f"{budget}.{part}", "J", Topic.PART, meaning=meaning, rests_on=rests_on, required=required)
+        for part in PARTS
+    )
+
+
+ENERGY_ABOVE_IDLE: Final = (ENERGY, ABOVE_IDLE)
+
+COMMON: Final = (
+    Definition(
+        "marginal_energy_j", "J", Topic.ENERGY, "energy above idle",
+        "energy_j less idle power times the run's duration",
+        lambda of: above_idle("marginal", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        line=("above idle", "energy less idle power times the run's time"), budget="marginal_budget",
+    ),
+    Definition(
+        "energy_j", "J", Topic.ENERGY, "energy", "the run's window, and what settle drew above idle",
+        lambda of: above_idle("energy", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        tile="energy in all", line=("energy", "run, and settle above idle"), budget="budget",
+        traced="energy", rank={"traced": LAST},
+    ),
+    Definition(
+        "run_energy_j", "J", Topic.ENERGY, "… of the run alone",
+        "supply voltage times current, from the first operation to the last",
+        run_energy, rests_on=(ENERGY,), of_sensors=True,
+        tile="of the run alone", line=("run alone", "{duration_s}, idle power included"),
+    ),
+    Definition(
+        "write_back_energy_j", "J", Topic.ENERGY, "… after the last operation",
+        "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
+        lambda of: above_idle("write_back", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        headline="of it after the last operation", column="after the last operation",
+        line=("write-back", "above idle, {settle_s} from the last operation to rest"),
+    ),
+    Definition(
+        "power_w", "W", Topic.POWER, "power", "mean of the run", power, rests_on=(ENERGY,), of_sensors=True,
+        tile="power of the run", column="power", line=("power", "mean of the run; idle {idle_power_w}"),
+        traced="mean power", compared=True,
+    ),
+    Definition(
+        "voltage_v", "V", Topic.POWER, "voltage", "mean of the supply's voltage, of a trace on its own",
+        required=False, traced="mean voltage",
+    ),
+    Definition(
+        "idle_power_w", "W", Topic.POWER, "idle power", "mean before and after, in the same state",
+        idle_power, rests_on=ENERGY_ABOVE_IDLE, of_sensors=True, tile="idle power", column="idle power",
+    ),
+    Definition(
+        "duration_s", "s", Topic.TIME, "run", "first operation to last", lambda of: seconds(of, of.run_s),
+        column="run", traced="time", rank={"column": LAST, "traced": LAST},
+    ),
+    Definition(
+        "settle_s", "s", Topic.TIME, "settle",
+        "last operation until writes were done and the power was at rest for 5 s",
+        lambda of: seconds(of, of.settle_s), column="settle", rank={"column": LAST},
+    ),
+    Definition(
+        "cpu_fraction", "1", Topic.USAGE, "CPU", "share of all cores that was busy during the run",
+        lambda of: counter(of, "cpu", "1"), line=("CPU", "of all cores; peak memory {peak_memory_bytes}"),
+    ),
+    Definition(
+        "disk_read_bytes", "B", Topic.USAGE, "disk read", "from and to the medium, run and settle",
+        lambda of: counter(of, "read", "B"), compared=True,
+    ),
+    Definition(
+        "disk_written_bytes", "B", Topic.USAGE, "disk written", "from and to the medium, run and settle",
+        lambda of: counter(of, "written", "B"), compared=True,
+        line=("disk", "written, {disk_read_bytes} read"),
+    ),
+    Definition(
+        "disk_bytes", "B", Topic.USAGE, "disk read and written", "the sum of both",
+        lambda of: counter(of, "moved", "B"), required=False,
+    ),
+    Definition(
+        "peak_memory_bytes", "B", Topic.USAGE, "peak memory", "of the loader with the engine inside",
+        lambda of: counter(of, "memory", "B"),
+    ),
+    Definition(
+        "alignment.residual_s", "s", Topic.CHECK, "alignment",
+        "standard deviation of the clock evidence around the fitted map", line=("alignment", ""),
+    ),
+    Definition(
+        "repeats", "1", Topic.CHECK, "repeats", "whole cycles that the numbers above are the mean of",
+        required=False,
+    ),
+    Definition(
+        "seen_share", "1", Topic.CHECK, "seen", "part of the run in which the meter converted the current",
+        seen_share, mean_share, required=False,
+    ),
+    Definition(
+        "lost_samples", "1", Topic.CHECK, "lost samples", "conversions that were made and did not arrive",
+        lambda of: Figure(float(of.energy.whole.lost_samples), "1", 0.0), total, of_sensors=True,
+        line=("lost samples", ""),
+    ),
+    *budget_parts(
+        "budget", "what each source adds to the uncertainty of energy_j (k = 2), with its `share` of the variance",
+        *ENERGY_ABOVE_IDLE, required=True,
+    ),
+    *budget_parts("marginal_budget", "the same of marginal_energy_j", *ENERGY_ABOVE_IDLE),
+)  # fmt: skip
+"""Quantities of every measurement, whatever the board was doing."""
+
+SENSORS: Final = tuple(
+    Definition(
+        f"by_sensor.*.{each.key}", each.unit, Topic.SENSOR, rests_on=(ENERGY,), required=False,
+        meaning="seen by a further sensor, by its number from 1",
+    )
+    for each in COMMON
+    if each.of_sensors
+)  # fmt: skip
+"""Only with further sensors (`sensors=0+1`)."""

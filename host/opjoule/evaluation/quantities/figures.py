@@ -1,0 +1,100 @@
+"""One figure of each repeat, and what all repeats together say of it: mean, spread, interval.
+
+The repeats share their systematic errors (one sensor, one clock), which therefore do not average out; how much the
+repeats differ is a part of its own. The interval of every figure holds both.
+Source: JCGM 100:2008, 4.2.3 (spread of repeats), G.3 (Student's t), 5.1.2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, stdev
+
+from opjoule.energy.budget import Budget
+from opjoule.energy.repeats import repeat_standard_u
+from opjoule.record.result import RepeatValues
+from opjoule.units import Measured, Missing, Quantity, Unstated
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number that one repeat gave."""
+
+    value: float
+    unit: str
+    standard_u: float | None
+    """Standard uncertainty from what all repeats share; None where it is not stated."""
+    reason: str = ""
+    """Why the uncertainty is not stated."""
+    lower_bound: bool = False
+    """The true value may be larger, nobody knows how much: samples were at the end of the meter's range."""
+    shared: Mapping[str, float] = field(default_factory=dict)
+    """What figures of other runs have in common with it, as in `Budget.shared`."""
+
+    @classmethod
+    def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Figure:
+        """An energy [J]; one without an uncertainty is a lower bound."""
+        if isinstance(energy, Measured):
+            return cls(energy.value, energy.unit, energy.standard_u, shared=shared or {})
+        return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
+
+    def scale(self, factor: float, unit: str | None = None) -> Figure:
+        """The figure times an exact factor."""
+        u = None if self.standard_u is None else self.standard_u * abs(factor)
+        shared = {name: factor * each for name, each in self.shared.items()}
+        return replace(self, value=self.value * factor, unit=unit or self.unit, standard_u=u, shared=shared)
+
+
+Figures = Mapping[str, Figure | Missing]
+"""Figures of one repeat by their dotted path in result.json."""
+
+
+def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
+    """The mean of one figure over all repeats, missing as soon as one repeat lacks it."""
+    absent = [(number, each) for number, each in enumerate(repeats, 1) if isinstance(each, Missing)]
+    if absent:
+        number, lacking = absent[0]
+        whose = f"repeat {number}: " if 0 < len(absent) < len(repeats) else ""
+        return Missing(whose + lacking.reason, lacking.unit)
+    figures = [each for each in repeats if isinstance(each, Figure)]
+    values = [each.value for each in figures]
+    if bound := next((each for each in figures if each.lower_bound), None):
+        return Unstated(fmean(values), bound.unit, bound.reason)
+    shared = [each.standard_u for each in figures if each.standard_u is not None]
+    if len(figures) == 1:
+        (one,) = figures
+        if one.standard_u is None:
+            return Unstated(one.value, one.unit, one.reason)
+        return Measured.from_standard(one.value, one.standard_u, one.unit)
+    standard_u = math.hypot(fmean(shared) if shared else 0.0, repeat_standard_u(values))
+    return Measured.from_standard(fmean(values), standard_u, figures[0].unit)
+
+
+def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
+    """Each figure's values repeat by repeat and their standard deviation, as it stands in result.json."""
+    listed: dict[str, RepeatValues] = {}
+    for path in repeats[0]:
+        values = [figure.value for each in repeats if isinstance(figure := each[path], Figure)]
+        if len(values) < len(repeats):
+            continue
+        unit = next(each[path].unit for each in repeats)
+        spread = stdev(values) if len(values) > 1 else None
+        listed[path] = RepeatValues(len(values), unit, tuple(values), spread)
+    return listed
+
+
+def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
+    """The budget of a mean: each part's mean, for the repeats share it, and the spread of their values."""
+    budget = budgets[0]
+    for name in budget.parts:
+        budget = budget.with_part(name, fmean(each.parts.get(name, 0.0) for each in budgets))
+    budget = replace(budget, shared=mean_shared(budgets))
+    return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget
+
+
+def mean_shared(repeats: Sequence[Budget | Figure]) -> dict[str, float]:
+    """What the mean of all repeats has in common with figures of other runs, source by source."""
+    names = {name for each in repeats for name in each.shared}
+    return {name: fmean(each.shared.get(name, 0.0) for each in repeats) for name in sorted(names)}

@@ -1,0 +1,120 @@
+"""What one repeat of a measurement left behind: the energies of its windows, its operations, samples of the board.
+
+Every quantity of a repeat is computed from this (evaluation/quantities/common.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from opjoule.attribution.shares import Attribution
+from opjoule.energy.baseline import IdlePower, MarginalEnergy
+from opjoule.energy.window import EnergyResult
+from opjoule.evaluation.quantities.figures import Figure
+from opjoule.operations.latency import Latency
+from opjoule.operations.operation_table import OperationTable
+from opjoule.units import Missing
+
+NO_IDLE = "no idle baseline (--idle 0)"
+NO_SETTLE = "the run was not followed by a settle phase"
+NO_SAMPLES = "no system samples of the run"
+
+
+@dataclass(frozen=True)
+class RepeatEnergy:
+    """The energies of one repeat; those above idle are None where idle power is not known."""
+
+    run: EnergyResult
+    whole: EnergyResult
+    """Run and settle, idle power in it."""
+    idle: IdlePower | None
+    energy: MarginalEnergy | None
+    """Run, and what settle drew above idle."""
+    marginal: MarginalEnergy | None
+    """The same less idle power times the run's duration."""
+    write_back: MarginalEnergy | None
+    """Settle above idle; None without a settle phase, too."""
+
+
+@dataclass(frozen=True)
+class StorageEnergy:
+    """What a sensor in the medium's own supply says of one repeat."""
+
+    marginal: MarginalEnergy | None
+    """Run and settle above idle; None where idle power is not known."""
+    of_board: bool
+    """The medium draws from the board's supply: its energy is part of the board's."""
+
+
+@dataclass(frozen=True)
+class SystemSamples:
+    """The board's samples around one run, to the end of its repeat: settle and idle are in them."""
+
+    table: pa.Table
+    """Columns as in system.parquet, cumulative unless said otherwise there."""
+    first: int
+    """Row of the last sample before the run, and of the first one after it."""
+    last: int
+    cores: int
+
+    @classmethod
+    def of_run(
+        cls, table: pa.Table, start_board_ns: int, end_board_ns: int, cores: int
+    ) -> SystemSamples | Missing:
+        """The samples of one run; Missing without samples around it."""
+        if len(table) < 2:
+            return Missing(NO_SAMPLES)
+        stamps = table.column("board_ns").to_numpy()
+        first = max(int(stamps.searchsorted(start_board_ns, "right")) - 1, 0)
+        last = min(int(stamps.searchsorted(end_board_ns)), len(table) - 1)
+        return cls(table, first, last, cores) if last > first else Missing(NO_SAMPLES)
+
+    @property
+    def span_s(self) -> float:
+        """From the first to the last sample of the run [s]."""
+        stamps = self.table.column("board_ns")
+        return float(stamps[self.last].as_py() - stamps[self.first].as_py()) * 1e-9
+
+    def grown(self, column: str, *, settle: bool) -> float:
+        """How much a cumulative column grew during the run, or during run and settle."""
+        values = self.table.column(column)
+        return float(values[-1 if settle else self.last].as_py() - values[self.first].as_py())
+
+    def peak(self, column: str) -> float:
+        """The greatest value of a column from the start of the run on."""
+        return float(max(self.table.column(column).to_numpy()[self.first :]))
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One repeat, measured. Of a further sensor only the energies are known."""
+
+    number: int
+    energy: RepeatEnergy
+    run_s: float
+    """Length of the run by the board's clock [s]."""
+    settle_s: float | None = None
+    """Length of settle [s]; None without that phase."""
+    counted: int = 0
+    """Operations of the run by the loader's own count."""
+    operations: OperationTable = field(default_factory=OperationTable.empty)
+    """The run's operations; empty where the log is off."""
+    samples: SystemSamples | Missing = field(default_factory=lambda: Missing(NO_SAMPLES))
+    attribution: Attribution | Missing = field(default_factory=lambda: Missing(NO_IDLE))
+    harness: Figure | Missing = field(default_factory=lambda: Missing("the harness was not measured", "J"))
+    """What the loader itself draws for as many operations [J]."""
+
+    storage: StorageEnergy | None = None
+    """None without a sensor in the medium's own supply."""
+
+    @property
+    def latency(self) -> Latency | None:
+        """Latency of the operations; None where none was logged."""
+        return self.operations.latency
+
+    @property
+    def clock_u(self) -> float:
+        """Relative standard uncertainty of the board's seconds."""
+        return self.energy.run.timebase.relative_u

@@ -1,0 +1,94 @@
+"""From aligned windows to the energies of one repeat. Definitions are those of docs/method/energy.md.
+
+`run_energy_j` is that of the run's window. Settle, with the medium's tail, counts above idle alone: waiting is nobody's
+operation. `energy_j` is the sum of both; `marginal_energy_j` takes away idle power times the run's duration, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.errors import DataFault
+from opjoule.evaluation.quantities.repeat import NO_IDLE, RepeatEnergy
+from opjoule.record.phases import Cycle, Phase, Role
+from opjoule.units import Missing, Quantity
+
+HARNESS = "harness"
+"""The control that does the same operations without a database."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """What is needed to integrate a phase: the trace's cells, sensor, and the map onto their clock."""
+
+    cells: Cells
+    sensor: ErrorBounds
+    board_to_meter: ClockMap
+
+    def window(self, first: Phase, last: Phase) -> Window:
+        """From the start of one phase to the end of another, on the meter clock."""
+        return Window.on_meter(self.board_to_meter, first.start_board_ns, last.end_board_ns)
+
+    def energy(self, first: Phase, last: Phase) -> EnergyResult:
+        """Energy of that window."""
+        return window_energy_j(self.cells, self.window(first, last), self.sensor)
+
+
+def repeat_energy(placed: Placed, phases: Sequence[Phase], repeat: int) -> RepeatEnergy:
+    """Integrates one repeat.
+
+    Raises: DataFault: the run is missing, outside the trace or mostly lost.
+    """
+    cycle = Cycle.of(phases, repeat)
+    if cycle is None:
+        raise DataFault(f"repeat {repeat} has no complete run")
+    run, last = cycle.work, cycle.drain or cycle.work
+    during, whole = placed.energy(run, run), placed.energy(run, last)
+    idle = repeat_idle(placed, cycle)
+    if idle is None:
+        return RepeatEnergy(during, whole, None, None, None, None)
+    settle = placed.energy(last, last) if cycle.drain else None
+    settle_s = settle.window.duration_s if settle else 0.0
+    return RepeatEnergy(
+        during,
+        whole,
+        idle,
+        energy=marginal_energy(whole, idle, placed.sensor, settle_s),
+        marginal=marginal_energy(whole, idle, placed.sensor),
+        write_back=marginal_energy(settle, idle, placed.sensor) if settle else None,
+    )
+
+
+def repeat_idle(placed: Placed, cycle: Cycle) -> IdlePower | None:
+    """Idle power of one repeat; None where it was not measured.
+
+    Raises: WindowError, GapError: an idle phase lies outside the trace, or is mostly lost.
+    """
+    idles = [phase.steady for phase in cycle.baselines]
+    if not idles:
+        return None
+    return idle_power(placed.cells, [placed.window(each, each) for each in idles], placed.sensor)
+
+
+def harness_energy(
+    placed: Placed, phases: Sequence[Phase], idle: IdlePower | None, operations: float
+) -> Quantity:
+    """What the loader itself costs for `operations`: the harness phase, less idle power, scaled by its own count.
+
+    Nothing is smaller than what noise and alignment leave of a short phase; its uncertainty says so.
+    """
+    found = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
+    if not found:
+        return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
+    if idle is None:
+        return Missing(NO_IDLE, "J")
+    if not found[0].operations:
+        return Missing("the harness executed no operation", "J")
+    marginal = marginal_energy(placed.energy(found[0], found[0]), idle, placed.sensor)
+    return marginal.energy.scale(operations / found[0].operations)

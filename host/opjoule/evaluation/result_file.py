@@ -1,0 +1,105 @@
+"""result.json as it is written: each quantity of the study is there with its unit, or the reason for its absence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.energy.budget import Budget
+from opjoule.evaluation.quantities.definition import Definition, Quantities
+from opjoule.record.json_file import plain, write_json
+from opjoule.record.result import RESULT_SCHEMA
+
+_KIND_KEYS: Final = ("count", "identifiable")
+_ALIGNMENT_KEYS: Final = ("method", "checks")
+"""What else stands beside the numbers there."""
+
+
+def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:
+    """The contents of result.json from the numbers of a run.
+
+    Args:
+        entries: numbers as Measured, Unstated or Missing, or as their JSON form. A Missing in the place of a group
+            (for example `latency_s`) stands for each of its numbers. Further keys are kept as they are.
+        quantities: what the study has: each required one must be there, all must have their unit.
+    Raises: ValueError: a key is missing, a number has another unit, or a null has no reason.
+    """
+    wanted = dict.fromkeys(each.top for each in quantities if each.required)
+    if absent := [key for key in wanted if key not in entries]:
+        raise ValueError(
+            f"result.json lacks {', '.join(absent)}: give the number, or Missing with its reason"
+        )
+    contents: dict[str, Any] = {
+        key: plain(value.stated() if isinstance(value, Budget) else value) for key, value in entries.items()
+    }
+    for key, value in contents.items():
+        contents[key] = _whole_group(value, quantities.below(key))
+    for each in quantities:
+        for name, number in _numbers("", contents, each.key.split("."), each):
+            _check_number(name, number, each.unit)
+    if "alignment" in contents:
+        _check_keys("alignment", contents["alignment"], _ALIGNMENT_KEYS)
+    kinds = contents.get("by_operation", {})
+    for kind, entry in {} if _is_absent(kinds) else kinds.items():
+        _check_keys(f"by_operation.{kind}", entry, _KIND_KEYS)
+    return {"schema": plain(RESULT_SCHEMA), "simulated": simulated, **contents}
+
+
+def write_result(
+    directory: Path, entries: Mapping[str, object], *, simulated: bool, quantities: Quantities
+) -> None:
+    """Checks the numbers of a run and writes result.json, whole or not at all.
+
+    Raises: ValueError: as `result_json`.
+    """
+    contents = result_json(entries, simulated=simulated, quantities=quantities)
+    write_json(directory / "result.json", contents)
+
+
+def _is_absent(entry: object) -> bool:
+    """Is it a missing number, or one in the place of a group?"""
+    return isinstance(entry, Mapping) and "reason" in entry and "value" in entry
+
+
+def _whole_group(entry: Any, group: Sequence[Definition]) -> Any:
+    """A group's numbers; one absent number in its place stands for all of them."""
+    names = {each.key.partition(".")[2]: each.unit for each in group}
+    if not _is_absent(entry) or any(not name or "*" in name for name in names):
+        return entry
+    return {name: dict(entry, unit=unit) for name, unit in names.items()} or entry
+
+
+def _numbers(path: str, entry: Any, below: Sequence[str], of: Definition) -> Iterator[tuple[str, Any]]:
+    """Path and JSON form of each number of one quantity: many where a part of its key is a `*`."""
+    if not below:
+        yield path, entry
+        return
+    name, *rest = below
+    if entry is None and not of.required:
+        return
+    if not isinstance(entry, Mapping) or (name not in entry and name != "*"):
+        if of.required:
+            raise ValueError(f"{path} lacks {name}")
+        return
+    if name == "*" and _is_absent(entry):
+        return
+    for each in entry if name == "*" else [name]:
+        yield from _numbers(f"{path}.{each}".lstrip("."), entry[each], rest, of)
+
+
+def _check_keys(name: str, entry: object, wanted: Sequence[str]) -> None:
+    absent = [key for key in wanted if not isinstance(entry, Mapping) or key not in entry]
+    if absent:
+        raise ValueError(f"{name} lacks {', '.join(absent)}")
+
+
+def _check_number(name: str, entry: object, unit: str) -> None:
+    if unit == "1" and isinstance(entry, int) and not isinstance(entry, bool):
+        return
+    if not isinstance(entry, Mapping) or not {"value", "u", "unit"} <= set(entry):
+        raise ValueError(f"{name} is {entry!r}: give a Measured, or Missing with its reason")
+    if entry["unit"] != unit and not (entry["value"] is None and not entry["unit"]):
+        raise ValueError(f"{name} is in '{entry['unit']}', expected '{unit}'")
+    if None in (entry["value"], entry["u"]) and not str(entry.get("reason", "")).strip():
+        raise ValueError(f"{name} has a null without a reason")

@@ -1,0 +1,279 @@
+"""Every number of a run, for result.json (record/result.py checks the shape)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+
+from opjoule.attribution.shares import Attribution
+from opjoule.energy.budget import Budget
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.near_range import near_range_warnings
+from opjoule.errors import DataFault, RecordFault
+from opjoule.evaluation.alignment import Alignment
+from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed, by_operation, course_table
+from opjoule.evaluation.by_phase import by_phase, phase_figures
+from opjoule.evaluation.quantities.common import COMMON, above_idle
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.quantities.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
+from opjoule.evaluation.quantities.operations import operations as operations_of
+from opjoule.evaluation.quantities.operations import per_operation
+from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
+from opjoule.evaluation.repeat_energy import Placed, harness_energy, repeat_energy
+from opjoule.evaluation.server_samples import server_usage
+from opjoule.evaluation.short_runs import short_run_warnings
+from opjoule.evaluation.system_samples import read_samples
+from opjoule.evaluation.trace_faults import TraceFault, trace_faults
+from opjoule.evaluation.until import until_warnings
+from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.evaluation.wording.wording import Wording
+from opjoule.operations import schemas
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
+from opjoule.record.run import Generator, Run
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.parquet_file import write_parquet
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.units import Missing, Quantity
+
+HARNESS_ENERGY = "harness_energy_j"
+
+
+def build_result(
+    record: RunRecord,
+    phases: Sequence[Phase],
+    trace: PowerTrace,
+    sensor: ErrorBounds,
+    alignment: Alignment,
+    operations: OperationTable,
+    cores: int,
+    events: pa.Table,
+    storage: Placed | None = None,
+) -> tuple[dict[str, Any], list[TraceFault]]:
+    """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
+
+    `storage` is the trace of the sensor in the medium's own supply.
+    Raises: DataFault: no repeat has a whole run inside the trace.
+    """
+    numbers = worked_repeats(phases)
+    if not numbers:
+        raise DataFault("no repeat has a complete run: there is no result to give")
+    placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
+    parts = _Evidence(record, placed, phases, operations, cores, events, storage)
+    repeats = _repeats(parts, numbers)
+    blocks, faults = _blocks(parts)
+    wording = wording_of(record.run)
+    quantities = wording.quantities
+    figures = [quantities.figures(each) for each in repeats]
+    entries = quantities.over_repeats(figures)
+    mean_operations, run = fmean(operations_of(each).value for each in repeats), record.run
+    idle = repeats[0].energy.idle
+    harness = (
+        {HARNESS_ENERGY: harness_energy(placed, phases, idle, mean_operations)}
+        if quantities.get(HARNESS_ENERGY)
+        else {}
+    )
+    made = {**budgets([each.energy for each in repeats]), "headline_budget": headline_budget(repeats)}
+    result = {
+        "repeats": len(repeats),
+        **entries,
+        **made,
+        **({"shared": common} if (common := shared_with_others(made, quantities, figures)) else {}),
+        "by_repeat": by_repeat(figures),
+        **_by_phase(record, placed, repeats),
+        **harness,
+        "alignment": alignment.stated(),
+        "timebase": repeats[0].energy.run.timebase.stated(),
+        "by_operation": by_operation(repeats, blocks),
+        "warnings": short_run_warnings(
+            [phase for phase in phases if phase.role is Role.WORK],
+            trace.period_ns,
+            lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
+        )
+        + until_warnings(run.until_u)
+        + _notes(wording, run, placed, phases),
+        **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
+        **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
+        "generator": _generator(record.run),
+    }
+    write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
+    return result, faults + [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
+
+
+@dataclass(frozen=True)
+class _Evidence:
+    """What every repeat is computed from."""
+
+    record: RunRecord
+    placed: Placed
+    phases: Sequence[Phase]
+    operations: OperationTable
+    cores: int
+    events: pa.Table
+    storage: Placed | None
+
+
+def _blocks(evidence: _Evidence) -> tuple[Repeat | None, list[TraceFault]]:
+    """The cycle in randomised blocks, None where there is none or its trace is faulty, and those faults.
+
+    They withhold nothing: no other figure rests on that cycle.
+    """
+    number = blocks_repeat(evidence.phases)
+    if number is None:
+        return None, []
+    (blocks,) = _repeats(evidence, [number])
+    faults = [replace(each, withholds=()) for each in trace_faults(number, blocks.energy)]
+    return (None if faults else blocks), faults
+
+
+def _notes(wording: Wording, run: Run, placed: Placed, phases: Sequence[Phase]) -> list[str]:
+    """Notes of the study, and whether unseen bursts of the runs may have gone beyond the meter's range."""
+    windows = [placed.window(each, each) for each in phases if each.role is Role.WORK]
+    spans = [(each.start_ns, each.end_ns) for each in windows]
+    return [*wording.notes(run), *near_range_warnings(placed.cells, placed.sensor, spans)]
+
+
+def _repeats(evidence: _Evidence, numbers: Sequence[int]) -> list[Repeat]:
+    """The repeats with these numbers; what their parts drew is told by all of them together."""
+    placed, phases = evidence.placed, evidence.phases
+    with ThreadPoolExecutor(1) as beside:
+        computed = [beside.submit(repeat_energy, placed, phases, number) for number in numbers]
+        medium = _medium(evidence)
+        of_medium = [
+            beside.submit(repeat_energy, medium.placed, phases, number) if medium else None
+            for number in numbers
+        ]
+        try:
+            runs = [_worked(evidence, *each) for each in zip(numbers, computed, of_medium, strict=True)]
+            beside.submit(lambda: [each.operations.latency for each in runs])
+            found = attributed(placed, runs, evidence.events, evidence.record.run.asked.db or "", medium)
+        finally:
+            energies = [
+                each.result() for each in computed
+            ]  # what is wrong with a window is said of the run first
+    return [_repeat(evidence, *each) for each in zip(numbers, runs, energies, found, strict=True)]
+
+
+def _medium(evidence: _Evidence) -> PlacedMedium | None:
+    """The sensor in the medium's own supply."""
+    sensor = evidence.record.run.found.storage_sensor
+    return PlacedMedium(evidence.storage, sensor.supply == "board") if sensor and evidence.storage else None
+
+
+def _worked(
+    evidence: _Evidence, number: int, energy: Future[RepeatEnergy], medium: Future[RepeatEnergy] | None
+) -> WorkedRun:
+    cycle = Cycle.of(evidence.phases, number)
+    if cycle is None:
+        raise DataFault(f"repeat {number} has no complete run")
+    run = cycle.work
+    own = evidence.operations.started_in(run.start_board_ns, run.end_board_ns)
+    samples = _samples(evidence.record, run, evidence.cores)
+    return WorkedRun(cycle, energy.result, own, samples, medium.result if medium else None)
+
+
+def _repeat(
+    evidence: _Evidence, number: int, worked: WorkedRun, energy: RepeatEnergy, found: Attribution | Missing
+) -> Repeat:
+    run, settle = worked.cycle.work, worked.cycle.drain
+    count = float(len(worked.operations) or run.operations)
+    harness = harness_energy(evidence.placed, evidence.phases, energy.idle, count)
+    return Repeat(
+        number,
+        energy,
+        run.duration_s,
+        settle.duration_s if settle else None,
+        run.operations,
+        worked.operations,
+        worked.samples,
+        found,
+        harness if isinstance(harness, Missing) else Figure.energy(harness),
+        _storage(_medium(evidence), worked),
+    )
+
+
+def _storage(medium: PlacedMedium | None, worked: WorkedRun) -> StorageEnergy | None:
+    """What the sensor in the medium's supply says of one repeat."""
+    if medium is None or worked.medium is None:
+        return None
+    return StorageEnergy(worked.medium().marginal, medium.of_board)
+
+
+def _by_phase(record: RunRecord, placed: Placed, repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """`by_phase`, where the work has marked phases of its own."""
+    found = [
+        phase_figures(
+            placed,
+            [phase for phase in record.run.marked_phases if phase.repeat == each.number],
+            each.energy.idle,
+            each.operations,
+        )
+        for each in repeats
+    ]
+    return {"by_phase": by_phase(found)} if any(found) else {}
+
+
+def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missing:
+    """Samples of the board in one run; a file that was changed is a fault of the record."""
+    try:
+        samples = read_samples(record, run.repeat)
+        return SystemSamples.of_run(samples, run.start_board_ns, run.end_board_ns, cores)
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return Missing(str(fault))
+
+
+def shared_with_others(
+    budgets: Mapping[str, Any], quantities: Quantities, repeats: Sequence[Figures]
+) -> dict[str, Mapping[str, float]]:
+    """For each budget, and each figure without one: what other results of the same sensor, or reference, have in
+    common with it (k = 1, signed)."""
+    found = {key: each.shared for key, each in budgets.items() if isinstance(each, Budget) and each.shared}
+    for path in (each.key for each in quantities if each.formula and not each.budget):
+        own = [figure for each in repeats if isinstance(figure := each[path], Figure)]
+        if len(own) == len(repeats) and (shared := mean_shared(own)):
+            found[path] = shared
+    return found
+
+
+def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
+    """The budgets of energy_j and marginal_energy_j."""
+    made: dict[str, Any] = {}
+    for key, name in (("budget", "energy"), ("marginal_budget", "marginal")):
+        each = [energy for repeat in repeats if (energy := getattr(repeat, name))]
+        values_j = [energy.energy.value for energy in each]
+        made[key] = mean_budget([energy.budget for energy in each], values_j) if each else None
+    return made | ({} if made["budget"] else {"budget": Missing(NO_IDLE, "J")})
+
+
+def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
+    """The budget of the energy above idle per operation, with the spread of what an operation cost."""
+    made, values_j = [], []
+    for each in repeats:
+        value, count = per_operation(each, above_idle("marginal", each)), operations_of(each).value
+        if each.energy.marginal is None or isinstance(value, Missing):
+            return None
+        made.append(each.energy.marginal.budget.scaled(1.0 / count))
+        values_j.append(value.value)
+    return mean_budget(made, values_j)
+
+
+def sensor_energies(phases: Sequence[Phase], placed: Placed) -> Mapping[str, Quantity]:
+    """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
+    runs = [phase for phase in phases if phase.role is Role.WORK]
+    repeats = [Repeat(run.repeat, repeat_energy(placed, phases, run.repeat), run.duration_s) for run in runs]
+    seen = Quantities(each for each in COMMON if each.of_sensors)
+    return seen.over_repeats([seen.figures(each) for each in repeats])
+
+
+def _generator(run: Run) -> dict[str, str | None]:
+    """Name and version of what made the operations; the loader's own version is in its summary."""
+    found = run.found.generator or Generator()
+    loader = next((each.loader_version for each in run.loader.values()), None)
+    return {"name": found.name, "version": found.version or loader}

@@ -1,0 +1,143 @@
+"""What a power trace on its own says: mean power and voltage, energy, over its whole length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.exchange_file import METER_EXCHANGES, read_exchanges
+from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.near_range import near_range_warnings
+from opjoule.energy.uncertainty import mean_voltage_u_v
+from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
+from opjoule.errors import AlignmentError, OpJouleError
+from opjoule.evaluation.clock_rates import odd_clocks
+from opjoule.evaluation.corrected_trace import CorrectedTrace
+from opjoule.evaluation.withheld import withhold
+from opjoule.evaluation.wording.by_study import TRACE
+from opjoule.record.groups import ENERGY
+from opjoule.record.json_file import write_json
+from opjoule.record.result import RESULT_SCHEMA
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.journal import read_trace, to_parquet
+from opjoule.units import Measured, Missing, Quantity, Unstated, exact
+
+NO_BOUNDS = "the meter's error bounds are unknown: name its model with --sensor"
+STATED_VOLTAGE = "the supply's voltage was stated by the user, not measured"
+
+
+def conclude_trace(record: RunRecord) -> bool:
+    """Writes the parquet files and result.json of a trace that was recorded or imported on its own.
+
+    Returns: False if something kept it from that; the record's faults say what.
+    """
+    try:
+        for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
+            record.raw_files(pattern)
+        to_parquet(record.directory)
+        odd = odd_clocks(record)
+        if odd:
+            record.add_fault(odd, withholds=(ENERGY,))
+        record.update(clocks_checked=True)
+        numbers = without_seconds(trace_result(record), odd) if odd else trace_result(record)
+        contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}
+    except OpJouleError as error:
+        record.add_fault(str(error))
+        return False
+    write_json(record.path("result.json"), contents)
+    return True
+
+
+def trace_result(record: RunRecord) -> dict[str, Any]:
+    """The entries of result.json, each a quantity; why there is no uncertainty where the record does not give one.
+
+    Raises: DataFault: fewer than two samples, or too many of them were lost. RecordFault: a file is damaged.
+    """
+    trace = read_trace(record.directory)
+    if len(trace) < 2:
+        missing = {
+            each.key: Missing("the trace holds fewer than two samples", each.unit)
+            for each in TRACE.quantities.shown("traced")
+        }
+        return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
+    sensor = record.run.sensor
+    if sensor is not None:
+        corrected = CorrectedTrace.of(trace, sensor)
+        trace, sensor = corrected.trace, corrected.sensor
+        if corrected.refusal:
+            record.add_fault(corrected.refusal)
+    cells = Cells.of(trace)
+    host = None if sensor is None else meter_to_host(record)
+    window = Window.of_meter(cells.start_ns, cells.end_ns, host)
+    found = window_energy_j(cells, window, sensor or unknown_sensor(float(cells.current_a.max())))
+    entries: dict[str, Any] = {
+        **_numbers(found, cells, sensor),
+        "lost_samples": exact(found.lost_samples, "1"),
+        "seen_share": seen([found]),
+    }
+    if reason := no_uncertainty(record, sensor):
+        return {key: _unstated(value, reason) for key, value in entries.items()}
+    if near := near_range_warnings(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
+        entries["warnings"] = near
+    shared = {"shared": {"budget": found.budget.shared}} if found.budget.shared else {}
+    return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated(), **shared}
+
+
+def without_seconds(entries: Mapping[str, Any], odd: str) -> dict[str, Any]:
+    """The entries of a trace's result.json without those that rest on clocks of which one is wrong."""
+    kept = withhold(entries, {ENERGY: odd}, TRACE.quantities)
+    return {**kept, "duration_s": Missing(f"withheld: {odd}", "s")}
+
+
+def unknown_sensor(current_max_a: float) -> ErrorBounds:
+    """Stands in where the meter is unknown; nothing is stated of its uncertainty then."""
+    return ErrorBounds(
+        gain_errors_max={},
+        current_offset_max_a=0.0,
+        current_step_a=0.0,
+        voltage_step_v=0.0,
+        current_max_a=current_max_a,
+        seen_fraction=1.0,
+        clock_error_max=0.0,
+    )
+
+
+def _numbers(found: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> dict[str, Quantity]:
+    duration_s = found.window.duration_s
+    voltage_v = found.integrals.voltage_time_vs / duration_s
+    voltage_u_v = mean_voltage_u_v(cells, cells.start_ns, cells.end_ns, sensor) if sensor else 0.0
+    energy = found.energy
+    return {
+        "energy_j": energy,
+        "power_w": found.power
+        if isinstance(energy, Measured)
+        else Unstated(found.mean_power_w, "W", energy.reason),
+        "voltage_v": Measured.from_standard(voltage_v, voltage_u_v, "V"),
+        "duration_s": Measured.from_standard(duration_s, duration_s * found.timebase.relative_u, "s"),
+    }
+
+
+def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
+    """Why no uncertainty of a record's energies can be stated; empty where it can."""
+    if sensor is None:
+        return NO_BOUNDS
+    return STATED_VOLTAGE if record.run.found.imported.voltage_stated else ""
+
+
+def _unstated(value: Any, reason: str) -> Any:
+    """The value without its uncertainty; a count keeps its own."""
+    if isinstance(value, Measured) and value.unit != "1":
+        return Unstated(value.value, value.unit, reason)
+    return value
+
+
+def meter_to_host(record: RunRecord) -> ClockMap | None:
+    """Round trips tie the meter to this computer's clock, whose seconds are better; None without enough of them."""
+    exchanges = read_exchanges(record.intact(f"raw/{METER_EXCHANGES}"))
+    try:
+        return fit_exchanges(exchanges, "host", "meter").inverse()
+    except AlignmentError:
+        return None

@@ -1,0 +1,35 @@
+"""Which study a record is of, and so which quantities and words it has."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from opjoule.evaluation.quantities.common import COMMON
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.wording.command import SUITE
+from opjoule.evaluation.wording.command import WORDING as COMMAND
+from opjoule.evaluation.wording.wording import Wording
+from opjoule.evaluation.wording.ycsb import WORDING as YCSB
+from opjoule.record.run import Run
+
+TRACE: Final = Wording(
+    Quantities(COMMON),
+    subject=lambda run: "Power trace",
+    work=lambda run: "",
+    more=lambda run: "a longer trace",
+    longer=lambda run, times, run_s, operations: "record for longer",
+)
+"""Words for a power trace on its own: no study, no board, no workload."""
+
+WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND, "suite": SUITE}
+"""By the name of the study."""
+
+
+def wording_of(run: Run) -> Wording:
+    """The words for a record.
+
+    Args:
+        run: its run.json. Before plans were written down a study was YCSB's.
+    """
+    name = run.plan.study.name or run.asked.study or ("ycsb" if run.asked.db else "")
+    return WORDINGS.get(name, YCSB) if name else TRACE

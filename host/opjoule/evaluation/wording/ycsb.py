@@ -1,0 +1,104 @@
+"""The quantities of a YCSB workload on a key-value store, and the words for them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from opjoule.databases import known_databases
+from opjoule.evaluation.quantities.common import COMMON, SENSORS
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
+from opjoule.evaluation.wording.wording import Wording
+from opjoule.record.phases import Role
+from opjoule.record.run import Generator, Run
+from opjoule.studies.ycsb.core import MIX_BLOCK
+
+QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
+_COMFORTABLE_S: Final = 30
+_MORE: Final = 4.0
+"""Times as long a run is advised where more work is: what is random in it halves."""
+
+
+def _subject(run: Run) -> str:
+    """The database as it is written in prose."""
+    name = run.asked.db or "unknown database"
+    return {database.name: database.title for database in known_databases()}.get(name, name)
+
+
+def _work(run: Run) -> str:
+    """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
+    asked, effective = run.asked, run.summary.workload
+    words = [f"workload {asked.workload}"] if asked.workload else []
+    distribution = effective.get("requestdistribution") or asked.distribution
+    words += [distribution] if distribution else []
+    records = effective.get("recordcount") or asked.records
+    words += [f"{int(records):,} records{_size(effective)}"] if records else []
+    operations = effective.get("operationcount") or asked.operations
+    if seconds := _length_s(run):
+        words += [f"operations for {seconds:g} s"]
+    elif operations:
+        words += [f"{int(operations):,} operations"]
+    words += [f"{asked.threads} thread{'s' if asked.threads != 1 else ''}"] if asked.threads else []
+    words += [f"in randomised blocks of {effective[MIX_BLOCK]} s"] if run.summary.mix_blocks else []
+    if (made_by := run.found.generator) and made_by.runs_on == "host":
+        words += [f"operations made by {made_by.name.upper()} {made_by.version}"]
+    return ", ".join(words)
+
+
+def _size(effective: Mapping[str, str]) -> str:
+    if "fieldlength" not in effective:
+        return ""
+    if effective.get("fieldlengthdistribution", "constant") != "constant":
+        return f" of {effective['fieldcount']} fields of up to {effective['fieldlength']} B"
+    return f" of {effective['fieldcount']} x {effective['fieldlength']} B"
+
+
+def _notes(run: Run) -> list[str]:
+    summary = run.summary
+    if not summary.mix_blocks:
+        return []
+    return [
+        f"the workload was run in {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s: its mix "
+        "changed from block to block and is the workload's over the whole run alone. What kinds cost is told so; "
+        "the whole is that of these blocks, comparable with other runs in blocks, not with the plain workload"
+    ]
+
+
+def _apart(run: Run) -> str:
+    """Blocks, where the loader makes the operations and its run had none."""
+    blocks = (
+        any(each.mix_blocks for each in run.loader.values())
+        or (run.found.generator or Generator()).runs_on == "host"
+    )
+    return "" if blocks else "--design"
+
+
+def _length_s(run: Run) -> float | None:
+    """Length that was set for a run [s]; None where a number of operations ends it."""
+    return run.asked.seconds or float(run.summary.workload.get("maxexecutiontime", "0")) or None
+
+
+def _more(run: Run) -> str:
+    """The options for a run four times as long."""
+    runs = [phase for phase in run.phases if phase.role is Role.WORK]
+    run_s = min((phase.duration_s for phase in runs), default=0.0)
+    return _longer(run, _MORE, run_s, float(max((phase.operations for phase in runs), default=0)))
+
+
+def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
+    seconds = max(math.ceil(run_s * times), _COMFORTABLE_S)
+    counted = not _length_s(run)
+    return f"--seconds {seconds}" + (
+        f", or --operations {_rounded_up(operations * times)}" if counted else ""
+    )
+
+
+def _rounded_up(number: float) -> int:
+    """To two digits, upwards."""
+    step = int(10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0))
+    return math.ceil(number / step) * step
+
+
+WORDING: Final = Wording(QUANTITIES, _subject, _work, more=_more, longer=_longer, notes=_notes, apart=_apart)

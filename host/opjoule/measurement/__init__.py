@@ -1,1 +1,0 @@
-"""One measurement: plan, run, align, result."""

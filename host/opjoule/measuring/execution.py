@@ -1,0 +1,330 @@
+"""Runs a study's steps by their roles, for each repeat, while the meter is captured throughout.
+
+From the start of the first baseline to the end of the last nothing is done on the board but the phases: files are
+fetched afterwards. Whatever ends it, the record holds everything up to that moment and says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from opjoule.clocks.played_signature import chip_ms, chips_text
+from opjoule.devices.board import Board
+from opjoule.devices.programs.probe_lines import Mark
+from opjoule.devices.programs.workload_run import WorkloadRun
+from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
+from opjoule.measuring.plan import Plan
+from opjoule.measuring.probe_messages import ProbeMessages
+from opjoule.measuring.progress import PhaseProgress
+from opjoule.measuring.quiet import Rest
+from opjoule.measuring.settling import Left, Settling
+from opjoule.measuring.watched import Watched
+from opjoule.measuring.workload_marks import Bounds, PrintedMarks, marked_phases, process_bounds
+from opjoule.record.groups import ABOVE_IDLE
+from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
+from opjoule.record.run_record import RunRecord
+from opjoule.studies.interface import Step, Study, Workload
+
+_POLL_S = 0.05
+_SHOWN_POLL_S = 0.5
+"""Between looks at the board's clock in a baseline: each costs the board a little."""
+_TAIL_NS = 200_000_000
+_MARKS_LIMIT_S = 10.0
+
+
+class Execution:
+    """One run of a plan on a prepared board."""
+
+    def __init__(
+        self, plan: Plan, board: Board, capture: Watched, record: RunRecord, progress: PhaseProgress
+    ) -> None:
+        self._plan = plan
+        self._study = plan.study
+        self._board = board
+        self._capture = capture
+        self._record = record
+        self._progress = progress
+        self._settling = Settling(
+            board.probe.pending_write_bytes,
+            capture.history,
+            plan.settle_limit_s,
+            check=self._check,
+            show=progress.wait_on,
+        )
+        self._raw = record.directory / "raw"
+        self._unfetched: list[WorkloadRun] = []
+        self._written: list[str] = []
+        self._on_board = ProbeMessages(board.probe, record)
+        self._repeats = plan.repeats
+        self._rest: Rest | None = None
+        """Power of the last baseline, or of the time before anything was done."""
+        self._left = Left(False, 0)
+        self.phases: list[Phase] = []
+        self.marked: list[Phase] = []
+        self.summaries: dict[str, dict[str, Any]] = {}
+
+    def run(self, enough: Callable[[int], bool] = lambda repeats: True) -> None:
+        """All repeats and the controls.
+
+        Args:
+            enough: asked once the plan's repeats are done, with their number; until it says so, more follow.
+        Raises: BadInput, RigFault: the first thing that stops the run; phases so far are in the record.
+        """
+        try:
+            self._all(enough)
+        finally:
+            with contextlib.suppress(RigFault, OSError):  # what ended the run is the error that counts
+                self._fetch()
+
+    def _all(self, enough: Callable[[int], bool]) -> None:
+        self._signature(1)
+        self._begin_files("rest")
+        before = self._await_rest()
+        self._study = self._plan.study.under(self._capture.period_ns * 1e-9)
+        repeat = 0
+        while repeat < self._plan.repeats or not enough(repeat):
+            repeat += 1
+            self._repeats = max(self._repeats, repeat)
+            self._rest = before
+            self._repeat(self._study, repeat)
+        if in_blocks := self._study.in_blocks():
+            self._rest = before
+            self._repeat(in_blocks, repeat + 1)
+        self._begin_files("controls")
+        for step in self._study.controls(self._board):
+            self._do(step, 1)
+        self._signature(2)
+        self._fetch()
+        self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
+        self._on_board.conclude()
+
+    def _repeat(self, study: Study, repeat: int) -> None:
+        self._begin_files(f"repeat-{repeat}")
+        with study.repeat(self._board, repeat, self._raw) as steps:
+            for step in steps:
+                in_blocks = step.role is Role.WORK and repeat > self._repeats
+                self._do(replace(step, name="blocks", role=Role.BLOCKS) if in_blocks else step, repeat)
+            self._begin_files(f"after-{repeat}")
+            self._fetch()
+
+    def _do(self, step: Step, repeat: int) -> None:
+        """One phase, by its role."""
+        if step.role is Role.BASELINE:
+            self._baseline(step, repeat)
+        elif step.role is Role.DRAIN:
+            self._drain(step, repeat)
+        else:
+            self._work(step, repeat)
+
+    def _work(self, step: Step, repeat: int) -> None:
+        """Runs a workload to its end."""
+        pending = self._board.probe.pending_write_bytes() if step.role in WORKED else 0
+        tag, workload = f"{step.name}-{repeat}", step.runs
+        title = step.name if step.role is Role.CONTROL else f"{step.name} {self._of_repeats(repeat)}"
+        printed = self._follow(step, tag, title)
+        if workload.check and tag in self.summaries:
+            workload.check(self.summaries[tag], tag)
+        bounds, marks = self._bounds(step, printed)
+        if bounds is None:
+            raise DeviceFault(f"{step.name} ended without marking its start and end; see {self._raw}")
+        self._left = Left(printed.settled, pending)
+        self._add(
+            Phase(
+                step.name,
+                repeat,
+                bounds.start_board_ns,
+                bounds.end_board_ns,
+                bounds.operations,
+                role=step.role,
+            )
+        )
+        if step.role is Role.WORK:
+            self._keep_marked(marks, bounds, step, repeat)
+        if step.role not in WORKED:
+            self._fetch_runs()
+
+    def _bounds(self, step: Step, printed: PrintedMarks) -> tuple[Bounds | None, list[Mark]]:
+        """Where a workload's phase begins and ends, and the marks it made."""
+        if marks := step.runs.marks:
+            return printed.between(*marks), self._board.probe.marks()
+        found: list[Mark] = []
+        limit_s = time.monotonic() + _MARKS_LIMIT_S
+        while process_bounds(found, step.name) is None and time.monotonic() < limit_s:
+            found += self._board.probe.marks()
+            time.sleep(_POLL_S)
+        return process_bounds(found, step.name), found
+
+    def _keep_marked(self, marks: list[Mark], bounds: Bounds, step: Step, repeat: int) -> None:
+        """The phases that the work has marked inside its own into run.json."""
+        found, wrong = marked_phases(marks, bounds, step.name)
+        for line in wrong:
+            self._record.add_fault(f"repeat {repeat}: marks of {step.name}: {line}")
+        self.marked += [
+            Phase(each.name, repeat, each.start_board_ns, each.end_board_ns, role=Role.WORK) for each in found
+        ]
+        if self.marked:
+            self._record.update(marked_phases=self.marked)
+
+    def _follow(self, step: Step, tag: str, title: str) -> PrintedMarks:
+        """Starts a workload, follows its lines to the end, and keeps its summary."""
+        workload = step.runs
+        self._progress.phase(title, workload.operations or workload.lasts_s)
+        started_s = time.monotonic()
+        printed = PrintedMarks()
+        run = self._start(workload, step.name, tag)
+        self._unfetched.append(run)
+        try:
+            for line in run.lines():
+                self._check()
+                printed.add(line)
+                if workload.marks and line.get("phase") in workload.marks:
+                    self._progress.reached(int(line["board_ns"]))
+                if "progress" in line:
+                    said = line["progress"]
+                    self._progress.operations(float(said["operations"]))
+                    if workload.operations:
+                        self._progress.advance_to(float(said.get("done", said["operations"])))
+                if workload.lasts_s:
+                    self._progress.advance_to(time.monotonic() - started_s)
+                if workload.marks and "summary" in line:
+                    self.summaries[tag] = line["summary"]
+        except BaseException:
+            run.interrupt()
+            run.wait()
+            raise
+        self._end(run, tag, workload)
+        return printed
+
+    def _start(self, workload: Workload, name: str, tag: str) -> WorkloadRun:
+        return self._board.runner.start(
+            list(workload.command),
+            tag,
+            self._raw,
+            files=workload.files,
+            phase="" if workload.marks else name,
+            stream=list(workload.stream),
+        )
+
+    def _end(self, run: WorkloadRun, tag: str, workload: Workload) -> None:
+        status = run.wait()
+        self._record.update(loader=self.summaries)
+        if status == workload.bad_input_status and run.complaint():
+            raise BadInput(run.complaint())
+        if status != 0:
+            why = run.complaint() or f"it ended with status {status}"
+            raise DeviceFault(f"{tag} failed on the board: {why}")
+
+    def _await_rest(self) -> Rest | None:
+        """Power before anything was done on the board; what follows the preparation is held against it."""
+        if self._plan.idle_s <= 0:
+            return None
+        self._progress.phase("rest", self._plan.idle_s)
+        started_s, history = time.monotonic(), self._capture.history
+        since_ns = history.end_ns
+        while (waited_s := time.monotonic() - started_s) < self._plan.idle_s:
+            self._check()
+            self._progress.advance_to(waited_s)
+            time.sleep(_POLL_S)
+        return Rest.of(history, since_ns + round(self._plan.lead_in_s * 1e9), history.end_ns)
+
+    def _baseline(self, step: Step, repeat: int) -> None:
+        """Idle power; after the work it begins with the end of the drain."""
+        worked = any(phase.repeat == repeat and phase.role in WORKED for phase in self.phases)
+        if not worked:
+            self._board.preparation.before_run()
+        if self._plan.idle_s <= 0:
+            return
+        self._progress.phase(f"idle {self._of_repeats(repeat)}", self._plan.idle_s)
+        start_ns = self.phases[-1].end_board_ns if worked else self._board_ns()
+        self._progress.reached(start_ns)
+        end_ns = start_ns + round(self._plan.idle_s * 1e9)
+        self._await_board(end_ns, shown_from_ns=start_ns)
+        phase = self._add(
+            Phase(step.name, repeat, start_ns, end_ns, lead_in_s=self._plan.lead_in_s, role=step.role)
+        )
+        seen_ns = self._capture.history.end_ns
+        steady_ns = round(phase.steady.duration_s * 1e9)
+        self._rest = Rest.of(self._capture.history, seen_ns - steady_ns, seen_ns)
+
+    def _drain(self, step: Step, repeat: int) -> None:
+        """Waits until everything that a workload began is over, or the limit has passed."""
+        after = self.phases[-1]
+        self._progress.phase(f"settle {self._of_repeats(repeat)}", None)
+        self._progress.reached(after.end_board_ns)
+        self._await_board(after.end_board_ns)
+        unsettled = self._settling.wait(self._left, self._rest)
+        if unsettled:
+            line = f"repeat {repeat}, {step.name}: {unsettled.line}"
+            if unsettled.pollutes_idle:
+                self._record.add_fault(line, withholds=(ABOVE_IDLE,))
+            else:
+                self._record.add_warning(line)
+        end_board_ns = max(self._board_ns(), after.end_board_ns + 1)
+        self._add(Phase(step.name, repeat, after.end_board_ns, end_board_ns, role=step.role))
+
+    def _signature(self, number: int) -> None:
+        """Has the board play its load signature, before and after everything else, each time another pattern."""
+        wanted = self._plan.signature
+        if self._board.has_sync_line if wanted is None else not wanted:
+            return
+        self._begin_files(f"{SIGNATURE}-{number}")
+        bits, bit_ms = chips_text(number), chip_ms(self._capture.period_ns)
+        self._progress.phase("load signature", None)
+        start_ns, end_ns = self._board.probe.play_signature(bits, bit_ms)
+        self._begin_files(f"after-{SIGNATURE}-{number}")
+        self._fetch()
+        self._add(Phase(SIGNATURE, 1, start_ns, end_ns, role=Role.CONTROL))
+        self._await_board(end_ns)  # the newest samples may still be of the pattern: they are no rest
+
+    def _begin_files(self, name: str) -> None:
+        """The probe's files from here on."""
+        self._board.probe.begin_files(name)
+        self._written.append(name)
+
+    def _fetch(self) -> None:
+        """Brings the files of workloads that have ended, and the probe's that are complete, to the record."""
+        self._fetch_runs()
+        while len(self._written) > 1:
+            self._board.runner.fetch_probe_files(self._written[0], self._raw)
+            del self._written[0]
+
+    def _fetch_runs(self) -> None:
+        while self._unfetched:
+            self._unfetched.pop(0).fetch()
+
+    def _await_board(self, board_ns: int, shown_from_ns: int | None = None) -> None:
+        """Waits until the board's clock, as the host sees it, has passed `board_ns`."""
+        while (left_ns := board_ns - self._board_ns()) > 0:
+            self._check()
+            if shown_from_ns is not None:
+                self._progress.advance_to((board_ns - left_ns - shown_from_ns) * 1e-9)
+            time.sleep(min(left_ns * 1e-9, _POLL_S if shown_from_ns is None else _SHOWN_POLL_S))
+
+    def _board_ns(self) -> int:
+        return self._board.probe.clock_exchange().far_received_ns
+
+    def _check(self) -> None:
+        """Takes note of what the probe has to say; a meter that has stopped ends the run."""
+        ended = self._capture.ended
+        self._on_board.take()
+        if self._capture.error:
+            raise self._capture.error
+        if ended:
+            told = "; ".join([ended, *self._on_board.faults])
+            raise MeterFault(
+                f"the meter stopped: {told}; the record up to here is in {self._record.directory}"
+            )
+
+    def _add(self, phase: Phase) -> Phase:
+        self.phases.append(phase)
+        self._record.update(phases=self.phases)
+        return phase
+
+    def _of_repeats(self, repeat: int) -> str:
+        if repeat > self._repeats:
+            return "(in randomised blocks)"
+        return f"({repeat} of {self._repeats})" if self._repeats > 1 else ""

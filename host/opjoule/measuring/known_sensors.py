@@ -1,0 +1,118 @@
+"""What is known of a meter's sensors when a recording begins: their names, error bounds and calibrations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from opjoule.calibration.library import FoundCalibration, find_calibration
+from opjoule.devices.media.medium import Medium
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import BadInput
+from opjoule.meters.interface import Meter, MeterIdentity, further_sensors
+from opjoule.meters.registry import sensor_ids
+from opjoule.meters.storage_meter import WithStorageMeter
+from opjoule.record.run import StorageSensor
+
+
+@dataclass(frozen=True)
+class Calibrations:
+    """Where they are kept, and how warm the room is that they are used in."""
+
+    folder: Path
+    temperature_c: float | None = None
+    """None: nobody says."""
+
+    def of(self, bounds: ErrorBounds, *, simulated: bool) -> FoundCalibration | None:
+        """A sensor's calibration; None where there is none. Raises: as find_calibration()."""
+        return find_calibration(self.folder, bounds, simulated=simulated, temperature_c=self.temperature_c)
+
+
+@dataclass(frozen=True)
+class RigWire:
+    """The wire between the point where the supply's voltage is sensed and the board."""
+
+    sense_ohm: float | None
+    """Both ways; None: nobody says."""
+
+
+@dataclass(frozen=True)
+class KnownSensors:
+    """What is known of the sensors of one opened meter."""
+
+    bounds: Mapping[int, ErrorBounds]
+    """Number (0: of the board's supply) -> error bounds, with name and calibration where there are some."""
+    found: Mapping[int, FoundCalibration]
+    storage_number: int | None = None
+    """Number of the sensor that is a meter of its own in the medium's supply; None: there is none."""
+
+    @classmethod
+    def of(
+        cls,
+        meter: Meter,
+        name: str,
+        identity: MeterIdentity,
+        calibrations: Calibrations | None,
+        wire: RigWire | None = None,
+    ) -> KnownSensors:
+        """Names the sensors and looks for their calibrations.
+
+        Args:
+            name: the meter's, as open_meter() takes it.
+            calibrations: None: none is looked for.
+            wire: between the first sensor and a board; None: no board is measured.
+        Raises: BadInput: a calibration that cannot be read. CalibrationFault: one of another sensor or setting.
+        """
+        delivered = {0: meter.error_bounds(), **further_sensors(meter)}
+        names = sensor_ids(name, identity)
+        bounds = {
+            number: replace(each, sensor_id=names[number] if number < len(names) else each.sensor_id)
+            for number, each in delivered.items()
+        }
+        if wire:
+            bounds[0] = bounds[0].wired(wire.sense_ohm)
+        found = {}
+        if calibrations:
+            found = {
+                number: calibration
+                for number, each in bounds.items()
+                if (calibration := calibrations.of(each, simulated=identity.simulated))
+            }
+            bounds |= {
+                number: each.of(bounds[number], calibrations.temperature_c) for number, each in found.items()
+            }
+        return cls(bounds, found, meter.number if isinstance(meter, WithStorageMeter) else None)
+
+    def of_storage(self, medium: Medium) -> StorageSensor | None:
+        """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.
+
+        Raises: BadInput: the meter does not record it.
+        """
+        if self.storage_number is not None:
+            return StorageSensor(self.storage_number, medium.supply)
+        if not medium.sensor:
+            return None
+        if medium.sensor not in self.bounds:
+            numbers = "+".join(map(str, range(medium.sensor + 1)))
+            raise BadInput(
+                f"the meter does not record sensor {medium.sensor}, which rig.toml gives for the medium {medium.path}: "
+                f"name it in [meter] port, for example serial:/dev/ttyACM0,sensors={numbers}"
+            )
+        return StorageSensor(medium.sensor, medium.supply)
+
+    @property
+    def warnings(self) -> list[str]:
+        """Warnings of old calibrations, and of those made at another temperature; a line each."""
+        return [line for each in self.found.values() for line in each.warnings]
+
+    def entries(self) -> dict[str, Any]:
+        """`sensor` of run.json, `further_sensors` and `found.calibrations` where there are some."""
+        further = {number: each for number, each in self.bounds.items() if number}
+        titles = {self.bounds[number].sensor_id: each.file.title for number, each in self.found.items()}
+        return {
+            "sensor": self.bounds[0],
+            **({"further_sensors": further} if further else {}),
+            **({"found": {"calibrations": titles}} if titles else {}),
+        }

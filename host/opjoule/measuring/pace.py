@@ -1,0 +1,150 @@
+"""How far a measurement has come: the time that has passed, and an estimate of what is left.
+
+A phase that has been there before takes as long as it did then. An idle phase and a run of a stated length take what
+the plan says. A phase that counts its operations goes on as it has begun. Where a phase to come has none of these, the
+time left is a lower bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from opjoule.measuring.plan import Plan
+from opjoule.record.phases import WORKED, Role
+from opjoule.studies.interface import Step
+
+TELLING_SHARE: Final = 0.02
+TELLING_S: Final = 2.0
+"""From here on a phase's own pace tells how long it takes."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """A phase that is to come."""
+
+    name: str
+    """Phases of one name take about as long as each other."""
+    shown: str
+    """Its title begins with this word."""
+    length_s: float | None = None
+    """Where the plan says it [s]."""
+
+
+@dataclass(frozen=True)
+class TimeLeft:
+    """Time until the end of the last phase."""
+
+    remaining_s: float
+    is_least: bool
+    """Some phases to come are not in it: nothing tells how long they take."""
+
+    @property
+    def words(self) -> str:
+        """For example "about 3 min left"."""
+        return f"{'at least' if self.is_least else 'about'} {in_words(self.remaining_s)} left"
+
+
+def expected_phases(plan: Plan) -> list[Expected]:
+    """The phases that a plan is going to have, in order."""
+    steps = plan.study.steps()
+    repeat = [each for each in steps if each.role not in (Role.CONTROL, Role.BLOCKS)]
+    controls = [each for each in steps if each.role is Role.CONTROL]
+    found = [Expected("rest", "rest", plan.idle_s)]
+    for number in range(plan.repeats + (plan.study.in_blocks() is not None)):
+        found += [_expected(plan, each, in_blocks=number == plan.repeats) for each in repeat]
+    found += [_expected(plan, each) for each in controls]
+    return [each for each in found if each.length_s != 0.0]
+
+
+def _expected(plan: Plan, step: Step, *, in_blocks: bool = False) -> Expected:
+    if step.role is Role.BASELINE:
+        return Expected("idle", "idle", plan.idle_s)
+    if step.role is Role.DRAIN:
+        return Expected(step.name, "settle")
+    if step.role in WORKED:
+        length_s = plan.study.to_json().get("run_s")  # of the studies that have one
+        return Expected(step.name, "blocks" if in_blocks else step.name, length_s or None)
+    return Expected(step.name, step.name)
+
+
+class Pace:
+    """Follows the phases of one measurement, or one phase of a known length."""
+
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self._clock_s = clock_s
+        self._began_s = clock_s()
+        self._to_come: Sequence[Expected] = ()
+        self._current: Expected | None = None
+        self._phase_s = self._began_s
+        self._total: float | None = None
+        self._done = 0.0
+        self._told_s: float | None = None
+        self._took_s: dict[str, list[float]] = defaultdict(list)
+
+    def expect(self, phases: Sequence[Expected]) -> None:
+        """These are to come."""
+        self._to_come = list(phases)
+
+    def begin(self, title: str, total: float | None) -> None:
+        """A phase begins; of those expected, it is the next whose word its title begins with."""
+        now_s = self._clock_s()
+        if self._current:
+            self._took_s[self._current.name].append(now_s - self._phase_s)
+        shown = title.split(" (", maxsplit=1)[0].strip()
+        places = [place for place, each in enumerate(self._to_come) if each.shown == shown]
+        self._current = None
+        if places:
+            self._current, self._to_come = self._to_come[places[0]], self._to_come[places[0] + 1 :]
+        self._phase_s, self._total, self._done, self._told_s = now_s, total, 0.0, None
+
+    def stand(self, done: float) -> None:
+        """The phase stands at `done` of its total."""
+        self._done = done
+
+    def wait(self, remaining_s: float | None) -> None:
+        """The phase waits for something, which tells how long it takes yet [s], or does not."""
+        self._total, self._told_s = None, remaining_s
+
+    @property
+    def elapsed_s(self) -> float:
+        """Time since the beginning [s]."""
+        return self._clock_s() - self._began_s
+
+    @property
+    def share(self) -> float | None:
+        """How much of the phase is done, 0 to 1; None where that is not known."""
+        return min(self._done / self._total, 1.0) if self._total else None
+
+    @property
+    def left(self) -> TimeLeft | None:
+        """Time left; None where nothing tells it."""
+        lengths = [self._of_current(), *map(self._length_s, self._to_come)]
+        known = [each for each in lengths if each is not None]
+        if not known:
+            return None
+        return TimeLeft(sum(known), len(known) < len(lengths))
+
+    def _of_current(self) -> float | None:
+        in_it_s = self._clock_s() - self._phase_s
+        share = self.share
+        if share is not None and share >= TELLING_SHARE and in_it_s >= TELLING_S:
+            return in_it_s * (1.0 - share) / share
+        length_s = self._length_s(self._current) if self._current else None
+        return self._told_s if length_s is None else max(length_s - in_it_s, 0.0)
+
+    def _length_s(self, phase: Expected) -> float | None:
+        took_s = self._took_s.get(phase.name)
+        return fmean(took_s) if took_s else phase.length_s
+
+
+def in_words(length_s: float) -> str:
+    """A length of time, roughly: "40 s", "3 min", "2 h 10 min"."""
+    if length_s < 90:
+        return f"{length_s:.0f} s"
+    minutes = round(length_s / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

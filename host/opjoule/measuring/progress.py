@@ -1,0 +1,170 @@
+"""Progress on the terminal: the phase, how far it is, the time that has passed and is left, and the power just now."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from datetime import timedelta
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from opjoule.measuring.pace import Expected, Pace, in_words
+from opjoule.measuring.progress_notes import ProgressNotes
+from opjoule.trace.power_history import PowerHistory
+
+SHOWN_NS = 1_000_000_000  # the mean of so much of the trace: single samples would flicker
+NOTED_S = 2.0
+"""So often the time left is noted in the record while a phase goes on."""
+LINE_S = 60.0
+"""So often a plain line says how a phase stands."""
+
+
+class PowerColumn(ProgressColumn):
+    """Mean power of the last second that the meter sent; nothing without a meter that runs."""
+
+    history: PowerHistory | None = None
+
+    def render(self, task: Task) -> Text:
+        """For example "3.41 W"."""
+        if self.history is None:
+            return Text("")
+        end_ns = self.history.end_ns
+        blocks_w = self.history.blocks_w(end_ns - SHOWN_NS, end_ns)
+        return Text(f"{blocks_w.mean():.2f} W" if blocks_w.size else "")
+
+
+class PaceColumn(ProgressColumn):
+    """Time since the measurement began, and an estimate of what is left."""
+
+    def __init__(self, pace: Pace) -> None:
+        super().__init__()
+        self._pace = pace
+
+    def render(self, task: Task) -> Text:
+        """For example "0:01:12, about 3 min left"."""
+        passed = str(timedelta(seconds=int(self._pace.elapsed_s)))
+        left = self._pace.left
+        return Text(f"{passed}, {left.words}" if left else passed, style="progress.remaining")
+
+
+class PhaseProgress:
+    """One bar a phase on stderr; on something that is no terminal a plain line at each phase, and now and then."""
+
+    _notes: ProgressNotes | None = None
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = Console(stderr=True, quiet=quiet, highlight=False, markup=False)
+        self._plain = not self._console.is_terminal
+        self._power = PowerColumn()
+        self._pace = Pace()
+        self._title = ""
+        self._line_s = self._noted_s = 0.0
+        self._progress = Progress(
+            TextColumn("{task.description:<22}", markup=False),
+            BarColumn(bar_width=12),
+            TaskProgressColumn(),
+            PaceColumn(self._pace),
+            self._power,
+            console=self._console,
+            disable=self._plain or quiet,
+        )
+        self._task = None if self._plain else self._progress.add_task("starting", total=None)
+
+    def __enter__(self) -> PhaseProgress:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def watch(self, history: PowerHistory | None) -> None:
+        """Shows the newest power of a trace that is being recorded; None: of none any more."""
+        self._power.history = history
+
+    @contextmanager
+    def noted(self, notes: ProgressNotes) -> Iterator[None]:
+        """Inside the block phases, operations and temperatures are noted in the record too."""
+        with closing(notes):
+            self._notes = notes
+            try:
+                yield
+            finally:
+                self._notes = None
+
+    def _note(self, **entry: str | float) -> None:
+        if notes := self._notes:
+            notes.add(**entry)
+
+    def operations(self, done: float) -> None:
+        """So many operations of the phase are done."""
+        self._note(operations=done)
+
+    def temperature(self, celsius: float) -> None:
+        """The board has this temperature."""
+        self._note(temperature_c=celsius)
+
+    def expect(self, phases: Sequence[Expected]) -> None:
+        """These phases are to come: what is left is told from now on."""
+        self._pace.expect(phases)
+
+    def phase(self, description: str, total: float | None) -> None:
+        """A new phase begins; `total` in whatever unit advance_to() is given, None where it is not known."""
+        self._title = description
+        self._pace.begin(description, total)
+        self._note(phase=description)
+        self._note_time()
+        if self._task is None:
+            self._print_line("")
+            return
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(description, total=total)
+
+    def reached(self, board_ns: int) -> None:
+        """Where the phase begins on the board's clock; called once more, where it ends."""
+        self._note(board_ns=board_ns)
+
+    def advance_to(self, done: float) -> None:
+        """The phase stands at `done`."""
+        self._pace.stand(done)
+        self._look()
+        if self._task is not None:
+            self._progress.update(self._task, completed=done)
+
+    def wait_on(self, waited_s: float, remaining_s: float | None) -> None:
+        """A wait whose end is told by what is waited for: the seconds that remain, None where nothing tells them."""
+        self._pace.wait(remaining_s)
+        self._look()
+        if self._task is not None:
+            total_s = None if remaining_s is None else waited_s + remaining_s
+            self._progress.update(self._task, completed=waited_s, total=total_s)
+
+    def _look(self) -> None:
+        """Says now and then how it stands: in the record, and where there is no bar."""
+        now_s = time.monotonic()
+        if now_s - self._noted_s >= NOTED_S:
+            self._note_time()
+        if self._task is None and now_s - self._line_s >= LINE_S:
+            share = self._pace.share
+            self._print_line("" if share is None else f" {share:.0%},")
+
+    def _note_time(self) -> None:
+        self._noted_s = time.monotonic()
+        left = self._pace.left
+        told = {} if left is None else {"remaining_s": round(left.remaining_s, 1), "is_least": left.is_least}
+        self._note(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **told)
+
+    def _print_line(self, share: str) -> None:
+        self._line_s = time.monotonic()
+        passed, left = in_words(self._pace.elapsed_s), self._pace.left
+        times = f"{passed} elapsed{f', {left.words}' if left else ''}"
+        self._console.print(f"  {self._title.strip()}:{share} {times}", soft_wrap=True)
+
+    def note(self, line: str) -> None:
+        """One line above the bar."""
+        self._console.print(f"  {line}", soft_wrap=True)

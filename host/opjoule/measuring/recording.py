@@ -1,0 +1,66 @@
+"""What is written down while a meter runs: its trace, the exchanges of time stamps, and seals of both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self
+
+from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
+from opjoule.clocks.exchanges import Exchange
+from opjoule.measuring.clock_watch import ClockWatch
+from opjoule.meters.capture import Capture
+from opjoule.meters.interface import Meter
+from opjoule.record.run_record import RunRecord
+from opjoule.record.seals import SealWatch
+from opjoule.system_errors import of_system
+from opjoule.trace.journal import TraceJournal
+
+
+class Recording:
+    """Runs from the beginning of a `with` block to its end; then no raw file of it changes any more.
+
+    What cannot be written (a full disk, a folder that is gone) is raised at the end of the block, unless something
+    else ended it, and is a fault of the record in any case.
+    """
+
+    def __init__(
+        self, record: RunRecord, meter: Meter, board_exchange: Callable[[], Exchange] | None = None
+    ) -> None:
+        """Makes the files.
+
+        Args:
+            board_exchange: one round trip between host and board; None without a board.
+        """
+        self._record = record
+        raw = record.directory / "raw"
+        self._journal = TraceJournal(record.directory)
+        self._seals = SealWatch(record.directory)
+        self._exchanges = ExchangeFile(raw / METER_EXCHANGES)
+        self.capture = Capture(meter, self._journal, self._exchanges)
+        self._watch = (
+            ClockWatch(board_exchange, ExchangeFile(raw / BOARD_EXCHANGES)) if board_exchange else None
+        )
+
+    def __enter__(self) -> Self:
+        self._seals.start()
+        self.capture.start()
+        if self._watch:
+            self._watch.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        ends: list[Callable[[], object]] = [self._watch.stop] if self._watch else []
+        ends += [self.capture.stop, self._journal.close, self._exchanges.close, self._seals.stop]
+        found = [error] if isinstance(error, OSError) else []
+        for end in ends:
+            try:
+                end()
+            except OSError as one:
+                found.append(one)
+        for line in dict.fromkeys(of_system(one) for one in found):
+            self._record.add_fault(line)
+        if found and error is None:
+            raise found[0]

@@ -1,0 +1,172 @@
+"""From supply to board: which shunt, what it and the wiring take at the board's peak, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from opjoule.devices.profiles import Profile
+from opjoule.devices.rig.file import RigSupply
+from opjoule.energy.error_bounds import Shunt
+from opjoule.meters.kinds import ShuntOf
+from opjoule.meters.registry import address_of, named_shunt, named_voltage
+
+RIG_FILE: Final = "rig.toml"
+SIMULATED_RIG: Final = "the simulated rig"
+ADVISED_SHUNT_OHM: Final = 0.02
+SMALL_SHUNT: Final = f"a shunt of {ADVISED_SHUNT_OHM * 1e3:g} milliohm (0.5 %, 2 W)"
+THICK_CABLE: Final = "a shorter, thicker cable"
+OWN_SHUNT: Final = "the meter's own"
+OF_THE_DRIVER: Final = "the driver's, read when the meter is opened"
+
+
+@dataclass(frozen=True)
+class SupplyPath:
+    """Supply, shunt and wiring in front of one board, as far as each is known."""
+
+    profile: Profile
+    supply_v: float | None
+    """Without load [V]: as stated, or what the board's maker asks for."""
+    stated: bool
+    """The supply's voltage was stated."""
+    cable_ohm: float | None
+    shunt_ohm: float | None
+    """None: the meter has its own, which the user does not choose, or it is not known yet."""
+    shunt_tolerance: float | None
+    shunt_from: str
+    sense_ohm: float | None = None
+    """Between the point where the voltage is sensed and the board, both ways; None: nobody says."""
+
+    @property
+    def drop_v(self) -> float | None:
+        """Over shunt and wiring at the board's peak current [V]; None where that current is not known."""
+        if self.profile.peak_current_a is None:
+            return None
+        return self.profile.peak_current_a * ((self.shunt_ohm or 0.0) + (self.cable_ohm or 0.0))
+
+    @property
+    def board_v(self) -> float | None:
+        """What is left for the board at its peak [V]."""
+        return None if self.drop_v is None or self.supply_v is None else self.supply_v - self.drop_v
+
+    @property
+    def shunt_words(self) -> str:
+        """Which shunt, how well it is known, and who says so."""
+        if self.shunt_ohm is None:
+            return self.shunt_from
+        return shunt_words(self.shunt_ohm, self.shunt_tolerance or 0.0, self.shunt_from)
+
+    @property
+    def supply_words(self) -> str:
+        """The drop and what is left, in one line."""
+        if self.drop_v is None or self.board_v is None:
+            return (
+                "the voltage drop before the board is not known, because the peak current of a "
+                f"{self.profile.title} is not"
+            )
+        shunt = f"{self.shunt_ohm:g} ohm of shunt" if self.shunt_ohm is not None else "the meter's own shunt"
+        known = self.cable_ohm is not None
+        cable = f"{self.cable_ohm:g} ohm of wiring" if known else "wiring of unknown resistance"
+        limit = self.profile.least_voltage_v
+        return (
+            f"{self.supply_v:g} V ({'as stated' if self.stated else 'its nominal voltage'}) minus {self.drop_v:.2f} V "
+            f"{'' if known else 'or more '}({self.profile.peak_current_a:g} A through {shunt} and {cable}) "
+            f"{'leaves' if known else 'leaves at most'} {self.board_v:.2f} V at the board"
+            + (f", whose limit is {limit:g} V" if limit else "")
+        )
+
+    @property
+    def warning(self) -> str:
+        """One line if that is under the board's limit; else empty."""
+        limit = self.profile.least_voltage_v
+        if limit is None or self.board_v is None or self.board_v >= limit - 1e-9:
+            return ""
+        return (
+            f"at its peak of {self.profile.peak_current_a:g} A the board gets only {self.board_v:.2f} V, and "
+            f"its limit is {limit:g} V: {self.remedy}"
+        )
+
+    @property
+    def remedy(self) -> str:
+        """What raises the voltage at the board."""
+        highest_v = self.profile.supply_voltage_v[1]
+        ways = [SMALL_SHUNT] if (self.shunt_ohm or 0.0) > ADVISED_SHUNT_OHM else []
+        ways += [f"a supply of {highest_v:g} V"] if (self.supply_v or 0.0) < highest_v else []
+        note = f"; {self.profile.supply_note}" if self.profile.supply_note else ""
+        return ", ".join([*ways, THICK_CABLE]) + self._with_advised_shunt + note
+
+    @property
+    def _with_advised_shunt(self) -> str:
+        """What the advised shunt alone would leave, in words; empty where it is no smaller."""
+        if (self.shunt_ohm or 0.0) <= ADVISED_SHUNT_OHM:
+            return ""
+        left_v = replace(self, shunt_ohm=ADVISED_SHUNT_OHM).board_v
+        return "" if left_v is None else f" (the shunt alone leaves {left_v:.2f} V)"
+
+    def measured(self, shunt: Shunt | None) -> SupplyPath:
+        """The same with the shunt that the opened meter reports, if it reports one."""
+        if shunt is None:
+            return self
+        origin = shunt.origin or self.shunt_from
+        return replace(self, shunt_ohm=shunt.ohm, shunt_tolerance=shunt.tolerance, shunt_from=origin)
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands in run.json."""
+        return {
+            "shunt_ohm": self.shunt_ohm,
+            "shunt_tolerance": self.shunt_tolerance,
+            "shunt_from": self.shunt_from,
+            "supply_v": self.supply_v,
+            "supply_v_stated": self.stated,
+            "cable_ohm": self.cable_ohm,
+            "sense_ohm": self.sense_ohm,
+            "peak_current_a": self.profile.peak_current_a,
+            "least_voltage_v": self.profile.least_voltage_v,
+            "board_v": self.board_v,
+            "remedy": self.remedy,
+        }
+
+
+def shunt_words(ohm: float, tolerance: float, origin: str) -> str:
+    """For example "0.02 ohm ±0.5 %, shunt= in rig.toml"."""
+    return f"{ohm:g} ohm \N{PLUS-MINUS SIGN}{100 * tolerance:g} %, {origin or 'origin not recorded'}"
+
+
+def stated_in(asked: Mapping[str, Any]) -> str:
+    """Where the meter's name stands, by what the user asked for."""
+    return "--meter" if asked.get("meter") else RIG_FILE
+
+
+def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply) -> SupplyPath:
+    """What is known before the meter is opened.
+
+    Args:
+        meter: its name; `stated_in`: where the user wrote it.
+    Raises: BadInput: as open_meter().
+    """
+    shunt = named_shunt(meter, stated_in)
+    stated_v = named_voltage(meter) or supply.voltage_v
+    unknown = OF_THE_DRIVER if address_of(meter).kind.shunt_of is ShuntOf.DRIVER else OWN_SHUNT
+    return SupplyPath(
+        profile=profile,
+        supply_v=stated_v or profile.nominal_voltage_v,
+        stated=stated_v is not None,
+        cable_ohm=supply.cable_ohm,
+        shunt_ohm=shunt.ohm if shunt else None,
+        shunt_tolerance=shunt.tolerance if shunt else None,
+        shunt_from=shunt.origin if shunt else unknown,
+        sense_ohm=supply.sense_ohm,
+    )
+
+
+def local_meter_warning(connection: str, meter: str) -> str:
+    """One line where the measured board itself reads a meter on a cable; else empty."""
+    draw = address_of(meter).kind.draw
+    if connection != "local" or draw is None:
+        return ""
+    return (
+        'connection = "local": this board reads its own meter, so every figure includes the meter '
+        f"({draw}) and the processor time of capturing (unknown). What stays the same cancels above "
+        'idle. Measure from another computer to avoid this (connection = "ssh:...")'
+    )

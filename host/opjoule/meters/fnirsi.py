@@ -1,0 +1,295 @@
+"""FNIRSI's USB testers FNB58, FNB48, FNB48S and C1 over USB HID: 25 packets of four samples a second.
+
+Own code for a protocol that users found out: github.com/baryluk/fnirsi-usb-power-data-logger.
+
+A packet has no number: its samples' time is that of the tester's own pace, and packets that were lost show in their
+check sum or on the clock of arrival.
+"""
+
+import time
+from typing import Final
+
+import numpy as np
+
+from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
+from opjoule.errors import MeterFault
+from opjoule.meters.arrival_exchanges import ArrivalExchanges
+from opjoule.meters.delay_watch import DelayWatch
+from opjoule.meters.interface import (
+    GapEvent,
+    Losses,
+    MeterEvent,
+    MeterGone,
+    MeterIdentity,
+    Samples,
+    SensorIdentity,
+)
+from opjoule.meters.kinds import MeterKind
+from opjoule.meters.usb_link import HID_CLASS, UsbLink, UsbModel, open_usb
+from opjoule.trace.power_trace import Gap
+
+PACKET_BYTES: Final = 64
+SAMPLES: Final = 4
+"""of one packet"""
+SAMPLE_NS: Final = 10_000_000
+PACKET_NS: Final = SAMPLES * SAMPLE_NS
+FNB48, C1 = UsbModel("FNB48", 0x0483, 0x003A), UsbModel("C1", 0x0483, 0x003B)
+FNB58, FNB48S = UsbModel("FNB58", 0x2E3C, 0x5558), UsbModel("FNB48S", 0x2E3C, 0x0049)
+MODELS: Final = {(each.vendor, each.product): each for each in (FNB58, FNB48, FNB48S, C1)}
+INTERPOLATED: Final = frozenset({FNB48S.name})
+"""Testers of whose four samples only the first is measured: 25 a second (issue 21 of baryluk's repository)."""
+LATER: Final = frozenset({FNB58.name, FNB48S.name})
+"""Testers that are begun by 81, 82, 82 and want to be asked on once a second; others by 81, 82, 83, each packet."""
+ASK_ON_NS: Final = 1_000_000_000
+DELIVERY_NS: Final = 60_000_000
+"""Longest time from a sample's end to its arrival when nothing waits: a packet's own 40 ms, and its transfer."""
+LATE_NS: Final = PACKET_NS // 2
+"""A least delay that grows by more than this within a second is a packet that never came."""
+FIRST_S: Final = 3.0
+SILENCE_S: Final = 3.0
+DRAIN_S: Final = 1.0
+CURRENT_MAX_A: Final = 7.0
+VOLTAGE_MAX_V: Final = 28.0
+_HEAD, _DATA = 0xAA, 0x04
+_IMPOSSIBLE: Final = 2.0
+"""A packet beyond so many times the range is none, whatever its check sum: the FNB48's first one, seen at 189 V."""
+_SAMPLE: Final = np.dtype(
+    {
+        "names": ["voltage", "current"],
+        "formats": ["<u4", "<u4"],
+        "offsets": [0, 4],
+        "itemsize": 15,
+    }
+)
+"""Voltage and current in steps of 10 uV and 10 uA; then D+, D-, one unknown byte, temperature."""
+STEP: Final = 1e-5
+
+
+def check_sum(data: bytes) -> int:
+    """CRC of 8 bits, polynomial 0x39 from 0x42, of what follows a packet's first byte and precedes its last."""
+    crc = 0x42
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = ((crc << 1) ^ 0x39 if crc & 0x80 else crc << 1) & 0xFF
+    return crc
+
+
+def command(code: int) -> bytes:
+    """A packet to the tester: 0x81 and 0x82 begin, 0x83 asks on."""
+    body = bytes((code,)) + bytes(PACKET_BYTES - 3)
+    return bytes((_HEAD,)) + body + bytes((check_sum(body),))
+
+
+class FnirsiAssembler:
+    """From packets to events; state between start and stop."""
+
+    def __init__(self, model: str) -> None:
+        self._used = 1 if model in INTERPOLATED else SAMPLES
+        self._period_ns = PACKET_NS // self._used
+        self._packets = 0
+        """since the start, lost ones counted in"""
+        self._last_ns: int | None = None
+        self._arrivals = ArrivalExchanges(DELIVERY_NS)
+        self._delays = DelayWatch(LATE_NS)
+        self._lost = 0
+        self._bad = self._unexplained = 0
+
+    def take(self, packet: bytes, arrival_ns: int) -> list[MeterEvent]:
+        """Events of one packet [host_ns]; none of one that holds no measurement."""
+        if len(packet) != PACKET_BYTES or packet[0] != _HEAD:
+            self._bad += 1
+            return []
+        sound = packet[-1] == check_sum(packet[1:-1])
+        if sound and packet[1] != _DATA:
+            return []
+        samples = np.frombuffer(packet, _SAMPLE, SAMPLES, 2)[: self._used]
+        volts, amperes = samples["voltage"] * STEP, samples["current"] * STEP
+        possible = volts.max() < _IMPOSSIBLE * VOLTAGE_MAX_V and amperes.max() < _IMPOSSIBLE * CURRENT_MAX_A
+        self._account(arrival_ns)
+        if not (sound and possible):
+            self._bad += 1
+            self._lost += self._used
+            return []
+        first_ns = (self._packets - 1) * PACKET_NS
+        meter_ns = first_ns + self._period_ns * np.arange(self._used, dtype=np.int64) + self._period_ns // 2
+        events = self._gap(int(meter_ns[0]))
+        clipped = np.asarray((amperes >= CURRENT_MAX_A) | (volts >= VOLTAGE_MAX_V), np.bool_)
+        self._last_ns = int(meter_ns[-1])
+        events.append(Samples(0, meter_ns, amperes, volts, clipped))
+        return events + self._arrivals.exchanges(self._packets * PACKET_NS, arrival_ns)
+
+    def losses(self) -> Losses:
+        """What was lost so far, in samples of the trace."""
+        link = {"packets": self._packets, "bad_packets": self._bad, "unexplained_packets": self._unexplained}
+        return Losses(lost_samples=self._lost, link=link)
+
+    def _account(self, arrival_ns: int) -> None:
+        """Numbers one packet, after those that the clock of arrival says are missing before it."""
+        self._packets += 1
+        end_ns = np.array([self._packets * PACKET_NS], np.int64)
+        missing = round(self._delays.missing_ns(end_ns, np.array([arrival_ns], np.int64)) / PACKET_NS)
+        self._packets += missing
+        self._unexplained += missing
+        self._lost += missing * self._used
+
+    def _gap(self, first_ns: int) -> list[MeterEvent]:
+        if self._last_ns is None or (slots := round((first_ns - self._last_ns) / self._period_ns) - 1) < 1:
+            return []
+        return [GapEvent(0, Gap.between(self._last_ns, first_ns, slots, "packets lost"))]
+
+
+class FnirsiMeter:
+    """One of FNIRSI's testers; see Meter for the contract. Its clock is its own pace since start."""
+
+    def __init__(self, serial_number: str = "") -> None:
+        """`serial_number`: empty for the only one that is plugged in."""
+        self._wanted = serial_number
+        self._link: UsbLink | None = None
+        self._model = ""
+        self._assembler: FnirsiAssembler | None = None
+        self._ask_on_ns = 0
+        self._heard_s = 0.0
+
+    def open(self) -> MeterIdentity:
+        """Finds it and has it send one packet. Raises: MeterFault: absent, forbidden, held by another, or silent."""
+        model, self._link = open_usb("fnirsi", MODELS, self._wanted, HID_CLASS)
+        self._model = model.name
+        try:
+            self._begin(self._link)
+            self._await_first(self._link)
+        except BaseException:
+            self.close()
+            raise
+        pace = "25" if model.name in INTERPOLATED else "100"
+        reason = (
+            " (it sends 100, of which three in four are interpolated)" if model.name in INTERPOLATED else ""
+        )
+        return MeterIdentity(
+            kind="fnirsi",
+            place=self._link.place,
+            protocol_version=0,
+            firmware_version="",
+            board=f"FNIRSI {model.name}",
+            serial_number=self._link.serial_number,
+            reset_cause="",
+            tick_hz=100,
+            sensors=(SensorIdentity(f"FNIRSI {model.name}", 0),),
+            voltage_at="at the tester's plug on the board's side",
+            notes=(
+                f"{pace} samples a second{reason}; shorter bursts are not seen apart",
+                "its packets have no number: what is lost shows in a check sum or on the clock of arrival",
+                "its error bounds are assumed: the maker's figures could not be checked",
+            ),
+        )
+
+    def configure(self) -> None:
+        """Nothing to set."""
+
+    def start(self) -> None:
+        """Starts anew; the tester sends ever since it was opened."""
+        link = self._opened()
+        while link.read(0.001):
+            pass
+        self._assembler = FnirsiAssembler(self._model)
+        self._heard_s = time.monotonic()
+        self._ask_on(link)
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Events since the last call. Raises: MeterGone: unplugged, or silent for 3 s."""
+        link = self._opened()
+        assert self._assembler is not None
+        events: list[MeterEvent] = []
+        packet = link.read(timeout_s)
+        while packet:
+            arrival_ns = time.monotonic_ns()
+            self._heard_s = arrival_ns * 1e-9
+            events += self._assembler.take(packet, arrival_ns)
+            if self._model not in LATER or arrival_ns >= self._ask_on_ns:
+                self._ask_on(link)
+            packet = link.read(0.001)
+        if not events and time.monotonic() - self._heard_s > SILENCE_S:
+            raise MeterGone(f"fnirsi: {link.place} sends nothing any more: plug it in again")
+        return events
+
+    def clock_exchange(self) -> None:
+        """Nothing to ask: arrival is the evidence."""
+
+    def stop(self) -> list[MeterEvent]:
+        """What had arrived; the rest is read and thrown away: a tester whose queue is full stops its own display."""
+        events = self.read(0.0)
+        link = self._opened()
+        until_s = time.monotonic() + DRAIN_S
+        while time.monotonic() < until_s and link.read(2 * PACKET_NS * 1e-9):
+            pass
+        return events
+
+    def close(self) -> None:
+        """Gives it back; may be called twice."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
+
+    def error_bounds(self) -> ErrorBounds:
+        """Bounds that are assumed."""
+        return fnirsi_sensor()
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost since start."""
+        return Losses() if self._assembler is None else self._assembler.losses()
+
+    def _begin(self, link: UsbLink) -> None:
+        for code in (0x81, 0x82, 0x82 if self._model in LATER else 0x83):
+            link.write(command(code))
+
+    def _ask_on(self, link: UsbLink) -> None:
+        link.write(command(0x83))
+        self._ask_on_ns = time.monotonic_ns() + ASK_ON_NS
+
+    def _await_first(self, link: UsbLink) -> None:
+        """Raises: MeterFault: it sends no measurement."""
+        until_s = time.monotonic() + FIRST_S
+        other = 0
+        while time.monotonic() < until_s:
+            packet = link.read(FIRST_S / 10)
+            if packet[:2] == bytes((_HEAD, _DATA)):
+                return
+            other += bool(packet)
+        said = f"sends {other} packets, none with a measurement" if other else "answers nothing"
+        raise MeterFault(
+            f"fnirsi: {self._model} at {link.place} {said}: plug it in again by its port marked PC, and update its "
+            "firmware (a C1 needs 0.70)"
+        )
+
+    def _opened(self) -> UsbLink:
+        if self._link is None:
+            raise MeterFault("fnirsi: not open")
+        return self._link
+
+
+def fnirsi_sensor() -> ErrorBounds:
+    """Assumed bounds of all models."""
+    return ErrorBounds(
+        gain_errors_max={CURRENT: 0.01, VOLTAGE: 0.01},
+        current_offset_max_a=5e-3,
+        current_step_a=STEP,
+        voltage_step_v=STEP,
+        current_max_a=CURRENT_MAX_A,
+        seen_fraction=0.5,
+        clock_error_max=0.01,
+        model="FNIRSI",
+    )
+
+
+KIND: Final = MeterKind(
+    stamp_width_ns=DELIVERY_NS,
+    name="fnirsi",
+    written="fnirsi or fnirsi:SERIAL (FNB58, FNB48, FNB48S, C1)",
+    make=lambda address, _: FnirsiMeter(address.place),
+    samples="100/s; FNB48S 25/s",
+    runs_on="the computer that it is plugged into",
+    needs="`host/requirements/usb.in`, libusb, [udev rule](../how-to/60-usb-meters.rules)",
+    draw="unknown draw",
+    imports={"fnirsi": fnirsi_sensor},
+)

@@ -1,0 +1,132 @@
+"""What a kind of meter is: one row of the registry's table, which each meter's own file states."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Final
+
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import BadInput
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.interface import Meter
+
+LABEL: Final = "label"
+_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
+
+
+class ShuntOf(Enum):
+    """Who chooses the resistor that the current flows through."""
+
+    USER = "the user, by shunt= after the meter's name"
+    DRIVER = "the kernel's driver, read when the meter is opened"
+    METER = "the meter's maker"
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What a meter is opened for, beyond its name."""
+
+    settings: SensorSettings | None = None
+    """serial: how its sensor converts; None for what suits controller and chip"""
+    supply_v: tuple[float, float] | None = None
+    """least and greatest supply voltage of the board [V], for meters that supply it"""
+    stated_in: str = "the meter's name"
+    """where the user wrote the name"""
+    clock: HostClock = MONOTONIC
+    """serial: what it times with"""
+
+
+def split_at_commas(rest: str) -> tuple[str, dict[str, str]]:
+    """(place, options) of what follows `KIND:`; the first part is a place unless it has a '='.
+
+    Raises: BadInput: a later part without '='.
+    """
+    parts = rest.split(",") if rest else []
+    place = parts.pop(0) if parts and "=" not in parts[0] else ""
+    options: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise BadInput(f"meter option '{part}' is not KEY=VALUE, for example voltage=5.1")
+        options[key.strip()] = value.strip()
+    return place, options
+
+
+@dataclass(frozen=True)
+class MeterKind:
+    """One row of the table of meters (registry.KINDS)."""
+
+    name: str
+    """before the ':' of --meter"""
+    written: str
+    """how it is written, for errors and --help"""
+    make: Callable[["Address", Wishes], Meter]
+    """Makes the meter, not yet connected; takes the options that it knows out of the address. Raises: BadInput."""
+    samples: str
+    """how many a second, and of what"""
+    runs_on: str
+    needs: str = ""
+    """what has to be installed for it"""
+    sync_input: str = ""
+    """its input for the board's sync line, and its resolution; empty: it has none"""
+    draw: str | None = None
+    """what it takes from the computer it is plugged into, in words; None: it is not on a cable"""
+    on_serial_port: bool = False
+    """its place is a serial port, which other programs may hold"""
+    states_voltage: bool = False
+    """voltage= after its name is that of the board's supply"""
+    stamp_width_ns: float = 1e6
+    """within how much the host knows when a sample was measured"""
+    shunt_of: ShuntOf = ShuntOf.METER
+    split: Callable[[str], tuple[str, dict[str, str]]] = split_at_commas
+    imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)
+    """--sensor NAME of `measure.py import` -> error bounds of what recorded the file"""
+    import_formats: Mapping[str, str] = field(default_factory=dict)
+    """format of a file (csv_columns) -> the NAME that is taken for it"""
+
+
+@dataclass(frozen=True)
+class Address:
+    """A meter's name taken apart."""
+
+    name: str
+    kind: MeterKind
+    place: str
+    options: dict[str, str]
+
+    def needed_place(self) -> str:
+        """The place. Raises: BadInput: there is none."""
+        if not self.place:
+            raise BadInput(f"meter '{self.name}': no port; write {self.kind.written}")
+        return self.place
+
+    def take(self, key: str) -> str | None:
+        """An option, which is then done with."""
+        return self.options.pop(key, None)
+
+    def take_number(self, key: str) -> float | None:
+        """An option that is a number. Raises: BadInput."""
+        text = self.take(key)
+        try:
+            return None if text is None else float(text)
+        except ValueError:
+            raise BadInput(f"meter '{self.name}': {key}={text} is not a number") from None
+
+    def take_label(self) -> str:
+        """What the user calls the meter, which is then done with; empty if it has no label. Raises: BadInput."""
+        label = self.take(LABEL) or ""
+        if label and not _LABEL.fullmatch(label):
+            raise BadInput(
+                f"meter '{self.name}': {LABEL}={label}: letters, digits, '.', '_' and '-', at most 48, for example "
+                f"{LABEL}=bench-1"
+            )
+        return label
+
+    def check_done(self) -> None:
+        """Raises: BadInput: an option that nobody took."""
+        if self.options:
+            raise BadInput(
+                f"meter '{self.name}': unknown option '{next(iter(self.options))}'; write {self.kind.written}"
+            )

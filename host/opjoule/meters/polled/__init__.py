@@ -1,0 +1,1 @@
+"""Meters that are read over and over: counters and sensors of the operating system."""

@@ -1,0 +1,249 @@
+"""Sensors that Linux drives itself: INA2xx by hwmon (ina2xx) or industrial I/O (ina2xx-adc), POWER-Z by hwmon."""
+
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds, Shunt
+from opjoule.errors import BadInput, MeterFault
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
+from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
+from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
+from opjoule.meters.serial.options import GENUINE, SHUNT, shunts, yes_or_no
+
+HWMON: Final = Path("/sys/class/hwmon")
+IIO: Final = Path("/sys/bus/iio/devices")
+RANGE_V: Final = {
+    **dict.fromkeys(("ina219", "ina220"), 0.32),
+    **dict.fromkeys(("ina226", "ina230", "ina231"), 0.08192),
+    "ina3221": 0.1638,
+    **dict.fromkeys(("ina228", "ina237", "ina238"), 0.16384),
+}
+"""Chips that are known, and the shunt voltage at the end of the range that their drivers set.
+
+Source: Linux, drivers/hwmon/ina2xx.c (configuration 0x399F for the INA219), ina3221.c, ina238.c; TI's data sheets.
+"""
+POWERZ: Final = "powerz"
+"""ChargerLAB's USB tester: VBUS is in0, in1 is a CC pin; the current's sign is its direction, as it was plugged in.
+
+Source: Linux, drivers/hwmon/powerz.c.
+"""
+POWERZ_MAX_A: Final = 6.0
+_POWERZ_BOUNDS: Final = ErrorBounds(
+    gain_errors_max={CURRENT: 0.005, VOLTAGE: 0.005},  # assumed, wider than its maker's
+    current_offset_max_a=2e-3,
+    current_step_a=1e-3,
+    voltage_step_v=1e-3,
+    current_max_a=POWERZ_MAX_A,
+    seen_fraction=0.05,
+    clock_error_max=CRYSTAL_ERROR_MAX,
+    model="POWER-Z",
+)
+KERNEL_SHUNT_OHM: Final = 0.01
+"""What the driver takes where nobody told it (ina2xx.c); the common INA219 breakout carries 0.1."""
+PERIOD_S: Final = 0.02
+"""A reading over the kernel's I2C driver takes 1 to 2 ms; more often would mostly measure itself."""
+
+
+@dataclass(frozen=True)
+class _Files:
+    """Where current and voltage are read, and what one count of each is."""
+
+    chip: str
+    place: Path
+    current: Path
+    voltage: Path
+    current_a: float
+    voltage_v: float
+    shunt_ohm: float | None
+    """What the driver was told; None where it does not say, or has none."""
+
+    @property
+    def end_a(self) -> float:
+        """The current as the driver gives it at the end of the range [A]; infinite where the shunt is not known."""
+        if self.chip == POWERZ:
+            return POWERZ_MAX_A
+        return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
+
+
+class HwmonSource(Source):
+    """One sensor of the running board: the value at the moment of the poll, not the mean since the last."""
+
+    period_s = PERIOD_S
+    mean_since_last = False
+
+    def __init__(
+        self,
+        wanted: str = "",
+        hwmon: Path = HWMON,
+        iio: Path = IIO,
+        *,
+        shunt: Shunt | None = None,
+        genuine: bool = False,
+    ) -> None:
+        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another.
+
+        `genuine`: the chip is known to be its maker's.
+        """
+        self._wanted, self._hwmon, self._iio, self._shunt = wanted, hwmon, iio, shunt
+        self._genuine = genuine
+        self._files: _Files | None = None
+
+    def open(self) -> MeterIdentity:
+        """Finds the sensor. Raises: MeterFault: there is none. BadInput: several, and none was named."""
+        found = [*_hwmon(self._hwmon), *_iio(self._iio)]
+        chosen = [each for each in found if self._wanted in {"", each.chip, each.place.name, str(each.place)}]
+        if not chosen:
+            listed = ", ".join(f"{each.chip} at {each.place.name}" for each in found) or "none"
+            raise MeterFault(
+                f"hwmon: no INA2xx or POWER-Z{' called ' + self._wanted if self._wanted else ''} (found: {listed}): "
+                "load its driver (dtoverlay or modprobe ina2xx)"
+            )
+        if len(chosen) > 1:
+            names = ", ".join(each.place.name for each in chosen)
+            raise BadInput(
+                f"hwmon: several sensors ({names}); name one, for example hwmon:{chosen[0].place.name}"
+            )
+        self._files = chosen[0]
+        self.read()
+        return MeterIdentity(
+            kind="hwmon",
+            place=str(self._files.place),
+            protocol_version=0,
+            firmware_version="",
+            board="this board's kernel",
+            serial_number="",
+            reset_cause="",
+            tick_hz=1_000_000_000,
+            sensors=(SensorIdentity(self._files.chip, 0),),
+            voltage_at=LOAD_SIDE,
+            notes=(
+                f"at most one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: short "
+                "bursts are missed",
+                f"current in steps of {self._files.current_a * self._factor * 1e3:g} mA",
+                *([] if self._files.chip == POWERZ else [_shunt_note(self._files.shunt_ohm, self._shunt)]),
+                ON_BOARD,
+            ),
+        )
+
+    def read(self) -> Reading:
+        """The present values."""
+        if self._files is None:
+            raise MeterFault("hwmon: not open")
+        try:
+            amperes = float(self._files.current.read_text()) * self._files.current_a
+            volts = float(self._files.voltage.read_text()) * self._files.voltage_v
+        except (OSError, ValueError) as error:
+            raise MeterFault(
+                f"hwmon: {self._files.place} cannot be read ({error}): check its wiring"
+            ) from None
+        if self._files.chip == POWERZ:
+            amperes = abs(amperes)
+        clipped = amperes >= self._files.end_a - self._files.current_a
+        return Reading(amperes * self._factor, volts, clipped)
+
+    @property
+    def _factor(self) -> float:
+        """True current by that of the driver, which divides by the shunt it was told."""
+        told_ohm = self._files.shunt_ohm if self._files else None
+        return told_ohm / self._shunt.ohm if told_ohm and self._shunt else 1.0
+
+    def error_bounds(self) -> ErrorBounds:
+        """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
+        if self._files and self._files.chip == POWERZ:
+            return _POWERZ_BOUNDS
+        told_ohm = self._files.shunt_ohm if self._files else None
+        origin = "the driver's shunt_resistor" if told_ohm else "assumed: the driver does not state it"
+        shunt = (told_ohm and self._shunt) or Shunt(told_ohm or Shunt.ohm, origin=origin)
+        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self._genuine)
+        step_a = self._files.current_a * self._factor if self._files else 1e-3
+        step_v = self._files.voltage_v if self._files else 1e-3
+        step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)
+        return replace(
+            bounds,
+            current_step_a=step_shunt_v / shunt.ohm,
+            voltage_step_v=max(bounds.voltage_step_v, step_v),
+            current_max_a=self._files.end_a * self._factor
+            if self._files and told_ohm
+            else bounds.current_max_a,
+            clock_error_max=CRYSTAL_ERROR_MAX,
+        )
+
+
+def _hwmon(root: Path) -> list[_Files]:
+    """Sensors of hwmon drivers: milliamperes and millivolts. Of an INA2xx in1 is the bus and in0 the shunt."""
+    found = []
+    for folder in sorted(root.glob("hwmon*")):
+        chip = _text(folder / "name")
+        current = folder / "curr1_input"
+        voltage = folder / ("in0_input" if chip == POWERZ else "in1_input")
+        if (chip in RANGE_V or chip == POWERZ) and current.exists() and voltage.exists():
+            shunt_ohm = _number(folder / "shunt_resistor", 1e-6)
+            found.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, shunt_ohm))
+    return found
+
+
+def _iio(root: Path) -> list[_Files]:
+    """Sensors of the industrial I/O driver: raw counts with a scale to mA and mV."""
+    found = []
+    for folder in sorted(root.glob("iio:device*")):
+        chip = _text(folder / "name")
+        current, voltage = folder / "in_current3_raw", folder / "in_voltage1_raw"
+        if chip in RANGE_V and current.exists() and voltage.exists():
+            scales = [
+                float(_text(folder / f"{name}_scale") or 1) * 1e-3 for name in ("in_current3", "in_voltage1")
+            ]
+            shunt_ohm = _number(folder / "in_shunt_resistor", 1.0)
+            found.append(_Files(chip, folder, current, voltage, scales[0], scales[1], shunt_ohm))
+    return found
+
+
+def _shunt_note(told_ohm: float | None, soldered: Shunt | None) -> str:
+    if told_ohm is None:
+        return "the driver does not state its shunt"
+    if soldered:
+        factor = told_ohm / soldered.ohm
+        return f"shunt {soldered.ohm:g} ohm; the driver was told {told_ohm:g}: currents are corrected by {factor:g}"
+    if not math.isclose(told_ohm, KERNEL_SHUNT_OHM):
+        return f"shunt {told_ohm:g} ohm, as the driver was told"
+    return (
+        f"WARNING: the driver takes a shunt of {told_ohm:g} ohm, which it does where nobody told it another. With the "
+        f"usual 0.1 ohm (R100) every current is {Shunt.ohm / told_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
+        "name yours, for example hwmon:hwmon3,shunt=0.1"
+    )
+
+
+def _number(path: Path, unit: float) -> float | None:
+    """A positive number in a file, in units of `unit`; None without one. Source: Linux, hwmon/ina2xx.rst."""
+    try:
+        value = float(_text(path)) * unit
+    except ValueError:
+        return None
+    return value if math.isfinite(value) and value > 0 else None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _hwmon_meter(address: Address, _: Wishes) -> PolledMeter:
+    named = SHUNT in address.options
+    [shunt] = shunts(address.options)[:1]
+    genuine = yes_or_no(GENUINE, address.options)
+    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None, genuine=genuine))
+
+
+KIND: Final = MeterKind(
+    name="hwmon",
+    written="hwmon or hwmon:hwmon3,shunt=0.1 (an INA2xx or POWER-Z that this computer's kernel drives)",
+    make=_hwmon_meter,
+    samples="50/s, each of one moment",
+    runs_on="the board that is measured; a POWER-Z: the computer that it is plugged into",
+    needs="the kernel's driver for an INA2xx, or `powerz` for a ChargerLAB KM003C",
+    shunt_of=ShuntOf.DRIVER,
+)

@@ -1,0 +1,270 @@
+"""Meters that are read over and over: a counter or a sensor that the operating system shows.
+
+Those of the operating system run on the board that they measure, so their own work is part of what they see; it is
+counted and stated.
+"""
+
+import itertools
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import MeterFault
+from opjoule.meters.interface import GapEvent, Losses, MeterEvent, MeterIdentity, Samples
+from opjoule.trace.power_trace import Gap
+
+WHOLE_MAX: Final = 2
+"""A poll that is later than this many periods is reported as a gap, although its energy is known."""
+GATHERED_NS: Final = 20_000_000
+"""Readings are handed over together, at most so long after the first one."""
+ON_BOARD: Final = (
+    "runs on the board itself: the trace includes its own cost (losses.link.poll_cpu_us in run.json)"
+)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one poll gave."""
+
+    current_a: float
+    voltage_v: float
+    clipped: bool = False
+    """at the end of the sensor's range"""
+
+
+class Source(ABC):
+    """What is polled."""
+
+    period_s: float
+    mean_since_last: bool
+    """True for a counter: a reading is the mean since the one before; False: the value at this moment"""
+
+    gap_s: float = 0.0
+    """Of a value at this moment: readings further apart than this, and than a period and a half, have a gap between."""
+
+    @abstractmethod
+    def open(self) -> MeterIdentity:
+        """Finds it. Raises: MeterFault: absent or forbidden, with the remedy."""
+
+    @abstractmethod
+    def read(self) -> Reading | None:
+        """The present reading; None for the first of a counter, and where none came.
+
+        Raises: MeterFault: it cannot be read.
+        """
+
+    @abstractmethod
+    def error_bounds(self) -> ErrorBounds:
+        """Error bounds."""
+
+    def counts(self) -> dict[str, int]:
+        """What it has counted since it was opened, by name; goes into the record beside the polls."""
+        return {}
+
+    def close(self) -> None:  # noqa: B027  # most have nothing to release
+        """Releases it; may be called twice."""
+
+
+class PolledMeter:
+    """A source behind the meter interface, polled by a thread; see Meter for the contract.
+
+    Its clock is the host's monotonic clock since start.
+    """
+
+    def __init__(self, source: Source, clock_ns: Callable[[], int] = time.monotonic_ns) -> None:
+        self._source, self._clock_ns = source, clock_ns
+        self._period_ns = round(source.period_s * 1e9)
+        self._lock = threading.Condition()
+        self._events: list[MeterEvent] = []
+        self._told = False
+        """the reader was told of events, and has not taken them yet"""
+        self._first_ns: int | None = None
+        """of the events that it was not told of yet, when the first one came"""
+        self._fault: MeterFault | None = None
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._start_ns = 0
+        self._last_ns: int | None = None
+        self._cell_charge: float | None = None
+        """charge in the present period of the grid so far [A ns]; None if it is not whole"""
+        self._losses = Losses(link={"polls": 0, "late_polls": 0, "poll_cpu_us": 0})
+
+    def open(self) -> MeterIdentity:
+        """Finds the source."""
+        return self._source.open()
+
+    def configure(self) -> None:
+        """Nothing to set."""
+
+    def start(self) -> None:
+        """Starts polling."""
+        self._start_ns = self._clock_ns()
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, name="meter-poll", daemon=True)
+        self._thread.start()
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Events since the last call. Raises: MeterFault: the source cannot be read any more."""
+        with self._lock:
+            if not self._told and self._fault is None:
+                self._lock.wait(timeout_s)
+            self._told = False
+            if not self._events and self._fault is not None:
+                raise self._fault
+            events, self._events = self._events, []
+        return _joined(events)
+
+    def clock_exchange(self) -> None:
+        """Reads its clock between two readings of the host's: they are the same one."""
+        sent_ns = time.monotonic_ns()
+        far_ns = self._clock_ns() - self._start_ns
+        with self._lock:
+            self._events.append(Exchange(sent_ns, far_ns, far_ns, time.monotonic_ns()))
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops polling; gives what was read before."""
+        self._end_thread()
+        with self._lock:
+            events, self._events = self._events, []
+        return _joined(events)
+
+    def close(self) -> None:
+        """Ends the thread and releases the source."""
+        self._end_thread()
+        self._source.close()
+
+    def _end_thread(self) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def error_bounds(self) -> ErrorBounds:
+        """Error bounds of the source."""
+        return self._source.error_bounds()
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost, and what the polling itself cost."""
+        self._losses.link.update(self._source.counts())
+        return self._losses
+
+    def _run(self) -> None:
+        try:
+            due_s = time.monotonic()
+            while not self._stop.is_set():
+                self.poll()
+                self._losses.link["poll_cpu_us"] = time.thread_time_ns() // 1000
+                now_s = time.monotonic()
+                due_s = max(due_s + self._source.period_s, now_s)
+                self._stop.wait(due_s - now_s)
+        except MeterFault as fault:
+            with self._lock:
+                self._fault = fault
+                self._lock.notify()
+
+    def poll(self) -> None:
+        """Reads the source once and takes the reading in. Raises: MeterFault."""
+        before_ns = self._clock_ns()
+        reading = self._source.read()
+        at_ns = (before_ns + self._clock_ns()) // 2 - self._start_ns
+        self._losses.link["polls"] += 1
+        if reading is None and not self._source.mean_since_last:
+            return  # the gap is from the last reading to the next
+        last_ns, self._last_ns = self._last_ns, at_ns
+        if last_ns is None:
+            # Polling that began inside a period has not seen the whole of it.
+            self._cell_charge = None if at_ns % self._period_ns else 0.0
+        if reading is None or (last_ns is not None and at_ns <= last_ns):
+            return
+        events = (
+            self._mean(reading, last_ns, at_ns)
+            if self._source.mean_since_last
+            else self._now(reading, last_ns, at_ns)
+        )
+        with self._lock:
+            self._events += events
+            self._first_ns = at_ns if self._first_ns is None else self._first_ns
+            if at_ns - self._first_ns >= GATHERED_NS or self._period_ns >= GATHERED_NS:
+                self._told, self._first_ns = True, None
+                self._lock.notify()
+
+    def _mean(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
+        """A mean since the last poll, shared out over the periods of a fixed grid: late polls move no energy.
+
+        Whole periods inside one long poll have lost their shape, but not their charge: a gap that says so.
+        """
+        if last_ns is None:
+            return []
+        period_ns, volts = self._period_ns, reading.voltage_v
+        cell, last_cell = last_ns // period_ns, at_ns // period_ns
+        if cell == last_cell:
+            self._fill(reading.current_a * (at_ns - last_ns))
+            return []
+        self._fill(reading.current_a * ((cell + 1) * period_ns - last_ns))
+        events: list[MeterEvent] = []
+        if self._cell_charge is not None:
+            events.append(self._in_cell(cell, self._cell_charge / period_ns, volts))
+        whole = range(cell + 1, last_cell)
+        if len(whole) > WHOLE_MAX:
+            self._losses.link["late_polls"] += 1
+            self._losses.lost_samples += len(whole)
+            self._losses.recovered_samples += len(whole)
+            charge_c = reading.current_a * len(whole) * period_ns * 1e-9
+            around_ns = whole.start * period_ns, whole.stop * period_ns
+            events.append(GapEvent(0, Gap(*around_ns, len(whole), charge_c, "read late: the mean is known")))
+        else:
+            events += [self._in_cell(each, reading.current_a, volts) for each in whole]
+        self._cell_charge = reading.current_a * (at_ns - last_cell * period_ns)
+        return events
+
+    def _fill(self, charge: float) -> None:
+        if self._cell_charge is not None:
+            self._cell_charge += charge
+
+    def _in_cell(self, cell: int, current_a: float, voltage_v: float) -> Samples:
+        return self._sample(Reading(current_a, voltage_v), cell * self._period_ns + self._period_ns // 2)
+
+    def _now(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
+        """A value at this moment; polls that fell out before it are a gap, if it is a long one."""
+        slots = 0 if last_ns is None else round((at_ns - last_ns) / self._period_ns) - 1
+        if slots <= 0 or last_ns is None:
+            return [self._sample(reading, at_ns)]
+        self._losses.link["late_polls"] += 1
+        if at_ns - last_ns <= self._source.gap_s * 1e9:
+            return [self._sample(reading, at_ns)]
+        self._losses.lost_samples += slots
+        return [
+            GapEvent(0, Gap.between(last_ns, at_ns, slots, "polled late, or no answer")),
+            self._sample(reading, at_ns),
+        ]
+
+    def _sample(self, reading: Reading, at_ns: int) -> Samples:
+        values = np.array([reading.current_a]), np.array([reading.voltage_v])
+        return Samples(0, np.array([at_ns], np.int64), *values, np.array([reading.clipped]))
+
+
+def _joined(events: list[MeterEvent]) -> list[MeterEvent]:
+    """The same events, with consecutive samples as one."""
+    joined: list[MeterEvent] = []
+    for samples, group in itertools.groupby(events, key=lambda event: isinstance(event, Samples)):
+        parts = list(group)
+        joined += [_one([each for each in parts if isinstance(each, Samples)])] if samples else parts
+    return joined
+
+
+def _one(parts: list[Samples]) -> Samples:
+    return Samples(
+        parts[0].sensor,
+        np.concatenate([part.meter_ns for part in parts]),
+        np.concatenate([part.current_a for part in parts]),
+        np.concatenate([part.voltage_v for part in parts]),
+        np.concatenate([part.clipped for part in parts]),
+    )

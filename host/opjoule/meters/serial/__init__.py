@@ -1,0 +1,1 @@
+"""Our own meter: the firmware's messages over a serial port, turned into samples."""

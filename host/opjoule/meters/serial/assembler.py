@@ -1,0 +1,210 @@
+"""From decoded frames to meter events: unwrapped time, samples with their gaps, each edge once, faults."""
+
+from collections.abc import Mapping
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.unwrap import WRAP, TickUnwrapper
+from opjoule.meters.interface import EdgeEvent, FaultEvent, Losses, MeterEvent
+from opjoule.meters.messages import (
+    BY_TYPE,
+    Acquisition,
+    ClockReply,
+    Edge,
+    Fault,
+    FaultMessage,
+    Message,
+    Pairs,
+    Shunts,
+    Status,
+    Wide,
+)
+from opjoule.meters.serial.conversions import ConversionAssembler
+from opjoule.meters.serial.frames import SamplesMessage, signed_difference
+from opjoule.meters.serial.wire import Frame
+
+NO_SENSOR = 255
+PENDING_REQUESTS = 16
+
+
+def parse(frame: Frame) -> Message | None:
+    """The message in a frame; None if its type or its length is unknown here."""
+    kind = BY_TYPE.get(frame.type)
+    if kind is None:
+        return None
+    try:
+        return kind.unpack(frame.body)
+    except ValueError:
+        return None
+
+
+FAR_EDGES = 8
+"""A message that says more edges were lost waits until the next one, or the meter's own count, bears it out."""
+LEVELS = (0, 1)
+"""Levels of the sync line; a message that says another contradicts itself, whatever its check sum."""
+
+
+class Assembler:
+    """State of one meter between start and stop."""
+
+    def __init__(
+        self, ns_per_tick: int, conversions: Mapping[int, ConversionAssembler], anchor_ticks: int = 0
+    ) -> None:
+        """Begins; `anchor_ticks`: about now, unwrapped, as a status of the meter gave it."""
+        self._ns_per_tick = ns_per_tick
+        self._conversions = dict(conversions)
+        self._ticks = TickUnwrapper()
+        self._ticks.unwrap(anchor_ticks % WRAP, near_ticks=anchor_ticks)
+        for part in self._conversions.values():
+            part.begins(anchor_ticks)
+        self._next_edge = 0
+        self._waiting_edge: Edge | None = None
+        self._lost_edges = 0
+        self._told_edges = 0
+        self._requested: dict[int, int] = {}
+        self._faults: dict[str, int] = {}
+        self._stack_free_bytes: int | None = None
+
+    def requested(self, token: int, sent_host_ns: int) -> None:
+        """Notes that a clock request with this token left at `sent_host_ns`."""
+        self._requested[token] = sent_host_ns
+        while len(self._requested) > PENDING_REQUESTS:
+            self._requested.pop(next(iter(self._requested)))  # the oldest: its answer was lost
+
+    def take(self, message: Message, received_host_ns: int) -> list[MeterEvent]:
+        """What one message says; [] for answers to commands."""
+        if isinstance(message, Pairs | Shunts | Wide):
+            return self._samples(message)
+        if isinstance(message, Edge):
+            return self._edges(message)
+        if isinstance(message, ClockReply):
+            return self._exchange(message, received_host_ns)
+        if isinstance(message, FaultMessage):
+            return [self._fault(message)]
+        if isinstance(message, Status):
+            return self._status(message)
+        return []
+
+    def losses(self, link: Mapping[str, int]) -> Losses:
+        """What was lost since start; `link`: counts of the line."""
+        parts = self._conversions.values()
+        refused = {"frame_refused": sum(part.unbelieved_frames for part in parts)}
+        refused["count_jump"] = sum(part.count_jumps for part in parts)
+        refused["sum_mismatch"] = sum(part.sum_mismatches for part in parts)
+        faults = {name: count for name, count in {**self._faults, **refused}.items() if count}
+        return Losses(
+            lost_samples=sum(part.lost_samples for part in parts),
+            recovered_samples=sum(part.recovered_samples for part in parts),
+            # Of the last edges no later message tells; the status does.
+            lost_edges=self._lost_edges + max(0, self._told_edges - self._next_edge),
+            link=dict(link),
+            faults=faults,
+        )
+
+    @property
+    def stack_free_bytes(self) -> int | None:
+        """The least free stack the meter ever had; None before its first status."""
+        return self._stack_free_bytes
+
+    def _samples(self, message: SamplesMessage) -> list[MeterEvent]:
+        conversions = self._conversions.get(message.sensor)
+        if conversions is None:
+            return []
+        return conversions.take(message, self._ticks.unwrap(message.first_end_ticks))
+
+    def _edges(self, message: Edge) -> list[MeterEvent]:
+        """Edges of the message not seen before, oldest first; of one far ahead once the next goes on from it."""
+        if any(level not in LEVELS for level in (message.level, *_previous_levels(message))):
+            return self._refuse_edge()
+        events: list[MeterEvent] = []
+        waiting, self._waiting_edge = self._waiting_edge, None
+        if self._is_far(message, self._next_edge):
+            self._waiting_edge = message
+            if waiting is None:
+                return []
+            if self._is_far(message, waiting.index + 1) or message.index == waiting.index:
+                return self._refuse_edge()
+            self._waiting_edge = None
+            events += self._new_edges(waiting)
+        elif waiting is not None:
+            self._refuse_edge()
+        return events + self._new_edges(message)
+
+    def _is_far(self, message: Edge, next_edge: int) -> bool:
+        """Whether a message leaves out too many edges, from that of number `next_edge` on."""
+        ahead = signed_difference(message.index, next_edge, 16)
+        return ahead - len(_previous_levels(message)) > FAR_EDGES
+
+    def _refuse_edge(self) -> list[MeterEvent]:
+        self._faults["edge_refused"] = self._faults.get("edge_refused", 0) + 1
+        return []
+
+    def _new_edges(self, message: Edge) -> list[MeterEvent]:
+        index = self._next_edge + signed_difference(message.index, self._next_edge, 16)
+        ticks = self._ticks.unwrap(message.ticks)
+        told = [(index, ticks, message.level)]
+        for i, level in enumerate(_previous_levels(message)):
+            # Earlier than the edge after it, whatever the wraps: edges are less than one wrap apart.
+            ticks -= (ticks - message.previous_ticks[i]) % WRAP
+            told.append((index - 1 - i, ticks, level))
+        fresh = [edge for edge in reversed(told) if edge[0] >= self._next_edge]
+        if fresh:
+            self._lost_edges += fresh[0][0] - self._next_edge
+            self._next_edge = fresh[-1][0] + 1
+        return [EdgeEvent(at * self._ns_per_tick, level, number) for number, at, level in fresh]
+
+    def _counted_edge(self, edges: int) -> list[MeterEvent]:
+        """An edge that waits, if the meter's own count of edges has just reached it."""
+        waiting = self._waiting_edge
+        if waiting is None or signed_difference(edges, waiting.index + 1, 16) != 0:
+            return []
+        self._waiting_edge = None
+        return self._new_edges(waiting)
+
+    def _exchange(self, message: ClockReply, received_host_ns: int) -> list[MeterEvent]:
+        sent_host_ns = self._requested.pop(message.token, None)
+        if sent_host_ns is None:
+            return []
+        received_ticks = self._ticks.unwrap(message.received_ticks)
+        sent_ticks = self._ticks.unwrap(message.sent_ticks)
+        scale = self._ns_per_tick
+        return [Exchange(sent_host_ns, received_ticks * scale, sent_ticks * scale, received_host_ns)]
+
+    def _fault(self, message: FaultMessage) -> FaultEvent:
+        name = fault_name(message.code)
+        self._faults[name] = max(message.count, self._faults.get(name, 0))
+        sensor = None if message.sensor == NO_SENSOR else message.sensor
+        return FaultEvent(name, message.count, self._ticks.unwrap(message.ticks) * self._ns_per_tick, sensor)
+
+    def _status(self, message: Status) -> list[MeterEvent]:
+        self._faults |= {fault_name(code): count for code, count in enumerate(message.faults)}
+        self._stack_free_bytes = message.stack_free_bytes
+        self._told_edges = message.edges
+        events = self._counted_edge(message.edges)
+        told_ticks, own_ticks = status_ticks(message), self._ticks.unwrap(message.ticks)
+        if told_ticks != own_ticks:
+            # Not corrected: stamps must not jump within a trace. A silence of half a wrap (17.9 min) does this.
+            events.append(FaultEvent("wraps_disagree", 1, own_ticks * self._ns_per_tick))
+        if message.acquisition == Acquisition.IDLE:
+            for sensor, item in enumerate(message.items):
+                if sensor in self._conversions:
+                    conversions = self._conversions[sensor]
+                    count, shunt_sum, clipped = (
+                        int(item[n]) for n in ("conversions", "shunt_sum", "clipped")
+                    )
+                    events += conversions.finish(count, shunt_sum, clipped, own_ticks)
+        return events
+
+
+def _previous_levels(message: Edge) -> list[int]:
+    """Levels of the earlier edges that a message repeats, the latest first."""
+    return list(message.previous_level[: min(message.previous_count, 3)])
+
+
+def status_ticks(status: Status) -> int:
+    """The meter's time when it made this status, in ticks since its start."""
+    return status.tick_wraps * WRAP + status.ticks
+
+
+def fault_name(code: int) -> str:
+    """Name of a fault code, as it stands in the run record."""
+    return Fault(code).name.lower() if code in Fault._value2member_map_ else f"fault_{code}"

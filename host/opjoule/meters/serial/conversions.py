@@ -1,0 +1,350 @@
+"""From the samples messages of one sensor to samples in time, with every lost conversion accounted for.
+
+Each frame says how many conversions came before it and the sum of all their codes. So a lost frame shows in
+the next one, and the exact sum of what it held with it: the charge of a gap is known, only its shape is lost.
+
+One damaged frame in 65,536 passes its check sum. So a frame that leaves out conversions or time is believed only once
+others go on from it; until then what was known before it counts.
+"""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.clocks.unwrap import WRAP
+from opjoule.meters.chips.chip import ChipScale, CodeEnds, ConversionTimes
+from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
+from opjoule.meters.messages import Flag, Pairs, Wide
+from opjoule.meters.serial.frames import (
+    Block,
+    Int64Array,
+    SamplesFrame,
+    SamplesMessage,
+    signed_difference,
+    take_apart,
+)
+from opjoule.trace.power_trace import Gap
+
+MISSED_SHARE: Final = 1.5
+"""A distance above this many periods holds conversions that were never read (chip clocks: +-10 %)."""
+BUS_READING_SHARE: Final = 4.0
+"""So many periods lie at most between two conversions with a bus reading between them (3 where both take as long)."""
+FASTEST_SHARE: Final = 0.5
+"""Conversions cannot follow each other faster than this part of the period."""
+CLOCK_TOLERANCE: Final = 0.12
+"""The chip's own clock: 532 us nominal, 586 us at most (SBOS448G, 7.5). A missed conversion is no slow clock."""
+PERIOD_MEMORY: Final = 1024
+"""Conversions over which the measured period is averaged."""
+FAR_CONVERSIONS: Final = 256
+"""A frame further ahead than this is as far as one that contradicts what came before it."""
+AGREEING_FRAMES: Final = 3
+"""So many in a row that agree with each other are believed against what came before them."""
+AGREEING_NEAR: Final = 2
+"""So many of which the first may follow, some conversions lost, on what came before."""
+
+
+class ConversionAssembler:
+    """State of one sensor between start and stop."""
+
+    def __init__(
+        self, sensor: int, times: ConversionTimes, scale: ChipScale, ns_per_tick: int, ends: CodeEnds
+    ) -> None:
+        self._sensor, self._scale, self._ns_per_tick, self._ends = sensor, scale, ns_per_tick, ends
+        self._nominal_ticks = times.period_us * 1000 / ns_per_tick
+        self._period_ticks = self._nominal_ticks
+        self._centre_share = times.centre_share
+        self._next_index = 0
+        self._shunt_sum = 0
+        self._clipped = 0
+        self._start_ticks: int | None = None
+        self._last_end_ticks: int | None = None
+        self._last_centre_ns: int | None = None
+        self._largest_code = 1 << 15
+        self._reads_bus_apart = times.bus_us == 0.0
+        self._bus_end_ticks: int | None = None
+        self._waiting: list[SamplesFrame] = []
+        self.lost_samples = 0
+        self.recovered_samples = 0
+        self.refused_frames = 0
+        """Frames that contradict those around them; they were thrown away."""
+        self.count_jumps = 0
+        """Times that the meter's count of conversions went on from another figure."""
+        self.sum_mismatches = 0
+
+    @property
+    def unbelieved_frames(self) -> int:
+        """Frames refused so far, and those that wait for others to bear them out."""
+        return self.refused_frames + len(self._waiting)
+
+    def begins(self, ticks: int) -> None:
+        """Says about when sampling starts, unwrapped: a first frame far from it waits for others to bear it out."""
+        self._start_ticks = ticks
+
+    def take(self, message: SamplesMessage, first_end_ticks: int) -> list[MeterEvent]:
+        """Samples of one frame, after the gap that lies before them.
+
+        Args:
+            first_end_ticks: the message's stamp, unwrapped.
+        """
+        if not len(message.items):
+            return []
+        self._largest_code = 1 << (19 if isinstance(message, Wide) else 15)
+        frame = SamplesFrame(message, take_apart(message, first_end_ticks))
+        if np.any(np.diff(frame.block.end_ticks) <= 0) or self._is_past(frame.block):
+            return [self._refuse(frame)]
+        if self._is_next(frame, self._next_index, self._last_end_ticks):
+            return [*self._refuse_waiting(), *self._accept(frame)]
+        return self._wait(frame)
+
+    def _wait(self, frame: SamplesFrame) -> list[MeterEvent]:
+        """Keeps a frame that is not the next to what is known, until enough others agree with it."""
+        events: list[MeterEvent] = []
+        if self._waiting:
+            before = self._waiting[-1]
+            place = before.message.first_index + len(before.block.shunt), int(before.block.end_ticks[-1])
+            agrees = self._goes_on if self._is_ahead(self._waiting[0]) else self._is_next
+            if not agrees(frame, *place):
+                events += self._refuse_waiting()
+        self._waiting.append(frame)
+        if len(self._waiting) >= (AGREEING_NEAR if self._is_near(self._waiting[0]) else AGREEING_FRAMES):
+            events += self._believe_waiting()
+        return events
+
+    def _is_ahead(self, frame: SamplesFrame) -> bool:
+        """Whether what is known leaves room for a frame, however far ahead."""
+        end_ticks = self._last_end_ticks
+        lost = signed_difference(frame.message.first_index, self._next_index, 32)
+        return lost >= 0 and (end_ticks is None or self._has_time_for(frame.block, lost, end_ticks))
+
+    def _is_near(self, frame: SamplesFrame) -> bool:
+        """Whether a frame may follow on what is known, if some frames between them were lost."""
+        if self._last_end_ticks is None and not self._is_near_start(frame.block):
+            return False
+        return self._goes_on(frame, self._next_index, self._last_end_ticks)
+
+    def _is_next(self, frame: SamplesFrame, index: int, end_ticks: int | None) -> bool:
+        """Whether nothing lies between a conversion `index - 1` that ended at `end_ticks` and the frame."""
+        if frame.message.first_index != index % WRAP:
+            return False
+        if end_ticks is None:
+            return self._is_near_start(frame.block)
+        distance = int(frame.block.end_ticks[0]) - end_ticks
+        most = BUS_READING_SHARE if frame.message.flags & Flag.GAP_BEFORE else MISSED_SHARE
+        return FASTEST_SHARE * self._nominal_ticks <= distance <= most * self._period_ticks
+
+    def _goes_on(self, frame: SamplesFrame, index: int, end_ticks: int | None) -> bool:
+        """Whether a frame follows on a conversion `index - 1` that ended at `end_ticks`, and is not far from it."""
+        lost = signed_difference(frame.message.first_index, index, 32)
+        if not 0 <= lost <= FAR_CONVERSIONS:
+            return False
+        return end_ticks is None or (
+            self._has_time_for(frame.block, lost, end_ticks)
+            and frame.block.end_ticks[0] - end_ticks <= FAR_CONVERSIONS * self._period_ticks
+        )
+
+    def _has_time_for(self, block: Block, lost: int, end_ticks: int) -> bool:
+        """Whether `lost` conversions fit between `end_ticks` and the block."""
+        return int(block.end_ticks[0]) - end_ticks >= FASTEST_SHARE * self._nominal_ticks * (lost + 1)
+
+    def _is_near_start(self, block: Block) -> bool:
+        if self._start_ticks is None:
+            return True
+        return 0 <= int(block.end_ticks[0]) - self._start_ticks <= FAR_CONVERSIONS * self._period_ticks
+
+    def _is_past(self, block: Block) -> bool:
+        return self._last_end_ticks is not None and not self._has_time_for(block, 0, self._last_end_ticks)
+
+    def _believe_waiting(self) -> list[MeterEvent]:
+        waiting, self._waiting = self._waiting, []
+        return [event for frame in waiting for event in self._accept(frame)]
+
+    def _refuse_waiting(self) -> list[MeterEvent]:
+        waiting, self._waiting = self._waiting, []
+        return [self._refuse(frame) for frame in waiting]
+
+    def _refuse(self, frame: SamplesFrame) -> FaultEvent:
+        self.refused_frames += 1
+        return self._fault("frame_refused", self.refused_frames, int(frame.block.end_ticks[0]))
+
+    def _accept(self, frame: SamplesFrame) -> list[MeterEvent]:
+        """Samples of a frame that is believed, after the gap before it."""
+        message, block = frame.message, frame.block
+        events: list[MeterEvent] = []
+        lost = signed_difference(message.first_index, self._next_index, 32)
+        if lost < 0 or (
+            self._last_end_ticks is not None and not self._has_time_for(block, lost, self._last_end_ticks)
+        ):
+            events += self._jump(message, block)
+            lost = 0
+        first_index = self._next_index + lost
+        centre_ns = self._centres_ns(block.end_ticks)
+        events += self._bus_reading(message, int(block.end_ticks[0]))
+        events += self._before(message, int(block.end_ticks[0]), int(centre_ns[0]), lost)
+        clipped = self._ends.reached(block.shunt, block.bus)
+        if message.flags & Flag.OVERFLOW and not clipped.any():
+            clipped[:] = True  # the chip's own overflow bit, which the codes do not show
+        events += self._samples(block, centre_ns, clipped)
+        self._next_index = first_index + len(block.shunt)
+        self._shunt_sum = message.shunt_sum + int(block.shunt.sum())
+        self._clipped = message.clipped + int(np.count_nonzero(clipped))
+        self._last_end_ticks, self._last_centre_ns = int(block.end_ticks[-1]), int(centre_ns[-1])
+        return events
+
+    def _jump(self, message: SamplesMessage, block: Block) -> list[MeterEvent]:
+        """Goes on from another count of conversions; only the time says how many were lost before it."""
+        end_ticks = int(block.end_ticks[0])
+        self.count_jumps += 1
+        events: list[MeterEvent] = [self._fault("count_jump", self.count_jumps, end_ticks)]
+        self._next_index, self._clipped = message.first_index, message.clipped
+        self._shunt_sum = message.shunt_sum
+        if self._last_end_ticks is not None and self._last_centre_ns is not None:
+            missed = max(0, round((end_ticks - self._last_end_ticks) / self._period_ticks) - 1)
+            if missed:
+                centre_ns = int(self._centres_ns(block.end_ticks[:1])[0])
+                gap = self._gap_before(centre_ns, missed, None, "count of conversions jumped", 0)
+                events.append(self._lose(gap))
+            self._last_end_ticks = end_ticks - round(self._period_ticks)
+        return events
+
+    def _bus_reading(self, message: SamplesMessage, end_ticks: int) -> list[MeterEvent]:
+        """The bus reading of a frame that brings a new one, made before its first conversion.
+
+        Args:
+            end_ticks: end of the frame's first conversion, unwrapped.
+        """
+        if isinstance(message, Pairs) or (isinstance(message, Wide) and not self._reads_bus_apart):
+            return []
+        if isinstance(message, Wide):
+            if not message.flags & Flag.GAP_BEFORE:
+                return []
+            code, age_ticks = int(message.items["bus"][0]), round(self._period_ticks)
+        else:
+            code, age_ticks = message.bus, message.bus_age_ticks
+        bus_end_ticks = end_ticks - age_ticks
+        if self._bus_end_ticks is not None and bus_end_ticks - self._bus_end_ticks < self._period_ticks / 2:
+            return []
+        self._bus_end_ticks = bus_end_ticks
+        reading_v = float(self._scale.voltage_v(np.array([code]))[0])
+        return [BusReading(self._sensor, bus_end_ticks * self._ns_per_tick, reading_v)]
+
+    def finish(self, conversions: int, shunt_sum: int, clipped: int, ticks: int) -> list[MeterEvent]:
+        """The gap at the end, from the final sums that the meter states after stop (modulo 2^32).
+
+        Args:
+            ticks: when it stated them, unwrapped; sums for which there was no time are not believed.
+        """
+        events = self._end_waiting(conversions)
+        lost = signed_difference(conversions, self._next_index, 32)
+        if lost <= 0 or self._last_centre_ns is None or self._last_end_ticks is None:
+            return events
+        if ticks - self._last_end_ticks < FASTEST_SHARE * self._nominal_ticks * lost:
+            return [*events, self._fault("final_count_refused", 1, ticks)]
+        period_ns = self._period_ticks * self._ns_per_tick
+        start_ns = self._last_centre_ns + int(period_ns / 2)
+        mean_a = self._mean_lost_a(shunt_sum, lost, 32)
+        end_ns = start_ns + int(lost * period_ns)
+        gap = _gap(start_ns, end_ns, lost, mean_a, "frame lost at the end", self._lost_clipped(clipped, lost))
+        self._next_index += lost
+        return [*events, self._lose(gap)]
+
+    def _end_waiting(self, conversions: int) -> list[MeterEvent]:
+        """Frames that still wait at the end are believed if the meter's final count has room for them."""
+        if not self._waiting:
+            return []
+        first, last = self._waiting[0], self._waiting[-1]
+        end = last.message.first_index + len(last.block.shunt)
+        fits = self._is_ahead(first) and 0 <= signed_difference(conversions, end, 32) <= FAR_CONVERSIONS
+        return self._believe_waiting() if fits else self._refuse_waiting()
+
+    def _centres_ns(self, end_ticks: Int64Array) -> Int64Array:
+        back_ns = round(self._centre_share * self._period_ticks * self._ns_per_tick)
+        return end_ticks * self._ns_per_tick - back_ns
+
+    def _before(self, message: SamplesMessage, end_ticks: int, centre_ns: int, lost: int) -> list[MeterEvent]:
+        """What happened between the last frame and this one."""
+        bits = 64 if isinstance(message, Wide) else 32
+        events: list[MeterEvent] = []
+        if lost == 0 and signed_difference(message.shunt_sum, self._shunt_sum, bits) != 0:
+            self.sum_mismatches += 1
+            events.append(self._fault("sum_mismatch", self.sum_mismatches, end_ticks))
+        missed = self._missed(message, end_ticks, lost)
+        if lost + missed:
+            mean_a = None if missed else self._mean_lost_a(message.shunt_sum, lost, bits)
+            reason = "frame lost" if lost else "conversion missed by the meter"
+            clipped = self._lost_clipped(message.clipped, lost)
+            events.append(self._lose(self._gap_before(centre_ns, lost + missed, mean_a, reason, clipped)))
+        return events
+
+    def _missed(self, message: SamplesMessage, end_ticks: int, lost: int) -> int:
+        """Conversions before this frame that the meter made and never read."""
+        told = bool(message.flags & Flag.MISSED_BEFORE)
+        if self._last_end_ticks is None:
+            return int(told)
+        unbroken = isinstance(message, Pairs) or (lost == 0 and not message.flags & Flag.GAP_BEFORE)
+        excess = (end_ticks - self._last_end_ticks) / self._period_ticks - (lost + 1)
+        # The measured period is good to better than 1 %, of a long loss too.
+        seen = round(excess) if unbroken and excess > MISSED_SHARE - 1 + 0.01 * lost else 0
+        return max(seen, int(told))
+
+    def _mean_lost_a(self, shunt_sum: int, lost: int, bits: int) -> float | None:
+        """Mean current of the lost conversions [A]; None where the wrapped sums leave several answers."""
+        if lost <= 0 or lost * self._largest_code >= 1 << (bits - 1):
+            return None
+        code_sum = signed_difference(shunt_sum, self._shunt_sum, bits)
+        return code_sum / lost * self._scale.shunt_lsb_v / self._scale.shunt_ohm
+
+    def _lost_clipped(self, clipped: int, lost: int) -> int:
+        """How many of the lost conversions stood at the end of a range, from the meter's running count."""
+        return min(max(signed_difference(clipped, self._clipped, 16), 0), max(lost, 0))
+
+    def _gap_before(self, centre_ns: int, lost: int, mean_a: float | None, reason: str, clipped: int) -> Gap:
+        if self._last_centre_ns is not None:
+            return Gap.between(self._last_centre_ns, centre_ns, lost, reason, mean_a, clipped)
+        period_ns = self._period_ticks * self._ns_per_tick
+        end_ns = centre_ns - int(period_ns / 2)
+        return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason, clipped)
+
+    def _samples(
+        self, block: Block, centre_ns: Int64Array, clipped: npt.NDArray[np.bool_]
+    ) -> list[MeterEvent]:
+        """The frame's samples, cut where the distance between two says that conversions were missed."""
+        events: list[MeterEvent] = []
+        steps = np.diff(block.end_ticks)
+        cuts = np.flatnonzero(steps > MISSED_SHARE * self._period_ticks)
+        start = 0
+        for cut in [*(int(c) + 1 for c in cuts), len(block.shunt)]:
+            part = slice(start, cut)
+            if start:
+                missed = round(float(steps[start - 1]) / self._period_ticks) - 1
+                around = int(centre_ns[start - 1]), int(centre_ns[start])
+                events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
+            amperes, volts = self._scale.current_a(block.shunt[part]), self._scale.voltage_v(block.bus[part])
+            ended = int(np.count_nonzero(self._ends.voltage_reached(block.bus[part])))
+            events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part], ended))
+            start = cut
+        self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])
+        return events
+
+    def _measure_period(self, steps: Int64Array) -> None:
+        if steps.size:
+            weight = min(1.0, steps.size / PERIOD_MEMORY)
+            measured = self._period_ticks + weight * (float(steps.mean()) - self._period_ticks)
+            slowest, fastest = 1 + CLOCK_TOLERANCE, 1 - CLOCK_TOLERANCE
+            self._period_ticks = min(
+                max(measured, fastest * self._nominal_ticks), slowest * self._nominal_ticks
+            )
+
+    def _lose(self, gap: Gap) -> GapEvent:
+        self.lost_samples += gap.lost_samples
+        if gap.charge_c is not None:
+            self.recovered_samples += gap.lost_samples
+        return GapEvent(self._sensor, gap)
+
+    def _fault(self, name: str, count: int, ticks: int) -> FaultEvent:
+        return FaultEvent(name, count, ticks * self._ns_per_tick, self._sensor)
+
+
+def _gap(start_ns: int, end_ns: int, lost: int, mean_a: float | None, reason: str, clipped: int) -> Gap:
+    charge_c = None if mean_a is None else mean_a * (end_ns - start_ns) * 1e-9
+    return Gap(start_ns, end_ns, lost, charge_c, reason, clipped)

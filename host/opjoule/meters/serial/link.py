@@ -1,0 +1,121 @@
+"""Commands out, messages in, over a serial port: retries, matching of answers, protocol version."""
+
+import itertools
+from collections.abc import Callable
+from typing import TypeVar
+
+from opjoule.clocks.host_clock import HostClock, now_s
+from opjoule.errors import MeterFault
+from opjoule.meters.messages import VERSION, Ack, Configure, Identity, Message, Result, Start, Status, Stop
+from opjoule.meters.serial.assembler import parse
+from opjoule.meters.serial.port import SerialPort
+from opjoule.meters.serial.wire import FrameReader, LinkCounts, encode_frame, protocol_version
+
+Answer = TypeVar("Answer", Identity, Ack, Status)
+
+ANSWER_LIMIT_S = 15.0
+"""A meter answers in milliseconds; a simulated one on a busy computer gets its turn after seconds."""
+RETRY_PERIOD_S = 0.5
+"""Time between repeats of a command while no answer comes: it, or its answer, may have been lost on the line."""
+GATHER_S = 0.01
+"""How long bytes are gathered before they are decoded; an answer that is time-stamped is not kept waiting."""
+
+Handler = Callable[[Message, int], None]
+
+
+class SerialLink:
+    """One open port. `handler` gets each message that comes, with the host's time [host_ns]."""
+
+    def __init__(self, path: str, baud: int, handler: Handler, clock: HostClock) -> None:
+        self.path, self._baud, self._clock = path, baud, clock
+        self._handler = handler
+        self._reader = FrameReader()
+        self._seq = itertools.count()
+        self._bytes = 0
+        self._port = SerialPort(path, baud, clock)
+
+    @property
+    def counts(self) -> LinkCounts:
+        """What came over the line so far."""
+        return self._reader.counts
+
+    def send(self, message: Message, after: bytes = b"") -> None:
+        """Sends one message, raw bytes before it. Raises: MeterGone."""
+        self._port.write(after + encode_frame(message, next(self._seq)))
+
+    def pump(self, timeout_s: float, gather: bool = False) -> list[Message]:
+        """Reads once and hands out what came. Raises: MeterGone; MeterFault: another protocol version."""
+        data = self._port.read(timeout_s, GATHER_S if gather else 0.0)
+        received_host_ns = self._clock.now_ns()
+        self._bytes += len(data)
+        messages = []
+        for frame in self._reader.feed(data):
+            version = protocol_version(frame)
+            if version is not None and version != VERSION:
+                raise self._other_version(version)
+            message = parse(frame)
+            if message is not None:
+                messages.append(message)
+                self._handler(message, received_host_ns)
+        return messages
+
+    def ask(
+        self,
+        command: Message,
+        kind: type[Answer],
+        limit_s: float = ANSWER_LIMIT_S,
+        wanted: Callable[[Answer], bool] = lambda answer: True,
+    ) -> Answer:
+        """Sends a command, again each RETRY_PERIOD_S, until an answer of this kind comes.
+
+        Raises: MeterFault: none came in `limit_s`, or one of another protocol version. MeterGone.
+        """
+        retry_s = began_s = now_s(self._clock)
+        end_s = began_s + limit_s
+        while (at_s := now_s(self._clock)) < end_s:
+            if at_s >= retry_s:
+                self.send(command)
+                retry_s = at_s + RETRY_PERIOD_S
+            for message in self.pump(max(0.0, min(retry_s, end_s) - at_s)):
+                if isinstance(message, kind) and wanted(message):
+                    return message
+        raise self._silent(limit_s)
+
+    def command(self, command: Configure | Start | Stop, limit_s: float = ANSWER_LIMIT_S) -> Ack:
+        """Sends a command that changes something. Raises: MeterFault: no answer in `limit_s`; MeterGone."""
+        return self.ask(command, Ack, limit_s, wanted=lambda ack: ack.command == command.TYPE)
+
+    def close(self) -> None:
+        """Releases the port; never raises."""
+        self._port.close()
+
+    def _silent(self, limit_s: float) -> MeterFault:
+        if self.counts.frames:
+            return MeterFault(
+                f"meter on {self.path}: no answer in {limit_s:g} s: reset it, or check its cable"
+            )
+        if self._bytes:
+            return MeterFault(
+                f"meter on {self.path}: {self._bytes} bytes came in {limit_s:g} s, but no frame: this is not "
+                f"the meter's port, or its rate is not {self._baud} baud"
+            )
+        return MeterFault(
+            f"meter on {self.path}: nothing answered in {limit_s:g} s: is it this port, and is the firmware "
+            "on the board ('pio run -e uno -t upload')?"
+        )
+
+    def _other_version(self, version: int) -> MeterFault:
+        remedy = (
+            "update OpJoule on this host"
+            if version > VERSION
+            else "put the firmware of this OpJoule on the meter ('pio run -e uno -t upload')"
+        )
+        return MeterFault(
+            f"meter on {self.path}: speaks protocol version {version}, this host version {VERSION}: {remedy}"
+        )
+
+
+def done(command: Configure | Start | Stop, ack: Ack) -> bool:
+    """True if the ack says so; a start or stop that came again after a lost ack had been done already."""
+    repeated = isinstance(command, Start | Stop) and ack.result == Result.WRONG_STATE
+    return ack.result == Result.OK or repeated

@@ -1,0 +1,336 @@
+"""The meter behind a serial port that speaks the protocol of messages.toml."""
+
+import contextlib
+import dataclasses
+import itertools
+from collections.abc import Mapping
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import Any
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
+from opjoule.energy.error_bounds import ErrorBounds, Shunt
+from opjoule.errors import MeterFault
+from opjoule.meters.chips import chip_of
+from opjoule.meters.chips.chip import Chip, ChipScale, ConversionTimes, SensorSettings
+from opjoule.meters.interface import (
+    LOAD_SIDE,
+    InputEnded,
+    Losses,
+    MeterEvent,
+    MeterGone,
+    MeterIdentity,
+    SensorIdentity,
+)
+from opjoule.meters.messages import (
+    BAUD,
+    Ack,
+    Acquisition,
+    ChipKind,
+    Clock,
+    Configure,
+    ControllerKind,
+    EndOfInput,
+    Fault,
+    Identify,
+    Identity,
+    Message,
+    Mode,
+    RequestStatus,
+    ResetCause,
+    Result,
+    Start,
+    Status,
+    Stop,
+)
+from opjoule.meters.serial.assembler import Assembler, status_ticks
+from opjoule.meters.serial.conversions import ConversionAssembler
+from opjoule.meters.serial.link import ANSWER_LIMIT_S, SerialLink, done
+from opjoule.meters.serial.port import is_pseudo_terminal
+from opjoule.meters.serial.sensors import code_ends, default_settings, read_times
+
+IDENTIFY_LIMIT_S = 15.0
+"""An Uno is reset when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
+LATE_LIMIT_S = 300.0
+"""A simulated meter on a computer that is too slow for it is late; the command to stop comes when its time does."""
+NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
+REPLY_LIMIT_S = 0.05
+"""For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
+NS_PER_S = 1_000_000_000
+_CHIP_CODES = frozenset(ChipKind)
+
+
+class SerialMeter:
+    """A meter on a serial port; see Meter for the contract.
+
+    Samples one or more of its sensors; the first of `sensors` is that of the board's supply and has number 0 in
+    what comes out, the next has 1, and so on.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        baud: int = BAUD,
+        settings: SensorSettings | None = None,
+        changes: Mapping[str, Any] = NO_CHANGES,
+        sensors: tuple[int, ...] = (0,),
+        shunts: tuple[Shunt, ...] = (Shunt(),),
+        genuine: bool = False,
+        clock: HostClock = MONOTONIC,
+    ) -> None:
+        """`shunts`: of the sensors in their order; the last one counts for those that follow.
+
+        `genuine`: its chips are known to be their maker's.
+        """
+        self._shunts, self._genuine, self._clock = shunts, genuine, clock
+        self._path, self._baud, self._sensors = path, baud, sensors
+        self._settings, self._changes = settings, changes
+        self._link: SerialLink | None = None
+        self._identity: Identity | None = None
+        self._assembler: Assembler | None = None
+        self._events: list[MeterEvent] = []
+        self._reset: Identity | None = None
+        self._input_ended = False
+        self._tokens = itertools.count(1)
+        self._sharp_until_s = 0.0
+
+    def open(self) -> MeterIdentity:
+        """Connects and identifies.
+
+        Raises: MeterFault: port absent, busy or forbidden; nothing answers; another protocol version.
+        """
+        self._link = SerialLink(self._path, self._baud, self._take, self._clock)
+        try:
+            # A delimiter first for a meter in mid-frame; one left sampling by an earlier host falls silent.
+            self._link.send(Stop(), after=b"\0")
+            self._identity = self._link.ask(Identify(), Identity, IDENTIFY_LIMIT_S)
+            return self._describe(self._identity)
+        except BaseException:
+            self.close()
+            raise
+
+    def configure(self) -> None:
+        """Sends the settings, or those that the meter's firmware does best if none were asked for.
+
+        Raises: MeterFault: the meter refuses them. BadInput: its chip has no such setting.
+        """
+        link, identity = self._opened()
+        for place in self._sensors:
+            self._times(identity, place)
+        for place in range(len(identity.items)):
+            if place not in self._sensors and identity.items["chip"][place] == ChipKind.NONE:
+                continue
+            command = self._configuration(identity, place)
+            self._expect_done(command, link.command(command))
+
+    def start(self) -> None:
+        """Starts sampling."""
+        link, identity = self._opened()
+        status = link.ask(RequestStatus(), Status)
+        ns_per_tick = NS_PER_S // identity.tick_hz
+        conversions = {
+            place: ConversionAssembler(
+                number,
+                self._times(identity, place),
+                self._scale(identity, place),
+                ns_per_tick,
+                code_ends(identity.controller, self._chip(identity, place), self._chosen(identity, place)),
+            )
+            for number, place in enumerate(self._sensors)
+        }
+        self._events.clear()
+        self._assembler = Assembler(ns_per_tick, conversions, status_ticks(status))
+        self._reset = None  # answers to repeated identify came before that of the status
+        command = Start()
+        self._expect_done(command, link.command(command))
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Events since the last call.
+
+        Raises: MeterGone; InputEnded; MeterFault: the meter was reset in mid-run, or speaks another version now.
+        """
+        link, _ = self._opened()
+        if not self._events and self._reset is None and not self._input_ended:
+            link.pump(timeout_s, gather=now_s(self._clock) >= self._sharp_until_s)
+        if self._reset is not None and not self._events:
+            bits = self._reset.reset_cause
+            raise MeterFault(
+                f"meter on {self._path}: was reset in mid-run ({_causes(bits)}): {_reset_advice(bits)}"
+            )
+        if self._input_ended and not self._events:
+            raise InputEnded(f"meter on {self._path}: the simulator's input has ended")
+        return self._handed_out()
+
+    def clock_exchange(self) -> None:
+        """Begins a round trip, unless the meter was reset or the line has closed: read() reports that, after the
+        events before it."""
+        link, _ = self._opened()
+        if self._reset is not None or self._input_ended:
+            return
+        token = next(self._tokens) & 0xFFFFFFFF
+        self._sharp_until_s = now_s(self._clock) + REPLY_LIMIT_S
+        if self._assembler is not None:
+            self._assembler.requested(token, self._clock.now_ns())
+        with contextlib.suppress(MeterGone):
+            link.send(Clock(token))
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
+        link, _ = self._opened()
+        command = Stop()
+        limit_s = LATE_LIMIT_S if is_pseudo_terminal(self._path) else ANSWER_LIMIT_S
+        self._expect_done(command, link.command(command, limit_s))
+        link.ask(RequestStatus(), Status, wanted=lambda status: status.acquisition == Acquisition.IDLE)
+        return self._handed_out()
+
+    def close(self) -> None:
+        """Releases the port."""
+        if self._link is not None:
+            self._link.close()
+
+    def error_bounds(self) -> ErrorBounds:
+        """Error bounds of its first sensor with the present settings: the data sheet's."""
+        return self._bounds(self._sensors[0])
+
+    def further_error_bounds(self) -> dict[int, ErrorBounds]:
+        """Number, from 1, of each further sensor -> its error bounds, the data sheet's."""
+        return {number: self._bounds(place) for number, place in enumerate(self._sensors) if number}
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost since start, and on the line since open."""
+        link = asdict(self._link.counts) if self._link is not None else {}
+        return Losses(link=link) if self._assembler is None else self._assembler.losses(link)
+
+    def _take(self, message: Message, received_host_ns: int) -> None:
+        """One message from the link."""
+        if isinstance(message, Identity):
+            self._reset = message  # while running nobody asked for it
+        self._input_ended |= isinstance(message, EndOfInput)
+        if self._assembler is not None:
+            events = self._assembler.take(message, received_host_ns)
+            self._events += events
+            if any(isinstance(event, Exchange) for event in events):
+                self._sharp_until_s = 0.0
+
+    def _handed_out(self) -> list[MeterEvent]:
+        events, self._events = self._events, []
+        return events
+
+    def _opened(self) -> tuple[SerialLink, Identity]:
+        if self._link is None or self._identity is None:
+            raise MeterFault(f"meter on {self._path}: not open")
+        return self._link, self._identity
+
+    def _configuration(self, identity: Identity, place: int) -> Configure:
+        """What sensor number `place` of the meter is told; off if it is not recorded."""
+        if place not in self._sensors:
+            off = SensorSettings(mode=Mode.OFF, shunt_range=0)
+            return Configure(place, off.mode, off.shunt_adc, off.bus_adc, off.shunt_range, 1, off.bus_every)
+        asked = self._chosen(identity, place)
+        samples = min(asked.samples_per_frame, identity.max_samples_per_frame)
+        fields = (asked.mode, asked.shunt_adc, asked.bus_adc, asked.shunt_range, samples, asked.bus_every)
+        return Configure(place, *fields)
+
+    def _chosen(self, identity: Identity, place: int) -> SensorSettings:
+        chip = self._chip(identity, place)
+        settings = self._settings or default_settings(identity.controller, chip, len(self._sensors))
+        changes = dict(self._changes)
+        if "range_mv" in changes:
+            changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
+        return dataclasses.replace(settings, **changes)
+
+    def _shunt(self, identity: Identity, place: int) -> Shunt:
+        if own := self._chip(identity, place).own_shunt:
+            return own
+        return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
+
+    def _times(self, identity: Identity, place: int) -> ConversionTimes:
+        return read_times(identity.controller, self._chip(identity, place), self._chosen(identity, place))
+
+    def _scale(self, identity: Identity, place: int) -> ChipScale:
+        shunt_range = self._chosen(identity, place).shunt_range
+        return self._chip(identity, place).scale(self._shunt(identity, place).ohm, shunt_range)
+
+    def _bounds(self, place: int) -> ErrorBounds:
+        _, identity = self._opened()
+        range_code = self._chosen(identity, place).shunt_range
+        seen_fraction = self._times(identity, place).seen_fraction
+        return self._chip(identity, place).error_bounds(
+            range_code, seen_fraction, self._shunt(identity, place), genuine=self._genuine
+        )
+
+    def _chip(self, identity: Identity, place: int) -> Chip:
+        if place >= len(identity.items):
+            found = f"{len(identity.items)} sensors found"
+            raise MeterFault(f"meter on {self._path}: no sensor {place} ({found}): check the wiring")
+        code = int(identity.items["chip"][place])
+        if code not in ChipKind._value2member_map_:
+            raise MeterFault(f"meter on {self._path}: sensor chip {code} is unknown here: update OpJoule")
+        return chip_of(ChipKind(code))
+
+    def _describe(self, identity: Identity) -> MeterIdentity:
+        if identity.tick_hz == 0 or NS_PER_S % identity.tick_hz:
+            raise MeterFault(
+                f"meter on {self._path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds"
+            )
+        number = bytes(identity.device_id)
+        sensors = zip(identity.items["chip"], identity.items["address"], strict=True)
+        return MeterIdentity(
+            kind="serial",
+            place=self._path,
+            protocol_version=identity.protocol_version,
+            firmware_version=".".join(str(part) for part in identity.firmware_version),
+            board=_name(ControllerKind, identity.controller),
+            serial_number=number.hex() if any(number) else "",
+            reset_cause=_causes(identity.reset_cause),
+            tick_hz=identity.tick_hz,
+            sensors=tuple(SensorIdentity(_name(ChipKind, int(c)), int(a)) for c, a in sensors),
+            voltage_at=LOAD_SIDE,
+            simulated=is_pseudo_terminal(self._path),
+            notes=self._notes(identity),
+        )
+
+    def _notes(self, identity: Identity) -> tuple[str, ...]:
+        """What users of its sensors' chips are told."""
+        known = [place for place in self._sensors if place < len(identity.items)]
+        kinds = [
+            ChipKind(code) for place in known if (code := int(identity.items["chip"][place])) in _CHIP_CODES
+        ]
+        return tuple(dict.fromkeys(chip_of(kind).note for kind in kinds if kind and chip_of(kind).note))
+
+    def _expect_done(self, command: Configure | Start | Stop, ack: Ack) -> None:
+        """Raises: MeterFault: the meter refused."""
+        if done(command, ack):
+            return
+        reason = _name(Result, ack.result).replace("_", " ")
+        if ack.result == Result.BAD_VALUE:
+            names = [field.name for field in dataclasses.fields(command)]
+            field = names[ack.detail] if ack.detail < len(names) else f"field {ack.detail}"
+            reason = f"cannot do {field} = {getattr(command, field, '?')}"
+        elif ack.result == Result.SENSOR_FAILED:
+            fault = _name(Fault, ack.detail)
+            reason = f"its sensor did not answer ({fault}): check the wiring of SDA, SCL, VCC and GND"
+        raise MeterFault(f"meter on {self._path}: {type(command).__name__.lower()} refused: {reason}")
+
+
+def _name(kind: type[ControllerKind] | type[ChipKind] | type[Result] | type[Fault], code: int) -> str:
+    """Name of a code in lower case, or the code itself."""
+    return kind(code).name.lower() if code in kind._value2member_map_ else str(code)
+
+
+def _causes(bits: int) -> str:
+    """Reset causes in words."""
+    named = [cause.name.lower().replace("_", "-") for cause in ResetCause if bits & cause and cause.name]
+    return ", ".join(named) or "unknown cause"
+
+
+def _reset_advice(bits: int) -> str:
+    """What to look at after a reset by these causes."""
+    if bits & ResetCause.WATCHDOG:
+        return "its firmware hung: check SDA, SCL, D2 and D8 for loose wires, and flash the firmware anew"
+    if bits & ResetCause.EXTERNAL:
+        return "another program may have opened its port; or its reset pin or cable is loose"
+    return "check its supply and cable"

@@ -1,0 +1,150 @@
+"""What may follow the port in serial:PORT,KEY=VALUE: how the sensor converts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opjoule.energy.error_bounds import SHUNT_PER_K, Shunt
+from opjoule.errors import BadInput
+from opjoule.meters.chips.ina219 import ADC_CODES, INA219
+from opjoule.meters.kinds import LABEL
+from opjoule.meters.messages import Mode
+from opjoule.suggestion import suggestion
+
+_RANGES_MV = {f"{each.max_v * 1e3:.0f}": round(each.max_v * 1e3) for each in INA219.ranges}
+_CHOICES: dict[str, dict[str, int]] = {
+    "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
+    "adc": dict(ADC_CODES),
+    "range": _RANGES_MV,  # of the shunt voltage [mV]; the chip's narrowest that holds it is taken
+}
+_CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
+_FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
+SENSORS = "sensors"
+SHUNT, TOLERANCE = "shunt", "shunt_tolerance"
+SHUNT_PPM, KELVIN, GENUINE = "shunt_ppm", "kelvin", "genuine"
+_KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE, SHUNT_PPM, KELVIN, GENUINE, LABEL]
+SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
+TOLERANCE_MOST = 0.2
+PPM_MOST = 5000.0
+SIMULATED_SENSOR = "shunt=0.1,shunt_tolerance=1%,kelvin=yes,genuine=yes"
+"""What is known of the sensor of a simulated rig, as a user who bought a marked breakout would write it."""
+_YES_OR_NO = {"yes": True, "no": False}
+
+
+def split_options(rest: str) -> tuple[str, dict[str, str]]:
+    """(port, options) of what follows `serial:`; only a known KEY= after a comma ends the port's name.
+
+    Raises: BadInput: a key near to a known one.
+    """
+    port, *parts = rest.split(",")
+    options: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals or key not in _KNOWN:
+            hint = suggestion(key, _KNOWN)
+            raise BadInput(f"meter option '{part}': {hint}known are {', '.join(f'{key}=' for key in _KNOWN)}")
+        options[key] = value
+    return port, options
+
+
+def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
+    """Which of the meter's sensors are recorded, by their places on the bus; the first is that of the board's supply.
+
+    Takes `sensors=0+1` out of the options. Raises: BadInput: not such a list, or a number twice.
+    """
+    text = options.pop(SENSORS, "0")
+    parts = text.split("+")
+    if not all(part.isdigit() for part in parts) or len(set(parts)) < len(parts):
+        raise BadInput(f"meter option {SENSORS}={text}: write their numbers, for example {SENSORS}=0+1")
+    return tuple(int(part) for part in parts)
+
+
+def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tuple[Shunt, ...]:
+    """The shunts of the sensors recorded, in their order.
+
+    Takes `shunt=0.02` (or `0.02+0.1`), `shunt_tolerance=0.005` (or `0.5%`), `shunt_ppm=75` and `kelvin=yes` out of the
+    options.
+
+    Args:
+        stated_in: where the user wrote the options.
+    Raises: BadInput: no resistance, or one that no shunt has.
+    """
+    origin = _origin(SHUNT in options, TOLERANCE in options, stated_in)
+    ohms = [_number(SHUNT, text) for text in options.pop(SHUNT, str(Shunt.ohm)).split("+")]
+    tolerances = [
+        _number(TOLERANCE, text.removesuffix("%")) * (0.01 if text.endswith("%") else 1.0)
+        for text in options.pop(TOLERANCE, str(Shunt.tolerance)).split("+")
+    ]
+    for ohm in ohms:
+        if not SHUNT_LEAST_OHM <= ohm <= SHUNT_MOST_OHM:
+            raise BadInput(
+                f"meter option {SHUNT}={ohm:g}: in ohm, {SHUNT_LEAST_OHM:g} to {SHUNT_MOST_OHM:g}; R020 is {SHUNT}=0.02"
+            )
+    for tolerance in tolerances:
+        if not 0 <= tolerance <= TOLERANCE_MOST:
+            raise BadInput(
+                f"meter option {TOLERANCE}={tolerance:g}: at most {TOLERANCE_MOST:g}; 1 % is 0.01 or 1%"
+            )
+    per_k, kelvin = _per_k(options), yes_or_no(KELVIN, options)
+    return tuple(
+        Shunt(
+            ohms[min(n, len(ohms) - 1)],
+            tolerances[min(n, len(tolerances) - 1)],
+            origin,
+            per_k,
+            kelvin,
+        )
+        for n in range(max(len(ohms), len(tolerances)))
+    )
+
+
+def _per_k(options: dict[str, str]) -> float:
+    if SHUNT_PPM not in options:
+        return SHUNT_PER_K
+    ppm = _number(SHUNT_PPM, options.pop(SHUNT_PPM))
+    if not 0 <= ppm <= PPM_MOST:
+        raise BadInput(f"meter option {SHUNT_PPM}={ppm:g}: ppm per kelvin from 0 to {PPM_MOST:g}")
+    return ppm * 1e-6
+
+
+def yes_or_no(key: str, options: dict[str, str]) -> bool:
+    """Takes KEY=yes or KEY=no out of the options; no where it is not there. Raises: BadInput: neither."""
+    text = options.pop(key, "no")
+    if text not in _YES_OR_NO:
+        raise BadInput(f"meter option {key}={text}: write {key}=yes or {key}=no")
+    return _YES_OR_NO[text]
+
+
+def _origin(ohm: bool, tolerance: bool, stated_in: str) -> str:
+    """Who says what the shunt is, in words."""
+    if ohm:
+        return f"shunt= in {stated_in}" + ("" if tolerance else ", its tolerance assumed: unmarked")
+    return Shunt.origin + (f"; its tolerance stated in {stated_in}" if tolerance else "")
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise BadInput(f"meter option {key}={text}: '{text}' is not a number") from None
+
+
+def setting_changes(options: dict[str, str]) -> dict[str, Any]:
+    """What was asked for, by the names of SensorSettings; the rest is left to what suits board and chip.
+
+    Takes it out of the options. Raises: BadInput: there is no such value.
+    """
+    changes: dict[str, Any] = {}
+    for key in list(options):
+        changes |= dict.fromkeys(_FIELDS[key], _value(key, options.pop(key)))
+    return changes
+
+
+def _value(key: str, text: str) -> int:
+    if key in _CHOICES:
+        if text not in _CHOICES[key]:
+            raise BadInput(f"meter option {key}={text}: there are {', '.join(_CHOICES[key])}")
+        return _CHOICES[key][text]
+    if not text.isdigit() or int(text) > 255:
+        raise BadInput(f"meter option {key}={text}: must be a whole number from 0 to 255")
+    return int(text)

@@ -1,0 +1,120 @@
+"""The port of a serial meter, and plain words for what goes wrong with it."""
+
+import errno
+from pathlib import Path
+
+import serial
+from serial.tools import list_ports
+
+from opjoule.clocks.host_clock import HostClock
+from opjoule.errors import MeterFault
+from opjoule.meters.interface import MeterGone
+
+READ_BYTES = 1 << 16
+
+
+class SerialPort:
+    """A serial port, opened for this process alone."""
+
+    def __init__(self, path: str, baud: int, clock: HostClock) -> None:
+        self.path, self._clock = path, clock
+        self._port = _open(path, baud)
+
+    def read(self, timeout_s: float, gather_s: float = 0.0) -> bytes:
+        """What has arrived; waits up to `timeout_s` for a first byte, then `gather_s` for more.
+
+        Raises: MeterGone.
+        """
+        try:
+            if not self._clock.wait_readable(self._port, timeout_s):
+                return b""
+            if gather_s:
+                self._clock.sleep(gather_s)
+            return self._arrived()
+        except (OSError, TypeError, ValueError) as fault:  # SerialException is an OSError; the others: closed
+            raise self._gone(fault) from None
+
+    def _arrived(self) -> bytes:
+        """What can be read now, which may be nothing: select() may wake for bytes that a driver drops.
+
+        Raises: OSError: the port is gone. Linux answers ioctl() on a port that was hung up with EIO.
+        """
+        try:
+            return bytes(self._port.read(READ_BYTES))
+        except serial.SerialException as fault:
+            if not _read_nothing(fault):
+                raise
+            try:
+                _ = self._port.in_waiting
+            except OSError:
+                raise fault from None
+            return b""
+
+    def write(self, data: bytes) -> None:
+        """Sends all of `data`. Raises: MeterGone."""
+        try:
+            self._port.write(data)
+        except (OSError, TypeError) as fault:
+            raise self._gone(fault) from None
+
+    def close(self) -> None:
+        """Never raises: a pulled cable must not hide what came before."""
+        try:
+            self._port.close()
+        except OSError:
+            return
+
+    def _gone(self, fault: Exception) -> MeterGone:
+        return MeterGone(
+            f"meter on {self.path}: the port closed in mid-run ({_first_line(fault)}): "
+            "cable pulled or supply lost"
+        )
+
+
+def ports_present() -> list[str]:
+    """Serial ports of this machine that have hardware behind them, with what it calls itself."""
+    found = [port for port in list_ports.comports() if port.hwid != "n/a"]
+    return [f"{port.device} ({port.description})" for port in sorted(found, key=lambda port: port.device)]
+
+
+def is_pseudo_terminal(path: str) -> bool:
+    """True where a program, not a meter, is at the other end: the name leads to /dev/pts."""
+    return Path(path).resolve().is_relative_to("/dev/pts")
+
+
+def _open(path: str, baud: int) -> serial.Serial:
+    if not Path(path).exists():
+        present = ports_present()
+        listed = "ports present: " + ", ".join(present) if present else "no serial port is present"
+        raise MeterFault(f"meter port {path}: no such port; {listed}: plug the meter in, or name its port")
+    try:
+        return serial.Serial(path, baud, timeout=0, write_timeout=2.0, exclusive=True)
+    except OSError as fault:
+        raise _explain(path, fault) from None
+    except ValueError as fault:
+        raise MeterFault(f"meter port {path}: {_first_line(fault)}") from None
+
+
+def _explain(path: str, fault: OSError) -> MeterFault:
+    number = fault.errno
+    if number in (errno.EACCES, errno.EPERM):
+        return MeterFault(
+            f"meter port {path}: permission denied: run 'sudo usermod -aG dialout $USER' and log in again, "
+            "or install docs/how-to/60-opjoule-meter.rules in /etc/udev/rules.d"
+        )
+    if number in (errno.EAGAIN, errno.EBUSY) or "exclusively lock" in str(fault):
+        return MeterFault(f"meter port {path}: busy, another program has it open: 'fuser {path}' names it")
+    if number in (errno.ENOTTY, errno.EINVAL) or "configure port" in str(fault):
+        return MeterFault(f"meter port {path}: is not a serial port")
+    return MeterFault(f"meter port {path}: cannot be opened: {_first_line(fault)}")
+
+
+def _read_nothing(fault: Exception) -> bool:
+    """True for pyserial's words for a read of nothing after select said readable."""
+    return "returned no data" in str(fault)
+
+
+def _first_line(fault: Exception) -> str:
+    if _read_nothing(fault):
+        return "end of file"
+    return str(fault).splitlines()[0] if str(fault) else type(fault).__name__

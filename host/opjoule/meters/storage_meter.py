@@ -1,0 +1,201 @@
+"""A second meter in the storage medium's supply, recorded beside the board's as one further sensor of it.
+
+Each meter has a clock of its own. A sample of the second one is taken to the host's clock and from there to the first
+meter's, by the exchanges of time stamps that both give while they run.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.error_bounds import SQRT3, ErrorBounds
+from opjoule.meters.interface import (
+    FaultEvent,
+    GapEvent,
+    Losses,
+    Meter,
+    MeterEvent,
+    MeterIdentity,
+    Samples,
+    further_sensors,
+)
+
+EXCHANGES_KEPT: Final = 300
+"""A minute of them: by then a resonator that warms up has moved by less than its stamps' uncertainty."""
+EXCHANGES_LEAST: Final = 5
+FASTEST: Final = 0.3
+"""Part of the exchanges that the line is fitted to: those with the shortest round trips."""
+HELD_S: Final = 0.02
+"""Longest wait for the board's meter while the second one may have something."""
+
+
+class LiveClock:
+    """A meter's clock against the host's, as far as the latest exchanges tell."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._stamps: deque[tuple[int, int, int]] = deque(maxlen=EXCHANGES_KEPT)
+        self._line: tuple[float, float, float] | None = None
+        """rate (meter by host), host_ns and meter_ns of one moment"""
+
+    @property
+    def known(self) -> bool:
+        """There are enough exchanges for a line."""
+        return len(self._stamps) >= EXCHANGES_LEAST
+
+    def take(self, exchange: Exchange) -> None:
+        """One more exchange between host (near) and meter (far)."""
+        host_ns = (exchange.sent_ns + exchange.received_ns) // 2
+        far_ns = (exchange.far_received_ns + exchange.far_sent_ns) // 2
+        self._stamps.append((host_ns, far_ns, exchange.round_trip_ns))
+        self._line = None
+
+    def to_host(self, meter_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """[host_ns] of times on the meter's clock, same shape; only once `known`."""
+        rate, host_ns, far_ns = self._fitted()
+        return np.asarray(host_ns + (meter_ns - far_ns) / rate, np.float64)
+
+    def from_host(self, host_ns: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+        """[meter_ns] of times on the host's clock, same shape; only once `known`."""
+        rate, near_ns, far_ns = self._fitted()
+        return np.asarray(np.rint(far_ns + (host_ns - near_ns) * rate), np.int64)
+
+    def _fitted(self) -> tuple[float, float, float]:
+        if self._line is None:
+            host_ns, far_ns, trip_ns = np.array(self._stamps, np.float64).T
+            fast = trip_ns <= np.quantile(trip_ns, FASTEST)
+            host_ns, far_ns = host_ns[fast], far_ns[fast]
+            middle, far = float(host_ns.mean()), float(far_ns.mean())
+            spread = float(np.sum((host_ns - middle) ** 2))
+            slope = float(np.sum((host_ns - middle) * (far_ns - far))) / spread if spread else 1.0
+            self._line = (slope, middle, far) if 0.9 < slope < 1.1 else (1.0, middle, far)
+        return self._line
+
+
+class WithStorageMeter:
+    """The board's meter with a second one for its medium; see Meter for the contract."""
+
+    def __init__(self, board: Meter, storage: Meter, stamp_width_ns: float) -> None:
+        """Neither is open yet; `stamp_width_ns`: within how much the second one's stamps are known."""
+        self._board, self._storage, self._stamp_width_ns = board, storage, stamp_width_ns
+        self._storage_id = ""
+        self._clocks = LiveClock(), LiveClock()
+        self._held: list[MeterEvent] = []
+        self._last_ns: int | None = None
+
+    @property
+    def number(self) -> int:
+        """Of the medium's sensor among the recorded ones; once it is open."""
+        return 1 + max(further_sensors(self._board), default=0)
+
+    def open(self) -> MeterIdentity:
+        """Connects both. Raises: MeterFault: as they do."""
+        try:
+            first, second = self._board.open(), self._storage.open()
+        except BaseException:
+            self.close()
+            raise
+        if second.serial_number:
+            self._storage_id = f"{second.kind}-{second.serial_number}"
+        return replace(
+            first,
+            sensors=first.sensors + second.sensors,
+            simulated=first.simulated or second.simulated,
+            notes=(*first.notes, *(f"storage meter: {note}" for note in (second.board, *second.notes))),
+        )
+
+    def configure(self) -> None:
+        """Configures both."""
+        self._board.configure()
+        self._storage.configure()
+
+    def start(self) -> None:
+        """Starts both."""
+        self._clocks, self._held, self._last_ns = (LiveClock(), LiveClock()), [], None
+        self._storage.start()
+        self._board.start()
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """What both have since the last call. Raises: MeterFault: as they do."""
+        events = self._board.read(min(timeout_s, HELD_S))
+        self._learn(self._clocks[0], events)
+        return events + self._from_storage(self._storage.read(0.001))
+
+    def clock_exchange(self) -> None:
+        """Begins one with each."""
+        self._board.clock_exchange()
+        self._storage.clock_exchange()
+
+    def stop(self) -> list[MeterEvent]:
+        """Stops both; what was held back for want of a clock comes now, or is lost."""
+        events = self._board.stop()
+        self._learn(self._clocks[0], events)
+        return events + self._from_storage(self._storage.stop())
+
+    def close(self) -> None:
+        """Releases both."""
+        self._storage.close()
+        self._board.close()
+
+    def error_bounds(self) -> ErrorBounds:
+        """Bounds of the board's meter."""
+        return self._board.error_bounds()
+
+    def further_error_bounds(self) -> dict[int, ErrorBounds]:
+        """Bounds of its further sensors, and of the medium's meter."""
+        bounds = replace(
+            self._storage.error_bounds(),
+            sensor_id=self._storage_id,
+            stamp_u_ns=self._stamp_width_ns / 2 / SQRT3,
+        )
+        return {**further_sensors(self._board), self.number: bounds}
+
+    @property
+    def losses(self) -> Losses:
+        """Those of the board's meter; of the other the counts, under names that say so."""
+        first, second = self._board.losses, self._storage.losses
+        others = {"lost_samples": second.lost_samples, **second.link, **second.faults}
+        return replace(
+            first, link={**first.link, **{f"storage_{name}": each for name, each in others.items()}}
+        )
+
+    @staticmethod
+    def _learn(clock: LiveClock, events: Sequence[MeterEvent]) -> None:
+        for event in events:
+            if isinstance(event, Exchange):
+                clock.take(event)
+
+    def _from_storage(self, events: Sequence[MeterEvent]) -> list[MeterEvent]:
+        """The second meter's events on the first one's clock, as soon as both clocks are known."""
+        self._learn(self._clocks[1], events)
+        self._held += [each for each in events if isinstance(each, Samples | GapEvent | FaultEvent)]
+        if not all(clock.known for clock in self._clocks):
+            return []
+        held, self._held = self._held, []
+        return [placed for each in held if (placed := self._placed(each)) is not None]
+
+    def _placed(self, event: MeterEvent) -> MeterEvent | None:
+        """One event on the first meter's clock; None of a further sensor of the second one."""
+        if isinstance(event, Samples) and event.sensor == 0:
+            meter_ns = self._onto(event.meter_ns)
+            if self._last_ns is not None:  # a new line may lie a little earlier than the one before
+                meter_ns = np.maximum(meter_ns, self._last_ns + 1 + np.arange(meter_ns.size))
+            self._last_ns = int(meter_ns[-1])
+            return replace(event, sensor=self.number, meter_ns=meter_ns)
+        if isinstance(event, GapEvent) and event.sensor == 0:
+            ends = self._onto(np.array([event.gap.start_meter_ns, event.gap.end_meter_ns], np.int64))
+            gap = replace(event.gap, start_meter_ns=int(ends[0]), end_meter_ns=int(ends[1]))
+            return GapEvent(self.number, gap)
+        if isinstance(event, FaultEvent):
+            (meter_ns,) = self._onto(np.array([event.meter_ns], np.int64)).tolist()
+            return FaultEvent(f"storage_{event.name}", event.count, meter_ns, self.number)
+        return None
+
+    def _onto(self, storage_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        board, storage = self._clocks
+        return board.from_host(storage.to_host(storage_ns))

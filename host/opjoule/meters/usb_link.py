@@ -1,0 +1,182 @@
+"""A meter on USB through pyusb and libusb, where every failure is one line with its remedy."""
+
+import contextlib
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opjoule.errors import BadInput, MeterFault
+from opjoule.meters.interface import MeterGone
+
+LIBRARY: Final = "pyusb is not installed: .venv/bin/pip install -r host/requirements/usb.in"
+LIBUSB: Final = "libusb is missing: sudo apt-get install libusb-1.0-0"
+RULES: Final = "docs/how-to/60-usb-meters.rules"
+PERMISSION: Final = (
+    f"you may not open it: sudo cp {RULES} /etc/udev/rules.d/ && sudo udevadm control --reload, then plug it in "
+    "again"
+)
+HELD: Final = "another program holds it: close that program (lsusb -t names the driver), then start again"
+_HELD: Final = frozenset({errno.EBUSY})
+_FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM})
+_LATE: Final = frozenset({errno.ETIMEDOUT})
+HID_CLASS: Final = 0x03
+VENDOR_CLASS: Final = 0xFF
+
+
+@dataclass(frozen=True)
+class UsbModel:
+    """One model of a maker, by its ids on the bus."""
+
+    name: str
+    vendor: int
+    product: int
+
+
+class UsbLink:
+    """One opened interface of one device: packets out, packets in. One thread at a time."""
+
+    def __init__(self, kind: str, device: Any, interface: Any, usb: Any) -> None:
+        """Not claimed yet; `interface`: pyusb's, an endpoint each way. Raises: MeterFault: it may not be opened."""
+        self._kind, self._device, self._interface, self._usb = kind, device, interface.bInterfaceNumber, usb
+        self.serial_number = self._serial_number()
+        self.place = f"USB bus {device.bus} device {device.address}"
+        self._out, self._in = (
+            next(end for end in interface if bool(end.bEndpointAddress & 0x80) is inward)
+            for inward in (False, True)
+        )
+        self._had_driver = False
+
+    def write(self, data: bytes) -> None:
+        """Sends one packet. Raises: MeterGone: unplugged, or it takes nothing any more."""
+        try:
+            self._out.write(data, timeout=1000)
+        except self._usb.core.USBError as error:
+            raise self._gone(error) from None
+
+    def read(self, timeout_s: float) -> bytes:
+        """The next packet; empty if none came in time. Raises: MeterGone: unplugged."""
+        try:
+            return bytes(self._in.read(64, timeout=max(round(timeout_s * 1000), 1)))
+        except self._usb.core.USBError as error:
+            if error.errno in _LATE:
+                return b""
+            raise self._gone(error) from None
+
+    def claim(self) -> None:
+        """Takes the interface from the kernel's driver. Raises: MeterFault: another program holds it."""
+        try:
+            if self._device.is_kernel_driver_active(self._interface):
+                self._device.detach_kernel_driver(self._interface)
+                self._had_driver = True
+            self._usb.util.claim_interface(self._device, self._interface)
+        except (self._usb.core.USBError, NotImplementedError) as error:
+            raise refusal(self._kind, error) from None
+
+    def close(self) -> None:
+        """Gives the interface back to the kernel's driver; never raises."""
+        failures = (self._usb.core.USBError, NotImplementedError)
+        with contextlib.suppress(*failures):
+            self._usb.util.release_interface(self._device, self._interface)
+        if self._had_driver:
+            with contextlib.suppress(*failures):
+                self._device.attach_kernel_driver(self._interface)
+        with contextlib.suppress(*failures):
+            self._usb.util.dispose_resources(self._device)
+
+    def _serial_number(self) -> str:
+        """Its serial number; empty without one. Raises: MeterFault: this user may not open it."""
+        try:
+            return str(self._device.serial_number or "").strip("\0 ")
+        except (self._usb.core.USBError, NotImplementedError) as error:
+            raise refusal(self._kind, error) from None
+        except ValueError:  # pyusb: no language, which is also how it takes a device that may not be opened
+            return ""
+
+    def _gone(self, error: Any) -> MeterGone:
+        return MeterGone(
+            f"{self._kind}: {self.place} is gone ({_words(error)}): cable pulled, or supply lost"
+        )
+
+
+def refusal(kind: str, error: Any) -> MeterFault:
+    """Why a device does not open, with the remedy."""
+    number = getattr(error, "errno", None)
+    if number in _FORBIDDEN:
+        return MeterFault(f"{kind}: {PERMISSION}")
+    if number in _HELD:
+        return MeterFault(f"{kind}: {HELD}")
+    return MeterFault(f"{kind}: it does not open ({_words(error)}): plug it in again")
+
+
+def open_usb(
+    kind: str, models: Mapping[tuple[int, int], UsbModel], wanted: str, interface_class: int
+) -> tuple[UsbModel, UsbLink]:
+    """The one device of these models, its interface claimed.
+
+    Args:
+        kind: for messages; `models`: (vendor, product) -> model; `wanted`: its serial number, empty for the only one.
+    Raises: MeterFault: none there, a library missing, not allowed, held by another program. BadInput: several, and
+        none was named.
+    """
+    usb = _library(kind)
+    try:
+        found = list(usb.core.find(find_all=True, custom_match=lambda d: (d.idVendor, d.idProduct) in models))
+    except usb.core.NoBackendError:
+        raise MeterFault(f"{kind}: {LIBUSB}") from None
+    links = [
+        UsbLink(kind, each, _interface(each, interface_class), usb) for each in _openable(usb, kind, found)
+    ]
+    chosen = [
+        (device, link)
+        for device, link in zip(found, links, strict=True)
+        if wanted in {"", link.serial_number}
+    ]
+    if len(chosen) != 1:
+        raise _not_one(kind, models, wanted, [link.serial_number for link in links], len(chosen))
+    device, link = chosen[0]
+    link.claim()
+    return models[device.idVendor, device.idProduct], link
+
+
+def _library(kind: str) -> Any:
+    try:
+        import usb.core  # noqa: PLC0415
+        import usb.util  # noqa: PLC0415
+    except ImportError:
+        raise MeterFault(f"{kind}: {LIBRARY}") from None
+    return usb
+
+
+def _openable(usb: Any, kind: str, found: list[Any]) -> list[Any]:
+    """The devices, once each has shown its configuration. Raises: MeterFault: not allowed, or gone again."""
+    try:
+        for device in found:
+            device.get_active_configuration()
+    except (usb.core.USBError, NotImplementedError) as error:
+        raise refusal(kind, error) from None
+    return found
+
+
+def _interface(device: Any, interface_class: int) -> Any:
+    """The device's first interface of this class; its first one if it has none."""
+    interfaces = list(device.get_active_configuration())
+    return next((each for each in interfaces if each.bInterfaceClass == interface_class), interfaces[0])
+
+
+def _not_one(
+    kind: str, models: Mapping[tuple[int, int], UsbModel], wanted: str, there: list[str], count: int
+) -> MeterFault | BadInput:
+    listed = ", ".join(number or "one without a serial number" for number in there)
+    if count > 1:
+        return BadInput(f"{kind}: several devices ({listed}); name one, for example {kind}:{there[0]}")
+    if there:
+        return MeterFault(f"{kind}: no device with serial number {wanted} (found: {listed})")
+    names = ", ".join(f"{each.name} {each.vendor:04x}:{each.product:04x}" for each in models.values())
+    return MeterFault(
+        f"{kind}: none is plugged in ({names}): check the cable, which must carry data, and its port"
+    )
+
+
+def _words(error: Any) -> str:
+    return str(getattr(error, "strerror", None) or error)

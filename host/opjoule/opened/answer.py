@@ -1,0 +1,266 @@
+"""The answer of a run in words: what was measured, in one sentence, and what must be known before believing it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from msgspec import structs
+
+from opjoule.errors import NewerSchema, RecordFault
+from opjoule.evaluation.clock_rates import odd_clocks
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.withheld import withhold
+from opjoule.evaluation.wording.by_study import TRACE, wording_of
+from opjoule.evaluation.wording.wording import Wording
+from opjoule.opened.quantities import ABSENT, quantity, rounded_quantity
+from opjoule.opened.rounding import with_unit
+from opjoule.record.groups import ENERGY, PER_OPERATION
+from opjoule.record.json_file import plain
+from opjoule.record.result import Conclusion, read_result
+from opjoule.record.run import Run
+from opjoule.record.run_record import RunRecord
+from opjoule.units import Measured, Missing, Quantity, Unstated
+
+TRACE_ONLY = "no workload was run, so there is no energy per operation."
+
+
+@dataclass(frozen=True)
+class Banner:
+    """Something the reader must see before any number.
+
+    `kind` is simulated, partial, failed, faulty, altered or warning.
+    """
+
+    kind: str
+    title: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a run measured, in the words of its record."""
+
+    name: str
+    device: str
+    storage: str
+    simulated: bool
+
+    @property
+    def title(self) -> str:
+        """For example "LevelDB on rpi4 (SIMULATED), sd"."""
+        mark = " (SIMULATED)" if self.simulated else ""
+        medium = f", {self.storage}" if self.storage else ""
+        return f"{self.name} on {self.device}{mark}{medium}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A record with its result; `result` is empty and `problem` says why where there is no result.json."""
+
+    record: RunRecord
+    concluded: Conclusion
+    quantities: Quantities
+    """What its study has, as its result.json means them."""
+    problem: str = ""
+    odd_clocks: str = ""
+    """Why no energy stands although an older version stated it: a clock was wrong, and no one looked."""
+
+    @property
+    def withheld(self) -> Mapping[str, str]:
+        """Group of figures -> the fault that makes them wrong."""
+        return (
+            dict.fromkeys((ENERGY, PER_OPERATION), self.odd_clocks)
+            if self.odd_clocks
+            else self.record.withheld
+        )
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """The numbers of result.json."""
+        return self.concluded.numbers
+
+    @property
+    def run(self) -> Run:
+        """run.json."""
+        return self.record.run
+
+    @property
+    def trace_only(self) -> bool:
+        """True for a power trace on its own (`measure.py record`): no board and no workload."""
+        return self.wording is TRACE
+
+    @property
+    def wording(self) -> Wording:
+        """The words of its study."""
+        return wording_of(self.run)
+
+    @property
+    def title(self) -> str:
+        """What was measured; for a trace on its own, where it came from."""
+        if self.trace_only:
+            asked = self.run.asked
+            mark = " (SIMULATED)" if self.record.simulated else ""
+            return f"Power trace from {asked.meter or asked.imported_file or 'an unknown meter'}{mark}"
+        return self.subject.title
+
+    @property
+    def subject(self) -> Subject:
+        """What was measured."""
+        asked = self.run.asked
+        return Subject(
+            self.wording.subject(self.run),
+            asked.device or "unknown board",
+            self.run.found.storage or asked.storage or "",
+            self.record.simulated,
+        )
+
+    @property
+    def place(self) -> Path:
+        """The record's directory."""
+        return self.record.directory
+
+    @property
+    def repeats(self) -> int | None:
+        """Whole cycles that its numbers are the mean of; None where an old record does not say."""
+        return self.concluded.repeats
+
+    def quantity(self, path: str) -> Quantity:
+        """The quantity at a dotted path of result.json."""
+        return quantity(self.result, path)
+
+    def knows(self, path: str) -> bool:
+        """Is there such a number, or could there be: one of the study's, of a kind of operation, a part, a sensor?"""
+        found = self.quantity(path)
+        if not isinstance(found, Missing) or found.reason != ABSENT or self.quantities.get(path):
+            return True
+        return path.startswith("by_") and bool(
+            self.quantities.below(path.split(".", maxsplit=1)[0]) or not self.result
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What it costs, with uncertainty: above idle, in all, after the last operation; or why that is not known."""
+        if self.trace_only:
+            power = self.quantity("power_w")
+            mean = "" if isinstance(power, Missing) else f"{in_words(power, 'in the mean')} (k = 2); "
+            return f"{self.title}: {mean}{TRACE_ONLY}"
+        parts = [
+            in_words(found, each.headline)
+            for each in self.quantities.shown("headline")
+            if not isinstance(found := self.quantity(each.key), Missing)
+        ]
+        if parts:
+            return f"{self.subject.title}: {'; '.join(parts)} ({self.covers})."
+        headline = self.quantities.headline
+        lacking = self.quantity(headline.key)
+        why = self.problem or (lacking.reason if isinstance(lacking, Missing) else "")
+        return f"{self.subject.title}: no {headline.label}: {why}"
+
+    @property
+    def covers(self) -> str:
+        """What the intervals hold, for beside them."""
+        runs = self.concluded.repeats
+        if runs == 1:
+            return "k = 2; one run: the spread between runs is not in this"
+        return f"k = 2, {runs} runs" if runs else "k = 2"
+
+    @property
+    def banners(self) -> list[Banner]:
+        """What must be said above all numbers."""
+        banners = []
+        if self.record.simulated:
+            text = _SIMULATED_TRACE if self.trace_only else SIMULATED
+            banners.append(Banner("simulated", "SIMULATED", text))
+        if altered := self.record.altered:
+            banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
+        return [*banners, *self.warnings]
+
+    @property
+    def warnings(self) -> list[Banner]:
+        """How the run ended, its faults and its notes: everything that must travel with its figures."""
+        banners = []
+        faults = " ".join(_sentence(fault) for fault in self.record.faults)
+        if self.record.status == "partial":
+            banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {faults}".strip()))
+        elif self.record.status == "failed":
+            banners.append(
+                Banner("failed", "FAILED", faults or "The run failed; its record does not say why.")
+            )
+        elif faults:
+            banners.append(Banner("faulty", "WITH FAULTS", faults))
+        lines = [*self.run.found.warnings, *self.concluded.warnings]
+        return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in lines]
+
+
+SIMULATED = (
+    "No board and no meter was measured. The workload ran for real on this computer; a power model of the board and "
+    "its storage turned its activity into the current that the simulated meter saw. These joules show how the rig "
+    "works. "
+    "They say nothing about the energy or speed of real hardware."
+)
+_SIMULATED_TRACE = (
+    "No meter was recorded: a program was at the other end of the port. "
+    "These joules say nothing about real hardware."
+)
+_PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
+
+
+def open_answer(of: Path | RunRecord) -> Answer:
+    """Reads run.json and result.json of a record, whatever state its run ended in.
+
+    Args:
+        of: the record, or its directory.
+
+    Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
+    """
+    record = RunRecord.open(of) if isinstance(of, Path) else of
+    wording = wording_of(record.run)
+    try:
+        if record.intact("result.json").exists():
+            result = read_result(record.directory)
+            quantities = wording.quantities_of(result.numbers)
+            odd = _odd_clocks_of_older(record)
+            concluded = _without_energies(result, odd, quantities) if odd else result
+            return Answer(record, concluded, quantities, odd_clocks=odd)
+    except NewerSchema:
+        raise
+    except RecordFault as fault:
+        return Answer(record, Conclusion(), wording.quantities, str(fault))
+    why = record.faults[0] if record.faults else "the run wrote no result.json"
+    return Answer(record, Conclusion(), wording.quantities, why)
+
+
+def _odd_clocks_of_older(record: RunRecord) -> str:
+    """What no one looked for when an older version ended the run; empty where the clocks are sound, or not known."""
+    if record.run.clocks_checked or ENERGY in record.withheld:
+        return ""
+    try:
+        return odd_clocks(record)
+    except RecordFault:
+        return ""  # the altered file has a banner of its own
+
+
+def _without_energies(result: Conclusion, odd: str, quantities: Quantities) -> Conclusion:
+    numbers = plain(withhold(result.numbers, {ENERGY: odd, PER_OPERATION: odd}, quantities))
+    by_repeat = {path: result.by_repeat[path] for path in numbers.get("by_repeat", {})}
+    return structs.replace(
+        result, numbers=numbers, by_repeat=by_repeat, warnings=(*result.warnings, f"energies withheld: {odd}")
+    )
+
+
+def in_words(of: Measured | Unstated, what: str) -> str:
+    """For example "1.235 ± 0.051 mJ per operation"; an energy without an uncertainty is a lower bound."""
+    shown = rounded_quantity(of)
+    assert shown is not None
+    unit = shown.unit.removesuffix("/operation")
+    if shown.u is None:
+        return f"at least {with_unit(shown.value, unit)} {what}"
+    return f"{with_unit(f'{shown.value} ± {shown.u}', unit)} {what}"
+
+
+def _sentence(line: str) -> str:
+    text = line[:1].upper() + line[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -1,0 +1,206 @@
+"""A study as one file for others: records, figures, tables, methods, citation and checksums, described as an RO-Crate.
+
+Source: RO-Crate 1.1, https://www.researchobject.org/ro-crate/specification/1.1/ (plain JSON-LD: no library is needed).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from opjoule.errors import BadInput, RecordFault
+from opjoule.files import file_sha256, replacing
+from opjoule.opened.exports.redaction import Redaction
+from opjoule.record.run_record import RunRecord, with_digest
+
+CRATE: Final = "ro-crate-metadata.json"
+CHECKSUMS: Final = "checksums.sha256"
+RECORDS: Final = "records"
+NOT_TAKEN: Final = ("report.html", "view.cache", "run.json")
+"""Files that can be made anew, and run.json, which is written without what tells of this computer."""
+TEXTS: Final = (".json", ".jsonl", ".csv", ".log", ".txt", ".toml", ".md")
+_TYPES: Final = {
+    ".json": "application/json",
+    ".csv": "text/csv",
+    ".parquet": "application/vnd.apache.parquet",
+    ".pdf": "application/pdf",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".txt": "text/plain",
+    ".md": "text/markdown",
+    ".tex": "application/x-tex",
+    ".cff": "text/yaml",
+}
+_SPECIFICATION: Final = "https://w3id.org/ro/crate/1.1"
+
+
+@dataclass(frozen=True)
+class Described:
+    """What the description says of the whole."""
+
+    name: str
+    about: str
+    license: str
+    made_utc: str
+    """ISO 8601, of the newest record: the same records make the same file."""
+    programs: Sequence[str]
+    """Versions that the records were made by."""
+    simulated: bool
+
+
+def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> list[Path]:
+    """Copies records, and folders of several with their index, below a folder; gives the records' copies.
+
+    Raises: BadInput: a place that holds no record, or two of one name. RecordFault: a record that was changed since.
+    """
+    copies: list[Path] = []
+    for place in places:
+        target = folder / place.resolve().name
+        if target.exists():
+            raise BadInput(f"{place}: a place of this name is in the bundle already: rename one of them")
+        records = sorted(path.parent for path in place.rglob("run.json"))
+        if not records:
+            raise BadInput(f"{place} holds no record: give runs/NAME or a campaign's folder")
+        for record in records:
+            copies.append(_copy_record(record, target / record.relative_to(place), redaction))
+        for path in sorted(place.iterdir()) if place not in records else ():
+            if path.is_file() and path.suffix in TEXTS:  # the index of several records, and their tables
+                _copy_text(path, target / path.name, redaction)
+    return copies
+
+
+def _copy_record(source: Path, target: Path, redaction: Redaction) -> Path:
+    """Copies one record; its checksums are made anew where a text of it has changed."""
+    record = RunRecord.open(source)
+    if altered := record.altered:
+        raise RecordFault(f"{altered[0]}; it goes into no bundle: leave {source} out")
+    known: dict[str, str] = dict(record.document.get("checksums") or {})
+    for path in sorted(each for each in source.rglob("*") if each.is_file()):
+        name = path.relative_to(source).as_posix()
+        if path.name in NOT_TAKEN or path.suffix in (".tmp", ".lock"):
+            known.pop(name, None)
+            continue
+        copy = target / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix in TEXTS:
+            _copy_text(path, copy, redaction)
+            known |= {name: file_sha256(copy)} if name in known else {}
+        else:
+            shutil.copyfile(path, copy)
+    document = {key: redaction.value(value) for key, value in record.document.items() if key != "checksums"}
+    document |= {"checksums": known} if record.is_finished else {}
+    (target / "run.json").write_text(json.dumps(with_digest(document), indent=1), encoding="utf-8")
+    return target
+
+
+def _copy_text(source: Path, target: Path, redaction: Redaction) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = source.read_text(encoding="utf-8", errors="surrogateescape")
+    target.write_text(redaction.text(text), encoding="utf-8", errors="surrogateescape")
+
+
+def describe(folder: Path, about: Described) -> None:
+    """Writes the description and the checksums of everything that lies in a folder."""
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    digests = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
+    (folder / CRATE).write_text(json.dumps(_crate(folder, about, digests), indent=1), encoding="utf-8")
+    digests[CRATE] = file_sha256(folder / CRATE)
+    lines = "".join(f"{digest}  {name}\n" for name, digest in digests.items())
+    (folder / CHECKSUMS).write_text(lines, encoding="utf-8")
+
+
+def _crate(folder: Path, about: Described, digests: Mapping[str, str]) -> dict[str, Any]:
+    parts = [_part(folder / name, name, digest) for name, digest in digests.items()]
+    program: dict[str, Any] = {"@id": "#opjoule", "@type": "SoftwareApplication", "name": "OpJoule"}
+    root: dict[str, Any] = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": about.name,
+        "description": about.about,
+        "datePublished": about.made_utc,
+        "license": about.license,
+        "keywords": "SIMULATED" if about.simulated else "measured",
+        "hasPart": [{"@id": each["@id"]} for each in parts],
+        "mentions": {"@id": "#opjoule"},
+    }
+    own = {
+        "@id": CRATE,
+        "@type": "CreativeWork",
+        "conformsTo": {"@id": _SPECIFICATION},
+        "about": {"@id": "./"},
+    }
+    graph = [own, root, {**program, "softwareVersion": ", ".join(about.programs)}, *parts]
+    return {"@context": f"{_SPECIFICATION}/context", "@graph": graph}
+
+
+def _part(path: Path, name: str, digest: str) -> dict[str, Any]:
+    kind = _TYPES.get(path.suffix)
+    own = {"@id": name, "@type": "File", "contentSize": str(path.stat().st_size), "sha256": digest}
+    return own | ({"encodingFormat": kind} if kind else {})
+
+
+def pack(folder: Path, out: Path) -> None:
+    """Writes a folder as a ZIP file; the same content makes the same file."""
+    with (
+        replacing(out) as temporary,
+        zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as made,
+    ):
+        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+            entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            with path.open("rb") as source, made.open(entry, "w", force_zip64=True) as target:
+                shutil.copyfileobj(source, target)
+
+
+def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
+    """Unpacks a bundle into a new folder once all of it is as its checksums say; gives its description.
+
+    Raises: BadInput: no bundle, a file that was changed, or the folder is there already.
+    """
+    if folder.exists():
+        raise BadInput(f"{folder} is there already: name another folder with --out")
+    try:
+        with zipfile.ZipFile(bundle) as packed:
+            _check(bundle, packed)
+            with replacing(folder) as temporary:
+                packed.extractall(temporary)
+            return _root(json.loads(packed.read(CRATE)))
+    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+        raise BadInput(f"{bundle} is no bundle of runs.py, or damaged: {error}") from None
+
+
+def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
+    """Raises: BadInput: a name that leads out of the folder, or a file that is not as its checksum says."""
+    lines = (line.partition("  ") for line in packed.read(CHECKSUMS).decode().splitlines())
+    told = {name: digest for digest, _, name in lines}
+    names = set(packed.namelist()) - {CHECKSUMS}
+    for name in names:
+        if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+            raise BadInput(f"{bundle}: {name!r} would be written outside of the folder: it is not opened")
+    if lost := sorted(names ^ set(told)):
+        raise BadInput(f"{bundle}: {lost[0]} is missing, or has no checksum")
+    for name in sorted(names):
+        if _sha256(packed, name) != told[name]:
+            raise BadInput(f"{bundle}: {name} was changed since it was packed")
+
+
+def _sha256(packed: zipfile.ZipFile, name: str) -> str:
+    with packed.open(name) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # reads as a file does
+
+
+def _root(crate: Mapping[str, Any]) -> dict[str, Any]:
+    return next(each for each in crate["@graph"] if each["@id"] == "./")
+
+
+def newest(records: Iterable[Path]) -> Iterator[str]:
+    """When each record began, as ISO 8601."""
+    for record in records:
+        yield RunRecord.open(record).run.found.started_utc or ""

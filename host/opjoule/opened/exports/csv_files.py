@@ -1,0 +1,82 @@
+"""A run as CSV files: its tables as they are opened, its phases, every number of its result, and its warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pa_csv
+
+from opjoule.errors import RecordFault
+from opjoule.files import rewriting
+from opjoule.opened.quantities import rows
+from opjoule.opened.run import OpenedRun
+
+_FORMULA: Final = r"^([=+\-@\t\r])"
+"""What makes a cell a formula. Source: OWASP, CSV Injection."""
+
+
+def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
+    """Writes what the record has of each table; the names of simulated ones bear the word.
+
+    Returns: a line for each file, and for each table that there is none of.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    mark = "-SIMULATED" if run.simulated else ""
+    for name, read in _TABLES.items():
+        try:
+            table = _plain(read(run))
+        except RecordFault as fault:
+            yield f"no {name}: {fault}"
+            continue
+        if not table.num_columns:
+            yield f"no {name}: the record has none"
+            continue
+        path = folder / f"{name}{mark}.csv"
+        with rewriting(path) as file:
+            pa_csv.write_csv(table, file)
+        yield f"{path}: {table.num_rows} rows"
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Without dictionaries, which the writer does not know, and without text that a spreadsheet would compute."""
+    fields = [
+        field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
+        for field in table.schema
+    ]
+    plain = table.cast(pa.schema(fields))
+    for place, field in enumerate(plain.schema):
+        if pa.types.is_string(field.type):
+            plain = plain.set_column(place, field, pc.replace_substring_regex(plain[place], _FORMULA, r"'\1"))
+    return plain
+
+
+def _result(run: OpenedRun) -> pa.Table:
+    """One row a number: where it stands in result.json, value, u (k = 2), unit, and why one is missing."""
+    return pa.Table.from_pylist(
+        [
+            {
+                "path": row.path,
+                "value": row.quantity.value,
+                "u": row.quantity.u,
+                "unit": row.quantity.unit,
+                "reason": row.reason,
+                "simulated": run.simulated,
+            }
+            for row in rows(run.result, run.answer.quantities)
+        ]
+    )
+
+
+_TABLES: Final[dict[str, Callable[[OpenedRun], pa.Table]]] = {
+    "power": lambda run: run.power.arrow,
+    "operations": lambda run: run.operations.arrow,
+    "events": lambda run: run.events.arrow,
+    "system": lambda run: run.system.arrow,
+    "phases": lambda run: pa.Table.from_pylist([vars(each) for each in run.phases]),
+    "result": _result,
+    "warnings": lambda run: pa.Table.from_pylist([vars(each) for each in run.answer.banners]),
+}

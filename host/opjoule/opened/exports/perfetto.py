@@ -1,0 +1,210 @@
+"""A run as a Perfetto trace: phases, operations, background work and counters, for ui.perfetto.dev.
+
+The file is a sequence of TracePacket messages in protobuf's wire format; the few fields that are used are written here.
+Sources: https://perfetto.dev/docs/reference/synthetic-track-event (tracks, slices, counters), Perfetto's
+protos/perfetto/trace/ (field numbers), https://protobuf.dev/programming-guides/encoding/ (wire format).
+"""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.drawing.tracks import SampleParts, sampled_track
+from opjoule.errors import RecordFault
+from opjoule.files import rewriting
+from opjoule.opened.board_tracks import system_track
+from opjoule.opened.run import OpenedRun
+from opjoule.operations.operation_table import ACTIVITIES
+
+MOST: Final = 200_000
+"""Power samples and operations that are written unless all are asked for."""
+_SEQUENCE: Final = 1
+_PROCESS: Final = 1
+"""Track of the whole run; the others hang below it."""
+_BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4
+_COUNTERS: Final = {
+    "process_cores": ("busy cores, work", "cores"),
+    "board_cores": ("busy cores, board", "cores"),
+    "written_mb_per_s": ("written to the medium", "MB/s"),
+    "read_mb_per_s": ("read from the medium", "MB/s"),
+    "dirty_mb": ("dirty pages", "MB"),
+}
+Stretches = Iterable[tuple[float, float, str]]
+"""Start [s], end [s], name."""
+
+
+def write_perfetto(run: OpenedRun, path: Path, most: int | None = MOST) -> list[str]:
+    """Writes the trace file, whole or not at all.
+
+    Args:
+        most: of power samples and of operations. More samples are joined to mean, least and greatest; of more
+            operations every n-th is written, and their track's name says so. None: all of them.
+    Returns: one line for each part of the run that the record lacks.
+    """
+    with rewriting(path) as file:
+        writer = _Writer(file, run.title)
+        lacking = []
+        for add in (_warnings, _phases, _power, _operations, _events, _counters):
+            try:
+                add(run, writer, most)
+            except RecordFault as fault:
+                lacking.append(str(fault))
+    return lacking
+
+
+class _Writer:
+    """Writes packets; times are seconds on the run's axis, and nothing is before 0."""
+
+    def __init__(self, file: BinaryIO, title: str) -> None:
+        self._file = file
+        self._tracks = _PROCESS
+        process = _number(1, 1) + _bytes(6, title.encode())
+        descriptor = _number(1, _PROCESS) + _bytes(2, title.encode()) + _bytes(3, process)
+        self._packet(_bytes(60, descriptor))
+
+    def track(self, name: str, unit: str | None = None) -> int:
+        """A new track below the run's; with a unit it is a counter's. Gives its number."""
+        self._tracks += 1
+        descriptor = _number(1, self._tracks) + _number(5, _PROCESS) + _bytes(2, name.encode())
+        if unit is not None:
+            descriptor += _bytes(8, _bytes(6, unit.encode()))
+        self._packet(_bytes(60, descriptor))
+        return self._tracks
+
+    def slices(self, name: str, stretches: Stretches) -> None:
+        """Stretches on tracks of one name; those that overlap are on different ones."""
+        free: list[tuple[int, int]] = []
+        """(end [ns], track) of each track, the one that ends first in front."""
+        for start_s, end_s, title in stretches:
+            start_ns, end_ns = _ns(start_s), max(_ns(end_s), _ns(start_s))
+            track = heapq.heappop(free)[1] if free and free[0][0] <= start_ns else self.track(name)
+            heapq.heappush(free, (end_ns, track))
+            self._event(start_ns, track, _BEGIN, _bytes(23, title.encode()))
+            self._event(end_ns, track, _END)
+
+    def instants(self, name: str, moments: Iterable[tuple[float, str]]) -> None:
+        """Moments [s] with a name each."""
+        track = self.track(name)
+        for at_s, title in moments:
+            self._event(_ns(at_s), track, _INSTANT, _bytes(23, title.encode()))
+
+    def counter(
+        self, name: str, unit: str, bounds_s: npt.NDArray[np.float64], values: npt.NDArray[np.float64]
+    ) -> None:
+        """A value from each bound to the next, shapes (n + 1,) and (n,); none is written where it is not known."""
+        track = self.track(name, unit)
+        known = np.isfinite(values)
+        for at_s, value in zip(bounds_s[:-1][known].tolist(), values[known].tolist(), strict=True):
+            self._event(_ns(at_s), track, _COUNTER, _double(44, value))
+
+    def _event(self, at_ns: int, track: int, kind: int, more: bytes = b"") -> None:
+        event = _number(9, kind) + _number(11, track) + more
+        self._packet(_number(8, at_ns) + _bytes(11, event) + _number(10, _SEQUENCE))
+
+    def _packet(self, content: bytes) -> None:
+        self._file.write(_bytes(1, content))
+
+
+def _warnings(run: OpenedRun, writer: _Writer, most: int | None) -> None:
+    if warnings := run.answer.warnings:
+        writer.instants("warnings", ((0.0, f"{each.title}: {each.text}") for each in warnings))
+
+
+def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
+    several = len({each.repeat for each in run.phases}) > 1
+    for name, phases in (("phases", run.phases), ("marked phases", run.marked_phases)):
+        stretches = [
+            (each.start_s, each.end_s, f"{each.name} {each.repeat}" if several else each.name)
+            for each in phases
+        ]
+        if stretches:
+            writer.slices(name, sorted(stretches))
+
+
+def _power(run: OpenedRun, writer: _Writer, most: int | None) -> None:
+    power = run.power
+    period_s = float(np.median(np.diff(power["time_s"])))
+    track = sampled_track(
+        SampleParts.of(power["time_s"], {"power_w": power["power_w"]}), period_s, most or len(power) * 2
+    )
+    mark = ", SIMULATED" if run.simulated else ""
+    writer.counter(f"power{mark}", "W", track.bounds_s, track.mean["power_w"])
+    for name, columns in (("least", track.lowest), ("greatest", track.highest)):
+        if "power_w" in columns:
+            title = f"power, {name} of {track.samples_per_cell} samples{mark}"
+            writer.counter(title, "W", track.bounds_s, columns["power_w"])
+    if lost := [(each.start_s, each.end_s, f"{each.lost_samples} samples lost") for each in run.lost]:
+        writer.slices("lost samples", lost)
+
+
+def _operations(run: OpenedRun, writer: _Writer, most: int | None) -> None:
+    operations = run.operations
+    every = 1 if most is None else max(1, -(-len(operations) // most))
+    of = f", every {every}th" if every > 1 else ""
+    start_s, thread = operations["time_s"][::every], operations["thread"][::every]
+    end_s = run.time_s(operations["board_ns"] + operations["duration_ns"])[::every]
+    kind, ok = operations["kind"][::every], operations["ok"][::every]
+    for number in np.unique(thread).tolist():
+        own = np.flatnonzero((thread == number) & np.isfinite(start_s))
+        titles = [name if fine else f"{name}, failed" for name, fine in zip(kind[own], ok[own], strict=True)]
+        writer.slices(
+            f"operations, thread {number}{of}",
+            zip(start_s[own].tolist(), end_s[own].tolist(), titles, strict=True),
+        )
+
+
+def _events(run: OpenedRun, writer: _Writer, most: int | None) -> None:
+    events = run.events
+    kinds, start_s = events["event"], events["time_s"]
+    end_ns = events.arrow["end_board_ns"].fill_null(0).to_numpy()
+    end_s = run.time_s(np.maximum(end_ns, events["board_ns"]))
+    for name in dict.fromkeys(kinds.tolist()):
+        own = np.flatnonzero((kinds == name) & np.isfinite(start_s))
+        if name in ACTIVITIES:
+            writer.slices(name, ((float(start_s[i]), float(end_s[i]), name) for i in own))
+        else:
+            writer.instants(name, ((float(start_s[i]), name) for i in own))
+
+
+def _counters(run: OpenedRun, writer: _Writer, most: int | None) -> None:
+    system = run.system
+    if not np.isfinite(system["time_s"]).all():
+        return
+    track = system_track(system.arrow, lambda _: system["time_s"])
+    if track is None:
+        return
+    for name, values in track.mean.items():
+        writer.counter(*_COUNTERS[name], track.bounds_s, values)
+
+
+def _ns(time_s: float) -> int:
+    return max(0, round(time_s * 1e9))
+
+
+def _varint(value: int) -> bytes:
+    """Seven bits a byte, least first."""
+    made = bytearray()
+    while value > 0x7F:
+        made.append(value & 0x7F | 0x80)
+        value >>= 7
+    made.append(value)
+    return bytes(made)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value)
+
+
+def _double(field: int, value: float) -> bytes:
+    return _varint(field << 3 | 1) + struct.pack("<d", value)
+
+
+def _bytes(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value

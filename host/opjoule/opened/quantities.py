@@ -1,0 +1,140 @@
+"""The quantities of result.json in reading order, with the words that their table has for them.
+
+Anything in result.json that has a value and a unit is found, known by name here or not: a report leaves nothing out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.opened.rounding import Rounded, from_zero, rounded
+from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
+
+ABSENT = "not in result.json"
+NONE = "\N{EM DASH}"
+POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
+"""Units of quantities that have no negative values."""
+_SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
+"""What a further sensor sees of a quantity."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity in words: `text` is its rounded value with unit, `reason` why it or its uncertainty is missing."""
+
+    path: str
+    label: str
+    meaning: str
+    quantity: Quantity
+
+    @property
+    def shown(self) -> Rounded | None:
+        """Value and uncertainty as texts, a fraction in per cent; None if the value is missing."""
+        of = self.quantity
+        if isinstance(of, Missing) or not self.path.endswith("_fraction"):
+            return rounded_quantity(of)
+        u = 100 * of.u if isinstance(of, Measured) else None
+        return rounded(100 * of.value, u, "%", digits_without_u=3)
+
+    @property
+    def text(self) -> str:
+        """The value rounded to its uncertainty, with unit; a dash if there is none."""
+        return (
+            str(self.shown)
+            if self.shown and self.path.endswith("_fraction")
+            else quantity_text(self.quantity)
+        )
+
+    @property
+    def brief(self) -> str:
+        """The text for a small place: an uncertainty below what four digits show is left to the full table."""
+        of = self.quantity
+        if isinstance(of, Measured) and 0 < of.u < 1e-4 * abs(of.value):
+            return str(rounded(of.value, None, of.unit))
+        if isinstance(of, Unstated) and not self.path.endswith("_fraction"):
+            return str(rounded(of.value, None, of.unit, digits_without_u=3))
+        return self.text
+
+    @property
+    def reason(self) -> str:
+        """Why the value or its uncertainty is missing; empty where both are known."""
+        return "" if isinstance(self.quantity, Measured) else self.quantity.reason
+
+
+def quantity(result: Mapping[str, Any], path: str) -> Quantity:
+    """The quantity at a dotted path of result.json, Missing where there is none.
+
+    A bare count is exact, another bare number has no stated uncertainty; a missing group's reason is its parts' too.
+    """
+    found: Any = result
+    for part in path.split("."):
+        if is_quantity(found):
+            break
+        found = found.get(part) if isinstance(found, Mapping) else None
+    if is_quantity(found):
+        return from_json(found)
+    if isinstance(found, int) and not isinstance(found, bool):
+        return exact(found, "1")
+    if isinstance(found, float):
+        return Unstated(float(found), "s" if path.endswith("_s") else "1", "")
+    return Missing(ABSENT)
+
+
+def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
+    """Every quantity of result.json: those of its table in reading order, then the rest in the file's order."""
+    found = list(_walk(result, "", table))
+    known = [each.key for each in table.shown("table") if each.label and each.key in found]
+    return [row(result, table, path) for path in [*known, *(path for path in found if path not in known)]]
+
+
+def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
+    """The quantity at a dotted path with its words; one that the table does not know is named by its path."""
+    sensor = _SENSOR.fullmatch(path)
+    known = table.get(sensor["key"] if sensor else path)
+    label = known.label if known else ""
+    if sensor and label:
+        label = f"sensor {sensor['number']}: {label}"
+    return Row(
+        path,
+        label or path.replace("_", " ").replace(".", ", "),
+        known.meaning if known and label else "",
+        quantity(result, path),
+    )
+
+
+def quantity_text(of: Quantity) -> str:
+    """Value and uncertainty with unit; a dash for a missing value.
+
+    A positive value whose uncertainty is larger than itself gets the limits of its interval, from 0 on.
+    """
+    if isinstance(of, Measured) and 0 < of.value < of.u and of.unit in POSITIVE:
+        return from_zero(of.value, of.u, of.unit)
+    shown = rounded_quantity(of)
+    return NONE if shown is None else str(shown)
+
+
+def rounded_quantity(of: Quantity) -> Rounded | None:
+    """The rounded texts of a quantity, None if it is missing."""
+    if isinstance(of, Missing):
+        return None
+    u = of.u if isinstance(of, Measured) else None
+    return rounded(of.value, u, of.unit)
+
+
+def is_quantity(entry: object) -> bool:
+    """True for an object with a value, an uncertainty and a unit."""
+    return isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys()
+
+
+def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[str]:
+    """Paths of all quantities, and of the bare numbers that the table knows."""
+    for key, value in entry.items():
+        here = f"{path}.{key}" if path else key
+        if is_quantity(value) or (table.get(here) and isinstance(value, int | float)):
+            yield here
+        elif isinstance(value, Mapping):
+            yield from _walk(value, here, table)

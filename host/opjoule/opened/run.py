@@ -1,0 +1,350 @@
+"""A record opened for a program of the user's own: `opjoule.open_run("runs/example")`.
+
+Everything has one time axis, `time_s`: seconds on the meter's clock since the trace began, as in report.html. The
+joules of a stretch are computed as those of result.json are, on the clocks that the record ties together.
+How it is used: docs/how-to/analyse-in-python.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.drawing.stretches import LostStretch
+from opjoule.energy.baseline import IdlePower, idle_power
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.window import Window
+from opjoule.errors import BadInput, RecordFault
+from opjoule.evaluation.trace_result import meter_to_host, no_uncertainty, unknown_sensor
+from opjoule.opened.answer import Answer, open_answer
+from opjoule.opened.recorded import corrected_trace, system_samples
+from opjoule.opened.stretch import StretchEnergy, stretch_energy
+from opjoule.opened.time_axis import TimeAxis, board_to_meter
+from opjoule.operations import schemas
+from opjoule.operations.tables import read_parquet
+from opjoule.record.phases import Cycle, Phase, worked_repeats
+from opjoule.record.run_record import RunRecord, reading
+from opjoule.suggestion import suggestion
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.units import Quantity
+
+
+@dataclass(frozen=True)
+class RunPhase:
+    """One phase on the run's time axis."""
+
+    name: str
+    repeat: int
+    role: str
+    """prepare, baseline, work, drain or control."""
+    start_s: float
+    end_s: float
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A table of the run: `arrow` as Arrow has it, `columns["time_s"]` as a numpy array of shape (n,)."""
+
+    arrow: pa.Table = field(repr=False)
+
+    def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self.names:
+            raise KeyError(f"there is no column '{name}': there are {', '.join(self.names)}")
+        return np.asarray(self.arrow.column(name).to_numpy())
+
+    def __len__(self) -> int:
+        return int(self.arrow.num_rows)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns, the unit last."""
+        return list(self.arrow.column_names)
+
+
+@dataclass(frozen=True)
+class OpenedRun:
+    """One record: its numbers, phases and tables, and the energy of any stretch of it."""
+
+    path: Path
+    answer: Answer = field(repr=False)
+    """What report and summary say of it."""
+    known_axis: TimeAxis | None = field(default=None, repr=False)
+    """That of its trace, where it is known without reading that."""
+
+    @property
+    def title(self) -> str:
+        """What was measured, with the word SIMULATED where it was."""
+        return self.answer.title
+
+    @property
+    def simulated(self) -> bool:
+        """True if any number of the run comes from the simulated rig."""
+        return self._record.simulated
+
+    @property
+    def status(self) -> str:
+        """complete, partial or failed."""
+        return self._record.status
+
+    @property
+    def faults(self) -> list[str]:
+        """What went wrong, one line each."""
+        return self._record.faults
+
+    @property
+    def result(self) -> Mapping[str, Any]:
+        """result.json; empty where there is none."""
+        return self.answer.result
+
+    def __getitem__(self, path: str) -> Quantity:
+        """A number by its path, as `run["latency_s.p99"]`; Missing where the run has none, KeyError for no number."""
+        if not self.answer.knows(path):
+            near = suggestion(path, [each.key for each in self.answer.quantities])
+            raise KeyError(f"results have no number '{path}': {near}run.result has all of them")
+        return self.answer.quantity(path)
+
+    @property
+    def phases(self) -> tuple[RunPhase, ...]:
+        """In order of time; none where the board's clock cannot be placed on the meter's."""
+        return self._phases_of(self._record.run.phases)
+
+    @property
+    def marked_phases(self) -> tuple[RunPhase, ...]:
+        """Those that the work marked inside its own."""
+        return self._phases_of(self._record.run.marked_phases)
+
+    def phase(self, name: str, repeat: int = 1) -> RunPhase:
+        """One phase by its name. Raises: BadInput: there is none."""
+        for each in self.phases:
+            if (each.name, each.repeat) == (name, repeat):
+                return each
+        names = ", ".join(dict.fromkeys(f"{each.name} {each.repeat}" for each in self.phases)) or "none"
+        raise BadInput(f"{self.path} has no phase '{name}' in repeat {repeat}: there are {names}")
+
+    @cached_property
+    def power(self) -> Columns:
+        """Samples of the supply, corrected by the sensor's calibration: time_s, power_w, current_a, voltage_v, clipped,
+        meter_ns; NaN where a conversion was lost.
+        """
+        trace = self.trace
+        columns = {
+            "time_s": self.axis.of_meter(trace.meter_ns),
+            "power_w": trace.power_w,
+            "current_a": trace.current_a,
+            "voltage_v": trace.voltage_v,
+            "clipped": trace.clipped,
+            "meter_ns": trace.meter_ns,
+        }
+        return Columns(pa.table(columns))
+
+    @property
+    def lost(self) -> list[LostStretch]:
+        """Stretches without samples, on the time axis."""
+        return self.axis.lost
+
+    def time_s(self, board_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Times of the board's clock on the time axis, of the same shape; NaN where the clocks cannot be matched."""
+        to_seconds = self.axis.of_board(self._map)
+        return np.full(board_ns.shape, np.nan) if to_seconds is None else to_seconds(board_ns)
+
+    @cached_property
+    def operations(self) -> Columns:
+        """One row an operation, of all runs and loads: time_s, and the columns of operations.parquet."""
+        return self._timed(self._parquet("operations", schemas.OPERATIONS_VERSION))
+
+    @cached_property
+    def events(self) -> Columns:
+        """Background work of the engine and sync edges: time_s, and the columns of events.parquet."""
+        return self._timed(self._parquet("events", schemas.EVENTS_VERSION))
+
+    @cached_property
+    def system(self) -> Columns:
+        """Counters of the board: time_s, and the columns of system.parquet."""
+        return self._timed(system_samples(self._record))
+
+    def energy(self, start: float | RunPhase, end_s: float | None = None) -> StretchEnergy:
+        """What was drawn from `start` to `end_s` on the run's time axis, or in one phase.
+
+        Operations count where they began. Marginal energies are above idle power of the repeat that the stretch's
+        middle lies in, or is nearest to.
+        Raises: BadInput: no stretch. WindowError: it reaches outside the trace. GapError: too much of it was lost.
+        """
+        meter_ns = self._on_meter(start, end_s)
+        if self._map is None:
+            window, operations, idle = Window.of_meter(*meter_ns, self._meter_to_host), 0, None
+        else:
+            start_ns, end_ns = (self._map.inverse().to_target(each) for each in meter_ns)
+            window = Window.on_meter(self._map, start_ns, end_ns)
+            operations = self._operations_from(start_ns, end_ns)
+            idle = self._idle_at((start_ns + end_ns) // 2)
+        return stretch_energy(
+            self.cells,
+            self._bounds,
+            window,
+            idle,
+            operations,
+            withheld=self.answer.withheld,
+            unstated=self._unstated,
+        )
+
+    def _on_meter(self, start: float | RunPhase, end_s: float | None) -> tuple[int, int]:
+        """A stretch on the meter's clock [ns]."""
+        ends_s = (start.start_s, start.end_s) if isinstance(start, RunPhase) else (start, end_s)
+        if ends_s[1] is None or not (math.isfinite(ends_s[0]) and ends_s[0] < ends_s[1] < math.inf):
+            raise BadInput(f"no stretch from {ends_s[0]} to {ends_s[1]} s: its end must come after its start")
+        return self.meter_ns(ends_s[0]), self.meter_ns(ends_s[1])
+
+    @property
+    def _record(self) -> RunRecord:
+        return self.answer.record
+
+    @cached_property
+    def _supply(self) -> tuple[PowerTrace, ErrorBounds | None]:
+        with reading(self.path):
+            trace, sensor = corrected_trace(self._record)
+        if len(trace) < 2:
+            raise RecordFault(f"{self.path}: its power trace holds fewer than two samples")
+        return trace, sensor
+
+    @property
+    def trace(self) -> PowerTrace:
+        """The samples that the figures rest on, corrected by the sensor's calibration.
+
+        Raises: RecordFault: they cannot be read, or are fewer than two.
+        """
+        return self._supply[0]
+
+    @cached_property
+    def _sensor(self) -> ErrorBounds | None:
+        return self._supply[1]
+
+    def forget_samples(self) -> None:
+        """Lets go of what energies do not need of the trace; it is read again where it is asked for."""
+        _ = self.cells, self.axis, self._sensor
+        self.__dict__.pop("_supply", None)
+
+    @property
+    def is_corrected(self) -> bool:
+        """Whether the sensor's calibration was applied to the trace: there is one, and it holds for it."""
+        return self._sensor is not None and self._sensor.calibration is not None
+
+    @cached_property
+    def cells(self) -> Cells:
+        """The trace as energies are integrated over it: what each sample and each lost stretch counts for.
+
+        Raises: RecordFault: the trace cannot be read. WindowError: it holds fewer than two good samples.
+        """
+        return Cells.of(self.trace)
+
+    @property
+    def origin_ns(self) -> int:
+        """Where the time axis begins on the meter's clock [ns]."""
+        return self.axis.origin_ns
+
+    def meter_ns(self, time_s: float) -> int:
+        """A moment of the time axis on the meter's clock [ns]."""
+        return self.origin_ns + round(time_s * 1e9)
+
+    @property
+    def _bounds(self) -> ErrorBounds:
+        return self._sensor or unknown_sensor(float(self.cells.current_a.max()))
+
+    @cached_property
+    def _unstated(self) -> str:
+        """Why no uncertainty is stated; empty where one is."""
+        return no_uncertainty(self._record, self._sensor)
+
+    @cached_property
+    def axis(self) -> TimeAxis:
+        """Seconds since the trace began."""
+        return self.known_axis or TimeAxis.of(self.trace)
+
+    @cached_property
+    def _map(self) -> ClockMap | None:
+        return board_to_meter(self._record.run)
+
+    @cached_property
+    def _meter_to_host(self) -> ClockMap | None:
+        return None if self._map is not None or self._unstated else meter_to_host(self._record)
+
+    def _parquet(self, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
+        with reading(self.path):
+            return read_parquet(self._record.intact(f"{name}.parquet"), name, newest, columns)
+
+    def _timed(self, table: pa.Table) -> Columns:
+        """The table with `time_s` before its other columns."""
+        return Columns(
+            table.add_column(0, "time_s", pa.array(self.time_s(table.column("board_ns").to_numpy())))
+        )
+
+    def _phases_of(self, phases: Sequence[Phase]) -> tuple[RunPhase, ...]:
+        to_seconds = self.axis.of_board(self._map) if phases else None
+        if to_seconds is None:
+            return ()
+        ends = np.array([(each.start_board_ns, each.end_board_ns) for each in phases], np.int64)
+        made = [
+            RunPhase(each.name, each.repeat, str(each.role), float(start_s), float(end_s))
+            for each, (start_s, end_s) in zip(phases, to_seconds(ends), strict=True)
+        ]
+        return tuple(sorted(made, key=lambda each: each.start_s))
+
+    def _operations_from(self, start_ns: int, end_ns: int) -> int:
+        """How many operations began in a stretch of the board's clock."""
+        if not (self.path / "operations.parquet").exists():
+            return 0
+        first, last = np.searchsorted(self.starts_ns, [start_ns, end_ns])
+        return int(last - first)
+
+    @cached_property
+    def starts_ns(self) -> npt.NDArray[np.int64]:
+        """When each operation began, on the board's clock [ns], rising, shape (n,)."""
+        table = self._parquet("operations", schemas.OPERATIONS_VERSION, ["board_ns"])
+        return np.asarray(table["board_ns"].to_numpy())
+
+    def _idle_at(self, board_ns: int) -> IdlePower | None:
+        """Idle power of the repeat that a moment lies in, or is nearest to; None where none was measured."""
+        phases = self._record.run.phases
+
+        def distance(repeat: int) -> int:
+            own = [each for each in phases if each.repeat == repeat]
+            start_ns, end_ns = own[0].start_board_ns, own[-1].end_board_ns
+            return max(start_ns - board_ns, board_ns - end_ns, 0)
+
+        nearest = min(worked_repeats(phases), key=distance, default=None)
+        return None if nearest is None else self._idle(nearest)
+
+    def _idle(self, repeat: int) -> IdlePower | None:
+        if repeat not in self._idle_of:
+            cycle = Cycle.of(self._record.run.phases, repeat)
+            steady = [each.steady for each in cycle.baselines] if cycle else []
+            windows = [
+                Window.on_meter(self._map, each.start_board_ns, each.end_board_ns)
+                for each in steady
+                if self._map is not None
+            ]
+            self._idle_of[repeat] = idle_power(self.cells, windows, self._bounds) if windows else None
+        return self._idle_of[repeat]
+
+    @cached_property
+    def _idle_of(self) -> dict[int, IdlePower | None]:
+        return {}
+
+
+def open_run(path: str | Path) -> OpenedRun:
+    """Opens the record in a directory, whatever state its run ended in. Nothing is written.
+
+    Raises: RecordFault: no readable record. NewerSchema: it is of a newer version.
+    """
+    place = Path(path)
+    with reading(place):
+        return OpenedRun(place, open_answer(place))

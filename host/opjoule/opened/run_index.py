@@ -1,0 +1,148 @@
+"""Lists of records that are quick to have again: what a list shows of each, kept in one file for a whole folder.
+
+The index is no data. An entry holds as long as run.json, result.json and notes.json of its record are the same files
+(inode, size, time of change); everything else is read anew, and an index that is missing, damaged or of another version
+of this program is made anew. Without leave to write there is none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from opjoule.files import rewriting
+from opjoule.opened.run_list import Caution, ListedRun, listed, run_folders
+from opjoule.record.notes import NOTES, Notes
+from opjoule.units import from_json
+
+INDEX: Final = "runs.index"
+VERSION: Final = 1
+WATCHED: Final = ("run.json", "result.json", NOTES)
+KEEP_AT_ONCE: Final = 500
+"""After so many records that were read anew the index is written, in case the program ends before all are."""
+
+Mark = tuple[tuple[int, int, int], ...]
+"""Inode, size [B] and time of change [ns] of each watched file; zeros for none."""
+
+
+class _Entry(msgspec.Struct):
+    mark: Mark
+    run: dict[str, Any]
+
+
+class _Kept(msgspec.Struct):
+    version: int
+    entries: dict[str, _Entry]
+
+
+class RunIndex:
+    """The records in or below one folder. Safe from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """Nothing is read yet."""
+        self.folder = folder
+        self.total = 0
+        """Records that `runs` gives, known once it has given the first."""
+        self._lock = threading.Lock()
+        self._known: dict[str, tuple[Mark, ListedRun]] | None = None
+
+    def places(self) -> dict[str, Path]:
+        """Folder of every record by its name, which is its path under the folder.
+
+        Raises: RecordFault: the folder is no directory.
+        """
+        return {self._name(path): path for path in run_folders(self.folder)}
+
+    def runs(self) -> Iterator[tuple[str, ListedRun]]:
+        """Every record with its name, in the order of `places`; only what is new or has changed is read.
+
+        The index is brought up to date when the iterator is exhausted.
+        Raises: RecordFault: the folder is no directory.
+        """
+        with self._lock:
+            if self._known is None:
+                self._known = self._read()
+            known, found, unsaved = self._known, {}, 0
+            places = self.places()
+            self.total = len(places)
+            for name, path in places.items():
+                mark = _mark(path)
+                # A record that goes on ends, or is killed, without a word in its files.
+                if name in known and known[name][0] == mark and not known[name][1].goes_on:
+                    found[name] = known[name]
+                else:
+                    found[name] = known[name] = mark, listed(path)
+                    unsaved += 1
+                yield name, found[name][1]
+                if unsaved >= KEEP_AT_ONCE:
+                    self._keep(known)
+                    unsaved = 0
+            gone = known.keys() - found.keys()
+            self._known = found
+            if unsaved or gone:
+                self._keep(found)
+
+    def _name(self, path: Path) -> str:
+        return path.resolve().name if path == self.folder else path.relative_to(self.folder).as_posix()
+
+    def _read(self) -> dict[str, tuple[Mark, ListedRun]]:
+        try:
+            kept = msgspec.json.decode((self.folder / INDEX).read_bytes(), type=_Kept)
+            if kept.version != VERSION:
+                return {}
+            return {
+                name: (each.mark, _run(each.run, self.folder / name)) for name, each in kept.entries.items()
+            }
+        except (OSError, msgspec.MsgspecError, TypeError, KeyError, ValueError, AttributeError):
+            return {}
+
+    def _keep(self, known: dict[str, tuple[Mark, ListedRun]]) -> None:
+        """Writes the index beside the records; a record that is the folder itself gets none."""
+        if (self.folder / "run.json").exists():
+            return
+        entries = {name: _Entry(mark, _plain(run)) for name, (mark, run) in known.items()}
+        with suppress(OSError), rewriting(self.folder / INDEX) as file:
+            file.write(msgspec.json.encode(_Kept(VERSION, entries)))
+
+
+def _mark(path: Path) -> Mark:
+    found = []
+    for name in WATCHED:
+        try:
+            told = (path / name).stat()
+            found.append((told.st_ino, told.st_size, told.st_mtime_ns))
+        except OSError:
+            found.append((0, 0, 0))
+    return tuple(found)
+
+
+def _plain(run: ListedRun) -> dict[str, Any]:
+    """All fields but the path, which is the entry's name, as JSON values."""
+    entry: dict[str, Any] = {
+        each.name: getattr(run, each.name) for each in fields(run) if each.name != "path"
+    }
+    headline = run.headline
+    entry["headline"] = {
+        "value": headline.value,
+        "u": headline.u,
+        "unit": headline.unit,
+        "reason": getattr(headline, "reason", ""),
+    }
+    return entry
+
+
+def _run(entry: dict[str, Any], path: Path) -> ListedRun:
+    """What `_plain` wrote. Raises: ValueError, KeyError, TypeError: it is something else."""
+    own = {
+        "path": path,
+        "headline": from_json(entry["headline"]),
+        "cautions": tuple(Caution(**each) for each in entry["cautions"]),
+        "notes": msgspec.convert(entry["notes"], Notes),
+    }
+    return ListedRun(**{**entry, **own})

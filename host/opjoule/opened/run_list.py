@@ -1,0 +1,181 @@
+"""Which records there are, each in one line: what was measured, when, how it ended, headline, what to know first."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from opjoule.errors import RecordFault
+from opjoule.opened.answer import Answer, open_answer
+from opjoule.opened.quantities import quantity_text
+from opjoule.record.directory import is_held
+from opjoule.record.notes import NO_NOTES, Notes, read_notes
+from opjoule.record.run_record import RunRecord, reading
+from opjoule.units import Missing, Quantity
+
+UNREADABLE: Final = "unreadable"
+"""In the place of a status: no readable run.json."""
+ONE_RUN: Final = "one run: the interval does not hold the spread between runs"
+TOO_SHORT: Final = "too short"
+
+
+@dataclass(frozen=True)
+class Caution:
+    """Something to know before the headline is believed."""
+
+    kind: str
+    """going on, unfinished, fault, altered, one run, too short, or warning."""
+    line: str
+    """In full."""
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """One record as a list shows it; texts are empty where it does not say."""
+
+    path: Path
+    status: str
+    """complete, partial, failed, or unreadable."""
+    simulated: bool
+    started_utc: str
+    """ISO 8601."""
+    subject: str
+    """What was measured: a database, a command line."""
+    db: str
+    device: str
+    storage: str
+    headline: Quantity
+    label: str
+    """What the headline is."""
+    goes_on: bool = False
+    """A measurement, or one that was killed and never analysed: its run.json has no checksums."""
+    why: str = ""
+    """Why it is unreadable."""
+    title: str = ""
+    """What was measured on which board and medium, with SIMULATED where it was."""
+    cautions: tuple[Caution, ...] = ()
+    notes: Notes = NO_NOTES
+    """What the user wrote about it."""
+
+    @property
+    def started(self) -> datetime | None:
+        """When it began; None where the record does not say."""
+        try:
+            found = datetime.fromisoformat(self.started_utc)
+        except ValueError:
+            return None
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+    @property
+    def headline_text(self) -> str:
+        """Value and interval with unit, and what it is; a dash where there is none."""
+        known = not isinstance(self.headline, Missing)
+        return f"{quantity_text(self.headline)} {self.label}" if known else quantity_text(self.headline)
+
+    @property
+    def size_bytes(self) -> int:
+        """All files of the record [B]."""
+        return sum(path.lstat().st_size for path in self.path.rglob("*") if path.is_file())
+
+
+def find_runs(places: Sequence[Path]) -> Iterator[ListedRun]:
+    """Every record in or below some directories, one after the other, those of one directory by name.
+
+    Raises: RecordFault: one of the places is no directory.
+    """
+    for place in places:
+        yield from map(listed, run_folders(place))
+
+
+def run_folders(place: Path) -> Iterator[Path]:
+    """The folder of every record in or below a directory, by name.
+
+    Raises: RecordFault: it is no directory.
+    """
+    if not place.is_dir():
+        raise RecordFault(f"{place} is no directory: name a record, or a folder of records such as runs")
+    for folder, below, files in os.walk(place):
+        below.sort()
+        if "run.json" in files:
+            below.clear()
+            yield Path(folder)
+
+
+def listed(directory: Path) -> ListedRun:
+    """One record; only run.json, result.json and notes.json of it are read."""
+    try:
+        with reading(directory):
+            found = _of(open_answer(RunRecord.open(directory)), directory)
+    except (RecordFault, OSError) as fault:
+        nothing = Missing(str(fault))
+        found = ListedRun(
+            directory,
+            UNREADABLE,
+            False,
+            "",
+            "",
+            "",
+            "",
+            "",
+            nothing,
+            "",
+            why=str(fault),
+            title=directory.name,
+        )
+    try:
+        return replace(found, notes=read_notes(directory))
+    except (RecordFault, OSError) as fault:
+        return replace(found, cautions=(*found.cautions, Caution("warning", str(fault))))
+
+
+def _of(answer: Answer, directory: Path) -> ListedRun:
+    run, record = answer.run, answer.record
+    table = answer.quantities
+    shown = (table.shown("headline") or table.shown("traced"))[0]
+    headline: Quantity = Missing(answer.problem or "no result")
+    if answer.result:
+        headline = answer.quantity(shown.key)
+    return ListedRun(
+        directory,
+        record.status,
+        record.simulated,
+        run.found.started_utc or "",
+        answer.wording.subject(run),
+        run.asked.db or "",
+        run.asked.device or "",
+        run.found.storage or run.asked.storage or "",
+        headline,
+        shown.headline or shown.traced,
+        not record.is_finished,
+        title=answer.title,
+        cautions=tuple(_cautions(answer)),
+    )
+
+
+def _cautions(answer: Answer) -> Iterator[Caution]:
+    """The most serious first."""
+    record = answer.record
+    if not record.is_finished:
+        if is_held(record.directory):
+            yield Caution("going on", "the measurement goes on")
+        else:
+            yield Caution(
+                "unfinished",
+                f"its program was killed: 'host/measure.py report {record.directory}' analyses it",
+            )
+    elif record.status == "partial":
+        yield Caution("unfinished", "the run did not come to its end")
+    elif record.status == "failed" and not record.faults:
+        yield Caution("fault", "the run failed; its record does not say why")
+    if answer.problem and record.path("result.json").exists():
+        yield Caution("altered", answer.problem)
+    for line in record.faults:
+        yield Caution("fault", line)
+    for line in (*answer.run.found.warnings, *answer.concluded.warnings):
+        yield Caution(TOO_SHORT if TOO_SHORT in line else "warning", line)
+    if answer.concluded.repeats == 1:
+        yield Caution("one run", ONE_RUN)

@@ -1,0 +1,288 @@
+"""Many records as tables that are read when they are asked for: `opjoule.open_runs("runs")`.
+
+DuckDB reads the records' Parquet files a part at a time and writes what does not fit its memory limit to a temporary
+file, so that any number of runs needs no more memory than one. How it is used: docs/how-to/analyse-in-python.md; why
+DuckDB: docs/decisions/0012-duckdb-over-parquet.md.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.errors import BadInput, OpJouleError, RecordFault
+from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.files import file_sha256
+from opjoule.opened.recorded import corrected_trace
+from opjoule.opened.run_list import run_folders
+from opjoule.operations import schemas as operation_schemas
+from opjoule.record.result import read_result
+from opjoule.record.run_record import RunRecord, reading
+from opjoule.trace import schemas as trace_schemas
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+TABLES: Final[Mapping[str, tuple[pa.Schema, int]]] = {
+    "power": (trace_schemas.POWER, trace_schemas.POWER_VERSION),
+    "operations": (operation_schemas.OPERATIONS, operation_schemas.OPERATIONS_VERSION),
+    "events": (operation_schemas.EVENTS, operation_schemas.EVENTS_VERSION),
+    "system": (operation_schemas.SYSTEM, operation_schemas.SYSTEM_VERSION),
+}
+"""Tables of a record by name, with their columns and newest version."""
+_KEPT: Final[list[DuckDBPyConnection]] = []
+"""Until the program ends: a relation does not outlive its connection, and may outlive its OpenedRuns."""
+_CURRENT: Final = """(scan.current_a * file.current_gain + file.current_offset_a)
+    / (1 + file.heating_per_a2 * scan.current_a * scan.current_a)"""
+"""With the shunt as warm as a steady current keeps it: a row of a query does not know those before it."""
+_VOLTAGE: Final = f"(scan.voltage_v * file.voltage_gain + file.voltage_offset_v - file.wire_ohm * {_CURRENT})"
+_CORRECTED: Final = f"""
+    {_CURRENT} as current_a,
+    {_VOLTAGE} as voltage_v,
+    {_CURRENT} * {_VOLTAGE} as power_w,"""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What is kept of a record."""
+
+    folder: Path
+    row: Mapping[str, Any]
+    """Its row of the results."""
+    correction: Mapping[str, float]
+    """Correction of its samples."""
+
+
+@dataclass(frozen=True)
+class OpenedRuns:
+    """The records below some folders: `results`, and every sample, operation, event and counter of all of them."""
+
+    folders: tuple[Path, ...]
+    """Folders of the records, by name; `run` in every table is one of them as a text."""
+    memory_limit: str
+    """What DuckDB may take, as "1GB"."""
+    unreadable: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Record that is in no table -> why, as far as it has been looked for."""
+
+    @cached_property
+    def results(self) -> pa.Table:
+        """One row a run: run, status, simulated, started_utc, db, device, storage, rig_name and block where it says so,
+        and every quantity of its result by its path, its expanded uncertainty (k = 2) beside it as `PATH u`.
+
+        Null where a run has no such number.
+        """
+        return pa.Table.from_pylist(_filled([each.row for each in self._read]))
+
+    @property
+    def power(self) -> DuckDBPyRelation:
+        """Samples of the supply that arrived: run, meter_ns, current_a [A], voltage_v [V], power_w [W], clipped;
+        corrected by the sensor's calibration where that holds for the run's trace.
+        """
+        return self._database.view("power")
+
+    @property
+    def operations(self) -> DuckDBPyRelation:
+        """Run, and the columns of operations.parquet."""
+        return self._database.view("operations")
+
+    @property
+    def events(self) -> DuckDBPyRelation:
+        """Run, and the columns of events.parquet."""
+        return self._database.view("events")
+
+    @property
+    def system(self) -> DuckDBPyRelation:
+        """Run, and the columns of system.parquet."""
+        return self._database.view("system")
+
+    def sql(self, query: str) -> DuckDBPyRelation:
+        """A query of DuckDB over `results`, `power`, `operations`, `events` and `system`; read when its rows are asked
+        for (`fetchall()`, `df()`, `to_arrow_table()`, `fetch_record_batch()`).
+
+        Raises: BadInput: DuckDB does not understand it.
+        """
+        import duckdb  # noqa: PLC0415
+
+        try:
+            return self._database.sql(query)
+        except duckdb.Error as error:
+            raise BadInput(f"{' '.join(query.split())}: {str(error).splitlines()[0]}") from None
+
+    @cached_property
+    def _read(self) -> list[_Read]:
+        """Every record that can be read, one after the other."""
+        found = []
+        for folder in self.folders:
+            try:
+                with reading(folder):
+                    record = RunRecord.open(folder)
+                    found.append(_Read(folder, _row(record), _correction(record)))
+            except OpJouleError as error:
+                self.unreadable[str(folder)] = str(error)  # type: ignore[index]
+        return found
+
+    @cached_property
+    def _database(self) -> DuckDBPyConnection:
+        """Where each table is a view over the files of all records."""
+        try:
+            import duckdb  # noqa: PLC0415  # of this module alone
+        except ImportError:
+            raise BadInput("open_runs needs DuckDB: pip install duckdb") from None
+        database = duckdb.connect(
+            config={
+                "memory_limit": self.memory_limit,
+                "preserve_insertion_order": False,
+                "temp_directory": str(Path(tempfile.gettempdir()) / f"opjoule-duckdb-{os.getpid()}"),
+            }
+        )
+        _KEPT.append(database)
+        database.register("results", self.results)
+        for name, (schema, newest) in TABLES.items():
+            files = list(self._files(name, newest))
+            columns = {each.name for each in schema} if not files else set(files[0]["columns"])
+            if not files:
+                empty = schema.empty_table().add_column(0, "run", pa.array([], pa.string()))
+                database.register(name, _with_power(empty) if name == "power" else empty)
+                continue
+            uniform = all(each.pop("columns") == sorted(columns) for each in files)
+            database.register(f"{name}_files", pa.Table.from_pylist(files))
+            paths = ", ".join("'" + str(each["path"]).replace("'", "''") + "'" for each in files)
+            others = [each.name for each in schema if name != "power" or each.name in ("meter_ns", "clipped")]
+            known = set(columns) if uniform else {each.name for each in schema}
+            shown = ", ".join(f"scan.{each}" if each in known else f"false as {each}" for each in others)
+            if not uniform:
+                shown = shown.replace("scan.clipped", "coalesce(scan.clipped, false) as clipped")
+            database.execute(
+                f"create view {name} as select file.run, {_CORRECTED if name == 'power' else ''} {shown} "
+                f"from read_parquet([{paths}], filename = 'path', union_by_name = {not uniform}) scan "
+                f"join {name}_files file using (path)"
+            )
+        return database
+
+    def _files(self, name: str, newest: int) -> Iterator[dict[str, Any]]:
+        """The file of one table in each record that has it, and how its samples are corrected."""
+        for each in self._read:
+            path = each.folder / f"{name}.parquet"
+            if not path.exists():
+                continue
+            try:
+                found = pq.ParquetFile(path)
+                trace_schemas.check_version(found.schema_arrow, name, newest, path)
+                row = {
+                    "path": str(path),
+                    "run": str(each.folder),
+                    "columns": sorted(found.schema_arrow.names),
+                }
+                yield {**row, **each.correction} if name == "power" else row
+            except (OpJouleError, pa.ArrowException, OSError) as error:
+                self.unreadable[str(path)] = str(error)  # type: ignore[index]
+
+
+def open_runs(*places: str | Path, memory_limit: str = "1GB") -> OpenedRuns:
+    """Every record in or below some folders, read as far as it is asked for. Nothing is written.
+
+    Checksums of result.json and run.json are compared; those of the other files would need all of them to be read
+    (`host/runs.py verify`).
+
+    Args:
+        memory_limit: of DuckDB, which writes what does not fit to a temporary file.
+    Raises: RecordFault: a place is no directory. BadInput: there is no record.
+    """
+    folders = tuple(dict.fromkeys(each for place in places for each in run_folders(Path(place))))
+    if not folders:
+        raise BadInput(f"{', '.join(map(str, places)) or 'nothing'}: there is no run record in it")
+    return OpenedRuns(folders, memory_limit)
+
+
+def _row(record: RunRecord) -> dict[str, Any]:
+    """One row of the results. Raises: RecordFault: result.json was changed since the run ended."""
+    run, asked = record.run, record.document.get("asked", {})
+    row: dict[str, Any] = {
+        "run": str(record.directory),
+        "status": record.status,
+        "simulated": record.simulated,
+        "started_utc": run.found.started_utc,
+        "db": run.asked.db,
+        "device": run.asked.device,
+        "storage": run.found.storage or run.asked.storage,
+        "rig_name": asked.get("rig_name"),
+        "block": asked.get("block"),
+    }
+    path = record.path("result.json")
+    if not path.exists():
+        return row
+    known = (run.checksums or {}).get("result.json")
+    if known is not None and file_sha256(path) != known:
+        raise RecordFault(f"{path}: changed since the run ended; no figure is taken from it")
+    numbers = read_result(record.directory).numbers
+    for quantity in wording_of(run).quantities_of(numbers):
+        number: Any = numbers
+        for name in quantity.key.split("."):
+            number = number.get(name, {}) if isinstance(number, Mapping) else {}
+        if isinstance(number, Mapping):
+            row[quantity.key] = _real(number.get("value"))
+            row[f"{quantity.key} u"] = _real(number.get("u"))
+    return row
+
+
+def _real(value: object) -> float | None:
+    return float(value) if isinstance(value, int | float) else None
+
+
+def _filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with the columns of all of them."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{**dict.fromkeys(names), **row} for row in rows]
+
+
+def _correction(record: RunRecord) -> dict[str, float]:
+    """Gains, offsets and heating; 1 and 0 where no calibration holds for the trace; and the wire to the board."""
+    calibration = record.run.sensor.calibration if record.run.sensor else None
+    current, voltage, per_a2 = Correction(), Correction(), 0.0
+    if calibration is not None and record.path("power.parquet").exists() and _holds(record, calibration):
+        current, voltage = calibration.current, calibration.voltage or Correction()
+        per_a2 = calibration.heating.per_a2
+    return {
+        "current_gain": current.gain,
+        "current_offset_a": current.offset,
+        "voltage_gain": voltage.gain,
+        "voltage_offset_v": voltage.offset,
+        "heating_per_a2": per_a2,
+        "wire_ohm": record.run.sensor.wire_ohm if record.run.sensor else 0.0,
+    }
+
+
+def _holds(record: RunRecord, calibration: SensorCalibration) -> bool:
+    """Does the calibration hold for the trace? By the file's least and greatest values, where they settle it."""
+    file = pq.ParquetFile(record.path("power.parquet")).metadata
+    ends: dict[str, list[float]] = {"current_a": [], "voltage_v": []}
+    for group in range(file.num_row_groups):
+        for at in range(file.num_columns):
+            column = file.row_group(group).column(at)
+            if column.path_in_schema in ends and column.statistics and column.statistics.has_min_max:
+                ends[column.path_in_schema] += [column.statistics.min, column.statistics.max]
+    inside = [
+        each.holds(pa.array(ends[name]).to_numpy())
+        for name, each in (
+            ("current_a", calibration.current),
+            ("voltage_v", calibration.voltage or Correction()),
+        )
+    ]
+    if all(len(each) == 2 * file.num_row_groups for each in ends.values()) and all(inside):
+        return True
+    _, found = corrected_trace(record)
+    return found is not None and found.calibration is not None
+
+
+def _with_power(table: pa.Table) -> pa.Table:
+    """An empty table of samples with the column that it is shown with."""
+    return table.append_column("power_w", pa.array([], pa.float64()))

@@ -1,0 +1,93 @@
+"""What any stretch of a record drew: joules, joules above idle, joules per operation, mean power."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from opjoule.energy.baseline import IdlePower, marginal_energy
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.evaluation.quantities.repeat import NO_IDLE
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.units import Measured, Missing, Quantity, Unstated
+
+NO_OPERATION = "no operation began in it"
+
+
+@dataclass(frozen=True)
+class StretchEnergy:
+    """What was drawn between two moments; each number with its expanded uncertainty (k = 2), or why it has none."""
+
+    duration_s: Quantity
+    energy_j: Quantity
+    """All of it [J], idle power in it."""
+    marginal_energy_j: Quantity
+    """Less idle power times the stretch's length [J]; idle is that of the repeat in which its middle lies."""
+    power_w: Quantity
+    """Mean [W]."""
+    operations: int
+    """That began in it."""
+    energy_per_operation_j: Quantity
+    marginal_energy_per_operation_j: Quantity
+
+
+def stretch_energy(
+    cells: Cells,
+    sensor: ErrorBounds,
+    window: Window,
+    idle: IdlePower | None,
+    operations: int,
+    *,
+    withheld: Mapping[str, str],
+    unstated: str = "",
+) -> StretchEnergy:
+    """What one window of a trace drew.
+
+    Args:
+        cells: of the trace.
+        window: on the meter's clock [ns].
+        idle: idle power around it; None if it is not known.
+        operations: that began in it.
+        withheld: group of figures -> the fault that makes them wrong, as run.json has it.
+        unstated: why no uncertainty is stated; empty where it is.
+    Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.
+    """
+    found = window_energy_j(cells, window, sensor)
+    above: Quantity = Missing(NO_IDLE, "J")
+    if idle is not None:
+        above = marginal_energy(found, idle, sensor).energy
+    seconds = Measured.from_standard(window.duration_s, window.duration_s * found.timebase.relative_u, "s")
+    energy = _withheld(found.energy, withheld, (ENERGY,))
+    above = _withheld(above, withheld, (ENERGY, ABOVE_IDLE))
+    told = {
+        "duration_s": seconds,
+        "energy_j": energy,
+        "marginal_energy_j": above,
+        "power_w": _withheld(_power(found), withheld, (ENERGY,)),
+        "energy_per_operation_j": _withheld(_over(energy, operations), withheld, (PER_OPERATION,)),
+        "marginal_energy_per_operation_j": _withheld(_over(above, operations), withheld, (PER_OPERATION,)),
+    }
+    return StretchEnergy(operations=operations, **{key: _unstated(of, unstated) for key, of in told.items()})
+
+
+def _power(found: EnergyResult) -> Quantity:
+    if isinstance(found.energy, Unstated):
+        return Unstated(found.mean_power_w, "W", found.energy.reason)
+    return found.power
+
+
+def _over(energy: Quantity, operations: int) -> Quantity:
+    if isinstance(energy, Missing):
+        return energy
+    return energy.scale(1.0 / operations) if operations else Missing(NO_OPERATION, "J")
+
+
+def _withheld(of: Quantity, withheld: Mapping[str, str], rests_on: Sequence[str]) -> Quantity:
+    why = next((withheld[group] for group in rests_on if group in withheld), "")
+    return Missing(f"withheld: {why}", of.unit) if why else of
+
+
+def _unstated(of: Quantity, why: str) -> Quantity:
+    return Unstated(of.value, of.unit, why) if why and isinstance(of, Measured) else of

@@ -1,0 +1,111 @@
+"""The best system of every cell as a grid coloured by system: how study S2 shows its results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Final
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch, Rectangle
+
+from opjoule.comparison.study.best import Best, best_systems
+from opjoule.comparison.study.rows import StudyTable
+from opjoule.comparison.study.table import value_words
+from opjoule.plots.style import COLOURS, INK, canvas, legend
+
+ROW_IN: Final = 0.3
+HEAD_IN: Final = 1.1
+OPACITY: Final = 0.55
+
+Place = tuple[tuple[str, str], ...]
+
+
+def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """A grid for each measure of the study's [best], but `also`, and each place beside the grid's axes."""
+    if not study.grid:
+        return
+    inside = [study.grid["down"], *study.grid["across"]]
+    found = best_systems(study)
+    for place in dict.fromkeys(_beside(each, inside) for each in found):
+        for measure in study.best:
+            own = [
+                each
+                for each in found
+                if _beside(each, inside) == place and each.measure in (measure, study.grid.get("also"))
+            ]
+            if measure != study.grid.get("also") and any(each.measure == measure for each in own):
+                words = [study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place)]
+                text = "-".join([*words, "winners", measure])
+                yield (
+                    "".join(letter if letter.isalnum() else "-" for letter in text),
+                    partial(grid_figure, study, own),
+                )
+
+
+def _beside(best: Best, inside: Sequence[str]) -> Place:
+    return tuple((axis, value) for axis, value in best.place if axis not in inside)
+
+
+def grid_figure(study: StudyTable, found: Sequence[Best]) -> Figure:
+    """Rows: phases, and the measure `also`, by the axis downwards; columns: the axes across; a cell: the best."""
+    down, across = study.grid["down"], study.grid["across"]
+    rows = _rows(study, found, down)
+    columns = list(dict.fromkeys(_values(each, across) for each in found))
+    columns.sort(
+        key=lambda values: [(0, int(value), "") if value.isdecimal() else (1, 0, value) for value in values]
+    )
+    figure = canvas(HEAD_IN + ROW_IN * len(rows))
+    axes = figure.add_subplot()
+    places = {(_row(study, each), _values(each, across)): each for each in found}
+    for at, row in enumerate(rows):
+        for number, column in enumerate(columns):
+            if best := places.get((row, column)):
+                _cell(axes, study.systems, best, number, len(rows) - 1 - at)
+    axes.set_xlim(0, len(columns))
+    axes.set_ylim(0, len(rows))
+    axes.set_xticks([number + 0.5 for number in range(len(columns))], ["\n".join(each) for each in columns])
+    axes.set_yticks(
+        [len(rows) - at - 0.5 for at in range(len(rows))], [f"{name}  {value}" for name, value in rows]
+    )
+    axes.tick_params(length=0, labelsize=6.5)
+    axes.spines[:].set_visible(False)
+    handles = [
+        Patch(facecolor=COLOURS[at % len(COLOURS)], alpha=OPACITY, label=name)
+        for at, name in enumerate(study.systems)
+    ]
+    legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
+    return figure
+
+
+def _rows(study: StudyTable, found: Sequence[Best], down: str) -> list[tuple[str, str]]:
+    """Names of the rows: phases in the study's order, the measure `also` last; each with every value downwards."""
+    also = study.grid.get("also", "")
+    values = list(dict.fromkeys(dict(each.place).get(down, "") for each in found))
+    names = [
+        phase for phase in study.phases if any((each.phase, each.measure) != (phase, also) for each in found)
+    ]
+    there = {_row(study, each) for each in found}
+    wanted = [(name, value) for name in [*names, also.replace("_", " ")] for value in values]
+    return [row for row in wanted if row in there]
+
+
+def _row(study: StudyTable, best: Best) -> tuple[str, str]:
+    is_also = best.measure == study.grid.get("also")
+    return best.measure.replace("_", " ") if is_also else best.phase, dict(best.place).get(
+        study.grid["down"], ""
+    )
+
+
+def _values(best: Best, across: Sequence[str]) -> tuple[str, ...]:
+    place: Mapping[str, str] = dict(best.place)
+    return tuple(place.get(axis, "") for axis in across)
+
+
+def _cell(axes: Axes, systems: Sequence[str], best: Best, x: int, y: int) -> None:
+    colour = COLOURS[systems.index(best.system) % len(COLOURS)]
+    axes.add_patch(Rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=colour, alpha=OPACITY, linewidth=0))
+    doubt = "~" if best.differs is False else ""
+    words = f"{doubt}{best.system}\n{value_words(best.value, None, best.measure)}{' [1 run]' if best.single else ''}"
+    axes.text(x + 0.5, y + 0.5, words, ha="center", va="center", fontsize=5, color=INK)

@@ -1,0 +1,219 @@
+"""A simulated bench: a sensor with errors of its own on loads that are set one after the other, a multimeter beside it.
+
+The sensor is the real firmware in the rig simulator, which plays all loads at once and as fast as it can: a point is a
+minute of the sensor's time, not of the user's. What the multimeter shows goes where a person would type it. SIMULATED.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opjoule.calibration.read_point import ReadPoint
+from opjoule.calibration.reference import Reference
+from opjoule.calibration.typed import TypedQuantity, TypedReference
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import RigFault
+from opjoule.meters.serial.options import SIMULATED_SENSOR
+from opjoule.simulation.imperfections import Imperfections
+from opjoule.simulation.power_model import Supply
+from opjoule.trace.journal import read_edges, read_trace
+
+SETTLE_S: Final = 0.5
+"""From the setting of a load to the first sample that counts."""
+REST_S: Final = 0.1
+"""Between the last sample of a point and the next load."""
+START_LIMIT_S: Final = 60.0
+ATTEMPTS: Final = 3
+"""At each load, on average; then something is wrong that taking the point again does not mend."""
+_FORMATS: Final[dict[TypedQuantity, Callable[[float], str]]] = {
+    TypedQuantity.CURRENT: lambda value: f"{value:.4f}",
+    TypedQuantity.DROP: lambda value: f"{1e3 * value:.2f}m",
+    TypedQuantity.VOLTAGE: lambda value: f"{value:.4f}",
+}
+"""To the digits that a handheld multimeter of 60,000 counts shows."""
+
+
+@dataclass(frozen=True)
+class SteadyLoad:
+    """One load of the bench."""
+
+    current_a: float
+    supply: Supply
+
+    @property
+    def voltage_v(self) -> float:
+        """At the load."""
+        return self.supply.open_voltage_v - self.supply.resistance_ohm * self.current_a
+
+
+class Multimeter:
+    """What it shows, wrong by what is drawn from its stated accuracy, once and for all."""
+
+    def __init__(self, typed: TypedReference, seed: int) -> None:
+        """A multimeter of this seed is always wrong by the same."""
+        chance = random.Random(f"multimeter {seed}")  # nothing of it goes with the sensor's errors
+        self._over_ohm = typed.over_ohm or 1.0
+        self._reference: Reference = typed.reference
+        self._errors = [chance.gauss(0.0, 1.0) for _ in typed.reference.common]
+
+    def shows(self, quantity: TypedQuantity, current_a: float, voltage_v: float) -> str:
+        """The reading as a person would type it."""
+        for size, each in zip(self._errors, self._reference.common, strict=True):
+            current_a, voltage_v = (
+                current_a + size * (each.current_share * current_a + each.current_a),
+                voltage_v + size * (each.voltage_share * voltage_v + each.voltage_v),
+            )
+        value = {
+            TypedQuantity.CURRENT: current_a,
+            TypedQuantity.DROP: current_a * self._over_ohm,
+            TypedQuantity.VOLTAGE: voltage_v,
+        }
+        return _FORMATS[quantity](value[quantity])
+
+
+class SimulatedBench:
+    """Plays the loads to the meter of this address, and answers what a person would; close() ends it."""
+
+    def __init__(
+        self,
+        typed: TypedReference,
+        loads_a: Sequence[float],
+        unseen_a: Sequence[float],
+        *,
+        seconds: float,
+        root: Path,
+        truth: Path,
+        seed: int,
+    ) -> None:
+        """Starts the simulator, which waits for the first word to its meter.
+
+        Args:
+            loads_a: of the points; unseen_a: of what is read after them.
+            seconds: of each.
+            truth: where the simulator's truth goes.
+            seed: of sensor, supply and multimeter; the same is the same bench.
+        """
+        drawn = Imperfections.draw(seed)
+        self._loads = [SteadyLoad(each, drawn.supply) for each in (*loads_a, *unseen_a)]
+        self._points, self._seconds = len(loads_a), seconds
+        self._attempts = self._place = 0
+        self._multimeter = Multimeter(typed, seed)
+        self._temporary = tempfile.TemporaryDirectory(prefix="opjoule-bench-")
+        folder = Path(self._temporary.name)
+        truth.parent.mkdir(parents=True, exist_ok=True)
+        link = folder / "meter"
+        self._log = (folder / "rig-sim.log").open("w+")
+        command = [
+            str(root / "build/rig-sim/rig-sim"),
+            *("--elf", str(root / ".pio/build/uno/firmware.elf")),
+            *("--profile", str(self._written_loads(folder)), "--sync", str(self._written_edges(folder))),
+            *("--pty", str(link), "--pace", "0", "--truth", str(truth), "--seed", str(seed)),
+            *drawn.options(),
+        ]
+        self._simulator = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._await(link)
+        self.meter = f"serial:{link},{SIMULATED_SENSOR},label=simulated-{seed}"
+        self._cells: Cells | None = None
+        self._edges_ns: list[int] = []
+
+    @property
+    def load(self) -> SteadyLoad:
+        """The load that is set."""
+        return self._loads[self._place]
+
+    @property
+    def plays_s(self) -> float:
+        """How long all loads last, by the sensor's time."""
+        return self._step_s * len(self._loads)
+
+    @property
+    def _step_s(self) -> float:
+        return SETTLE_S + self._seconds + REST_S
+
+    def played(self, record: Path) -> None:
+        """Takes in what was recorded of all loads. Raises: RigFault: the simulator ended too early."""
+        self._cells = Cells.of(read_trace(record))
+        self._edges_ns = read_edges(record).meter_ns.tolist()
+        if len(self._edges_ns) < 2 * len(self._loads):
+            raise RigFault(
+                f"the rig simulator ended too early: {self._last_words()}; run host/measure.py doctor --simulate"
+            )
+
+    def next_load(self, number: int) -> bool:
+        """Sets the load of a point, from 1; False once there are no more, or one cannot be taken again and again."""
+        self._attempts += 1
+        if number > self._points or self._attempts > ATTEMPTS * self._points:
+            return False
+        self._place = number - 1
+        return True
+
+    def read(self, bounds: ErrorBounds, *, steady: bool) -> ReadPoint:
+        """What the sensor read of the load that is set. Raises: CalibrationFault: as mean_reading()."""
+        assert self._cells
+        start_ns, end_ns = self._edges_ns[2 * self._place : 2 * self._place + 2]
+        return ReadPoint.of(self._cells, (start_ns, end_ns), bounds, u_ns=0.0, period_ns=0, steady=steady)
+
+    def unseen(self, bounds: ErrorBounds, *, steady: bool) -> list[tuple[SteadyLoad, ReadPoint]]:
+        """The loads that no point was taken at, and what the sensor read of them."""
+        found = []
+        for place in range(self._points, len(self._loads)):
+            self._place = place
+            found.append((self.load, self.read(bounds, steady=steady)))
+        return found
+
+    def answer(self, quantity: TypedQuantity) -> str:
+        """What the multimeter shows now."""
+        return self._multimeter.shows(quantity, self.load.current_a, self.load.voltage_v)
+
+    def _written_loads(self, folder: Path) -> Path:
+        lines = [
+            f"{number * self._step_s:.6f},{each.current_a:.6f},{each.voltage_v:.6f}"
+            for number, each in enumerate(self._loads)
+        ]
+        path = folder / "loads.csv"
+        end = f"{self.plays_s:.6f},0,{self._loads[-1].voltage_v:.6f}"
+        path.write_text("\n".join(["time_s,current_a,voltage_v", *lines, end]) + "\n")
+        return path
+
+    def _written_edges(self, folder: Path) -> Path:
+        """An edge at the start and one at the end of what counts of each load."""
+        starts_s = [number * self._step_s + SETTLE_S for number in range(len(self._loads))]
+        lines = [f"{at_s:.6f},1\n{at_s + self._seconds:.6f},0" for at_s in starts_s]
+        path = folder / "edges.csv"
+        path.write_text("\n".join(["time_s,level", *lines]) + "\n")
+        return path
+
+    def _await(self, link: Path) -> None:
+        deadline_s = time.monotonic() + START_LIMIT_S
+        while not link.exists():
+            if self._simulator.poll() is not None or time.monotonic() > deadline_s:
+                self.close()
+                raise RigFault(
+                    f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
+                )
+            time.sleep(0.01)
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
+
+    def close(self) -> None:
+        """Ends the simulator and removes what was temporary."""
+        if self._simulator.poll() is None:
+            self._simulator.terminate()
+        self._simulator.wait()
+        self._temporary.cleanup()

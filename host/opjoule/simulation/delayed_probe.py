@@ -1,0 +1,78 @@
+"""The probe of a simulated board: for meter and round trips it runs a fixed delay behind its computer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.devices.programs.probe import BoardProbe
+from opjoule.devices.programs.probe_lines import Mark
+from opjoule.simulation.feed import DELAY_NS, Feed
+
+
+class DelayedProbe:
+    """Answers with the simulated board's clock and with its dirty pages as of that clock; passes on all else."""
+
+    def __init__(
+        self,
+        probe: BoardProbe,
+        feed: Feed,
+        *,
+        ended: Callable[[], None],
+        faults: Callable[[], list[str]] = lambda: [],
+        warnings: Callable[[], list[str]] = lambda: [],
+    ) -> None:
+        """Stands before a running probe.
+
+        Args:
+            ended: called once the probe has ended.
+            faults: what has gone wrong in the simulation since it was last called.
+            warnings: where the simulation was not as it should be.
+        """
+        self._probe = probe
+        self._feed = feed
+        self._call_ended = ended
+        self._simulation_faults = faults
+        self._simulation_warnings = warnings
+
+    def clock_exchange(self) -> Exchange:
+        """The board's clock as the meter is to see it: the rig's delay ago."""
+        real = self._probe.clock_exchange()
+        return Exchange(
+            real.sent_ns, real.far_received_ns - DELAY_NS, real.far_sent_ns - DELAY_NS, real.received_ns
+        )
+
+    def pending_write_bytes(self) -> int:
+        """Dirty pages of the simulated board, as of its clock."""
+        return self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
+
+    def begin_files(self, name: str) -> None:
+        """As of every probe."""
+        self._probe.begin_files(name)
+
+    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
+        """As of every probe."""
+        return self._probe.play_signature(bits, bit_ms)
+
+    def steering(self) -> dict[str, Any]:
+        """As of every probe."""
+        return self._probe.steering()
+
+    def marks(self) -> list[Mark]:
+        """As of every probe."""
+        return self._probe.marks()
+
+    def faults(self) -> list[str]:
+        """As of every probe, and the simulation's own."""
+        return self._probe.faults() + self._simulation_faults()
+
+    def warnings(self) -> list[str]:
+        """As of every probe, and the simulation's own."""
+        return self._probe.warnings() + self._simulation_warnings()
+
+    def close(self) -> None:
+        """Ends it; from then on the simulated board is idle."""
+        self._probe.close()
+        self._call_ended()

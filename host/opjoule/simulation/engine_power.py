@@ -1,0 +1,234 @@
+"""The simulated board with a loader on it: what it draws follows from what the loader and its engine do.
+
+Each kind of operation and each activity has a power of its own (part_powers.py). An operation costs what its kind
+costs, however long it takes, beside background work too. The processor's time counts only where neither is at work.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.activities import SYNC, Intervals
+from opjoule.attribution.overlap import overlap_s
+from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
+from opjoule.simulation.known_power import Float64Array, Overlapping, Steady
+from opjoule.simulation.loader_files import Event, LoaderFiles, PhaseOperations
+from opjoule.simulation.medium_work import MediumMode, MediumStretch
+from opjoule.simulation.part_course import OTHER, READING, TAIL, WRITE_BACK, PartCourseWriter
+from opjoule.simulation.part_powers import PartPowers, own_stretches
+from opjoule.simulation.power_model import Activity, LoadModel, PowerModel
+from opjoule.simulation.supply import PARTS
+
+HOLD_NS: Final = 500_000_000
+"""The loader writes its operations after 0.25 s at most, its events after 0.1 s."""
+STEP_NS: Final = 250_000
+"""Within which what a part draws is taken as even: half of the quickest meter's sample."""
+LEAST_BUSY: Final = 0.02
+"""Part of the time for which an operation that mostly waits keeps a core busy."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Operations of one block that have not all been drawn."""
+
+    base_ns: int
+    end_ns: int
+    by_kind: dict[str, Steady]
+    """Seconds from base_ns on."""
+
+
+@dataclass(frozen=True)
+class _MediumPiece:
+    """A stretch of the medium's, with the part that its energy belongs to."""
+
+    start_ns: int
+    end_ns: int
+    part: str
+    power_w: float
+
+
+class EnginePower(LoadModel):
+    """Power by kind of operation and by activity; the medium's is that of every model."""
+
+    hold_ns = HOLD_NS
+
+    def __init__(self, model: PowerModel, seed: int, *, one_thread: bool) -> None:
+        """Draws what each part costs.
+
+        Args:
+            model: of the board and its medium.
+            one_thread: the engine does its background work on one thread.
+        """
+        self._model = model
+        self._rng = np.random.default_rng([seed, 1])  # nothing of it goes with the rig's errors
+        self._most_w = model.board.power_w(np.inf) - model.board.power_w(0.0)
+        core_w = self._most_w / (len(model.board.busy_cores_w) - 1)
+        self._powers = PartPowers.draw(self._rng, LOADER_KINDS, ACTIVITIES, core_w)
+        self._one_thread = one_thread
+        self._threads: defaultdict[str, set[int]] = defaultdict(set)
+        self._usual_s: dict[tuple[str, str], float] = {}
+        self._work: list[_Work] = []
+        self._events: list[tuple[Event, float]] = []
+        self._drawn_ns = 0
+
+    def begin(self, folder: Path) -> None:
+        """As of every model."""
+        self._files = LoaderFiles(folder)
+        self._course = PartCourseWriter(folder / PARTS)
+
+    def end(self) -> None:
+        """As of every model."""
+        self._course.close()
+
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """As of every model: rows at changes of what the medium does, and where something is at work each STEP_NS."""
+        blocks, events = self._files.more()
+        for block in blocks:
+            self._threads[block.phase].add(int(block.operations.thread[0]))
+        for block in blocks:
+            self._take(block, [activity, *later])
+        self._events += [(each, self._powers.event_w(self._rng, each.activity)) for each in events]
+        start_ns, end_ns = activity.start_board_ns, activity.end_board_ns
+        self._drawn_ns = end_ns
+        horizon_ns = later[-1].end_board_ns if later else end_ns
+        medium = [
+            self._of_medium(each)
+            for each in self._model.stretches(activity, busy)
+            if each.mode is not MediumMode.IDLE
+        ]
+        moments_ns = [moment for each in medium for moment in (each.start_ns, each.end_ns)]
+        changes_ns = np.unique([start_ns, *moments_ns, end_ns])
+        edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns)
+        parts = self._operations(edge_ns) | self._background(edge_ns, horizon_ns)
+        if parts:
+            step_s = np.diff(edge_ns) * 1e-9
+            whole_w = sum(parts.values()) / step_s
+            held = np.minimum(1.0, self._most_w / np.maximum(whole_w, 1e-12))
+            parts = {name: each * held for name, each in parts.items()}
+        else:
+            edge_ns, step_s = changes_ns, np.diff(changes_ns) * 1e-9
+            if processor_w := self._model.processor_w(activity):
+                parts[OTHER] = processor_w * step_s
+        waited = self._waited(edge_ns, horizon_ns)
+        for piece in medium:
+            inside = (edge_ns[:-1] >= piece.start_ns) & (edge_ns[:-1] < piece.end_ns)
+            drawn_j, of_sync = piece.power_w * step_s * inside, waited * (piece.part != READING)
+            for part, energy_j in ((piece.part, drawn_j * (1.0 - of_sync)), (SYNC, drawn_j * of_sync)):
+                if energy_j.any():
+                    parts[part] = parts.get(part, 0.0) + energy_j
+        self._course.add(edge_ns, parts)
+        power_w = self._model.rest_w + sum(parts.values(), np.zeros(step_s.size)) / step_s
+        steps = np.flatnonzero(np.diff(power_w, prepend=np.nan) != 0)
+        return [(int(edge_ns[at]), *self._model.supply.at_power(float(power_w[at]))) for at in steps]
+
+    def _take(self, block: PhaseOperations, known: Sequence[Activity]) -> None:
+        """Gives each operation its energy; what is known too late is drawn later."""
+        made = block.operations
+        base_ns = int(made.board_ns[0])
+        late_ns = max(self._drawn_ns - base_ns, 0)
+        start_s = np.asarray((made.board_ns - base_ns) * 1e-9, np.float64)
+        end_s = start_s + np.maximum(made.duration_ns, 1) * 1e-9
+        by_kind = {}
+        for name in made.counts():
+            own = made.of_kind(name)
+            usual_s = self._usual(block, name, known)
+            energy_j = self._powers.operations_j(self._rng, name, np.full(int(own.sum()), usual_s), usual_s)
+            by_kind[name] = Steady(start_s[own], end_s[own], energy_j)
+        self._work.append(
+            _Work(base_ns + late_ns, base_ns + late_ns + round(float(end_s[-1]) * 1e9) + 1, by_kind)
+        )
+
+    def _usual(self, block: PhaseOperations, kind: str, known: Sequence[Activity]) -> float:
+        """For how long an operation of a kind usually keeps a core busy, the loader before it too [s].
+
+        It is what the processor spent on each of the first that are seen; slower kinds had more of that. How much a
+        second of it costs differs from kind to kind.
+        """
+        key = (block.phase, kind)
+        if key not in self._usual_s:
+            made = block.operations
+            first_ns, last_ns = int(made.board_ns[0]), int(made.board_ns[-1] + made.duration_ns[-1])
+            seen = [each for each in known if each.end_board_ns > first_ns and each.start_board_ns < last_ns]
+            span_s = sum(each.end_board_ns - each.start_board_ns for each in seen) * 1e-9
+            busy_s = sum(each.cpu_s for each in seen) / len(self._threads[block.phase])
+            busy = min(max(busy_s / span_s, LEAST_BUSY), 1.0) if seen else 1.0
+            each_s = busy * (last_ns - first_ns) * 1e-9 / len(made)
+            usual_ns = {
+                name: float(np.median(made.duration_ns[made.of_kind(name)])) for name in made.counts()
+            }
+            mean_ns = sum(usual_ns[name] * count for name, count in made.counts().items()) / len(made)
+            self._usual_s[key] = each_s * (usual_ns[kind] / mean_ns if mean_ns else 1.0)
+        return self._usual_s[key]
+
+    def _operations(self, edge_ns: np.ndarray) -> dict[str, Float64Array]:
+        """Energy of each kind in each step [J]."""
+        found: dict[str, Float64Array] = {}
+        for each in self._work:
+            if each.base_ns >= edge_ns[-1]:
+                continue
+            at_s = (edge_ns - each.base_ns) * 1e-9
+            for name, piece in each.by_kind.items():
+                energy_j = np.diff(piece.until_j(at_s))
+                if energy_j.any():
+                    found[name] = found.get(name, 0.0) + energy_j
+        self._work = [each for each in self._work if each.end_ns > edge_ns[-1]]
+        return found
+
+    def _background(self, edge_ns: np.ndarray, horizon_ns: int) -> dict[str, Float64Array]:
+        """Energy of each activity in each step [J]; what goes on is known up to the horizon."""
+        start_ns, end_ns = int(edge_ns[0]), int(edge_ns[-1])
+        self._events = [each for each in self._events if (each[0].end_ns or horizon_ns) > start_ns]
+        now = [each for each in self._events if each[0].start_ns < end_ns]
+        if not now:
+            return {}
+        spans = {name: [each for each, _ in now if each.activity == name] for name in ACTIVITIES}
+        activities = {
+            name: Intervals.of(
+                np.array([each.start_ns for each in own], np.int64),
+                np.array([each.end_ns or horizon_ns for each in own], np.int64),
+            )
+            for name, own in spans.items()
+            if own
+        }
+        at_s = (edge_ns - start_ns) * 1e-9
+        found: dict[str, Float64Array] = {}
+        for event, power_w in now:
+            for begin_ns, finish_ns in own_stretches(
+                activities,
+                event.activity,
+                event.start_ns,
+                event.end_ns or horizon_ns,
+                one_thread=self._one_thread,
+            ):
+                piece = Overlapping(
+                    np.array([(begin_ns - start_ns) * 1e-9]),
+                    np.array([(finish_ns - start_ns) * 1e-9]),
+                    np.array([power_w]),
+                )
+                energy_j = np.diff(piece.until_j(at_s))
+                found[event.activity] = found.get(event.activity, 0.0) + energy_j
+        return found
+
+    def _waited(self, edge_ns: np.ndarray, horizon_ns: int) -> Float64Array:
+        """Part of each step in which somebody waits for a sync: what the medium draws then is the sync's."""
+        own = [each for each, _ in self._events if each.activity == SYNC]
+        if not own:
+            return np.zeros(edge_ns.size - 1)
+        waited = Intervals.of(
+            np.array([each.start_ns for each in own], np.int64),
+            np.array([each.end_ns or horizon_ns for each in own], np.int64),
+        ).merged
+        return overlap_s(edge_ns.astype(np.int64), waited.start_ns, waited.end_ns) / (np.diff(edge_ns) * 1e-9)
+
+    def _of_medium(self, stretch: MediumStretch) -> _MediumPiece:
+        """What one stretch of a medium that is not idle draws above that, and to which part it belongs."""
+        part = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}.get(stretch.mode, WRITE_BACK)
+        return _MediumPiece(stretch.start_ns, stretch.end_ns, part, self._model.medium_w(stretch.mode))

@@ -1,0 +1,168 @@
+"""Fits the twin to records: every parameter with its interval, and what the fitted model says the board drew."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from opjoule.errors import BadInput
+from opjoule.simulation.fitting.estimate import Estimate
+from opjoule.simulation.fitting.power_estimates import power_estimates
+from opjoule.simulation.fitting.powers import fit_powers
+from opjoule.simulation.fitting.rates import flush_latency, read_rate, write_rate
+from opjoule.simulation.fitting.recorded import NOWHERE, Recorded
+from opjoule.simulation.fitting.replay import Replayed, replayed
+from opjoule.simulation.fitting.supply_fit import supply_estimates
+from opjoule.simulation.models import Models
+from opjoule.simulation.power_model import BoardModel, MediumModel, Supply
+from opjoule.trace.power_trace import Float64Array
+
+BETWEEN: Final = "between phases"
+UNKNOWN_MEDIUM: Final = "sd"
+"""Whose assumed parameters stand in for those of a medium that models.toml does not have."""
+UNKNOWN_MEMORY_BYTES: Final = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class PhaseBalance:
+    """One kind of phase: energy as measured and as the fitted model says."""
+
+    name: str
+    duration_s: float
+    measured_j: float
+    model_j: float
+
+    @property
+    def ratio(self) -> float:
+        """Model over measured."""
+        return self.model_j / self.measured_j
+
+    @property
+    def words(self) -> tuple[str, str, str, str, str]:
+        """Name, time, measured, the model's, ratio, as a table shows them."""
+        return (
+            self.name,
+            f"{self.duration_s:.3g} s",
+            f"{self.measured_j:.4g} J",
+            f"{self.model_j:.4g} J",
+            f"{self.ratio:.3f}",
+        )
+
+
+@dataclass(frozen=True)
+class FittedTwin:
+    """The twin of one board with one medium."""
+
+    records: tuple[Recorded, ...]
+    estimates: tuple[Estimate, ...]
+    board: BoardModel
+    medium: MediumModel
+    supply: Supply
+    model: tuple[Replayed, ...]
+    """What the fitted model says of each record."""
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the records come from a simulated rig."""
+        return self.records[0].simulated
+
+    def __getitem__(self, key: str) -> Estimate:
+        """A parameter by its key."""
+        return next(each for each in self.estimates if each.key == key)
+
+    def balances(self) -> list[PhaseBalance]:
+        """Energies of each kind of phase over all records, in order of time."""
+        found: dict[str, Float64Array] = {}
+        for one, model in zip(self.records, self.model, strict=True):
+            span_s = one.windows.span_s
+            known = np.isfinite(one.windows.power_w)
+            for at in np.unique(one.windows.phase):
+                own = known & (one.windows.phase == at)
+                name = BETWEEN if at == NOWHERE else one.phases[int(at)].name
+                joules = [
+                    float(span_s[own].sum()),
+                    float(span_s[own] @ one.windows.power_w[own]),
+                    float(span_s[own] @ model.total_w[own]),
+                ]
+                found[name] = found.get(name, np.zeros(3)) + np.array(joules)
+        shown = sorted(found, key=lambda name: name == BETWEEN)
+        return [PhaseBalance(name, *found[name].tolist()) for name in shown if found[name][1] > 0]
+
+    def verdict(self) -> str:
+        """One plain sentence on where the model is off."""
+        balances = [each for each in self.balances() if each.name != BETWEEN] or self.balances()
+        worst = max(balances, key=lambda each: abs(each.ratio - 1))
+        total = sum(each.model_j for each in balances) / sum(each.measured_j for each in balances)
+        whole = f"over all phases it draws {100 * (total - 1):+.1f} %"
+        off = 100 * (worst.ratio - 1)
+        if abs(off) < 1:
+            return f"The twin follows the measurement within 1 % in every phase; {whole}."
+        return (
+            f"The twin is furthest off in '{worst.name}', where it draws {abs(off):.1f} % "
+            f"{'more' if off > 0 else 'less'} than was measured ({worst.model_j:.4g} J for {worst.measured_j:.4g} J); "
+            f"{whole}."
+        )
+
+
+def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
+    """The twin of the board and medium that the records are of, fitted to all of them together.
+
+    Raises: BadInput: records of several boards or media, or simulated ones beside real ones. DataFault: no idle power.
+    """
+    _check(records)
+    board_name, medium_name = records[0].board, records[0].medium
+    prior = Models.stated()
+    board = prior.boards.get(board_name) or _unknown_board(records)
+    medium = prior.media.get(medium_name) or prior.media[UNKNOWN_MEDIUM]
+    rates = write_rate(records, medium.write_bytes_per_s), read_rate(records, medium.read_bytes_per_s)
+    flush = flush_latency(records, rates[0], medium.flush_s)
+    timed = replace(
+        medium,
+        write_bytes_per_s=rates[0].value,
+        read_bytes_per_s=rates[1].value,
+        flush_s=flush.value,
+        spread={},
+    )
+    power = fit_powers(records, timed, len(board.busy_cores_w) - 1)
+    made = [
+        *power_estimates(power, records, board, timed, rates[0]),
+        *rates,
+        flush,
+        *supply_estimates(records, prior.supply),
+    ]
+    values = {each.key: each.value for each in made}
+    steps = range(len(board.busy_cores_w))
+    fitted_board = replace(board, busy_cores_w=tuple(values[f"board.busy_cores_w.{at}"] for at in steps))
+    fitted_medium = replace(
+        timed,
+        active_w=values["medium.active_w"],
+        tail_w=values["medium.tail_w"],
+        tail_s=values["medium.tail_s"],
+    )
+    supply = Supply(values["supply.open_voltage_v"], values["supply.resistance_ohm"])
+    model = tuple(replayed(fitted_board, fitted_medium, one) for one in records)
+    return FittedTwin(tuple(records), tuple(made), fitted_board, fitted_medium, supply, model)
+
+
+def _unknown_board(records: Sequence[Recorded]) -> BoardModel:
+    """In place of a board that models.toml does not have: nothing is assumed of its cores' power."""
+    cores = max(one.cores for one in records)
+    return BoardModel((0.0,) * (cores + 1), UNKNOWN_MEMORY_BYTES)
+
+
+def _check(records: Sequence[Recorded]) -> None:
+    names = [one.name for one in records]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise BadInput(f"{twice} is named twice: each record counts once")
+    for name in ("board", "medium", "simulated"):
+        values = list(dict.fromkeys(getattr(one, name) for one in records))
+        if len(values) > 1:
+            words = (
+                "simulated records and measured ones" if name == "simulated" else f"{' and '.join(values)}"
+            )
+            raise BadInput(
+                f"a twin describes one board with one medium, and these records have {words}; fit each alone"
+            )

@@ -1,0 +1,195 @@
+"""twin.html: what the board drew and what the fitted twin says it drew, on one axis, with every parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.drawing.markup import Element, element, row, table
+from opjoule.drawing.stretches import PhaseSpan
+from opjoule.drawing.tracks import Track
+from opjoule.files import write_whole
+from opjoule.opened.answer import SIMULATED
+from opjoule.report.page import banner, framed, section
+from opjoule.report.panels import chart_series, chart_value
+from opjoule.simulation.fitting.estimate import Estimate
+from opjoule.simulation.fitting.fit import FittedTwin
+from opjoule.simulation.fitting.recorded import Recorded
+from opjoule.simulation.fitting.replay import Replayed
+from opjoule.trace.power_trace import Float64Array
+
+PAUSE_S = 1.0
+"""Between two records on the page's time axis."""
+COLUMNS = ("power_w", "model_w", "residual_w", "processor_w", "medium_w", "tail_w")
+
+
+def write_page(path: Path, fitted: FittedTwin, profile: str) -> None:
+    """Writes the page, replaced as a whole. `profile`: how the page calls the profile."""
+    write_whole(path, page_text(fitted, profile).encode())
+
+
+def page_text(fitted: FittedTwin, profile: str) -> str:
+    """The page's source."""
+    first = fitted.records[0]
+    mark = " (SIMULATED)" if fitted.simulated else ""
+    title = f"Twin of {first.board} with {first.medium}{mark}"
+    track, phases = joined(fitted.records, fitted.model)
+    content = chart_content(float(track.bounds_s[-1]), {"power": track}, phases, _panels())
+    main = [
+        element(
+            "header",
+            element("p", "OpJoule twin", class_="kicker"),
+            element("h1", title),
+            element(
+                "p",
+                f"from {', '.join(one.name for one in fitted.records)}; profile {profile}",
+                class_="workload",
+            ),
+            element("p", fitted.verdict()),
+        ),
+        section("trace", "Measured power and the twin's", *chart_frame()),
+        section("energies", "Energy by phase", energies_table(fitted)),
+        section("parameters", "Parameters", parameters_table(fitted), *_untold(fitted)),
+    ]
+    banners = [banner("simulated", "SIMULATED", SIMULATED)] if fitted.simulated else []
+    return framed(
+        title,
+        element("div", *banners, class_="banners"),
+        main,
+        chart_scripts(content),
+    )
+
+
+def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Track, list[PhaseSpan]]:
+    """All records one after the other on one time axis: power in the cells of their windows, and their phases."""
+    bounds_s, cells, phases, at_s = [], [], [], 0.0
+    for number, (one, model) in enumerate(zip(records, models, strict=True), 1):
+        windows = one.windows
+        zero_ns = int(windows.start_ns[0])
+        start_s = np.asarray((windows.start_ns - zero_ns) * 1e-9 + at_s, np.float64)
+        end_s = np.asarray((windows.end_ns - zero_ns) * 1e-9 + at_s, np.float64)
+        residual_w = windows.power_w - model.total_w
+        values = np.array(
+            [windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w]
+        )
+        own_s, own = _with_holes(start_s, end_s, values)
+        bounds_s.append(own_s)
+        cells.append(own)
+        prefix = f"{number}: " if len(records) > 1 else ""
+        phases += [
+            PhaseSpan(
+                prefix + each.name,
+                each.repeat,
+                max((each.start_board_ns - zero_ns) * 1e-9 + at_s, 0.0),
+                (each.end_board_ns - zero_ns) * 1e-9 + at_s,
+            )
+            for each in one.phases
+        ]
+        at_s = float(end_s[-1]) + PAUSE_S
+    whole = np.concatenate(cells, axis=1)
+    edges_s = np.append(np.concatenate(bounds_s), at_s)
+    return Track(edges_s, dict(zip(COLUMNS, whole, strict=True))), phases
+
+
+def _with_holes(
+    start_s: Float64Array, end_s: Float64Array, values: Float64Array
+) -> tuple[Float64Array, Float64Array]:
+    """Starts of the windows' cells, shape (m,), and their values, shape (q, m); what lies between windows is empty.
+
+    The pause before the next record is such a hole, too.
+    """
+    hole = np.append(start_s[1:] - end_s[:-1] > 1e-6, True)
+    at = np.flatnonzero(hole) + 1
+    return np.insert(start_s, at, end_s[hole]), np.insert(values, at, np.nan, axis=1)
+
+
+def _panels() -> list[dict[str, object]]:
+    measured = chart_value("power_w", "measured", "W", 3, range_=True)
+    return [
+        {
+            "title": "power, W",
+            "track": "power",
+            "height": 260,
+            "series": [
+                chart_series("power_w", "measured", "--power"),
+                chart_series("model_w", "twin", "--operations"),
+            ],
+            "readout": [measured, chart_value("model_w", "twin", "W", 3)],
+        },
+        {
+            "title": "residual, W",
+            "track": "power",
+            "height": 120,
+            "series": [chart_series("residual_w", "measured less twin", "--cpu")],
+            "readout": [chart_value("residual_w", "measured less twin", "W", 3)],
+        },
+        {
+            "title": "parts, W",
+            "track": "power",
+            "height": 140,
+            "from_zero": True,
+            "series": [
+                chart_series("processor_w", "processor", "--cpu"),
+                chart_series("medium_w", "medium busy", "--written"),
+                chart_series("tail_w", "medium's tail", "--read"),
+            ],
+            "readout": [
+                chart_value("processor_w", "processor", "W", 3),
+                chart_value("medium_w", "medium busy", "W", 3),
+                chart_value("tail_w", "medium's tail", "W", 3),
+            ],
+        },
+    ]
+
+
+def energies_table(fitted: FittedTwin) -> Element:
+    """Energy of each kind of phase: measured, the twin's, their ratio."""
+    body = [row(*each.words) for each in fitted.balances()]
+    return table(
+        ("phase", "time", "measured", "twin", "twin / measured"), body, f"Energy by phase{_mark(fitted)}"
+    )
+
+
+def parameters_table(fitted: FittedTwin) -> Element:
+    """Every parameter with its interval and where it came from."""
+    body = [row(each.key, *shown(each), each.origin) for each in fitted.estimates]
+    return table(
+        ("parameter", "value", "interval (95 %)", "from"), body, f"Parameters of the twin{_mark(fitted)}"
+    )
+
+
+def shown(estimate: Estimate) -> tuple[str, str]:
+    """Value and interval in words."""
+    scale, unit = (1e-6, "MB/s") if estimate.unit == "B/s" else (1.0, estimate.unit)
+    if estimate.unit == "s" and estimate.value < 0.1:
+        scale, unit = 1e3, "ms"
+    if estimate.u is None:
+        return f"{estimate.value * scale:.4g} {unit}", "assumed"
+    low, high = max(estimate.low, 0.0) * scale, estimate.high * scale
+    return f"{estimate.value * scale:.4g} {unit}", f"{low:.4g} to {high:.4g} {unit}"
+
+
+def untold(fitted: FittedTwin) -> list[str]:
+    """What the records do not tell, and the run that would, a line each."""
+    runs: dict[str, list[str]] = {}
+    for each in fitted.estimates:
+        if not each.identified and each.tell:
+            runs.setdefault(each.tell, []).append(each.key)
+    return [f"{', '.join(keys)}: {tell}" for tell, keys in runs.items()]
+
+
+def _untold(fitted: FittedTwin) -> list[Element]:
+    lines = untold(fitted)
+    if not lines:
+        return []
+    return [
+        element("h3", "What would tell the assumed ones"),
+        element("ul", *(element("li", line) for line in lines)),
+    ]
+
+
+def _mark(fitted: FittedTwin) -> str:
+    return " (SIMULATED)" if fitted.simulated else ""

@@ -1,0 +1,301 @@
+"""Powers of board and medium by least squares: measured power on what the power model says each watt does.
+
+Idle power is the mean of the baselines. Above it, no part draws less than nothing. The length of the medium's tail is
+the one that explains the power best. Source: docs/method/twin.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.attribution.least_squares import inverse, non_negative
+from opjoule.errors import DataFault
+from opjoule.record.phases import Role
+from opjoule.simulation.fitting.estimate import LEAST_W
+from opjoule.simulation.fitting.recorded import Recorded
+from opjoule.simulation.fitting.replay import core_columns, medium_shares, medium_work, sync_share
+from opjoule.simulation.power_model import MediumModel
+from opjoule.trace.power_trace import Float64Array
+
+TAILS_S: Final = tuple(np.geomspace(0.05, 30.0, 24).tolist())
+"""Lengths of the tail that are tried first."""
+FINER: Final = 8
+ROUNDS: Final = 2
+BLOCK_S: Final = 2.0
+"""What the model gets wrong lasts: windows of one block are taken as wrong together."""
+CHI2_95: Final = 4.0
+SYNC_SHARE: Final = 0.2
+"""A window that spends more of its time in syncs is mostly them."""
+OTHERS_S: Final = 2.0
+"""Work of the medium besides, from which on such windows are left out."""
+TAIL_WORTH: Final = 20.0
+"""A tail is believed where it lowers minus twice the logarithm of the likelihood by this, or more."""
+TAIL_MIN_S: Final = 0.1
+"""The board's counters are read so often: within less a tail is no different from the writing."""
+
+
+@dataclass(frozen=True)
+class Observed:
+    """Windows of all records together, on which powers are fitted; n windows."""
+
+    power_w: Float64Array
+    cores: Float64Array
+    """Shape (n, cores)."""
+    span_s: Float64Array
+    weight: Float64Array
+    baseline: npt.NDArray[np.bool_]
+    block: npt.NDArray[np.int64]
+    """Windows that are wrong together."""
+    phase: npt.NDArray[np.int64]
+    """Record and phase of each, as one number."""
+    record: npt.NDArray[np.int64]
+
+
+def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[npt.NDArray[np.bool_]]]:
+    """The windows that count, and which those of each record are. Raises: DataFault: no window of a baseline."""
+    parts, chosen = [], []
+    mostly_syncs = _mostly_syncs(records)
+    for number, one in enumerate(records):
+        windows = one.windows
+        played = np.zeros(len(windows), np.bool_)
+        for at, phase in enumerate(one.phases):
+            if phase.name == "signature":
+                played |= windows.phase == at
+        used = np.isfinite(windows.power_w) & ~played & ~mostly_syncs[number]
+        chosen.append(used)
+        since_s = (windows.start_ns[used] - windows.start_ns[0]) * 1e-9
+        parts.append(
+            Observed(
+                windows.power_w[used],
+                core_columns(windows.busy_cores[used], cores),
+                windows.span_s[used],
+                windows.span_s[used] / float(np.median(windows.span_s)),
+                one.windows_of(Role.BASELINE)[used],
+                number * 10**6 + (since_s / BLOCK_S).astype(np.int64),
+                number * 10**6 + windows.phase[used] + 1,
+                np.full(int(used.sum()), number, np.int64),
+            )
+        )
+    joined = Observed(
+        *(np.concatenate([getattr(each, name) for each in parts]) for name in Observed.__dataclass_fields__)
+    )
+    if not joined.baseline.any():
+        raise DataFault("no idle power was measured (--idle 0): the fit rests on it; measure with --idle")
+    return joined, chosen
+
+
+@dataclass(frozen=True)
+class Solved:
+    """Least squares with one length of the tail."""
+
+    tail_s: float
+    idle_w: float
+    watts: Float64Array
+    """Power of each core in turn, of the medium at work, and of its tail, shape (cores + 2,)."""
+    unlikely: float
+    """Weighted sum of squares [W^2]."""
+    matrix: Float64Array
+    residual_w: Float64Array
+
+
+def _mostly_syncs(records: Sequence[Recorded]) -> list[npt.NDArray[np.bool_]]:
+    """Windows of each record that are mostly syncs, where enough other work of the medium is known; else none.
+
+    They tell the flush's latency. What a board draws in them is the journal's and the waiting program's, too.
+    """
+    shares = [sync_share(one) for one in records]
+    others_s = sum(
+        float(((one.windows.written_bytes > 0) & (share <= SYNC_SHARE)) @ one.windows.span_s)
+        for one, share in zip(records, shares, strict=True)
+    )
+    return [(share > SYNC_SHARE) & (others_s >= OTHERS_S) for share in shares]
+
+
+class TailTold(Enum):
+    """What the power tells of the medium's tail."""
+
+    LENGTH = "its power and its length"
+    POWER = "its power, at the stated length"
+    NOTHING = "nothing: power and length are as stated"
+
+
+@dataclass(frozen=True)
+class PowerFit:
+    """The powers with what they are known to."""
+
+    best: Solved
+    idle_u_w: float
+    covariances: tuple[Float64Array, ...]
+    """Covariances of the watts, shape (cores + 2, cores + 2): scatter of blocks, scatter of phases, doubt of idle."""
+    busy_s: Float64Array
+    """For how long each part was at work, shape (cores + 2,)."""
+    tails_s: tuple[float, float]
+    """Lengths of the tail between which the power does not decide."""
+    tail: TailTold
+
+    def u_w(self, parts: npt.ArrayLike) -> float:
+        """Standard uncertainty of a sum of watts [W]; `parts` says how often each counts, shape (cores + 2,)."""
+        counts = np.asarray(parts, np.float64)
+        own = [float(counts @ each @ counts) for each in self.covariances]
+        return math.sqrt(max(max(own, default=math.inf), 0.0))
+
+
+def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> PowerFit:
+    """Powers of cores, medium and tail, and the tail's length; the medium's rates are as given."""
+    seen, chosen = observed(records, cores)
+    work = [medium_work(medium, one) for one in records]
+
+    def solve(tail_s: float, tail_w: float | None = None) -> Solved:
+        timed = replace(medium, tail_s=tail_s)
+        own = [medium_shares(timed, each, one.windows) for each, one in zip(work, records, strict=True)]
+        active = np.concatenate([each[0][used] for each, used in zip(own, chosen, strict=True)])
+        tail = np.concatenate([each[1][used] for each, used in zip(own, chosen, strict=True)])
+        return _solved(seen, np.column_stack([seen.cores, active, tail]), tail_s, records, tail_w)
+
+    def known(best: Solved, tails_s: tuple[float, float], tail: TailTold) -> PowerFit:
+        covariances = _covariances(seen, best, records, _mean_u_w(seen))
+        busy_s = np.asarray(seen.span_s @ best.matrix)
+        return PowerFit(best, _mean_u_w(seen), covariances, busy_s, tails_s, tail)
+
+    tried = _searched(solve)
+    best = min(tried, key=lambda each: each.unlikely)
+    short_s, long_s, worth = _tails(seen, tried, best, solve(0.0))
+    made = known(best, (short_s, long_s), TailTold.LENGTH)
+    last = np.eye(cores + 2)[-1]
+    if worth >= TAIL_WORTH and best.tail_s >= TAIL_MIN_S and 2 * made.u_w(last) <= best.watts[-1]:
+        return made
+    # no length stands out: the power of a tail of the stated length, or where that is not told, the stated one
+    stated_s = medium.tail_s, medium.tail_s
+    made = known(solve(medium.tail_s), stated_s, TailTold.POWER)
+    if 2 * made.u_w(last) <= max(made.best.watts[-1], LEAST_W):
+        return made
+    return known(solve(medium.tail_s, medium.tail_w), stated_s, TailTold.NOTHING)
+
+
+def _searched(solve: Callable[[float], Solved]) -> list[Solved]:
+    """Solutions with tails of many lengths, closer to each other around the best."""
+    tried = [solve(each) for each in TAILS_S]
+    ratio = TAILS_S[1] / TAILS_S[0]
+    for _ in range(ROUNDS):
+        best = min(tried, key=lambda each: each.unlikely)
+        nearer_s = best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)
+        tried += [solve(each) for each in nearer_s.tolist()]
+        ratio = ratio ** (1 / FINER)
+    return tried
+
+
+def _solved(
+    seen: Observed,
+    matrix: Float64Array,
+    tail_s: float,
+    records: Sequence[Recorded],
+    tail_w: float | None,
+) -> Solved:
+    """Coefficients, none below zero; the baselines' mean is met exactly.
+
+    Args:
+        tail_w: power of the tail that is taken as known; None: it is fitted.
+    """
+    idle, rest_w, rest = seen.baseline, *_at_rest(seen, matrix)
+    own, power_w = matrix - rest, seen.power_w - rest_w
+    fitted = own.copy()
+    if tail_w is not None:
+        fitted[:, -1] = 0.0
+    given_w = 0.0 if tail_w is None else tail_w * own[:, -1]
+    weight = np.where(idle, 0.0, seen.weight)
+    gram, moment = (
+        (fitted * weight[:, None]).T @ fitted,
+        (fitted * weight[:, None]).T @ (power_w - given_w),
+    )
+    for pattern, step_w, count in _signatures(seen, records, matrix.shape[1]):
+        gram += count * np.outer(pattern, pattern)
+        moment += count * pattern * step_w
+    watts = non_negative(gram, moment, np.zeros(moment.size, np.bool_))
+    if tail_w is not None:
+        watts[-1] = tail_w
+    residual_w = power_w - own @ watts
+    return Solved(
+        tail_s, rest_w - float(rest @ watts), watts, float(weight @ residual_w**2), matrix, residual_w
+    )
+
+
+def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]:
+    """Means of power and columns over the baselines: what the rest is counted from."""
+    own = seen.baseline
+    return float(seen.power_w[own].mean()), np.asarray(matrix[own].mean(axis=0))
+
+
+def _signatures(
+    seen: Observed, records: Sequence[Recorded], width: int
+) -> list[tuple[Float64Array, float, float]]:
+    """(columns, step [W], for how many windows it counts) of each load signature."""
+    found_w, rest_w = [], _at_rest(seen, np.zeros((seen.power_w.size, 0)))[0]
+    for one in records:
+        if one.signature:
+            pattern = np.zeros(width)
+            cores = np.array(one.signature.busy_cores(rest_w))
+            pattern[: width - 2] = -np.diff(core_columns(cores, width - 2), axis=0)[0]
+            count = max(float(np.sum(seen.weight)) / 10, 50.0)
+            found_w.append((pattern, one.signature.busy_w - one.signature.idle_w, count))
+    return found_w
+
+
+def _covariances(
+    seen: Observed, best: Solved, records: Sequence[Recorded], idle_u_w: float
+) -> tuple[Float64Array, ...]:
+    """Covariances of the watts, one for each way in which windows may be wrong together.
+
+    Source: cluster-robust covariance, Liang and Zeger, Biometrika 73, 13 (1986).
+    """
+    _, rest = _at_rest(seen, best.matrix)
+    own = best.matrix - rest
+    weight = np.where(seen.baseline, 0.0, seen.weight)
+    gram = (own * weight[:, None]).T @ own
+    for pattern, _, count in _signatures(seen, records, own.shape[1]):
+        gram += count * np.outer(pattern, pattern)
+    bread = inverse(gram)
+    score = own * (weight * best.residual_w)[:, None]
+    # what is wrong of the baselines' mean goes into every watt
+    shift = bread @ (own * weight[:, None]).sum(axis=0) * idle_u_w
+    found_w2 = []
+    for group in (seen.block, seen.phase):
+        _, place = np.unique(group[~seen.baseline], return_inverse=True)
+        clusters = int(place.max(initial=-1)) + 1
+        if clusters > own.shape[1] + 2:
+            meat = np.zeros((clusters, own.shape[1]))
+            np.add.at(meat, place, score[~seen.baseline])
+            scale = clusters / (clusters - own.shape[1] - 1)
+            found_w2.append(scale * bread @ (meat.T @ meat) @ bread + np.outer(shift, shift))
+    return tuple(found_w2)
+
+
+def _mean_u_w(seen: Observed) -> float:
+    """Standard uncertainty of the baselines' mean [W], from how far single baselines stray."""
+    own_w, group = seen.power_w[seen.baseline], seen.phase[seen.baseline]
+    means_w = np.array([own_w[group == each].mean() for each in np.unique(group)])
+    noise_w = float(own_w.std()) / math.sqrt(own_w.size / 3)
+    return math.hypot(
+        noise_w, float(means_w.std(ddof=1)) / math.sqrt(means_w.size) if means_w.size > 1 else noise_w
+    )
+
+
+def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) -> tuple[float, float, float]:
+    """Shortest and longest tail that the windows do not tell from the best one, and how much that beats no tail.
+
+    Residuals go together: the sum of squares counts by how far blocks stray from what independent windows would.
+    """
+    own = ~seen.baseline
+    _, place = np.unique(seen.block[own], return_inverse=True)
+    blocks = np.bincount(place, best.residual_w[own])
+    variance = float(np.mean(best.residual_w[own] ** 2))
+    together = max(float(np.sum(blocks**2)) / max(variance * own.sum(), 1e-300), 1.0)
+    limit = best.unlikely + CHI2_95 * variance * together
+    alike = [each.tail_s for each in tried if each.unlikely <= limit]
+    return min(alike), max(alike), (none.unlikely - best.unlikely) / (variance * together)

@@ -1,0 +1,81 @@
+"""A twin profile as TOML: what --simulate takes, with each parameter's interval and where it came from."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Final
+
+import opjoule
+from opjoule.files import write_whole
+from opjoule.simulation.fitting.estimate import Estimate
+from opjoule.simulation.fitting.fit import FittedTwin
+
+VERSION: Final = 1
+_MEDIUM: Final = (
+    "write_bytes_per_s",
+    "read_bytes_per_s",
+    "flush_s",
+    "idle_w",
+    "active_w",
+    "tail_w",
+    "tail_s",
+)
+
+
+def write_profile(path: Path, fitted: FittedTwin) -> None:
+    """Writes the profile, replaced as a whole."""
+    write_whole(path, profile_text(fitted).encode())
+
+
+def profile_text(fitted: FittedTwin) -> str:
+    """The profile's source."""
+    first = fitted.records[0]
+    made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    source = "SIMULATED records" if fitted.simulated else "measured records"
+    watts = [fitted[f"board.busy_cores_w.{at}"] for at in range(len(fitted.board.busy_cores_w))]
+    lines = [
+        f"# Twin profile of {first.board} with {first.medium}, from {source}. A parameter says whether it was found",
+        "# (value and half of its 95 % interval) or assumed. Use: host/measure.py ... --simulate THIS_FILE",
+        "",
+        "[profile]",
+        f"version = {VERSION}",
+        f"fitted_utc = {json.dumps(made)}",
+        f"opjoule = {json.dumps(opjoule.__version__)}",
+        f"records = {json.dumps([one.name for one in fitted.records])}",
+        f"simulated_records = {str(fitted.simulated).lower()}",
+        "",
+        *_supply(fitted),
+        f"[board.{first.board}]",
+        *(f"# {at} busy: {_words(each)}" for at, each in enumerate(watts)),
+        f"busy_cores_w = [{', '.join(_number(each) for each in watts)}]",
+        f"memory_bytes = {fitted.board.memory_bytes}",
+        "",
+        f"[medium.{first.medium}]",
+        *(
+            f"{name} = {_number(fitted[f'medium.{name}'])}  # {_words(fitted[f'medium.{name}'])}"
+            for name in _MEDIUM
+        ),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _supply(fitted: FittedTwin) -> list[str]:
+    """The supply's table where the records tell it; one that is not known is drawn anew for each simulation."""
+    keys = "open_voltage_v", "resistance_ohm"
+    own = [fitted[f"supply.{key}"] for key in keys]
+    if not own[0].identified:
+        return []
+    values = (f"{key} = {_number(each)}  # {_words(each)}" for key, each in zip(keys, own, strict=True))
+    return ["[supply]", *values, ""]
+
+
+def _number(estimate: Estimate) -> str:
+    return repr(float(f"{estimate.value:.6g}"))
+
+
+def _words(estimate: Estimate) -> str:
+    if estimate.u is None:
+        return f"assumed; {estimate.origin}"
+    return f"+- {estimate.u:.2g} {estimate.unit}; {estimate.origin}"

@@ -1,0 +1,153 @@
+"""What the board's counters say of its medium: sequential rates and the latency of a flush."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.simulation.fitting.estimate import Estimate, assumed, found
+from opjoule.simulation.fitting.recorded import ActivityWindows, BoolArray, Recorded, Syncs
+from opjoule.trace.power_trace import Float64Array
+
+STREAK: Final = 3
+"""Windows in a row that make a rate a sustained one."""
+ALIKE: Final = 0.15
+"""By how much windows of one streak differ at most."""
+NEAR_STEEPEST: Final = 0.75
+"""A streak slower than this part of the steepest was slowed by something else."""
+RATE_U: Final = 0.01
+"""Relative standard uncertainty of a rate besides its spread: requests complete in lumps."""
+SYNCS_MIN: Final = 8
+CALL_U: Final = 0.01
+"""Relative standard uncertainty of a flush besides its scatter: the call itself takes time, too."""
+LEAST_RELATIVE: Final = 1.0
+WRITE_RUN: Final = "a run that writes for seconds: host/measure.py twin prints it"
+
+
+@dataclass(frozen=True)
+class _Streak:
+    rate: float
+    """[B/s]"""
+    standard_u: float
+    length_s: float
+
+
+def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
+    """The medium's sequential write rate [B/s]: growth of the written bytes while dirty pages wait for it."""
+    streaks = [
+        each
+        for one in records
+        for each in _streaks(one.windows, one.windows.written_bytes, _waits(one.windows))
+    ]
+    fastest = max((_fastest(one.windows, one.windows.written_bytes) for one in records), default=0.0)
+    why = f"dirty pages never kept it busy for {STREAK} windows in a row; the fastest was {fastest * 1e-6:.3g} MB/s"
+    origin = "written bytes while dirty pages waited"
+    return _rate("medium.write_bytes_per_s", streaks, prior, origin, why)
+
+
+def read_rate(records: Sequence[Recorded], prior: float) -> Estimate:
+    """The medium's sequential read rate [B/s]: the steepest growth of the read bytes that lasted."""
+    streaks = [
+        each
+        for one in records
+        for each in _streaks(one.windows, one.windows.read_bytes, one.windows.written_bytes == 0)
+    ]
+    why = "nothing was read from the medium for long enough without writes beside it"
+    return _rate("medium.read_bytes_per_s", streaks, prior, "read bytes at their steepest that lasted", why)
+
+
+def _waits(windows: ActivityWindows) -> BoolArray:
+    """Windows at both ends of which more was dirty than the medium took in them."""
+    before = np.append(0.0, windows.dirty_bytes[:-1])
+    joined = np.append(False, windows.end_ns[:-1] == windows.start_ns[1:])
+    waiting = np.minimum(before, windows.dirty_bytes) > windows.written_bytes / 2
+    return np.asarray(joined & waiting, np.bool_)
+
+
+def _fastest(windows: ActivityWindows, moved: Float64Array) -> float:
+    return float(np.max(moved / windows.span_s, initial=0.0))
+
+
+def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) -> list[_Streak]:
+    """Stretches of STREAK windows or more at one rate, their first and last window left out."""
+    rate = moved / windows.span_s
+    made, first = [], 0
+    works = allowed & (moved > 0)
+    for at in range(len(windows) + 1):
+        ends = (
+            at == len(windows)
+            or not works[at]
+            or (at > first and abs(rate[at] / rate[first:at].mean() - 1) > ALIKE)
+        )
+        if not ends:
+            continue
+        inner = slice(first + 1, at - 1)
+        count = at - first - 2
+        if count >= STREAK:
+            span_s = float(windows.span_s[inner].sum())
+            mean = float(moved[inner].sum()) / span_s
+            spread = float(rate[inner].std(ddof=1)) / math.sqrt(count)
+            made.append(_Streak(mean, math.hypot(spread, RATE_U * mean), span_s))
+        first = at if at < len(windows) and works[at] else at + 1
+    return made
+
+
+def _rate(key: str, streaks: Sequence[_Streak], prior: float, origin: str, why: str) -> Estimate:
+    tell = WRITE_RUN.replace("writes", "reads") if "read" in key else WRITE_RUN
+    if not streaks:
+        return assumed(key, prior, "B/s", why, tell)
+    steepest = max(each.rate for each in streaks)
+    own = [each for each in streaks if each.rate >= NEAR_STEEPEST * steepest]
+    weight = np.array([each.length_s for each in own])
+    rates = np.array([each.rate for each in own])
+    mean = float(weight @ rates / weight.sum())
+    inside = float(np.sqrt(weight**2 @ np.array([each.standard_u for each in own]) ** 2) / weight.sum())
+    between = float(np.sqrt(weight @ (rates - mean) ** 2 / weight.sum()) / math.sqrt(max(len(own) - 1, 1)))
+    u = math.hypot(inside, between, RATE_U * mean)
+    words = f"{origin}, {weight.sum():.3g} s in {len(own)} stretch{'es' if len(own) > 1 else ''}"
+    return found(key, mean, u, "B/s", words, prior, least=0.0, tell=tell)
+
+
+def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> Estimate:
+    """What a sync takes beyond its bytes at the medium's rate [s]: the median over windows with syncs."""
+    key, tell = (
+        "medium.flush_s",
+        "a synced workload: -p durability=sync, or the run that host/measure.py twin prints",
+    )
+    beyond = [_beyond_s(one.windows, one.syncs, rate.value) for one in records]
+    beyond_s = np.concatenate([each for each, _ in beyond]) if beyond else np.zeros(0)
+    count = sum(len(one.syncs) for one in records)
+    if beyond_s.size < SYNCS_MIN:
+        return assumed(key, prior, "s", f"{count} syncs were recorded, {beyond_s.size} with few bytes", tell)
+    doubt_s = float(np.mean(np.concatenate([each for _, each in beyond])))
+    middle_s = float(np.median(beyond_s))
+    spread_s = 1.4826 * float(np.median(np.abs(beyond_s - middle_s)))
+    relative = (rate.u or 0.5 * rate.value) / 2 / rate.value
+    scatter_s = 1.2533 * spread_s / math.sqrt(beyond_s.size)
+    u = math.hypot(scatter_s, relative * doubt_s, 0.1 * doubt_s, CALL_U * middle_s)
+    origin = f"{beyond_s.size} syncs less their bytes at the medium's rate"
+    return found(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, tell=tell)
+
+
+def _beyond_s(windows: ActivityWindows, syncs: Syncs, rate: float) -> tuple[Float64Array, Float64Array]:
+    """Length of each sync less the time of its bytes, and that time [s], of syncs that are mostly latency.
+
+    Bytes of a window belong to its syncs in equal parts.
+    """
+    if not len(syncs):
+        return np.zeros(0), np.zeros(0)
+    first = np.searchsorted(windows.end_ns, syncs.start_ns, "right")
+    last = np.searchsorted(windows.end_ns, syncs.end_ns, "left")
+    inside = (last < len(windows)) & (first < len(windows))
+    first, last = first[inside], last[inside]
+    count = np.maximum(np.bincount(first, minlength=len(windows)), 1)
+    summed = np.append(0.0, np.cumsum(windows.written_bytes))
+    own = (summed[last + 1] - summed[first]) / count[first]
+    lasted_s = (syncs.end_ns - syncs.start_ns)[inside] * 1e-9
+    bytes_s = own / rate
+    few = bytes_s < 0.5 * lasted_s
+    return lasted_s[few] - bytes_s[few], bytes_s[few]

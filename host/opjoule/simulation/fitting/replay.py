@@ -1,0 +1,132 @@
+"""The twin's power model on recorded activity, without a simulator: what it says the board drew, window by window.
+
+`PowerModel` and `MediumCourse` are those of a simulated measurement: what is fitted here is what is simulated there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.overlap import overlap_s
+from opjoule.simulation.fitting.recorded import ActivityWindows, Recorded, Syncs
+from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
+from opjoule.simulation.power_model import BoardModel, MediumModel
+from opjoule.trace.power_trace import Float64Array
+
+LATE: Final = 0.1
+"""Part of a window by which the counters may run ahead of what they count; the next window in a row makes up for it."""
+BUSY: Final = (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """Mean power of each window by what drew it [W]; every array has shape (n,)."""
+
+    rest_w: Float64Array
+    processor_w: Float64Array
+    medium_w: Float64Array
+    """Power of a medium that reads, writes or flushes, above its idle."""
+    tail_w: Float64Array
+
+    @property
+    def total_w(self) -> Float64Array:
+        """All together."""
+        return self.rest_w + self.processor_w + self.medium_w + self.tail_w
+
+
+def replayed(board: BoardModel, medium: MediumModel, one: Recorded) -> Replayed:
+    """What the model says the board drew in each window of a record."""
+    busy, tail = medium_shares(medium, medium_work(medium, one), one.windows)
+    rest_w = board.power_w(0.0)
+    above_w = np.array([board.power_w(float(each)) for each in one.windows.busy_cores]) - rest_w
+    idle_w = np.full(len(one.windows), rest_w + medium.idle_w)
+    return Replayed(idle_w, above_w, medium.active_w * busy, medium.tail_w * tail)
+
+
+def core_columns(busy_cores: Float64Array, cores: int) -> Float64Array:
+    """Busy share of each core in turn, shape (n, cores), as the board's model counts it."""
+    steps = [BoardModel((0.0,) * (each + 1) + (1.0,) * (cores - each), 0) for each in range(cores)]
+    return np.array([[board.power_w(float(busy)) for board in steps] for busy in busy_cores]).reshape(
+        -1, cores
+    )
+
+
+def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
+    """When the medium was busy, by the board's counters and the syncs that waited for it; in order of time.
+
+    What a window moved takes its time at the medium's rates, at most the whole window: it was done by the window's end.
+    It lies at the window's start, or at its end where the work begins there and goes on in the next one. A sync ends
+    with the flush of the medium's cache.
+    """
+    stretches = [
+        *(MediumStretch(*each, MediumMode.WRITING) for each in _moved(medium, one.windows)),
+        *(MediumStretch(*each, MediumMode.FLUSHING) for each in _flushes(medium, one.syncs)),
+    ]
+    return _without_overlap(sorted(stretches, key=lambda each: each.start_ns))
+
+
+def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int]]:
+    """Start and end [board_ns] of the stretches in which bytes move."""
+    wanted_s = windows.written_bytes / medium.write_bytes_per_s + windows.read_bytes / medium.read_bytes_per_s
+    found: list[tuple[int, int]] = []
+    works = np.concatenate([[False], wanted_s > 0, [False]])
+    late_ns = 0
+    for at in np.flatnonzero(wanted_s > 0).tolist():
+        start_ns, end_ns = int(windows.start_ns[at]), int(windows.end_ns[at])
+        wanted_ns = round(float(wanted_s[at]) * 1e9) + (late_ns if works[at] else 0)
+        lasts_ns = min(wanted_ns, end_ns - start_ns)
+        late_ns = min(wanted_ns - lasts_ns, round(LATE * (end_ns - start_ns)))
+        goes_on = works[at + 2] and not works[at]
+        found.append((end_ns - lasts_ns, end_ns) if goes_on else (start_ns, start_ns + lasts_ns))
+    return found
+
+
+def _flushes(medium: MediumModel, syncs: Syncs) -> list[tuple[int, int]]:
+    flush_ns = round(medium.flush_s * 1e9)
+    return [
+        (max(end - flush_ns, start), end)
+        for start, end in zip(syncs.start_ns.tolist(), syncs.end_ns.tolist(), strict=True)
+        if end > start and flush_ns
+    ]
+
+
+def _without_overlap(stretches: Sequence[MediumStretch]) -> list[MediumStretch]:
+    found: list[MediumStretch] = []
+    for each in stretches:
+        start_ns = max(each.start_ns, found[-1].end_ns) if found else each.start_ns
+        if each.end_ns > start_ns:
+            found.append(MediumStretch(start_ns, each.end_ns, each.mode))
+    return found
+
+
+def medium_shares(
+    medium: MediumModel, work: Sequence[MediumStretch], windows: ActivityWindows
+) -> tuple[Float64Array, Float64Array]:
+    """Share of each window in which the medium is busy, and in its tail, shape (n,) each."""
+    whole = MediumCourse(medium.tail_s).between(int(windows.start_ns[0]), int(windows.end_ns[-1]), work)
+    return _share(whole, BUSY, windows), _share(whole, (MediumMode.TAIL,), windows)
+
+
+def sync_share(one: Recorded) -> Float64Array:
+    """Share of each window in which a sync waited, shape (n,); more than 1 where several did."""
+    if not len(one.syncs):
+        return np.zeros(len(one.windows))
+    edge_ns = np.sort(np.concatenate([one.windows.start_ns, one.windows.end_ns]))
+    return np.asarray(overlap_s(edge_ns, one.syncs.start_ns, one.syncs.end_ns)[::2] / one.windows.span_s)
+
+
+def _share(
+    whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: ActivityWindows
+) -> Float64Array:
+    own = [each for each in whole if each.mode in modes]
+    if not own:
+        return np.zeros(len(windows))
+    edge_ns = np.sort(np.concatenate([windows.start_ns, windows.end_ns]))
+    start_ns, end_ns = np.array([[each.start_ns, each.end_ns] for each in own], np.int64).T
+    inside_s = overlap_s(edge_ns, np.ascontiguousarray(start_ns), np.ascontiguousarray(end_ns))
+    # windows do not overlap: between the sorted edges every other stretch is one of them
+    return np.asarray(inside_s[::2] / windows.span_s, np.float64)

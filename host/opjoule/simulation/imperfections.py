@@ -1,0 +1,138 @@
+"""How a simulated rig differs from a perfect one: drawn anew for each measurement, within what data sheets allow."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from opjoule.energy.error_bounds import ROOM_K, SHUNT_K_PER_W, SHUNT_PER_K
+from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
+from opjoule.simulation.power_model import MediumModel, Supply
+
+BUS_GAIN_ERROR_MAX: Final = 0.005
+HEADROOM_V: Final = 0.02
+"""For noise and steps of a reading."""
+_OF_THE_SUPPLY = ("supply_ohm", "supply_open_v")
+
+
+@dataclass(frozen=True)
+class Imperfections:
+    """One rig: INA219A with its shunt, microcontroller, supply. What the estimate must never see."""
+
+    shunt_ohm: float
+    """0.1 ohm, 1 %, in its room, without current"""
+    shunt_ppm: float
+    """its temperature coefficient per kelvin"""
+    shunt_thermal: str
+    """by how much it warms up [K/W], and time constant [s]"""
+    gain_error: float
+    """of the current channel, the shunt apart"""
+    offset_uv: float
+    """of the shunt voltage, in the range of 320 mV"""
+    bus_gain_error: float
+    noise_uv: float
+    """r.m.s. of one conversion of 532 us; chosen, no data sheet states it"""
+    clock_error_ppm: float
+    """of the microcontroller's ceramic resonator when it starts"""
+    clock_warmup: str
+    """by how much it moves as it warms up [ppm], and time constant [s]"""
+    sensor_clock_error_ppm: float
+    """of the oscillator that times the conversions"""
+    ripple: str
+    """of the supply voltage: amplitude [mV] and frequency [Hz]"""
+    supply_ohm: float
+    """resistance of supply and cable"""
+    supply_open_v: float
+
+    @classmethod
+    def draw(cls, seed: int | random.Random) -> Imperfections:
+        """One rig from the population.
+
+        Source: SBOS448G (INA219), 7.5: gain 0.5 %, offset 200 uV at PGA /8, bus 0.5 %, 532 us typical and 586 us at
+        most, as much assumed the other way. Arduino Uno's CSTCE16M0V53: 0.5 % initial tolerance; -2021 ppm and about
+        10 ppm/K are published of one. Supplies: 4.9 to 5.25 V, up to 0.3 ohm with the cable and up to 50 mV of
+        ripple are assumed. The shunt is of thick film, within 200 ppm/K, in a room within 15 K of 25 degrees C, with
+        50 to 100 K/W on its board (energy/error_bounds.py has the sources) and a time constant of 2 to 30 s (assumed).
+        """
+        chance = seed if isinstance(seed, random.Random) else random.Random(seed)
+        ripple_mv = chance.choice([0.0, chance.uniform(1, 50)])
+        drawn = cls(
+            shunt_ohm=round(0.1 * (1 + chance.uniform(-0.01, 0.01)), 8),
+            shunt_ppm=0.0,
+            shunt_thermal="0,1",
+            gain_error=round(chance.uniform(-0.005, 0.005), 7),
+            offset_uv=round(chance.uniform(-200, 200), 3),
+            bus_gain_error=round(chance.uniform(-BUS_GAIN_ERROR_MAX, BUS_GAIN_ERROR_MAX), 7),
+            noise_uv=round(chance.uniform(5, 40), 2),
+            clock_error_ppm=round(chance.uniform(-5000, 5000), 2),
+            clock_warmup=f"{chance.uniform(-50, 50):.3f},{chance.uniform(30, 600):.3f}",
+            sensor_clock_error_ppm=round(chance.uniform(-91_000, 100_000), 1),
+            ripple=f"{ripple_mv:.3f},{50 * 2000 ** chance.random():.6f}",
+            supply_ohm=round(chance.choice([0.0, chance.uniform(0.02, 0.3)]), 4),
+            supply_open_v=round(chance.uniform(4.9, 5.25), 4),
+        )
+        return drawn.heating_up(chance)
+
+    def heating_up(self, chance: random.Random) -> Imperfections:
+        """The same with a shunt that its current heats, in a room that is not at 25 degrees C."""
+        ppm, away_k = chance.uniform(-1, 1) * SHUNT_PER_K * 1e6, chance.uniform(-1, 1) * ROOM_K
+        k_per_w = chance.uniform(SHUNT_K_PER_W / 2, SHUNT_K_PER_W)
+        tau_s = TAU_LEAST_S * (TAU_MOST_S / TAU_LEAST_S) ** chance.random()
+        return replace(
+            self,
+            shunt_ohm=round(self.shunt_ohm * (1 + ppm * 1e-6 * away_k), 8),
+            shunt_ppm=round(ppm, 3),
+            shunt_thermal=f"{k_per_w:.3f},{tau_s:.3f}",
+        )
+
+    @property
+    def meter_name(self) -> str:
+        """Name of its meter: the same for the same errors, so that what two measurements share is known. It does not
+        tell them."""
+        own = {key: value for key, value in asdict(self).items() if key not in _OF_THE_SUPPLY}
+        return f"simulated-{hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:12]}"
+
+    def carrying(self, power_w: float, least_v: float) -> Imperfections:
+        """The same rig on a supply that holds its board up: stiffer, where the drawn one would fall under `least_v`.
+
+        Args:
+            power_w: the board's greatest; its readings, ripple and bus gain error in them, stay above `least_v`.
+        """
+        held_v = least_v * (1 + BUS_GAIN_ERROR_MAX) + float(self.ripple.partition(",")[0]) * 1e-3 + HEADROOM_V
+        open_v = max(self.supply_open_v, round(held_v, 4))
+        most_ohm = (open_v - held_v) * held_v / power_w
+        return replace(
+            self, supply_open_v=open_v, supply_ohm=min(self.supply_ohm, max(round(most_ohm, 4), 0.0))
+        )
+
+    def on(self, supply: Supply) -> Imperfections:
+        """The same rig on a supply that is given."""
+        return replace(self, supply_open_v=supply.open_voltage_v, supply_ohm=supply.resistance_ohm)
+
+    @property
+    def supply(self) -> Supply:
+        """What the power model draws its current from."""
+        return Supply(self.supply_open_v, self.supply_ohm)
+
+    def options(self) -> list[str]:
+        """Sensor, clocks and ripple as rig-sim takes them; the supply's resistance is the power model's matter."""
+        return [
+            f"--{name.replace('_', '-')}={value}"
+            for name, value in asdict(self).items()
+            if name not in _OF_THE_SUPPLY
+        ]
+
+    def write(self, path: Path, seed: int, medium: MediumModel | None) -> None:
+        """Writes them for whoever wants to know after the measurement, with the medium that was drawn."""
+        entry = {"schema": {"name": "simulator-imperfections", "version": 1}, "simulated": True, "seed": seed}
+        drawn = {"medium": asdict(medium)} if medium else {}
+        path.write_text(json.dumps({**entry, **asdict(self), **drawn}, indent=2) + "\n")
+
+
+def medium_chance(medium: str, seed: int) -> random.Random:
+    """What a rig's medium is drawn by: nothing of it goes with the rig's errors, or with another medium."""
+    return random.Random(f"medium {medium} {seed}")

@@ -1,0 +1,98 @@
+"""A simulated sensor with a steady load behind it, one recording after the other, as fast as it can. SIMULATED.
+
+No board's program has a part in it, so that time need not be real: each recording is a run of the rig simulator on a
+profile, which a busy computer makes slower, but no different.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from opjoule.errors import RigFault
+from opjoule.simulation.desk_faults import FED_V, HOT_PER_A2, DrawnDesk
+
+HOT_TAU_S: Final = 4.0
+"""Shorter than a real one's 10 to 20 s, as everything in the rehearsal."""
+HOT_STEP_S: Final = 0.2
+SPARE_S: Final = 2.0
+"""Behind the recording, so that it ends before its input does."""
+_START_LIMIT_S: Final = 60.0
+
+
+class LoadBench:
+    """What is connected to the sensor, and recordings of it."""
+
+    def __init__(self, desk: DrawnDesk, root: Path) -> None:
+        """The board is connected, idle."""
+        self._desk, self._root = desk, root
+        self._hot = 0.0
+        self.connect(None)
+
+    def connect(self, conductance: float | None) -> None:
+        """A load [1/ohm] in the board's place, 0 for nothing; None: the board, idle."""
+        supply, board = self._desk.supply, self._desk.power
+        if conductance is None:
+            self._current_a, self._voltage_v = supply.at_power(board.rest_w)
+        else:
+            self._voltage_v = supply.open_voltage_v / (1 + conductance * supply.resistance_ohm)
+            self._current_a = conductance * self._voltage_v
+
+    def pull_fuse(self) -> None:
+        """The supply is cut off; whatever else is plugged in stays."""
+        self._current_a = 0.0
+        self._voltage_v = FED_V if self._desk.plant == "back-feed" else 0.02
+
+    @contextmanager
+    def running(self, seconds: float) -> Iterator[str]:
+        """A meter's name, for one recording of so many seconds. Raises: RigFault: the simulator does not start."""
+        with tempfile.TemporaryDirectory(prefix="opjoule-desk-") as made:
+            folder = Path(made)
+            (folder / "profile.csv").write_text(self._profile(seconds))
+            link = folder / "meter"
+            held = ["--hold-sda=1,30"] if self._desk.plant == "i2c-errors" else []
+            command = [
+                str(self._root / "build/rig-sim/rig-sim"),
+                *("--elf", str(self._root / ".pio/build/uno/firmware.elf")),
+                *("--profile", str(folder / "profile.csv"), "--pace", "0", "--pty", str(link)),
+                *("--truth", str(folder / "truth.json"), "--seed", str(self._desk.seed)),
+                *self._desk.sensor.options(),
+                *held,
+            ]
+            with (folder / "log").open("w+") as log:
+                simulator = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+                try:
+                    limit_s = time.monotonic() + _START_LIMIT_S
+                    while not link.exists():
+                        if simulator.poll() is not None or time.monotonic() > limit_s:
+                            log.seek(0)
+                            words = (log.read().strip().splitlines() or ["it said nothing"])[-1]
+                            raise RigFault(f"the rig simulator did not start: {words}")
+                        time.sleep(0.01)
+                    yield self._desk.meter(str(link))
+                finally:
+                    simulator.terminate()
+                    simulator.wait()
+
+    def _profile(self, seconds: float) -> str:
+        """The steady load as the sensor sees it; a shunt that heats goes on from where the last recording ended."""
+        length_s = seconds + SPARE_S
+        lines = ["time_s,current_a,voltage_v"]
+        if self._desk.plant != "hot-shunt":
+            lines.append(f"0,{self._desk.sign * self._current_a:.6f},{self._voltage_v:.6f}")
+        else:
+            aim = HOT_PER_A2 * self._current_a**2
+            for step in range(round(length_s / HOT_STEP_S)):
+                self._hot += (aim - self._hot) * -math.expm1(-HOT_STEP_S / HOT_TAU_S)
+                lines.append(
+                    f"{step * HOT_STEP_S:.3f},{self._current_a * (1 + self._hot):.6f},{self._voltage_v:.6f}"
+                )
+        return "\n".join([*lines, f"{length_s:.3f},0,{self._voltage_v:.6f}"]) + "\n"

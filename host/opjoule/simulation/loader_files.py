@@ -1,0 +1,100 @@
+"""What a loader on the simulated board is doing: its operation log and its events, read while it writes them."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from opjoule.operations.board_files import BEGIN
+from opjoule.operations.growing_log import GrowingLog
+from opjoule.operations.operation_table import ACTIVITIES, OperationTable
+
+
+@dataclass(frozen=True)
+class PhaseOperations:
+    """Operations of one thread of one loader, in order."""
+
+    phase: str
+    """The loader's phase without the number of its repeat: load, run, harness."""
+    operations: OperationTable
+
+
+@dataclass
+class Event:
+    """Something that an engine does behind its operations."""
+
+    activity: str
+    start_ns: int
+    end_ns: int | None
+    """None: it goes on."""
+
+
+@dataclass
+class _Followed:
+    log: GrowingLog
+    events: Path
+    read: int = 0
+    partial: bytes = b""
+    going: dict[tuple[str, int], Event] = field(default_factory=dict)
+
+
+class LoaderFiles:
+    """Follows the files of all loaders below a folder, each from its first byte to its removal."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._followed: dict[Path, _Followed] = {}
+        self._damaged: set[Path] = set()
+
+    def more(self) -> tuple[list[PhaseOperations], list[Event]]:
+        """What has been written since; an event that was told as begun is changed when it ends."""
+        # Path.glob() raises where a folder goes while it looks (CPython GH-90208, until 3.12); glob.glob() does not.
+        for path in map(Path, glob.glob(f"{glob.escape(str(self._folder))}/*/*/*.oplog")):  # noqa: PTH207
+            if path not in self._followed and path not in self._damaged:
+                with contextlib.suppress(OSError):  # gone again
+                    self._followed[path] = _Followed(GrowingLog(path), path.with_suffix(".events.jsonl"))
+        blocks, events = [], []
+        for path, each in list(self._followed.items()):
+            there = path.exists()
+            phase = path.stem.rpartition("-")[0] or path.stem
+            try:
+                blocks += [PhaseOperations(phase, table) for table in each.log.more()]
+                events += list(_events(each))
+            except (ValueError, KeyError):  # damaged: whoever reads it whole says so
+                there = False
+                self._damaged.add(path)
+            if not there:
+                each.log.close()
+                for event in each.going.values():
+                    event.end_ns = event.start_ns  # its loader has ended
+                del self._followed[path]
+        return blocks, events
+
+
+def _events(of: _Followed) -> Iterator[Event]:
+    """New events, in the order of their lines."""
+    try:
+        with of.events.open("rb") as file:
+            file.seek(of.read)
+            data = file.read()
+    except OSError:
+        return
+    of.read += len(data)
+    *lines, of.partial = (of.partial + data).split(b"\n")
+    for line in lines:
+        row = json.loads(line)
+        name, start_ns = str(row["event"]), int(row["board_ns"])
+        if name == BEGIN and row["detail"] in ACTIVITIES:
+            event = Event(str(row["detail"]), start_ns, None)
+            of.going[event.activity, start_ns] = event
+            yield event
+        elif name in ACTIVITIES:
+            begun = of.going.pop((name, start_ns), None)
+            if begun:
+                begun.end_ns = int(row["end_board_ns"])
+            else:
+                yield Event(name, start_ns, int(row["end_board_ns"]))

@@ -1,0 +1,142 @@
+"""The program that slows a simulated board's workloads as its medium would, and tells when that medium works."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from opjoule.errors import RigFault
+from opjoule.simulation.medium_work import MediumWork
+from opjoule.simulation.power_model import BoardModel, MediumModel
+
+PROGRAM = "medium-sim"
+_START_LIMIT_S = 30.0
+_STOP_LIMIT_S = 30.0
+_MEMORY = Path("/dev/shm")
+LARGEST_EXCESS = 0.1
+"""Part by which this computer's disk may lengthen the mean sync before it is told."""
+
+
+class MediumSimulator:
+    """Runs `medium-sim serve` from its making to close()."""
+
+    def __init__(self, program: Path, board: BoardModel, medium: MediumModel) -> None:
+        """Starts it.
+
+        Args:
+            program: the medium-sim of this computer.
+            board: whose page cache is in front of the medium.
+            medium: the one that is simulated.
+        Raises: RigFault: it does not start.
+        """
+        if not program.exists():
+            raise RigFault(f"{program} is missing: run host/measure.py doctor --simulate")
+        place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        self._temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
+        folder = Path(self._temporary.name)
+        self.kernel_files = str(folder / "kernel")
+        (folder / "kernel").mkdir()
+        self.work = MediumWork(folder / "work.fifo")
+        socket = str(folder / "socket")
+        self.under = (str(program), "run", "--socket", socket, "--")
+        """What a command is started with so that it is slowed."""
+        self._faults: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._disk: dict[str, int] = {}
+        self._closing = False
+        self._hello: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        values = {
+            "socket": socket,
+            "state": self.kernel_files,
+            "live": str(self.work.fifo.path),
+            "write-bytes-per-s": f"{medium.write_bytes_per_s:.9g}",
+            "read-bytes-per-s": f"{medium.read_bytes_per_s:.9g}",
+            "flush-s": f"{medium.flush_s:.9g}",
+            "dirty-limit-bytes": str(board.dirty_limit_bytes),
+            "dirty-background-bytes": str(board.dirty_background_bytes),
+        }
+        options = [word for name, value in values.items() for word in (f"--{name}", value)]
+        self._process = subprocess.Popen(
+            [str(program), "serve", *options],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read, name=PROGRAM, daemon=True)
+        self._reader.start()
+        try:
+            hello = self._hello.get(timeout=_START_LIMIT_S)
+        except queue.Empty:
+            hello = {}
+        if "medium_sim" not in hello:
+            self.close()
+            raise RigFault(f"{PROGRAM} does not start: {hello.get('said', 'it says nothing')}")
+        self.why_not = "" if hello["slows"] else str(hello["why"] or "it does not say why")
+        """Why nothing is slowed; empty where it is."""
+
+    def faults(self) -> list[str]:
+        """What has gone wrong since the last call, one line each."""
+        found = []
+        with contextlib.suppress(queue.Empty):
+            while True:
+                found.append(self._faults.get_nowait())
+        return [] if self.why_not else found
+
+    def warnings(self) -> list[str]:
+        """One line if this computer's disk made syncs slower than the simulated medium does."""
+        if not self._disk or self._disk["excess_ns"] <= LARGEST_EXCESS * self._disk["model_ns"]:
+            return []
+        slower = f"{self._disk['slower']} of {self._disk['syncs']} syncs"
+        longer = self._disk["excess_ns"] / self._disk["model_ns"]
+        return [
+            f"this computer's disk was slower than the simulated medium in {slower}: a sync took {longer:.0%} longer "
+            "on the mean than on the medium; run it where nothing else writes to this disk"
+        ]
+
+    def _read(self) -> None:
+        """Passes on what it says: first a greeting, then faults."""
+        assert self._process.stdout
+        said, greeted = "", False
+        for line in self._process.stdout:
+            said = line.strip() or said
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if "medium_sim" in entry:
+                self._hello.put(entry)
+                greeted = True
+            elif "disk" in entry:
+                self._disk = entry["disk"]
+            elif "fault" in entry:
+                self._faults.put(f"simulated medium: {entry['fault']}")
+        if not greeted:
+            self._hello.put({"said": said or f"it ended with status {self._process.wait()}"})
+        elif not self._closing:
+            self._faults.put(f"the simulated medium has ended and no longer slows anything: {said}")
+        self.work.ended = True
+
+    def close(self) -> None:
+        """Ends it, which releases whatever it holds, and removes its files; nothing to do a second time."""
+        if self._closing:
+            return
+        self._closing = True
+        assert self._process.stdin
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._reader.join()
+        self.work.fifo.close()
+        self._temporary.cleanup()

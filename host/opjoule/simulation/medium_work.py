@@ -1,0 +1,119 @@
+"""When a simulated medium works and what it does then, to the nanosecond: busy, in its tail, or idle."""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+
+from opjoule.simulation.line_fifo import LineFifo
+
+
+class MediumMode(Enum):
+    """What a medium does at an instant."""
+
+    IDLE = "idle"
+    WRITING = "write"
+    READING = "read"
+    FLUSHING = "flush"
+    """Emptying its own cache, as a sync asks for."""
+    TAIL = "tail"
+    """For a while after it last was busy."""
+
+
+BUSY = {mode.value: mode for mode in (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)}
+
+
+@dataclass(frozen=True)
+class MediumStretch:
+    """A time in which the medium keeps doing one thing."""
+
+    start_ns: int
+    end_ns: int
+    mode: MediumMode
+
+    def within(self, start_ns: int, end_ns: int) -> MediumStretch:
+        """The part of it between two times."""
+        return replace(self, start_ns=max(self.start_ns, start_ns), end_ns=min(self.end_ns, end_ns))
+
+
+class MediumWork:
+    """The busy stretches that `medium-sim serve` tells, each as soon as it is over. One thread reads them."""
+
+    def __init__(self, path: Path) -> None:
+        """Makes the FIFO at `path` that medium-sim writes to."""
+        self.fifo = LineFifo(path)
+        self.ended = False
+        """medium-sim has ended: the medium works no more."""
+        self._told_ns = 0
+        self._busy: deque[MediumStretch] = deque()
+
+    @property
+    def known_ns(self) -> int:
+        """Everything before this time is known [board_ns]."""
+        return sys.maxsize if self.ended else self._told_ns
+
+    def carry(self) -> None:
+        """Takes in what medium-sim wrote."""
+        while lines := self.fifo.lines():
+            for line in lines:
+                self._take(line.split())
+
+    def _take(self, words: Sequence[str]) -> None:
+        if len(words) == 3 and words[0] == "q":
+            self._told_ns = max(self._told_ns, int(words[1]))
+        elif len(words) == 5 and words[0] == "m" and words[3] in BUSY:
+            self._busy.append(MediumStretch(int(words[1]), int(words[2]), BUSY[words[3]]))
+
+    def until(self, end_ns: int) -> list[MediumStretch]:
+        """Takes out what the medium was busy with up to `end_ns`, in order of time; cuts a stretch across it there."""
+        found = []
+        while self._busy and self._busy[0].start_ns < end_ns:
+            stretch = self._busy.popleft()
+            found.append(stretch.within(stretch.start_ns, end_ns))
+            if stretch.end_ns > end_ns:
+                self._busy.appendleft(stretch.within(end_ns, stretch.end_ns))
+        return found
+
+
+class MediumCourse:
+    """Follows one medium: busy, then in its tail, then idle."""
+
+    def __init__(self, tail_s: float) -> None:
+        """The medium is idle.
+
+        Args:
+            tail_s: for how long a tail lasts after the medium was busy.
+        """
+        self._tail_ns = round(tail_s * 1e9)
+        self._busy_until_ns: int | None = None
+
+    def between(self, start_ns: int, end_ns: int, busy: Iterable[MediumStretch]) -> list[MediumStretch]:
+        """What it does from `start_ns`, where the last call ended, to `end_ns`, without a gap.
+
+        Args:
+            busy: busy stretches up to `end_ns`, in order of time. What lies before `start_ns` is told too late and has
+                a tail alone.
+        """
+        found: list[MediumStretch] = []
+        at_ns = start_ns
+        for each in busy:
+            if each.end_ns > at_ns:
+                begins_ns = max(each.start_ns, at_ns)
+                found += self._at_rest(at_ns, begins_ns)
+                found.append(each.within(begins_ns, end_ns))
+                at_ns = found[-1].end_ns
+            self._busy_until_ns = max(self._busy_until_ns or 0, each.end_ns)
+        return found + self._at_rest(at_ns, end_ns)
+
+    def _at_rest(self, start_ns: int, end_ns: int) -> list[MediumStretch]:
+        """Tail and idle, from when the medium is no longer busy."""
+        found = []
+        ended_ns = self._busy_until_ns
+        if ended_ns is not None and (tail_ends_ns := min(ended_ns + self._tail_ns, end_ns)) > start_ns:
+            found.append(MediumStretch(start_ns, tail_ends_ns, MediumMode.TAIL))
+            start_ns = tail_ends_ns
+        return found + ([MediumStretch(start_ns, end_ns, MediumMode.IDLE)] if end_ns > start_ns else [])

@@ -1,0 +1,99 @@
+"""The exact energy of each part of what the simulated board drew, over the board's clock."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
+from opjoule.simulation.known_power import Float64Array
+
+WRITE_BACK: Final = "write_back"
+TAIL: Final = "tail"
+READING: Final = "reading"
+"""The medium's, while it is read from."""
+OTHER: Final = "other"
+"""The processor's, while no operation and no activity is known to be at work."""
+NAMES: Final = (*LOADER_KINDS, *ACTIVITIES, WRITE_BACK, TAIL, READING, OTHER)
+ROW_NS: Final = 100_000_000
+"""Between two rows of the file; where work begins there is one besides."""
+
+
+class PartCourseWriter:
+    """Adds up what each part drew above idle and writes it down now and then: the file grows with time alone."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("w")
+        self._file.write(",".join(("board_ns", *NAMES)) + "\n")
+        self._drawn_j = np.zeros(len(NAMES))
+        self._written_ns = self._end_ns = 0
+        self._were_at_work = {"operations": False, "anything": False}
+
+    def add(self, edge_ns: np.ndarray, energy_j: Mapping[str, Float64Array]) -> None:
+        """Energies [J] of the parts that drew any between edges.
+
+        Args:
+            edge_ns: increasing, the first where the last call ended, shape (m + 1,).
+            energy_j: shape (m,) each.
+        """
+        if not self._written_ns:
+            self._row(int(edge_ns[0]), {}, 0)
+        for whose, were in self._were_at_work.items():
+            own = [each for name, each in energy_j.items() if whose == "anything" or name in LOADER_KINDS]
+            at_work = np.flatnonzero(sum(own, np.zeros(edge_ns.size - 1)))
+            if at_work.size and not were:
+                self._row(int(edge_ns[at_work[0]]), energy_j, int(at_work[0]))
+            self._were_at_work[whose] = bool(at_work.size)
+        for name, each in energy_j.items():
+            self._drawn_j[NAMES.index(name)] += float(each.sum())
+        self._end_ns = int(edge_ns[-1])
+        if self._end_ns - self._written_ns >= ROW_NS:
+            self._row(self._end_ns, {}, 0)
+
+    def _row(self, board_ns: int, energy_j: Mapping[str, Float64Array], steps: int) -> None:
+        """What was drawn, with the first steps of what comes next."""
+        if board_ns <= self._written_ns:
+            return
+        until_j = self._drawn_j.copy()
+        for name, each in energy_j.items():
+            until_j[NAMES.index(name)] += float(each[:steps].sum())
+        self._file.write(",".join((str(board_ns), *(f"{each:.9g}" for each in until_j.tolist()))) + "\n")
+        self._written_ns = board_ns
+
+    def close(self) -> None:
+        """Writes what has been drawn since the last row, and ends the file."""
+        self._row(self._end_ns, {}, 0)
+        self._file.close()
+
+
+@dataclass(frozen=True)
+class PartCourse:
+    """What each part had drawn above idle by moments of the board's clock."""
+
+    board_ns: np.ndarray
+    """shape (n,), increasing"""
+    energy_j: Mapping[str, Float64Array]
+    """shape (n,) each"""
+
+    @classmethod
+    def read(cls, path: Path) -> PartCourse:
+        """The file that the simulator has left in the record."""
+        with path.open() as file:
+            header, *rows = list(csv.reader(file))
+        cells = np.array(rows, np.float64)
+        times = np.array([int(row[0]) for row in rows], np.int64)
+        return cls(times, {name: cells[:, at] for at, name in enumerate(header) if at})
+
+    def between(self, start_ns: int, end_ns: int) -> dict[str, float]:
+        """Energy [J] of each part between two times."""
+        moments_s = np.array([start_ns - self.board_ns[0], end_ns - self.board_ns[0]]) * 1e-9
+        rows_s = (self.board_ns - self.board_ns[0]) * 1e-9
+        return {
+            name: float(np.diff(np.interp(moments_s, rows_s, each))[0])
+            for name, each in self.energy_j.items()
+        }

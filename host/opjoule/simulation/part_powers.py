@@ -1,0 +1,120 @@
+"""What each part of a database's work draws: powers of its own, drawn at random. SIMULATED.
+
+No part is proportional to processor time, and nothing of the estimate sees them. The simulated rig and the trials of
+host/validation draw from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.activities import Intervals
+from opjoule.simulation.known_power import Float64Array
+
+OPERATION_SPREAD: Final = 0.5
+"""By how much two operations of a kind differ, from least to most, as a part of their mean."""
+EVENT_SPREAD: Final = 0.1
+"""The same from one event to the next: standard deviation."""
+INNER: Final[Mapping[str, tuple[str, ...]]] = {
+    "sync": (),
+    "flush": ("sync",),
+    "checkpoint": ("sync",),
+    "compaction": ("sync",),
+}
+"""What takes the time of whoever does an activity: it waits meanwhile."""
+
+
+@dataclass(frozen=True)
+class PartPowers:
+    """Powers above idle [W]."""
+
+    kind_w: Mapping[str, float]
+    """While an operation of a kind is carried out."""
+    kind_fixed: Mapping[str, float]
+    """What each operation costs besides, however long it takes: as a part of that kind's usual time at that power."""
+    activity_w: Mapping[str, float]
+    """Mean of a usual event."""
+
+    @classmethod
+    def draw(
+        cls, rng: np.random.Generator, kinds: Iterable[str], activities: Iterable[str], core_w: float = 1.0
+    ) -> PartPowers:
+        """Powers about that of a busy core; two kinds may be tenfold apart.
+
+        Args:
+            core_w: what one busy core adds to the board's idle power [W].
+        """
+        names = tuple(kinds)
+        return cls(
+            {name: core_w * float(rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5))) for name in names},
+            {name: float(rng.uniform(0.0, 0.4)) for name in names},
+            {
+                name: core_w * float(rng.uniform(0.05, 0.4) if name == "sync" else rng.uniform(0.3, 1.5))
+                for name in activities
+            },
+        )
+
+    def operations_j(
+        self, rng: np.random.Generator, kind: str, works_s: Float64Array, usual_s: float
+    ) -> Float64Array:
+        """Energy of each operation of a kind [J], shape (n,).
+
+        Args:
+            works_s: how long each was at work, shape (n,).
+            usual_s: how long the kind usually is.
+        """
+        differs = 1.0 + OPERATION_SPREAD * (rng.random(works_s.size, np.float32) - 0.5)
+        return np.asarray(
+            self.kind_w[kind] * (works_s + self.kind_fixed[kind] * usual_s) * differs, np.float64
+        )
+
+    def event_w(self, rng: np.random.Generator, activity: str) -> float:
+        """Mean power of one event."""
+        return self.activity_w[activity] * float(rng.lognormal(0, EVENT_SPREAD))
+
+
+def own_stretches(
+    activities: Mapping[str, Intervals], name: str, start_ns: int, end_ns: int, *, one_thread: bool
+) -> list[tuple[int, int]]:
+    """Start and end of the stretches [ns] of one event in which it is at work itself.
+
+    Its thread does something else in what lies inside it and inside nothing shorter: a sync, or in an engine with one
+    thread for its background work a flush inside a compaction.
+    """
+    left, at = [], start_ns
+    for begin, finish in _pauses(activities, name, start_ns, end_ns, one_thread=one_thread):
+        if finish <= at:
+            continue
+        if begin > at:
+            left.append((at, begin))
+        at = finish
+    return [*left, (at, end_ns)] if at < end_ns else left
+
+
+def _pauses(
+    activities: Mapping[str, Intervals], name: str, start_ns: int, end_ns: int, *, one_thread: bool
+) -> list[tuple[int, int]]:
+    inner = (*INNER[name], "flush") if name == "compaction" and one_thread else INNER[name]
+    found = []
+    for other in inner:
+        for begin_ns, finish_ns in _inside(activities.get(other), start_ns, end_ns):
+            closer = any(
+                start_ns < first <= begin_ns and finish_ns <= last
+                for outer in ("flush", "checkpoint", "compaction")
+                if outer != other
+                for first, last in _inside(activities.get(outer), start_ns, end_ns)
+            )
+            if not closer:
+                found.append((begin_ns, finish_ns))
+    return sorted(found)
+
+
+def _inside(of: Intervals | None, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    if of is None:
+        return []
+    chosen = (of.start_ns >= start_ns) & (of.end_ns <= end_ns)
+    return list(zip(of.start_ns[chosen].tolist(), of.end_ns[chosen].tolist(), strict=True))

@@ -1,0 +1,192 @@
+"""From activity to supply current: the stated model of a board and its medium."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
+
+AVAILABLE: Final = 0.8
+"""Part of a board's memory that dirty pages are reckoned from; kernel and programs have the rest. Assumed."""
+DIRTY_LIMIT: Final = 0.20
+"""Part of the available memory from which on writers wait. Source: Linux, sysctl/vm.rst, dirty_ratio."""
+DIRTY_BACKGROUND: Final = 0.10
+"""Part of the available memory from which on dirty pages are written back. Source: as above, dirty_background_ratio."""
+
+
+@dataclass(frozen=True)
+class MediumModel:
+    """One storage medium: its rates [B/s], its flush latency [s], and its power idle, busy and in its tail [W]."""
+
+    write_bytes_per_s: float
+    read_bytes_per_s: float
+    flush_s: float
+    """How long it takes to empty its own cache, which every sync asks for."""
+    idle_w: float
+    active_w: float
+    """Above idle, while the medium reads, writes or flushes."""
+    tail_w: float = 0.0
+    """Above idle, after the medium was busy [W]."""
+    tail_s: float = 0.0
+    """For how long that lasts."""
+    spread: Mapping[str, float] = field(default_factory=dict)
+    """Field -> the part by which one medium of this kind may differ, either way."""
+
+    def drawn(self, chance: random.Random) -> MediumModel:
+        """One medium of this kind: each field with a spread is drawn from within it, evenly."""
+        values = {
+            name: getattr(self, name) * (1 + chance.uniform(-part, part))
+            for name, part in sorted(self.spread.items())
+        }
+        return replace(self, **values, spread={})
+
+
+@dataclass(frozen=True)
+class Supply:
+    """A voltage source with a series resistance, seen at the board."""
+
+    open_voltage_v: float
+    resistance_ohm: float
+
+    def at_power(self, power_w: float) -> tuple[float, float]:
+        """(current [A], voltage [V]) at which the board draws `power_w`: the upper root of P = I (V0 - I R)."""
+        v, r = self.open_voltage_v, self.resistance_ohm
+        current_a = (v - math.sqrt(v * v - 4 * r * power_w)) / (2 * r) if r else power_w / v
+        return current_a, v - current_a * r
+
+
+@dataclass(frozen=True)
+class BoardModel:
+    """Power of one board by the number of its busy cores, linear in between [W], and its memory."""
+
+    busy_cores_w: tuple[float, ...]
+    memory_bytes: int
+
+    def power_w(self, busy_cores: float) -> float:
+        """Power at `busy_cores`, which may be fractional and is limited to the board's cores."""
+        busy = min(max(busy_cores, 0.0), len(self.busy_cores_w) - 1.0)
+        below = min(int(busy), len(self.busy_cores_w) - 2)
+        low_w, high_w = self.busy_cores_w[below : below + 2]
+        return low_w + (high_w - low_w) * (busy - below)
+
+    @property
+    def dirty_limit_bytes(self) -> int:
+        """With more than this to be written, writers wait."""
+        return int(DIRTY_LIMIT * AVAILABLE * self.memory_bytes)
+
+    @property
+    def dirty_background_bytes(self) -> int:
+        """With more than this to be written, the kernel begins to write."""
+        return int(DIRTY_BACKGROUND * AVAILABLE * self.memory_bytes)
+
+
+@dataclass(frozen=True)
+class Activity:
+    """What the board did in one interval of its clock."""
+
+    start_board_ns: int
+    end_board_ns: int
+    cpu_s: float = 0.0
+    read_bytes: int = 0
+    """By the board's medium."""
+    written_bytes: int = 0
+    dirty_bytes: int = 0
+    """To be written, when the interval ended."""
+
+    @property
+    def span_s(self) -> float:
+        """Its length."""
+        return max((self.end_board_ns - self.start_board_ns) * 1e-9, 1e-9)
+
+
+class LoadModel:
+    """What turns activity into supply current and voltage."""
+
+    hold_ns = 0
+    """For so long an activity waits until everything of its time is known."""
+
+    def begin(self, folder: Path) -> None:
+        """Told once where what runs on the board has its files, and where files of the model's own go."""
+
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """Current and voltage from moments inside one interval on: (board_ns, current [A], voltage [V]) each.
+
+        Args:
+            later: the intervals that are known to follow.
+            busy: what the medium was busy with in the interval, in order of time.
+        """
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """Told once that nothing more will come."""
+
+
+class PowerModel(LoadModel):
+    """Power by processor time and by what the medium does."""
+
+    def __init__(self, board: BoardModel, medium: MediumModel, supply: Supply) -> None:
+        self.board = board
+        self.medium = medium
+        self.supply = supply
+        self._course = MediumCourse(medium.tail_s)
+
+    @property
+    def greatest_w(self) -> float:
+        """With all cores and the medium busy [W]."""
+        medium = self.medium
+        return self.board.power_w(math.inf) + medium.idle_w + max(medium.active_w, medium.tail_w)
+
+    @property
+    def rest_w(self) -> float:
+        """The board at rest, its medium idle [W]."""
+        return self.board.power_w(0.0) + self.medium.idle_w
+
+    def processor_w(self, activity: Activity) -> float:
+        """Mean power of the processor above rest [W]."""
+        return self.board.power_w(activity.cpu_s / activity.span_s) - self.board.power_w(0.0)
+
+    def stretches(self, activity: Activity, busy: Sequence[MediumStretch]) -> list[MediumStretch]:
+        """What the medium does over one interval, which follows that of the last call."""
+        return self._course.between(activity.start_board_ns, activity.end_board_ns, busy)
+
+    def medium_w(self, mode: MediumMode) -> float:
+        """What the medium draws above idle [W]."""
+        if mode is MediumMode.IDLE:
+            return 0.0
+        return self.medium.tail_w if mode is MediumMode.TAIL else self.medium.active_w
+
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """A row at each change of what the medium does."""
+        board_w = self.rest_w + self.processor_w(activity)
+        return [
+            (each.start_ns, *self.supply.at_power(board_w + self.medium_w(each.mode)))
+            for each in self.stretches(activity, busy)
+        ]
+
+
+class CountedPower(PowerModel):
+    """The same for a medium that works elsewhere and of which counters are known alone: a virtual board's."""
+
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """The medium is busy from the interval's start on, for as long as its bytes take at its rates."""
+        span_ns = activity.end_board_ns - activity.start_board_ns
+        writes_ns = round(1e9 * activity.written_bytes / self.medium.write_bytes_per_s)
+        reads_ns = round(1e9 * activity.read_bytes / self.medium.read_bytes_per_s)
+        scale = min(1.0, span_ns / max(writes_ns + reads_ns, 1))
+        written_ns = activity.start_board_ns + int(writes_ns * scale)
+        counted = [
+            MediumStretch(activity.start_board_ns, written_ns, MediumMode.WRITING),
+            MediumStretch(written_ns, written_ns + int(reads_ns * scale), MediumMode.READING),
+        ]
+        return super().rows(activity, later, [each for each in counted if each.end_ns > each.start_ns])

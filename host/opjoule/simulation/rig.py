@@ -1,0 +1,168 @@
+"""The simulated rig: workloads run on this computer, the supply and the meter around them are simulated."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from opjoule.databases import background_threads
+from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.connection.sessions import new_session
+from opjoule.devices.connection.shell import LocalShell
+from opjoule.devices.connection.steps import JOURNAL
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.preparation.preparation import StoragePreparation
+from opjoule.devices.profiles import Profile
+from opjoule.devices.programs.binaries import Programs, installed_here
+from opjoule.devices.programs.disturbance import Disturbance
+from opjoule.devices.programs.probe import BoardProbe
+from opjoule.devices.programs.runner import PROBE_FOLDER
+from opjoule.devices.state.facts import read_facts
+from opjoule.errors import RigFault
+from opjoule.simulation.delayed_probe import DelayedProbe
+from opjoule.simulation.engine_power import EnginePower
+from opjoule.simulation.imperfections import Imperfections, medium_chance
+from opjoule.simulation.line_fifo import LineFifo
+from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.simulation.models import Models
+from opjoule.simulation.power_model import PowerModel
+from opjoule.simulation.supply import PERIOD_MS, SimulatedSupply, drawn_for
+
+
+class TwinRig:
+    """Gives the meter's address and a board; close() ends both.
+
+    The board consists of what runs under its probe, and of nothing else of this computer. The rig runs a fixed delay
+    behind this computer, so the simulated board's clock does too: a board_ns happens, for the meter and for round-trip
+    exchanges, DELAY_NS later on host_ns.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        medium: str,
+        *,
+        root: Path,
+        storage: Path,
+        truth: Path,
+        seed: int,
+        kept: Path | None = None,
+        database: str = "",
+        sync: bool = True,
+        imperfections: Imperfections | None = None,
+        disturbance: Disturbance | None = None,
+        twin_profile: Path | None = None,
+    ) -> None:
+        """Starts everything.
+
+        Args:
+            storage: folder for the simulated board's databases; made here, and removed in the end.
+            truth: where the simulator's truth goes.
+            seed: of what is drawn of this rig.
+            kept: folder for loaded databases that outlast it, on the file system of `storage`; None: below that.
+            database: what will be measured; empty for what needs no engine.
+            imperfections: in place of those drawn.
+            disturbance: a background load to measure under.
+            twin_profile: what `measure.py twin --fit` wrote; its board, medium and supply stand for the stated ones.
+        """
+        self._open = ExitStack()
+        try:
+            storage.mkdir(parents=True)  # close() removes it: it must be nobody else's
+        except FileExistsError as error:
+            raise RigFault(
+                f"{storage} is there already: simulated storage is made and removed by one run"
+            ) from error
+        self._open.callback(shutil.rmtree, storage, ignore_errors=True)
+        try:
+            models = Models.with_profile(twin_profile)
+            stated = models.load(profile.name, medium, chance=medium_chance(medium, seed))
+            drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
+            drawn = drawn.on(models.supply) if models.own_supply else drawn
+            power = PowerModel(stated.board, stated.medium, drawn.supply)
+            model = EnginePower(power, seed, one_thread=background_threads(database) == 1)
+            simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
+            self._open.callback(simulator.close)
+            supply = SimulatedSupply(
+                drawn, model, root=root, truth=truth, seed=seed, medium=power.medium, work=simulator.work
+            )
+            self._open.callback(supply.close)
+            programs = installed_here(root / "build", database)
+            self.board = simulated_board(
+                profile, supply, simulator, programs, storage, disturbance, sync=sync, kept=kept
+            )
+            self._open.callback(self.board.close)
+        except BaseException:
+            self.close()
+            raise
+        self._supply, self._simulator, self._models = supply, simulator, models
+        self.meter = supply.meter
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of the simulation."""
+        why_not = self._simulator.why_not
+        notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
+        return {**self._supply.facts(), **self._models.facts(), "notes": notes}
+
+    def close(self) -> None:
+        """Ends board, meter and supply, and removes what was temporary."""
+        self._open.close()
+
+
+def simulated_board(
+    profile: Profile,
+    supply: SimulatedSupply,
+    simulator: MediumSimulator,
+    programs: Programs,
+    storage: Path,
+    disturbance: Disturbance | None,
+    *,
+    sync: bool,
+    kept: Path | None,
+    line: LineFifo | None = None,
+    slowed: bool = True,
+    playing: Callable[[BoardProbe, Path], BoardProbe] = lambda probe, folder: probe,
+) -> Board:
+    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model.
+
+    Args:
+        line: where its sync line goes in place of the meter.
+        slowed: False: its files lie elsewhere than on its medium.
+        playing: what stands before its probe, whose folder it is given.
+    """
+    shell, feed = LocalShell(), supply.feed
+    folder = supply.folder / new_session()
+    folder.mkdir()
+    watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
+    live = ("--live", str(feed.system.path), "--live-period-ms", str(PERIOD_MS))
+
+    def faults() -> list[str]:
+        return simulator.faults() + supply.faults()
+
+    def through(probe: BoardProbe) -> BoardProbe:
+        delayed = DelayedProbe(
+            probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings
+        )
+        return playing(delayed, folder / PROBE_FOLDER)
+
+    facts = read_facts(shell, journal=JOURNAL).values
+    return Board(
+        profile.name,
+        profile.cores,
+        shell,
+        programs,
+        folder=str(folder),
+        medium=Medium(str(storage)),
+        preparation=StoragePreparation(shell, str(storage)),
+        probe=ProbeOptions(
+            f"virtual:{(line or feed.sync).path}" if sync else None,
+            further=(*watched, *live),
+            under=simulator.under if slowed else (),
+            through=through,
+        ),
+        facts={**facts, "connection": "simulated"},
+        disturbance=disturbance,
+        kept=str(kept) if kept else "",
+    )

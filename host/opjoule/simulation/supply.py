@@ -1,0 +1,169 @@
+"""What lies around every simulated board: a supply and a meter, which is the real firmware in the rig simulator."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from opjoule.devices.profiles import Profile
+from opjoule.errors import RigFault
+from opjoule.files import replacing
+from opjoule.meters.serial.options import SIMULATED_SENSOR
+from opjoule.simulation.feed import DELAY_NS, Feed
+from opjoule.simulation.imperfections import Imperfections
+from opjoule.simulation.medium_work import MediumWork
+from opjoule.simulation.power_model import LoadModel, MediumModel
+
+COURSE = "simulator-course.csv"
+"""File of the record: true energy over time."""
+PARTS = "simulator-parts.csv"
+"""File of the record: true energy over time by kind of operation and by activity."""
+IMPERFECTIONS = "simulator-imperfections.json"
+"""File of the record: what was drawn."""
+PERIOD_MS = 10
+"""Between two samples of the board's activity."""
+SIGNATURE_PERIOD_MS = 2
+"""The same during a load signature (probe/serve): what the model blurs, the alignment has to bear."""
+_START_LIMIT_S = 60.0
+_STOP_LIMIT_S = 30.0
+"""The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
+_MEMORY = Path("/dev/shm")  # a board's files lie in memory, too
+
+
+def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
+    """A rig drawn from the population, on a supply that holds this board up, as its user would have chosen.
+
+    Args:
+        greatest_w: what the board draws at most, with its medium.
+    """
+    drawn = Imperfections.draw(seed)
+    least_v = profile.least_voltage_v
+    return drawn if least_v is None else drawn.carrying(greatest_w, least_v)
+
+
+class SimulatedSupply:
+    """Runs rig-sim from its making to close(); the feed is what it follows, `meter` its address."""
+
+    def __init__(
+        self,
+        imperfections: Imperfections,
+        model: LoadModel,
+        *,
+        root: Path,
+        truth: Path,
+        seed: int,
+        course: bool = True,
+        medium: MediumModel | None = None,
+        work: MediumWork | None = None,
+    ) -> None:
+        """Starts everything.
+
+        Args:
+            imperfections: of the rig.
+            model: of what it supplies.
+            medium: the one that was drawn, for the record; None where none was.
+            work: when that medium works; None where the model asks for none.
+            truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.
+            seed: what the rig was drawn from; of its noise.
+            course: keep the true energy over time, which is on this computer's clock.
+        """
+        place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+        self._temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
+        self.folder = Path(self._temporary.name)
+        self._truth = truth
+        self._course = course
+        self._seed, self._imperfections, self._medium = seed, imperfections, medium
+        self._model = model
+        model.begin(self.folder)
+        self.feed = Feed(self.folder, model, work)
+        link = self.folder / "meter"
+        self._log = (self.folder / "rig-sim.log").open("w+")
+        command = [
+            str(root / "build/rig-sim/rig-sim"),
+            *("--elf", str(root / ".pio/build/uno/firmware.elf")),
+            *("--live", str(self.feed.live), "--delay-ms", str(DELAY_NS // 1_000_000)),
+            *("--pty", str(link), "--pace", "1", "--truth", str(self.folder / "truth.json")),
+            *("--seed", str(seed), "--course", str(self.folder / "course.csv")),
+            *self._imperfections.options(),
+        ]
+        self._simulator = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._end_told = False
+        self.feed.start()
+        self._await(link)
+        self.meter = f"serial:{link},{SIMULATED_SENSOR},label={imperfections.meter_name}"
+
+    def facts(self) -> dict[str, Any]:
+        """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
+        return {
+            "models": "host/opjoule/simulation/models.toml",
+            "drawn": f"anew for each measurement, told afterwards in {IMPERFECTIONS}",
+            "rig_delay_s": DELAY_NS * 1e-9,
+            "load_step_s": SIGNATURE_PERIOD_MS * 1e-3,
+        }
+
+    def faults(self) -> list[str]:
+        """One line, only once, if the simulator or its input has ended before it was told to: why."""
+        status, broken = self._simulator.poll(), self.feed.broken
+        if self._end_told or (status is None and not broken):
+            return []
+        self._end_told = True
+        if broken:
+            return [f"the rig simulator's input ended: {broken}"]
+        return [f"the rig simulator ended by itself with status {status}: {self._last_words()}"]
+
+    def _await(self, link: Path) -> None:
+        deadline_s = time.monotonic() + _START_LIMIT_S
+        while not link.exists():
+            if self._simulator.poll() is not None or time.monotonic() > deadline_s:
+                raise RigFault(
+                    f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
+                )
+            time.sleep(0.01)
+
+    def _last_words(self) -> str:
+        self._log.seek(0)
+        return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
+
+    def _tell(self) -> None:
+        """Puts the truth into the record, once nothing more is estimated; never over that of another run."""
+        record = self._truth.parent
+        if self._truth.exists() or not (record / "run.json").exists():
+            return
+        if not (self.folder / "truth.json").exists():
+            return
+        written = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
+        if (self.folder / PARTS).exists():
+            written[PARTS] = record / PARTS
+        for name, target in written.items():
+            with replacing(target) as temporary:
+                shutil.copyfile(self.folder / name, temporary)
+        self._imperfections.write(record / IMPERFECTIONS, self._seed, self._medium)
+
+    def close(self) -> None:
+        """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
+        for fault in self.faults():  # nobody has asked since it ended
+            print(f"rig-sim: {fault}", file=sys.stderr, flush=True)
+        self.feed.stop()
+        self._model.end()
+        try:
+            self._simulator.wait(_STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            self._simulator.terminate()
+            self._simulator.wait()
+        self._log.close()
+        with suppress(OSError):  # a full disk: what kept the record from its end is the error that counts
+            self._tell()
+        self._temporary.cleanup()

@@ -1,0 +1,205 @@
+"""The true figures of a simulated measurement beside the measured ones. Nothing of the estimate imports this.
+
+Definitions are those of docs/method/energy.md, with the exact energy of the simulator in place of the trace.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+
+from opjoule.operations.operation_table import ACTIVITIES
+from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
+from opjoule.record.run import Run
+from opjoule.record.run_record import RunRecord
+from opjoule.simulation.part_course import TAIL, WRITE_BACK, PartCourse
+from opjoule.simulation.supply import COURSE, PARTS
+
+_SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
+
+
+@dataclass(frozen=True)
+class TrueCourse:
+    """The exact energy drawn since the simulation began, over the board's clock."""
+
+    board_ns: np.ndarray
+    energy_j: np.ndarray
+
+    @classmethod
+    def read(cls, path: Path) -> TrueCourse:
+        """The file that the simulator has left in the record."""
+        with path.open() as rows:
+            cells = [(int(row["board_ns"]), float(row["energy_j"])) for row in csv.DictReader(rows)]
+        times, energies = zip(*cells, strict=True)
+        return cls(np.array(times, np.int64), np.array(energies))
+
+    def between(self, start_ns: int, end_ns: int) -> float:
+        """Energy [J] between two times; between rows the power is constant."""
+        at_s = np.array([start_ns - self.board_ns[0], end_ns - self.board_ns[0]]) * 1e-9
+        start_j, end_j = np.interp(at_s, (self.board_ns - self.board_ns[0]) * 1e-9, self.energy_j)
+        return float(end_j - start_j)
+
+
+def true_figures(course: TrueCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
+    """The true value of figures of result.json, means over the repeats."""
+    found = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
+    means = {key: fmean(each[key] for each in found) for key in found[0] if all(key in one for one in found)}
+    for key in ("energy_j", "marginal_energy_j"):
+        if key in means and operations:
+            means[key.replace("_j", "_per_operation_j")] = means[key] / operations
+    return means
+
+
+def _cycles(phases: Sequence[Phase]) -> list[Cycle]:
+    cycles = [Cycle.of(phases, repeat) for repeat in worked_repeats(phases)]
+    return [cycle for cycle in cycles if cycle]
+
+
+def true_parts(course: PartCourse, cycles: Sequence[Cycle]) -> dict[str, float]:
+    """What each part drew above idle in a run and the settle after it [J], means over the cycles."""
+    found = [
+        course.between(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns)
+        for cycle in cycles
+    ]
+    return {name: fmean(each[name] for each in found) for name in course.energy_j}
+
+
+def _true_repeat(course: TrueCourse, cycle: Cycle) -> dict[str, float]:
+    def energy_j(phase: Phase) -> float:
+        return course.between(phase.start_board_ns, phase.end_board_ns)
+
+    def power_w(phase: Phase) -> float:
+        return energy_j(phase.steady) / phase.steady.duration_s
+
+    run = cycle.work
+    figures = {"run_energy_j": energy_j(run), "power_w": energy_j(run) / run.duration_s}
+    if not cycle.baselines:
+        return figures
+    idle_w = fmean(power_w(phase) for phase in cycle.baselines)
+    drain = cycle.drain
+    write_back_j = energy_j(drain) - idle_w * drain.duration_s if drain else 0.0
+    whole_j = figures["run_energy_j"] + write_back_j
+    marginal_j = whole_j - idle_w * run.duration_s
+    figures |= {"idle_power_w": idle_w, "energy_j": whole_j, "marginal_energy_j": marginal_j}
+    return figures | ({"write_back_energy_j": write_back_j} if drain else {})
+
+
+SHOWN = {
+    "marginal_energy_per_operation_j": "marginal energy of an operation",
+    "energy_j": "energy",
+    "run_energy_j": "energy of the run alone",
+    "write_back_energy_j": "write-back",
+    "idle_power_w": "idle power",
+}
+
+
+@dataclass(frozen=True)
+class KnownFigure:
+    """One figure of a result beside its true value."""
+
+    about: str
+    true: float
+    value: float | None
+    """None: not stated."""
+    u: float | None
+    unit: str
+
+    @property
+    def told(self) -> bool:
+        """Is there an interval that could hold the truth?"""
+        return self.value is not None and self.u is not None
+
+    @property
+    def holds(self) -> bool:
+        """Does the stated interval hold the truth?"""
+        return self.value is not None and self.u is not None and abs(self.value - self.true) <= self.u
+
+    def __str__(self) -> str:
+        """The line that is shown."""
+        scale, prefix = next((pair for pair in _SCALES if abs(self.true) >= pair[0]), _SCALES[-1])
+        known = f"SIMULATED truth: {self.about} {self.true / scale:.4g} {prefix}{self.unit}"
+        if self.value is None or self.u is None:
+            return f"{known}; not told"
+        value, u = self.value / scale, self.u / scale
+        digits = (f"{value:.0f}", f"{u:.0f}") if u >= 10 else (f"{value:.4g}", f"{u:.2g}")
+        stated = f"{' ± '.join(digits)} {prefix}{self.unit}"
+        return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
+
+
+def truth_lines(record: Path) -> list[str]:
+    """A line for each figure of which the simulator knows the truth; none where it has left no course or no result."""
+    return [str(each) for each in known_figures(record)]
+
+
+def known_figures(record: Path) -> list[KnownFigure]:
+    """The figures of a simulated record of which the truth is known.
+
+    Kinds of operation and activities are among them, told or not, where the simulated board knew what they drew; an
+    energy of which the estimate states no interval is left out.
+    """
+    if not (record / COURSE).exists() or not (record / "result.json").exists():
+        return []
+    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
+    if run.status == "partial":  # the simulator ended before the run did: it knows nothing of the rest
+        return []
+    operations = (result.get("operations") or {}).get("value") or 0.0
+    true = true_figures(TrueCourse.read(record / COURSE), run.phases, operations)
+    if "run_energy_j" not in result:  # of an earlier version, whose energy_j was something else
+        true.pop("energy_j", None)
+    whole = [
+        _beside(about, true[key], result[key])
+        for key, about in SHOWN.items()
+        if key in true and isinstance(result.get(key), dict)
+    ]
+    found = [each for each in whole if each.told]
+    if not (record / PARTS).exists():  # of a board without a loader that this computer can look into
+        return found
+    course = PartCourse.read(record / PARTS)
+    return found + _kinds(course, run, result) + _activities(true_parts(course, _cycles(run.phases)), result)
+
+
+def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFigure]:
+    """Each kind of operation that drew something, in the repeats or in the randomised blocks that its figure is of."""
+    found = []
+    blocks = Cycle.of(run.phases, blocks_repeat(run.phases) or 0)
+    of_blocks = true_parts(course, [blocks]) if blocks else {}
+    of_repeats = true_parts(course, _cycles(run.phases))
+    for kind, own in (result.get("by_operation") or {}).items():
+        if not isinstance(own, dict) or "count" not in own:
+            continue
+        in_blocks = blocks and own.get("measured_in") == Role.BLOCKS
+        drawn_j = (of_blocks if in_blocks else of_repeats).get(kind)
+        summary = run.loader[f"blocks-{blocks.work.repeat}"] if blocks and in_blocks else None
+        count = summary.by_kind[kind].count if summary else own["count"]["value"]
+        if drawn_j and count:
+            found.append(_beside(kind, drawn_j / count, own["energy_per_operation_j"]))
+    return found
+
+
+def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
+    """Each activity that drew something."""
+    stated = result.get("by_activity") or {}
+    drawn = [name for name in (*ACTIVITIES, WRITE_BACK, TAIL) if true_j.get(name)]
+    given = [name for name in drawn if isinstance(stated.get(name), dict)]
+    found = [_beside(_ACTIVITIES.get(name, name), true_j[name], stated[name]) for name in given]
+    together, kinds = stated.get("unseparated"), stated.get("foreground")
+    untold = [name for name in given if stated[name]["value"] is None]
+    if untold and together and together["u"] and kinds and kinds["value"] is not None:
+        about = f"{' + '.join(untold)} together"
+        found.append(_beside(about, math.fsum(true_j[name] for name in untold), together))
+    return found
+
+
+_ACTIVITIES = {WRITE_BACK: "the medium's write-back", TAIL: "the medium's tail"}
+
+
+def _beside(about: str, true: float, stated: dict[str, Any]) -> KnownFigure:
+    return KnownFigure(about, true, stated["value"], stated["u"], stated["unit"])

@@ -1,0 +1,275 @@
+"""The simulated rig around a virtual board: real ssh, a real kernel's GPIO line, a simulated supply and meter.
+
+What the probe on the board samples of its activity comes over the connection and is put on this computer's clock;
+the edges of the board's GPIO line are those that the emulator sees, stamped by it. Both go the way of every
+simulated measurement from there (feed.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.connection.ssh import SshConnection
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.profiles import Profile
+from opjoule.devices.programs.disturbance import Disturbance
+from opjoule.devices.programs.probe import BoardProbe
+from opjoule.devices.rig.board import board_on
+from opjoule.devices.state.state_settings import StateSettings
+from opjoule.devices.virtual.image import get_image
+from opjoule.devices.virtual.machine import MEDIA, Machine
+from opjoule.errors import LinkFault
+from opjoule.simulation.delayed_probe import DelayedProbe
+from opjoule.simulation.models import load_model
+from opjoule.simulation.power_model import CountedPower, MediumModel
+from opjoule.simulation.supply import SimulatedSupply, drawn_for
+
+_EDGE = re.compile(r"@(\d+)\.(\d{6}):pl061_set_output \S+ setting output 0 to ([01])$")
+_POLL_S = 0.02
+_LIVE_PERIOD_MS = 100
+_DRAIN_LIMIT_S = 60.0
+_MAKE_FIFO = 'f=$(mktemp -u /dev/shm/opjoule-live.XXXXXX) && mkfifo -m 600 "$f" && echo "$f"'
+_EXCHANGES = 8
+_ASKED_EVERY_NS = 5_000_000_000
+
+
+class EdgeWire(threading.Thread):
+    """Carries edges of the board's GPIO line 0 from the emulator's trace to the feed's sync line."""
+
+    def __init__(self, trace: Path, sync: Path) -> None:
+        super().__init__(name="edge-wire", daemon=True)
+        self._trace = trace
+        self._sync = sync
+        self._ended = threading.Event()
+        # The emulator stamps with the wall clock (microseconds); the rig runs on the monotonic one.
+        self._wall_ahead_ns = _wall_ahead_ns()
+        self._lock = threading.Lock()
+        self._partial = ""
+        self._source = trace.open()
+        self._source.seek(0, os.SEEK_END)
+        self._sink = sync.open("w")
+
+    def run(self) -> None:
+        """Follows the trace until close()."""
+        while not self._ended.wait(_POLL_S):
+            self.carry()
+
+    def carry(self) -> None:
+        """Passes on what the emulator has told so far."""
+        with self._lock:
+            *lines, self._partial = (self._partial + self._source.read()).split("\n")
+            for line in lines:
+                if found := _EDGE.search(line):
+                    host_ns = (int(found[1]) * 1_000_000 + int(found[2])) * 1000 - self._wall_ahead_ns
+                    self._sink.write(f"{host_ns} {found[3]}\n")
+            self._sink.flush()
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._ended.set()
+        self.join()
+        self._source.close()
+        self._sink.close()
+
+
+def _wall_ahead_ns() -> int:
+    """How far the wall clock is ahead of the monotonic one, from the quickest of a few readings [ns]."""
+    readings = [(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(_EXCHANGES)]
+    before_ns, wall_ns, after_ns = min(readings, key=lambda reading: reading[2] - reading[0])
+    return wall_ns - (before_ns + after_ns) // 2
+
+
+class ActivityWire:
+    """Carries the probe's samples to the feed, with board_ns put on this computer's clock.
+
+    The edges before a sample go first, however busy the computer is.
+    """
+
+    def __init__(
+        self, follow: list[str], target: Path, ahead_ns: Callable[[], int | None], edges: EdgeWire
+    ) -> None:
+        """Starts to follow.
+
+        Args:
+            follow: a command whose output are the samples, as they come.
+            ahead_ns: asks how far the board's clock is ahead of this computer's now; None while nobody can say.
+        """
+        self._ask_ahead_ns = ahead_ns
+        self._ahead_ns: int | None = None
+        self._asked_ns = 0
+        self._edges = edges
+        self._sink = target.open("w")
+        self._process = subprocess.Popen(
+            follow, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        self._thread = threading.Thread(target=self._run, name="activity-wire", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            if line.endswith("\n"):
+                self._pass(line)
+
+    def _pass(self, line: str) -> None:
+        board_ns, comma, rest = line.partition(",")
+        shifted = self._on_this_clock(int(board_ns)) if board_ns.isdigit() else board_ns
+        if shifted is None:
+            return  # before the probe has told its clock
+        self._edges.carry()
+        self._sink.write(f"{shifted}{comma}{rest}")
+        self._sink.flush()
+
+    def _on_this_clock(self, board_ns: int) -> int | None:
+        """The board's clock may be slewed: asked anew every few seconds, while the probe still answers."""
+        if self._ahead_ns is None or board_ns - self._asked_ns > _ASKED_EVERY_NS:
+            self._asked_ns = board_ns
+            with contextlib.suppress(LinkFault):
+                self._ahead_ns = self._ask_ahead_ns()
+        return None if self._ahead_ns is None else board_ns - self._ahead_ns
+
+    def close(self) -> None:
+        """Waits until all that the probe has written has been passed on; nothing to do a second time."""
+        if self._sink.closed:
+            return
+        self._thread.join(timeout=_DRAIN_LIMIT_S)
+        self._process.kill()
+        self._process.wait()
+        self._thread.join()
+        self._sink.close()
+
+
+def _ahead_ns(probe: BoardProbe) -> int:
+    """How far the board's clock is ahead of this computer's, from the quickest of a few exchanges [ns]."""
+    best = min((probe.clock_exchange() for _ in range(_EXCHANGES)), key=lambda each: each.round_trip_ns)
+    return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
+
+
+def _throttled(stated: MediumModel, name: str) -> MediumModel:
+    """The medium with the rate to which the emulator limits the guest's disk of this name."""
+    rate = float(MEDIA[name][1])
+    return replace(stated, write_bytes_per_s=rate, read_bytes_per_s=rate)
+
+
+class VirtualRig:
+    """Builds (once) and starts the virtual board, and the simulated supply and meter around it.
+
+    For the meter the board runs DELAY_NS behind, as every simulated board does.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        medium: str,
+        *,
+        root: Path,
+        truth: Path,
+        seed: int,
+        wanted: dict[str, str],
+        sync: str | None,
+        say: Callable[[str], None],
+        disturbance: Disturbance | None = None,
+        user: str = "rig",
+    ) -> None:
+        """Starts everything; close() ends it.
+
+        Args:
+            wanted: settings of the board's state, on top of this rig's own.
+            sync: carrier of the sync line or "none", in place of the profile's.
+            say: told what is going on, one line each.
+        """
+        self._open = ExitStack()
+        image = get_image(root / "build" / "virtual-board", say)
+        try:
+            stated = load_model(profile.name, medium)
+            drawn = drawn_for(profile, stated.greatest_w, seed)
+            model = CountedPower(stated.board, _throttled(stated.medium, medium), drawn.supply)
+            self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
+            self._open.callback(self._supply.close)
+            place = Path(
+                self._open.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
+            )
+            self.meter = self._supply.meter
+            self.machine = Machine(image, place / "machine")
+            self._open.callback(self.machine.close)
+            self._edges = EdgeWire(self.machine.edges, self._supply.feed.sync.path)
+            self._open.callback(self._edges.close)
+            self._edges.start()
+            options = image.ssh_options(self.machine.port, place / "known_hosts")
+            shell = SshConnection(f"{user}@127.0.0.1", options)
+            self._open.callback(shell.close)
+            self.board = self._board(profile, medium, shell, root, wanted, sync, disturbance, user)
+            self._open.callback(self.board.close)
+        except BaseException:
+            self.close()
+            raise
+
+    def _board(
+        self,
+        profile: Profile,
+        medium: str,
+        shell: SshConnection,
+        root: Path,
+        wanted: dict[str, str],
+        sync: str | None,
+        disturbance: Disturbance | None,
+        user: str,
+    ) -> Board:
+        carrier = sync or profile.sync
+        device = f"/dev/disk/by-id/virtio-{MEDIA[medium][0]}"
+        may_mount = user == "rig"
+        settings = StateSettings(file_system="new" if may_mount else "keep").changed(wanted, "--state")
+        place = Medium(f"/mnt/{medium}", device, expendable=True) if may_mount else Medium(f"/home/{user}/db")
+        fifo = shell.run(["sh", "-c", _MAKE_FIFO]).text().strip()
+        live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
+        probes: list[BoardProbe] = []
+        # The probe waits for a reader of its FIFO when it starts.
+        wire = ActivityWire(
+            shell.command(["cat", fifo]),
+            self._supply.feed.system.path,
+            lambda: _ahead_ns(probes[0]) if probes else None,
+            self._edges,
+        )
+        self._open.callback(wire.close)
+
+        def ended() -> None:
+            wire.close()
+            self._supply.feed.probe_ended()
+
+        def through(probe: BoardProbe) -> BoardProbe:
+            probes.append(probe)
+            return DelayedProbe(probe, self._supply.feed, ended=ended, faults=self._supply.faults)
+
+        return board_on(
+            shell,
+            profile,
+            place,
+            builds=root / "build",
+            sync=None if carrier == "none" else carrier,
+            wanted=settings,
+            disturbance=disturbance,
+            probe=ProbeOptions(None if carrier == "none" else carrier, further=live, through=through),
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """As of every simulated rig, and what the board is."""
+        return {
+            **self._supply.facts(),
+            "board": "qemu-system-aarch64 (emulated: no figure of it says anything about speed)",
+        }
+
+    def close(self) -> None:
+        """Ends board, supply and meter."""
+        self._open.close()

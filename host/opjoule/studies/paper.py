@@ -1,0 +1,118 @@
+"""What a study.toml says of the paper that it repeats: its figures and tables, and its conclusions as questions.
+
+Reference: docs/reference/studies.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from opjoule.errors import BadInput
+from opjoule.toml_entry import check_keys, check_match, tables
+
+EXACT: Final = "exact"
+NEAR: Final = "near"
+MISSING: Final = "missing"
+STATES: Final = (EXACT, NEAR, MISSING)
+_SHOWN_KEYS: Final = ("paper", "shows", "state", "command", "axes", "groups", "units", "differs", "drawn")
+_CONCLUSION_KEYS: Final = (
+    *("question", "where", "measure", "of", "to", "paper", "about", "phase", "to_phase", "largest"),
+)
+
+
+@dataclass(frozen=True)
+class Counterpart:
+    """A figure or table of the paper, and what stands for it here."""
+
+    paper: str
+    """Its name there: Figure 2."""
+    shows: str
+    state: str
+    """EXACT, NEAR (`differs` says in what) or MISSING (`differs` says why)."""
+    command: str = ""
+    """What measures it."""
+    axes: str = ""
+    groups: str = ""
+    units: str = ""
+    differs: str = ""
+    drawn: tuple[str, ...] = ()
+    """Patterns of the names of the figures that runs.py draws of it."""
+
+
+@dataclass(frozen=True)
+class PaperConclusion:
+    """What the paper concludes, as a ratio of one measure between two cells."""
+
+    question: str
+    where: str
+    """Section or figure of the paper."""
+    measure: str
+    of: Mapping[str, Any]
+    """Axis -> value of the one cell; other axes are free, and each of their combinations is answered."""
+    to: Mapping[str, Any]
+    """Axis -> value in which the other cell differs from it."""
+    paper: float
+    """The paper's ratio."""
+    about: float = 0.0
+    """A ratio this close to 1, as a share, is none: a conclusion that there is no difference worth mentioning."""
+    phase: str = ""
+    to_phase: str = ""
+    """Phase of the other cell, where it is another one."""
+    largest: str = ""
+    """A count, of which only the greatest value that was measured is looked at."""
+    only_direction: bool = field(default=False)
+    """The paper tells no factor."""
+
+
+def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
+    """[[counterparts]]. Raises: BadInput: an unknown key, or one that is missing."""
+    return tuple(_counterpart(each) for each in tables(entry, "counterparts"))
+
+
+def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
+    check_keys(entry, _SHOWN_KEYS)
+    _needs("counterparts", entry, ("paper", "shows", "state"))
+    if entry["state"] not in STATES:
+        raise BadInput(f"[[counterparts]] {entry['paper']}: state is one of {', '.join(STATES)}")
+    if entry["state"] != EXACT and not entry.get("differs"):
+        raise BadInput(f"[[counterparts]] {entry['paper']}: differs says in what, or why it is missing")
+    return Counterpart(**{**entry, "drawn": tuple(entry.get("drawn", ()))})
+
+
+def conclusions_of(
+    entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
+) -> tuple[PaperConclusion, ...]:
+    """[[conclusions]]. Raises: BadInput: an unknown key, axis, value or phase."""
+    return tuple(_conclusion(each, axes, phases) for each in tables(entry, "conclusions"))
+
+
+def _conclusion(
+    entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
+) -> PaperConclusion:
+    check_keys(entry, _CONCLUSION_KEYS)
+    _needs("conclusions", entry, ("question", "where", "measure", "paper"))
+    if not entry.get("to") and not entry.get("to_phase"):
+        raise BadInput(
+            f"[[conclusions]] {entry['question']!r}: give to, or to_phase: what it is compared with"
+        )
+    for match in (entry.get("of"), entry.get("to")):
+        if match:
+            check_match(match, axes)
+    for phase in (entry.get("phase"), entry.get("to_phase")):
+        if phase and phase not in phases:
+            raise BadInput(f"[[conclusions]] {entry['question']!r}: no phase {phase}")
+    words = {"more": 2.0, "less": 0.5}
+    told = entry["paper"]
+    if told not in words and not isinstance(told, int | float):
+        raise BadInput(f"[[conclusions]] {entry['question']!r}: paper is a ratio, more or less")
+    return PaperConclusion(
+        **{"of": {}, "to": {}, **entry, "paper": words.get(told, told)}, only_direction=told in words
+    )
+
+
+def _needs(key: str, entry: Mapping[str, Any], names: Sequence[str]) -> None:
+    for name in names:
+        if name not in entry:
+            raise BadInput(f"[[{key}]] {entry.get('paper', entry.get('question', ''))}: it needs {name}")

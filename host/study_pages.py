@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Writes what docs/reference says of the studies' papers, from each study.toml: their figures, tables, conclusions."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "host"))
+
+from opjoule.studies.definition import StudyFolder  # noqa: E402  # path set above
+from opjoule.studies.folder import known_studies  # noqa: E402
+from opjoule.studies.paper import EXACT, MISSING, NEAR, Counterpart, PaperConclusion  # noqa: E402
+
+PAGES = ROOT / "docs" / "reference"
+ALL = PAGES / "studies.md"
+PICTURES = ROOT / "docs" / "images" / "studies"
+"""NAME/NN-....svg: what runs.py figures --study NAME has drawn of a record, for the counterpart of that number."""
+START, END = "<!-- paper: written by host/study_pages.py -->", "<!-- /paper -->"
+
+
+def studies() -> list[StudyFolder]:
+    """Those that repeat a paper."""
+    return [each for each in known_studies() if each.counterparts]
+
+
+def page_of(study: StudyFolder) -> Path:
+    """Its page."""
+    return PAGES / f"study-{study.name}.md"
+
+
+def written(study: StudyFolder) -> str:
+    """What stands between the markers of a study's page."""
+    return "\n\n".join(["\n".join(_figures(study)), *_pictures(study), "\n".join(_conclusions(study))])
+
+
+def _figures(study: StudyFolder) -> Iterator[str]:
+    yield "| of the paper | shows | here | axes and groups | units | what differs, or why it is missing |"
+    yield "|---|---|---|---|---|---|"
+    for each in study.counterparts:
+        laid = "; ".join(filter(None, (each.axes, each.groups)))
+        yield f"| {each.paper} | {each.shows} | {each.state} | {laid} | {each.units} | {each.differs} |"
+    yield ""
+    yield f"`host/runs.py figures RECORDS --study {study.name} --out figures` draws them in this order. Measured by:"
+    yield ""
+    commands: dict[str, list[str]] = {}
+    for each in study.counterparts:
+        if each.command:
+            commands.setdefault(each.command, []).append(each.paper)
+    yield from (f"- {', '.join(papers)}: `{command}`" for command, papers in commands.items())
+
+
+def _pictures(study: StudyFolder) -> Iterator[str]:
+    """Each drawn counterpart, by what it is of."""
+    for at, each in enumerate(study.counterparts, 1):
+        for picture in sorted((PICTURES / study.name).glob(f"{at:02}-*.svg")):
+            yield f"![{each.paper}, {each.shows}: SIMULATED](../images/studies/{study.name}/{picture.name})"
+
+
+def _conclusions(study: StudyFolder) -> Iterator[str]:
+    yield "What the paper concludes, as ratios of two cells. `host/runs.py conclusions RECORDS` sets the records'"
+    yield "ratios with their intervals beside them, and says whether they agree."
+    yield ""
+    yield "| question | where in the paper | the paper's ratio |"
+    yield "|---|---|---|"
+    yield from (f"| {each.question} | {each.where} | {ratio_words(each)} |" for each in study.conclusions)
+
+
+def ratio_words(of: PaperConclusion) -> str:
+    """The paper's answer."""
+    if of.only_direction:
+        return "above 1" if of.paper > 1 else "below 1"
+    about = f", within {100 * of.about:g} %" if of.about else ""
+    return f"{of.paper:.3g}{about}"
+
+
+def summary() -> str:
+    """The table of all studies' figures and tables."""
+    lines = ["| study | exact | near | missing |", "|---|---|---|---|"]
+    total: Counter[str] = Counter()
+    for study in studies():
+        counts = Counter(each.state for each in study.counterparts)
+        total += counts
+        lines.append(_counted(f"[{study.name.upper()}](study-{study.name}.md)", counts))
+    missing = [(study, each) for study in studies() for each in study.counterparts if each.state == MISSING]
+    return "\n".join([*lines, _counted("all", total), "", "Missing:", "", *map(_missing, missing)])
+
+
+def _counted(name: str, counts: Counter[str]) -> str:
+    return f"| {name} | {counts[EXACT]} | {counts[NEAR]} | {counts[MISSING]} |"
+
+
+def _missing(each: tuple[StudyFolder, Counterpart]) -> str:
+    study, part = each
+    return f"- {study.name.upper()}, {part.paper} ({part.shows}): {part.differs}."
+
+
+def renewed(page: str, text: str) -> str:
+    """The page with its part written anew. Raises: ValueError: the page lacks a marker."""
+    before, after = page.index(START) + len(START), page.index(END)
+    return f"{page[:before]}\n{text}\n\n{page[after:]}"
+
+
+def pages() -> dict[Path, str]:
+    """Page -> what it is to hold."""
+    made = {page_of(study): written(study) for study in studies()} | {ALL: summary()}
+    return {path: renewed(path.read_text(encoding="utf-8"), text) for path, text in made.items()}
+
+
+if __name__ == "__main__":
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")

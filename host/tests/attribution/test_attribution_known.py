@@ -1,0 +1,130 @@
+"""Experiments with known joules, SIMULATED: intervals hold the truth, and what cannot be told is not told.
+
+Many more, of every kind: host/validate.py.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
+
+from attribution_trials import SCENARIOS, trial  # path set above
+from known_meter import experiment
+from known_work import Choice
+from opjoule.attribution.attribute import attribute, attribute_runs
+
+SEEDS = range(5)
+
+
+@pytest.fixture(scope="module")
+def held():
+    return {
+        name: [each for seed in SEEDS for each in trial(name, seed)]
+        for name in (
+            "everything at random",
+            "50/50, an update costs 3 reads",
+            "writes on two background threads",
+        )
+    }
+
+
+def test_most_intervals_hold_the_truth(held):
+    told = [each for some in held.values() for each in some if each.told]
+    assert len(told) > 60
+    assert np.mean([each.covered for each in told]) > 0.8
+
+
+def test_kinds_of_known_cost_are_found_within_5_percent(held):
+    own = [
+        each
+        for each in held["50/50, an update costs 3 reads"]
+        if each.name in {"read", "update"} and each.told
+    ]
+    assert np.median([abs(each.error) for each in own]) < 0.02
+    assert np.mean([abs(each.error) <= 0.05 for each in own]) >= 0.8
+
+
+def test_the_share_of_compaction_is_found_within_5_points(held):
+    own = [
+        each for each in held["writes on two background threads"] if each.name == "compaction" and each.told
+    ]
+    assert own
+    assert all(abs(each.found_j - each.true_j) <= 0.05 * each.whole_j for each in own)
+
+
+def test_kinds_that_nothing_tells_apart_are_not_told():
+    for seed in SEEDS:
+        own = [
+            each for each in trial("kinds that cannot be told apart", seed) if each.name in {"read", "update"}
+        ]
+        assert own and not any(each.told for each in own)
+
+
+def test_randomised_blocks_tell_them_apart():
+    own = [each for each in trial("the same in randomised blocks", 6) if each.name in {"read", "update"}]
+    assert all(each.told for each in own) and max(abs(each.error) for each in own) < 0.1
+
+
+def test_parts_add_up_to_the_whole():
+    for seed in (0, 3):
+        made = experiment(seed, Choice(seconds=20.0))
+        found = attribute(made.work)
+        shares = [*found.operations.values(), *found.activities.values()]
+        assert sum(each.energy_j for each in shares) == pytest.approx(
+            made.energies.marginal.energy.value, rel=1e-3
+        )
+        own = found.operations if found.foreground.unidentified else {"all": found.foreground}
+        parts = [*own.values(), *found.activities.values()]
+        told_j = sum(each.energy_j for each in parts if not each.unidentified)
+        assert told_j + found.unseparated.energy_j == pytest.approx(
+            made.energies.marginal.energy.value, rel=1e-3
+        )
+
+
+def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
+    made = experiment(0, Choice(seconds=20.0))
+    found = attribute(made.work)
+    name = next(name for name, share in found.activities.items() if not share.unidentified)
+    untold = replace(found.activities[name], unidentified="too few windows")
+    hidden = replace(found, activities={**found.activities, name: untold})
+    moved_j = found.activities[name].energy_j
+    assert not found.activities[name].unidentified
+    told_j = sum(
+        each.energy_j for each in (hidden.foreground, *hidden.activities.values()) if not each.unidentified
+    )
+    assert told_j + hidden.unseparated.energy_j == pytest.approx(hidden.whole.energy_j)
+    assert hidden.unseparated.energy_j - found.unseparated.energy_j == pytest.approx(
+        moved_j, rel=0.05, abs=0.05
+    )
+
+
+def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_them():
+    works = [experiment(seed, Choice(seconds=10.0)).work for seed in (4, 4)]
+    (alone, _), (one, other) = map(attribute, works), attribute_runs(works)
+    assert one.foreground.unidentified == other.foreground.unidentified
+    both_j = sum(
+        share.energy_j for each in (one, other) for share in (each.foreground, *each.activities.values())
+    )
+    assert both_j == pytest.approx(one.whole.energy_j + other.whole.energy_j, rel=1e-3)
+    assert one.operations["read"].standard_u_j < alone.operations["read"].standard_u_j
+
+
+def test_a_short_run_tells_nothing():
+    made = experiment(1, Choice(mix=(0.5, 0.5), seconds=0.3, slow_meter=True, engine="plain"))
+    reasons = [each.unidentified for each in attribute(made.work).operations.values()]
+    assert all(reasons), "nothing is told"
+
+
+def test_the_same_data_give_the_same_answer():
+    made = experiment(4, Choice(seconds=10.0))
+    one, other = attribute(made.work), attribute(made.work)
+    assert (one.operations, one.activities) == (other.operations, other.activities)
+
+
+def test_every_scenario_can_be_drawn():
+    for name in SCENARIOS:
+        assert SCENARIOS[name].seconds == 60.0

@@ -1,0 +1,199 @@
+"""The medium: where bytes go between two samples of the counters, its tail, and what no model can decide. SIMULATED."""
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
+
+from known_medium import Medium  # path set above
+from known_meter import KINDS, RUN_STARTS_S, watched
+from known_work import Known
+from opjoule.attribution.activities import Intervals
+from opjoule.attribution.attribute import attribute
+from opjoule.attribution.counters import Counters
+from opjoule.attribution.medium import MediumRun, medium_models
+from opjoule.attribution.tail import Writing
+from opjoule.evaluation.quantities.attribution import activity
+from opjoule.simulation.known_power import Gridded, Steady
+from opjoule.units import Missing
+
+SECOND = 1_000_000_000
+
+
+def unlikely_of(energy_j, noise_j=0.0, rows_each=10):
+    """Minus twice the logarithm of a likelihood, of windows that only the medium explains."""
+
+    def unlikely(own):
+        rows = np.stack(own, axis=1)
+        left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
+        return energy_j.size / rows_each * float(np.log(np.mean(left**2) + noise_j))
+
+    return unlikely
+
+
+def test_a_pause_that_lasts_shows_the_tail_and_one_that_is_cut_short_may():
+    time_s = np.arange(0.0, 6.01, 0.1)
+    written = np.where(np.isin(np.arange(60), [10, 11, 17]), 10.0, 0.0)
+    writing = Writing.of(written, time_s, np.inf, 0.0)
+    held, rests = writing.tail_s(2.0, 1.0), writing.tail_s(2.0, 0.0)
+    assert held[12:17].sum() == pytest.approx(0.5) and rests[12:17].sum() == 0.0
+    assert held[18:].sum() == rests[18:].sum() == pytest.approx(2.0)
+    assert held[:10].sum() == 0.0 and held[[10, 11, 17]].sum() == pytest.approx(0.3)
+    slow = Writing.of(written, time_s, 200.0, 0.0)
+    assert slow.tail_s(2.0, 1.0)[[10, 11, 17]].sum() == pytest.approx(0.15), "busy half of the time"
+
+
+def test_writing_that_ends_between_two_samples_goes_at_the_rate_before():
+    stamps = np.arange(0, 10) * 100_000_000
+    counters = Counters(stamps, np.array([0, 0, 50, 150, 250, 280, 280, 280, 280, 280.0]))
+    edges = np.array([0.15, 0.151, 0.2, 0.4, 0.43, 0.431, 0.5]) * SECOND
+    assert counters.at(edges.astype(np.int64)) == pytest.approx([0, 1, 50, 250, 280, 280, 280])
+
+
+def test_bytes_between_two_samples_may_have_gone_while_the_engine_worked():
+    counters = Counters(np.arange(0, 5) * SECOND // 10, np.array([0, 10, 70, 80, 90.0]))
+    work = Intervals.of(np.array([120, 170]) * 1_000_000, np.array([140, 180]) * 1_000_000)
+    edges = np.array([100, 120, 130, 140, 170, 180, 200, 350]) * 1_000_000
+    assert counters.beside(edges, work) == pytest.approx([10, 10, 30, 50, 50, 70, 70, 85])
+
+
+def test_a_tail_is_as_sharp_as_the_counters_under_long_windows():
+    edges = np.arange(0, 101) * SECOND
+    stamps = np.arange(0, 1001) * SECOND // 10
+    bursts_s = np.cumsum(np.random.default_rng(1).uniform(3.0, 9.0, 14))
+    counters = Counters(stamps, 1e6 * np.searchsorted(bursts_s, stamps * 1e-9))
+    sharp = np.diff(counters.at(stamps))
+    tail = Writing.of(sharp, stamps * 1e-9, 1e7, 0.1).tail_s(2.3, 1.0).reshape(-1, 10).sum(axis=1)
+    energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
+    found = medium_models([MediumRun.of(counters, edges)], unlikely_of(energy_j, 1e-9, 1)).best
+    assert found.tail_length_s == pytest.approx(2.3, rel=0.02)
+    assert found.tail_s == pytest.approx(tail, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("place", "noise_j"),
+    [("evenly", 5e-3), ("work", 5e-3), ("middle", 5.0)],
+    ids=["evenly", "work", "not seen"],
+)
+def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_tell(place, noise_j):
+    edges = np.arange(0, 60 * SECOND, SECOND // 50)
+    starts = np.arange(SECOND // 3, 59 * SECOND, 777_000_000)
+    work = Intervals.of(starts, starts + 60_000_000)
+    stamps = np.arange(0, 60 * SECOND, SECOND // 10)
+    counters = Counters(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
+    ends = {"evenly": counters.at(edges), "work": counters.beside(edges, work)}
+    placed = {name: np.diff(each) for name, each in {**ends, "middle": sum(ends.values()) / 2}.items()}
+    energy_j = 1e-6 * placed[place] + np.random.default_rng(3).normal(0, noise_j, edges.size - 1)
+    models = medium_models([MediumRun.of(counters, edges, {"work": work})], unlikely_of(energy_j))
+    assert models.best.written_bytes == pytest.approx(placed[place])
+    assert len(models.placed) == 2, "wherever they went, the others count"
+
+
+def test_a_tail_is_found_in_what_settle_shows():
+    edges = np.arange(0, 30 * SECOND, SECOND // 50)
+    stamps = np.arange(0, 30 * SECOND, SECOND // 10)
+    counters = Counters(stamps, np.clip(stamps * 1e-9, 0, 15) * 1e6)
+    written = np.diff(counters.at(edges))
+    tail_s = Writing.of(written, edges * 1e-9, 1e6, 0.1).tail_s(3.0, 0.5)
+    noise_j = np.random.default_rng(2).normal(0, 2e-5, written.size)
+    models = medium_models(
+        [MediumRun.of(counters, edges)], unlikely_of(1e-6 * written + 0.2 * tail_s + noise_j)
+    )
+    assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
+
+
+def test_bytes_that_a_sync_waits_for_are_the_sync_s():
+    edges = np.arange(0, 5) * SECOND // 10
+    counters = Counters(edges, np.array([0, 10, 20, 30, 40.0]) * 1e6)
+    syncs = Intervals.of(np.array([100, 250]) * 1_000_000, np.array([200, 300]) * 1_000_000)
+    run = MediumRun.of(counters, edges, {"sync": syncs})
+    assert run.written("evenly") == pytest.approx([10e6, 0.0, 5e6, 10e6])
+    assert run.written("sync") == pytest.approx([10e6, 0.0, 0.0, 10e6])
+
+
+def test_nothing_is_known_of_a_medium_to_which_nothing_went():
+    counters = Counters(np.arange(0, 30) * SECOND // 10, np.zeros(30))
+    models = medium_models(
+        [MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], unlikely_of(np.zeros(299))
+    )
+    assert not models.rivals and not models.best.written_bytes.any() and models.best.tail_length_s is None
+
+
+RUN_S, EACH_J = 40.0, {"read": 45e-6, "update": 385e-6}
+SSD = Medium(150e6, 0.0, 2.2, 0.5, 1.0, 4096.0, 0.3)
+"""The case in which an engine writes again before the tail is over: it draws almost throughout."""
+CARD = Medium(14e6, 0.0, 0.33, 0.066, 0.25, 4096.0, 0.3)
+RARELY = Medium(150e6, 0.0, 2.2, 0.5, 1.0, 4096.0, 5.0)
+
+
+def attributed(medium, seed=3):
+    """One thread that reads and updates at random, and writes its pages so often."""
+    rng = np.random.default_rng(seed)
+    count = round(RUN_S / 250e-6)
+    kind = (np.repeat(rng.random(count // 500) < 0.5, 500) ^ (rng.random(count) < 0.2)).astype(np.uint8)
+    length_s = np.where(kind == 1, 230e-6, 60e-6)
+    finish_s = np.cumsum(length_s + rng.exponential(90e-6, count))
+    kind, length_s, finish_s = (each[finish_s < RUN_S] for each in (kind, length_s, finish_s))
+    begin_s, count = RUN_STARTS_S + finish_s - length_s, kind.size
+    energy_j = np.array([*EACH_J.values()])[kind]
+    grid_s = np.arange(RUN_STARTS_S, RUN_STARTS_S + RUN_S + 10.0, 1e-3)
+    dirtied = np.clip((grid_s - RUN_STARTS_S) / RUN_S, 0.0, 1.0) * 40e6
+    course = medium.course(grid_s, dirtied, np.zeros(0))
+    powers = {"write_back": course.write_back_w, "tail": course.tail_w}
+    true_j = {name: float(energy_j[kind == at].sum()) for at, name in enumerate(EACH_J)}
+    true_j |= {name: float(each.sum()) * 1e-3 for name, each in powers.items()}
+    known = Known(
+        RUN_STARTS_S, RUN_STARTS_S + RUN_S, RUN_STARTS_S + RUN_S + 8.0, tuple(EACH_J), kind, begin_s, length_s,
+        np.zeros(count, np.uint16), {}, False, (grid_s + 1e-3, course.written),
+        [Steady(begin_s, begin_s + length_s, energy_j), *(Gridded(RUN_STARTS_S, 1e-3, w) for w in powers.values())],
+        true_j,
+    )  # fmt: skip
+    found = attribute(watched(rng, KINDS[2], known).work)
+    return true_j, {**found.operations, **found.activities}, found
+
+
+@pytest.mark.parametrize("medium", [SSD, CARD, RARELY], ids=["ssd", "card", "rarely"])
+def test_what_is_told_on_a_medium_with_a_tail_holds_the_truth(medium):
+    true_j, parts, _ = attributed(medium)
+    for name, share in parts.items():
+        if not share.unidentified:
+            assert abs(share.energy_j - true_j[name]) <= 2.5 * share.standard_u_j, name
+
+
+def test_where_the_tail_goes_on_almost_throughout_it_is_not_taken_for_the_operations():
+    true_j, parts, found = attributed(SSD)
+    assert found.tail_length_s == pytest.approx(1.0, abs=0.15)
+    assert found.foreground.unidentified and parts["tail"].unidentified and parts["write_back"].unidentified
+    for name in EACH_J:
+        error_j = abs(parts[name].energy_j - true_j[name])
+        assert error_j <= 2.5 * parts[name].standard_u_j
+        assert parts[name].unidentified or error_j <= 2.0 * parts[name].standard_u_j
+    of_medium_j = true_j["write_back"] + true_j["tail"]
+    assert found.unseparated.energy_j == pytest.approx(of_medium_j, rel=0.1)
+
+
+@pytest.mark.parametrize("medium", [CARD, RARELY], ids=["card", "rarely"])
+def test_kinds_are_told_where_the_tail_is_small_or_pauses_show_it(medium):
+    _, parts, _ = attributed(medium)
+    assert not parts["read"].unidentified or not parts["update"].unidentified
+    assert not found_nothing(parts)
+
+
+def found_nothing(parts):
+    """Parts that are told as nothing."""
+    return [name for name, share in parts.items() if not share.unidentified and share.energy_j == 0.0]
+
+
+def test_a_part_without_a_column_is_not_found_and_never_nothing():
+    repeat = SimpleNamespace(attribution=SimpleNamespace(activities={}))
+    for name, why in {
+        "tail": "the power shows no tail",
+        "write_back": "syncs waited for all bytes",
+        "flush": "the engine reported no",
+    }.items():
+        found = activity(name)(repeat)
+        assert isinstance(found, Missing) and found.reason.startswith(f"not found: {why}")

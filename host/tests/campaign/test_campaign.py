@@ -1,0 +1,378 @@
+"""Campaigns: planned, resumed from what the records on the disk say, retried by rule, visible in the index."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opjoule.campaign.campaign import Campaign, block_order, in_words
+from opjoule.campaign.conditions import run_conditions
+from opjoule.cli.campaign.command import _checked, _plans
+from opjoule.cli.campaign.file import CampaignFile
+from opjoule.cli.commands import main
+from opjoule.comparison.comparison import cells
+from opjoule.comparison.index import read_index
+from opjoule.errors import BadInput, DeviceFault
+from opjoule.record.run_record import RunRecord
+
+ROOT = Path(__file__).resolve().parents[3]
+READY = sorted((ROOT / "campaigns").glob("*.toml"))
+READY_AXES = {"sd-emmc-or-ssd": {"db", "storage"}, "three-engines": {"db", "workload", "storage"}}
+TWO = """
+repeats = {repeats}
+retries = {retries}
+[constants]
+device = "rpi4"
+simulate = true
+no_harness = true
+records = 100
+operations = 100
+idle = 0
+settle_limit = 1
+{constants}
+[axes]
+storage = ["sd", "ssd-usb3"]
+{axes}
+"""
+
+
+def file_of(folder: Path, *, repeats=2, retries=0, constants='db = "leveldb"', axes="") -> Path:
+    path = folder / "two.toml"
+    path.write_text(TWO.format(repeats=repeats, retries=retries, constants=constants, axes=axes))
+    return path
+
+
+class Bench:
+    """Measures by writing records; what it is told to do wrong, it does."""
+
+    def __init__(self, file: Path, folder: Path) -> None:
+        self.file, self.folder, self.measured = CampaignFile.read(file), folder, []
+        self.fails: list[str] = []
+        self.cut_off_at = 0
+
+    def __call__(self, plan, place: Path) -> tuple[int, Path]:
+        self.measured.append(f"{plan.asked['block']} {plan.condition_name}")
+        record = RunRecord.create(place, plan.asked, simulated=True)
+        record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
+        if len(self.measured) == self.cut_off_at:
+            raise KeyboardInterrupt
+        failed = self.measured[-1] in self.fails
+        if failed:
+            self.fails.remove(self.measured[-1])
+            record.add_fault("the card is slow", withholds=("energy",))
+        record.finish("failed" if failed else "complete")
+        return (6 if failed else 0), place
+
+    def run(self) -> int:
+        plans = [plan for plan, _ in _plans(self.file)]
+        return run_conditions(
+            plans, self.folder, self, seed=self.file.seed, json=True, retries=self.file.retries, resume=True
+        )
+
+
+def test_every_cell_is_measured_once_and_nothing_the_second_time(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path), tmp_path / "out")
+    assert bench.run() == 0
+    assert sorted(bench.measured) == ["1 sd", "1 ssd-usb3", "2 sd", "2 ssd-usb3"]
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0
+    assert again.measured == []
+
+
+@pytest.mark.parametrize("cut_off_at", [1, 2, 4])
+def test_what_was_cut_off_is_measured_again_and_stays_visible(tmp_path, capsys, cut_off_at):
+    """However it ended: its record says partial, and is no failure that a retry is counted for."""
+    bench = Bench(file_of(tmp_path), tmp_path / "out")
+    bench.cut_off_at = cut_off_at
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0
+    assert len(again.measured) == 4 - cut_off_at + 1
+    statuses = Counter(run.status for run in read_index(tmp_path / "out")[0])
+    assert statuses == {"complete": 4, "partial": 1}
+
+
+def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path), tmp_path / "out")
+    bench.cut_off_at = 2
+    with pytest.raises(KeyboardInterrupt):
+        bench.run()
+    Bench(tmp_path / "two.toml", tmp_path / "out").run()
+    runs = [
+        replace(each, result={} if each.status == "complete" else None)
+        for each in read_index(tmp_path / "out")[0]
+    ]
+    assert len(runs) == 5
+    assert dict(cells(runs))["runs with a result"] == ["2 of 2", "2 of 2"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("repeats = 100000000", "repeats = 100000000 is not a whole number from 1 to 10000"),
+        ("repeats = 9000", "18000 measurements"),
+        ("retries = 9999999", "retries"),
+        ("seed = -1", "seed"),
+        ("seed = 99999999999999999999", "seed"),
+        ('name = "../../elsewhere"', "is no folder's name"),
+        ('name = ""', "is no folder's name"),
+        ("name = 5", "is no folder's name"),
+    ],
+)
+def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsys, wrong, says):
+    text = file_of(tmp_path).read_text()
+    key = wrong.split()[0]
+    kept = "\n".join(line for line in text.splitlines() if not line.startswith(key))
+    (tmp_path / "two.toml").write_text(f"{wrong}\n{kept}")
+    with pytest.raises(SystemExit, match="2"):
+        main(["campaign", str(tmp_path / "two.toml"), "--dry-run"])
+    assert says in capsys.readouterr().err
+
+
+def test_a_dry_run_refuses_a_property_that_the_loader_does_not_know_and_tells_the_time(tmp_path, capsys):
+    path = str(file_of(tmp_path, constants='db = "leveldb"\np = ["leveldb.colour=red"]'))
+    with pytest.raises(BadInput, match=r"unknown property leveldb\.colour"):
+        _checked(_plans(CampaignFile.read(Path(path))), here=True)
+    assert main(["campaign", path, "--dry-run"]) == 2
+    path = str(file_of(tmp_path, constants='db = "leveldb"', axes='seconds = ["20"]').absolute())
+    text = Path(path).read_text().replace("operations = 100\n", "")
+    Path(path).write_text(text)
+    capsys.readouterr()
+    assert main(["campaign", path, "--dry-run"]) == 0
+    assert "to measure 4, at least 80 s" in capsys.readouterr().out
+
+
+def test_a_failed_cell_is_measured_again_while_its_retries_last(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    bench.fails = ["1 sd"]
+    assert bench.run() == 0
+    assert Counter(bench.measured) == {"1 sd": 2, "1 ssd-usb3": 1}
+    assert Counter(run.status for run in read_index(tmp_path / "out")[0]) == {"complete": 2, "failed": 1}
+
+
+def test_a_cell_out_of_retries_is_given_up_and_ends_with_a_status(tmp_path, capsys):
+    bench = Bench(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    bench.fails = ["1 sd"] * 2
+    assert bench.run() == 6
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() != 0
+    assert again.measured == []
+
+
+def test_runs_of_several_programs_are_warned_of_and_recorded(tmp_path, capsys):
+    class Programs(Bench):
+        def __call__(self, plan, place):
+            status, place = super().__call__(plan, place)
+            document = RunRecord.open(place)
+            document.update(found={"opjoule": "0.1.0", "commit": f"commit-{len(self.measured)}"})
+            return status, place
+
+    bench = Programs(file_of(tmp_path, repeats=1), tmp_path / "out")
+    assert bench.run() == 0
+    warning = "warning: the program has changed in mid-campaign"
+    assert warning in capsys.readouterr().err
+    programs = json.loads((tmp_path / "out" / "conditions.json").read_text())["programs"]
+    assert programs[-2:] == ["0.1.0 (commit-1)", "0.1.0 (commit-2)"]
+
+
+def test_a_campaign_without_any_record_says_why_and_has_a_page(tmp_path, capsys):
+    class Gone(Bench):
+        def __call__(self, plan, place):
+            raise DeviceFault("the board is gone")
+
+    bench = Gone(file_of(tmp_path, repeats=1), tmp_path / "out")
+    assert bench.run() == DeviceFault.exit_code
+    assert "the board is gone" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_a_run_without_a_record_does_not_take_the_name_of_one(tmp_path, capsys):
+    class Broken(Bench):
+        def __call__(self, plan, place):
+            self.measured.append("")
+            if len(self.measured) == 1:
+                raise DeviceFault("the board is gone")
+            return super().__call__(plan, place)
+
+    bench = Broken(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    assert bench.run() == 0
+    runs = read_index(tmp_path / "out")[0]
+    assert Counter(each.status for each in runs) == {"complete": 2, "not measured": 1}
+
+
+def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, capsys):
+    class Broken(Bench):
+        def __call__(self, plan, place):
+            if plan.medium == "sd":
+                self.measured.append("sd")
+                raise DeviceFault("the board is gone")
+            return super().__call__(plan, place)
+
+    bench = Broken(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
+    assert bench.run() == DeviceFault.exit_code
+    assert bench.measured.count("sd") == 3
+    assert "the board is gone" in {run.why for run in read_index(tmp_path / "out")[0]}
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0
+    assert again.measured == ["1 sd"]
+
+
+def test_what_would_fail_the_same_way_again_is_tried_once(tmp_path, capsys):
+    class Wrong(Bench):
+        def __call__(self, plan, place):
+            if plan.medium == "sd":
+                self.measured.append("sd")
+                raise BadInput("the card is too small")
+            return super().__call__(plan, place)
+
+    bench = Wrong(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
+    assert bench.run() == BadInput.exit_code
+    assert bench.measured.count("sd") == 1
+    assert capsys.readouterr().err.count("the card is too small") == 1
+    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert again.run() == 0 and again.measured == ["1 sd"]
+
+
+def test_an_index_that_command_lines_share_keeps_the_cells_of_the_others(tmp_path, capsys):
+    class Shared(Bench):
+        def run(self):
+            plans = [plan for plan, _ in _plans(self.file)]
+            return run_conditions(plans, self.folder, self, seed=1, json=True, resume=True, shared=True)
+
+    out = tmp_path / "out"
+    for constants in ('db = "leveldb"', 'db = "leveldb"', 'db = "leveldb"\nthreads = 2'):
+        for medium in ("sd", "emmc"):
+            file = file_of(tmp_path, repeats=1, constants=constants)
+            file.write_text(file.read_text().replace('["sd", "ssd-usb3"]', f'["{medium}"]'))
+            assert Shared(file, out).run() == 0
+        assert sorted(run.name for run in read_index(out)[0]) == ["emmc", "sd"]
+    assert len(list(out.glob("*/run.json"))) == 4, "another plan of a condition takes its place in the index"
+
+
+def test_an_axis_or_a_block_added_later_measures_what_is_missing_alone(tmp_path, capsys):
+    assert Bench(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
+    file_of(tmp_path, repeats=2, constants="", axes='db = ["leveldb", "sqlite"]')
+    more = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert more.run() == 0
+    assert len(more.measured) == 6
+    assert {"1 sd sqlite", "2 sd sqlite", "2 sd leveldb"} < set(more.measured)
+    assert "1 sd leveldb" not in more.measured
+
+
+def test_another_setting_is_another_cell(tmp_path, capsys):
+    assert Bench(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
+    file_of(tmp_path, repeats=1, constants='db = "leveldb"\np = ["durability=sync"]')
+    other = Bench(tmp_path / "two.toml", tmp_path / "out")
+    assert other.run() == 0
+    assert len(other.measured) == 2
+
+
+@settings(deadline=None)
+@given(st.integers(1, 9), st.integers(1, 6), st.integers(0, 1000))
+def test_every_block_holds_every_condition_once(count, blocks, seed):
+    order = block_order(count, blocks, seed)
+    assert Counter(order) == dict.fromkeys([(b, n) for b in range(1, blocks + 1) for n in range(count)], 1)
+    assert [block for block, _ in order] == sorted(block for block, _ in order)
+
+
+@pytest.mark.parametrize(("length_s", "text"), [(40, "40 s"), (185, "3 min"), (7800, "2 h 10 min")])
+def test_times_in_words(length_s, text):
+    assert in_words(length_s) == text
+
+
+def test_the_time_that_remains_is_that_of_the_same_condition(tmp_path):
+    plans = [plan for plan, _ in _plans(CampaignFile.read(file_of(tmp_path)))]
+    campaign = Campaign.of(plans, tmp_path / "out", seed=1)
+    assert campaign.remaining_s is None
+    campaign.took_s = {"sd": [10.0], "ssd-usb3": [2.0, 4.0]}
+    assert campaign.remaining_s == pytest.approx(2 * 10 + 2 * 3)
+
+
+@pytest.mark.parametrize("path", READY, ids=lambda path: path.stem)
+def test_ready_campaigns_can_be_planned(path, capsys):
+    assert main(["campaign", str(path), "--dry-run", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    axes = {axis for cell in plan["cells"] for axis in cell["condition"]}
+    assert axes == READY_AXES[path.stem]
+    assert len(plan["cells"]) >= 2 * 2 * 5
+
+
+WRONG = [
+    "",
+    "axes = 3",
+    "[axes]\nstorage = []",
+    '[axes]\nstorage = ["sd", "sd"]',
+    '[axes]\nstroage = ["sd"]',
+    '[axes]\nstorage = ["floppy"]',
+    'repeats = 0\n[axes]\nstorage = ["sd"]',
+    'repeat = 1\n[axes]\nstorage = ["sd"]',
+    '[constants]\nrepeats = 3\n[axes]\nstorage = ["sd"]',
+    '[constants]\nstorage = "sd"\n[axes]\nstorage = ["sd"]',
+    '[constants]\nrecrods = 3\n[axes]\nstorage = ["sd"]',
+    '[constants]\nrecords = 1979-05-27\n[axes]\nstorage = ["sd"]',
+    '[axes]\nstorage = ["sd"]\n[[exclude]]\nstorage = "sd"',
+    '[axes]\nstorage = ["sd"]\n[[exclude]]\ndb = "sqlite"',
+    '[axes]\nstorage = ["sd"]\n[[where]]\nthreads = 4',
+    '[axes]\nstorage = ["sd"]\nthreads = ["1", "01"]',
+    "[axes\n",
+]
+
+
+@pytest.mark.parametrize("text", WRONG)
+def test_a_mistake_in_the_file_is_one_line(tmp_path, capsys, text):
+    path = tmp_path / "wrong.toml"
+    constants = '[constants]\ndb = "leveldb"\ndevice = "rpi4"\nsimulate = true\n'
+    path.write_text(
+        text.replace("[constants]\n", constants) if "[constants]" in text else f"{text}\n{constants}"
+    )
+    with pytest.raises(BadInput) as wrong:
+        _plans(CampaignFile.read(path))
+    assert "\n" not in str(wrong.value)
+    assert len(str(wrong.value)) > 30
+
+
+def started(argv: list[str], log: Path) -> subprocess.Popen:
+    with log.open("a") as out:
+        return subprocess.Popen(argv, stdout=out, stderr=out, cwd=ROOT, start_new_session=True)
+
+
+def until(condition, process: subprocess.Popen) -> None:
+    """Waits for what the program writes; its end without it is a failure."""
+    while not condition():
+        assert process.poll() is None, "it ended first"
+        time.sleep(0.02)
+
+
+@pytest.mark.end_to_end
+def test_killed_twice_a_campaign_ends_complete(tmp_path):
+    """kill -9 of the whole process group, in the first cell and in the second."""
+    argv = [str(ROOT / "host/campaign.py"), str(file_of(tmp_path, repeats=1)), "--out", str(tmp_path / "out")]
+    out, log = tmp_path / "out", tmp_path / "log"
+
+    def records() -> int:
+        return sum("plan_sha256" in path.read_text() for path in out.glob("*/run.json"))
+
+    for wanted in (1, 3):
+        process = started(argv, log)
+        until(lambda wanted=wanted: records() == wanted, process)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    process = started(argv, log)
+    assert process.wait() == 0, log.read_text()
+    runs, simulated = read_index(out)
+    assert simulated
+    assert Counter(each.status for each in runs) == {"complete": 2, "partial": 2}
+    assert {each.name for each in runs if each.status == "complete"} == {"sd", "ssd-usb3"}
+    done = [out / each.folder for each in runs if each.status == "complete"]
+    assert all((each / "result.json").exists() for each in done)
+    [meter] = {RunRecord.open(each).run.sensor.sensor_id for each in done}
+    assert meter.startswith("simulated-"), "cells share their meter, whose errors cancel in a comparison"

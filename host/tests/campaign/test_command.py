@@ -1,0 +1,128 @@
+"""`measure.py command`: any program, its marked phases and operations, through the simulated rig."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+MARKS = ROOT / "loader-cpp" / "probe" / "opjoule_marks.py"
+
+JOB = """
+import sys, time
+from opjoule_marks import operation, phase
+
+def busy(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+with phase("work"):
+    for _ in range(40):
+        with operation("spin", bytes=10):
+            busy(0.05)
+with phase("wait"):
+    time.sleep(2)
+open(sys.argv[1] + "/written", "w").write("x" * 1_000_000)
+print("done", flush=True)
+"""
+
+
+def measure(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "opjoule.cli.start", "command", *arguments],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+
+
+def simulated(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    rig = ["--device", "rpi4", "--simulate", "--repeats", "1", "--seed", "7", "--out", str(out)]
+    return measure(out, *rig, *arguments)
+
+
+@pytest.mark.rig
+@pytest.mark.end_to_end
+def test_a_program_is_measured_as_a_whole_in_its_phases_and_per_operation(tmp_path):
+    job = tmp_path / "job.py"
+    job.write_text(JOB)
+    out = tmp_path / "as-a-whole"  # its storage bears this name, which no other test takes
+    files = ["--file", str(job), "--file", str(MARKS)]
+    ended = simulated(out, *files, "--", "python3", "{files}/job.py", "{storage}")
+    assert ended.returncode in (0, 6), ended.stderr
+    run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
+    assert [phase["role"] for phase in run["phases"]] == ["baseline", "work", "drain", "baseline"]
+    assert [phase["name"] for phase in run["marked_phases"]] == ["work", "wait"]
+    assert "done" in (out / "raw" / "run-1.log").read_text()
+    assert result["operations"]["value"] == 40
+    assert result["by_operation"]["spin"]["count"]["value"] == 40
+    work, wait = result["by_phase"]["work"], result["by_phase"]["wait"]
+    assert work["operations"]["value"] == 40 and wait["operations"]["value"] == 0
+    assert work["duration_s"]["value"] == pytest.approx(2.0, abs=0.5)
+    # The simulated board draws above idle while the program is busy, and hardly while it sleeps.
+    assert work["marginal_energy_j"]["value"] > 5 * abs(wait["marginal_energy_j"]["value"])
+    assert work["energy_per_operation_j"]["value"] == pytest.approx(work["energy_j"]["value"] / 40)
+    assert wait["energy_per_operation_j"]["value"] is None
+    whole = result["run_energy_j"]["value"]
+    assert work["energy_j"]["value"] + wait["energy_j"]["value"] <= whole
+    assert (out / "report.html").exists()
+    assert not list((ROOT / "build" / "simulated-storage").glob(f"{out.name}-*"))
+
+
+@pytest.mark.rig
+@pytest.mark.end_to_end
+def test_a_program_that_marks_nothing_is_measured_as_a_whole(tmp_path):
+    out = tmp_path / "record"
+    ended = simulated(out, "--", "sleep", "1.5")
+    assert ended.returncode in (0, 6), ended.stderr
+    result = json.loads((out / "result.json").read_text())
+    assert result["duration_s"]["value"] == pytest.approx(1.5, abs=0.3)
+    assert result["run_energy_j"]["value"] > 0
+    assert result["energy_per_operation_j"]["value"] is None
+    assert "by_phase" not in result
+
+
+@pytest.mark.rig
+@pytest.mark.end_to_end
+def test_a_program_that_fails_ends_the_measurement_with_its_own_line(tmp_path):
+    out = tmp_path / "record"
+    ended = simulated(out, "--", "sh", "-c", "echo no such table >&2; exit 3")
+    assert ended.returncode == 3
+    assert "run-1 failed on the board: no such table" in ended.stderr
+    assert json.loads((out / "run.json").read_text())["status"] == "partial"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "required"),
+        (["--device", "rpi4", "--simulate"], "no command"),
+        (
+            ["--device", "rpi4", "--simulate", "--file", "/no/such/file", "--", "true"],
+            "/no/such/file: no such file",
+        ),
+        (["--device", "nothing", "--simulate", "--", "true"], "unknown device 'nothing'"),
+        (["--device", "rpi4", "--simulate", "--", "no-such-program"], "the board has no such program"),
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, arguments, says):
+    ended = measure(tmp_path, *arguments)
+    assert ended.returncode == 2
+    assert says in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_plan_of_a_command_is_shown(tmp_path):
+    ended = measure(
+        tmp_path, "--device", "rpi4", "--simulate", "--dry-run", "--", "python3", "job.py", "--big"
+    )
+    assert ended.returncode == 0
+    assert "python3 job.py --big on Raspberry Pi 4" in ended.stdout

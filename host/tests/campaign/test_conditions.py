@@ -1,0 +1,319 @@
+"""Several conditions: randomised blocks with one seed, and a comparison whose uncertainty is honest."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from opjoule.campaign import conditions
+from opjoule.campaign.axes import Axis
+from opjoule.campaign.campaign import block_order
+from opjoule.campaign.conditions import asked_values, run_conditions
+from opjoule.cli import arguments
+from opjoule.cli.planning import make_plans
+from opjoule.cli.report.command import run_report
+from opjoule.comparison.compared_run import gather
+from opjoule.comparison.comparison import cells, notes, print_comparison
+from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
+from opjoule.comparison.index import ConditionRun, means_of, read_index
+from opjoule.errors import BadInput, DeviceFault, NewerSchema, RecordFault
+from opjoule.evaluation.wording.ycsb import QUANTITIES
+from opjoule.record.run_record import RunRecord
+
+COMPARED = QUANTITIES.shown("compared")
+UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_per_s": "1/s"}
+
+
+def result(value: float, u: float | None, **changed) -> dict:
+    numbers = {each.key: {"value": value, "u": u, "unit": UNITS.get(each.key, "B")} for each in COMPARED}
+    return {"schema": {"name": "result", "version": 2}, "simulated": True, **numbers, **changed}
+
+
+def compared(results):
+    runs = [ConditionRun(1, {"storage": "sd"}, "", result=each, compared=COMPARED) for each in results]
+    return means_of(runs, "sd")
+
+
+def test_each_block_holds_every_condition_once():
+    order = block_order(3, 20, seed=3)
+    for block in range(1, 21):
+        assert sorted(which for number, which in order if number == block) == [0, 1, 2]
+
+
+def test_the_order_depends_on_the_seed_alone_and_differs_between_blocks():
+    assert block_order(3, 9, 1) == block_order(3, 9, 1)
+    assert block_order(3, 9, 1) != block_order(3, 9, 2)
+    assert {which for _, which in block_order(3, 20, 1)[::3]} == {0, 1, 2}
+
+
+def test_uncertainty_of_a_mean_joins_the_sensors_and_the_repeats():
+    same = compared([result(2.0, 0.1), result(2.0, 0.1)])["power_w"]
+    assert (same["value"], same["u"], same["runs"]) == (2.0, pytest.approx(0.1), 2)
+    spread = compared([result(1.9, 0.1), result(2.1, 0.1)])["power_w"]
+    assert spread["u"] == pytest.approx((0.1**2 + (13.97 * 0.1) ** 2) ** 0.5, rel=1e-3)
+
+
+def test_a_run_without_a_number_costs_the_others_nothing():
+    without = result(1.0, 0.1, power_w={"value": None, "u": None, "unit": "W", "reason": "gap too long"})
+    assert compared([result(3.0, 0.1), without])["power_w"] == {
+        "value": 3.0,
+        "u": pytest.approx(0.1),
+        "unit": "W",
+        "runs": 1,
+    }
+    assert compared([without])["power_w"]["reason"] == "gap too long"
+    assert compared([result(1.0, None)])["power_w"]["u"] is None
+
+
+@pytest.mark.parametrize("storage", ["sd,sd", "sd,", ",sd"])
+def test_a_medium_named_twice_or_not_at_all_is_refused(storage):
+    with pytest.raises(BadInput, match="name each one once"):
+        asked_values({"storage": storage})
+
+
+def test_the_values_are_those_between_the_commas():
+    assert asked_values({"storage": "sd, emmc", "db": "leveldb"}) == {"storage": ["sd", "emmc"]}
+    assert asked_values({"storage": "sd"}) == {}
+    assert asked_values({"storage": None}) == {}
+
+
+ONE = ["--db", "leveldb", "--device", "odroid-c2", "--simulate"]
+
+
+def plans(repeats: int = 2):
+    argv = [*ONE, "--storage", "sd,emmc", "--repeats", str(repeats)]
+    return make_plans(arguments.parse(argv).options)
+
+
+def measured(plan, place: Path, *, status: str = "complete", value: float = 1e-3) -> tuple[int, Path]:
+    record = RunRecord.create(place, plan.asked, simulated=True)
+    (place / "result.json").write_text(json.dumps(result(value, value / 20)))
+    record.finish(status)
+    (place / "report.html").write_text("")
+    return (0 if status == "complete" else 6), place
+
+
+def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
+    seen = []
+
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
+        seen.append((plan.medium, plan.study.seed, plan.repeats, plan.asked["storage"]))
+        return measured(plan, place)
+
+    assert run_conditions(plans(), tmp_path / "out", measure_one, seed=1, json=True) == 0
+    assert sorted(seen) == [("emmc", 1, 1, "emmc")] * 2 + [("sd", 1, 1, "sd")] * 2
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["simulated"] is True
+    assert summary["conditions"]["sd"]["power_w"]["runs"] == 2
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "SIMULATED" in page
+    assert all(f'href="{run["folder"]}/report.html"' in page for run in summary["runs"])
+
+
+def test_one_mediums_failure_costs_the_others_nothing(tmp_path, capsys):
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
+        if plan.medium == "sd":
+            raise DeviceFault("the card is gone")
+        return measured(plan, place)
+
+    assert run_conditions(plans(), tmp_path / "out", measure_one, seed=1, json=False) == DeviceFault.exit_code
+    said = capsys.readouterr().out
+    assert "0 of 2" in said
+    assert "2 of 2" in said
+    assert said.count("sd): no result: the card is gone") == 2
+    assert "1.000 ± 0.050 mJ/operation" in said.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_run_that_had_to_be_measured_again_counts_by_its_last_record(tmp_path):
+    """--again: the board's state broke a limit in the first."""
+
+    def twice(plan, place: Path) -> tuple[int, Path]:
+        measured(plan, place, value=1.0)
+        return measured(plan, place.with_name(f"{place.name}-again-1"), value=2.0)
+
+    assert run_conditions(plans(1), tmp_path / "out", twice, seed=1, json=False) == 0
+    runs, _ = read_index(tmp_path / "out")
+    assert all(run.folder.endswith("-again-1") for run in runs)
+    assert {run.result["power_w"]["value"] for run in runs} == {2.0}
+
+
+def test_an_interrupt_keeps_what_was_measured(tmp_path):
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
+        if place.name.startswith("02"):
+            raise KeyboardInterrupt
+        return measured(plan, place)
+
+    with pytest.raises(KeyboardInterrupt):
+        run_conditions(plans(), tmp_path / "out", measure_one, seed=1, json=False)
+    runs, _ = read_index(tmp_path / "out")
+    assert [run.status for run in runs] == ["complete", *["not measured"] * 3]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_a_run_with_faults_is_in_the_table_and_named(tmp_path):
+    run_conditions(
+        plans(1),
+        tmp_path / "out",
+        lambda plan, place: measured(plan, place, status="failed"),
+        seed=1,
+        json=False,
+    )
+    runs, _ = read_index(tmp_path / "out")
+    assert dict(cells(runs))["runs with a result"] == ["1 of 1", "1 of 1"]
+    assert sum(line.endswith("failed") for line in notes(runs)) == 2
+
+
+def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkeypatch):
+    out = tmp_path / "out"
+    run_conditions(plans(), out, measured, seed=1, json=False)
+    first = capsys.readouterr().out
+    (out / "report.html").unlink()
+    monkeypatch.setattr("opjoule.report.html.write_report", lambda *_: None)
+    assert run_report(arguments.parse(["report", str(out)]).options) == 0
+    assert capsys.readouterr().out == first
+    assert (out / "report.html").exists()
+
+
+def test_a_further_axis_is_a_row_of_the_table(tmp_path, monkeypatch, capsys):
+    """As a campaign over databases and media: every combination is measured, and has its column."""
+
+    monkeypatch.setattr(conditions, "AXES", {**conditions.AXES, "db": Axis("db", listed=True)})
+    argv = [
+        "--db",
+        "leveldb,sqlite",
+        "--device",
+        "odroid-c2",
+        "--simulate",
+        "--storage",
+        "sd,emmc",
+        "--repeats",
+        "2",
+    ]
+    made = make_plans(arguments.parse(argv).options)
+    assert [(plan.study.database.name, plan.medium) for plan in made] == [
+        *(("leveldb", "sd"), ("leveldb", "emmc"), ("sqlite", "sd"), ("sqlite", "emmc"))
+    ]
+    assert [plan.asked["db"] for plan in made] == ["leveldb", "leveldb", "sqlite", "sqlite"]
+    assert run_conditions(made, tmp_path / "out", measured, seed=1, json=True) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert list(summary["conditions"]) == ["leveldb sd", "leveldb emmc", "sqlite sd", "sqlite emmc"]
+    assert {run["folder"][3:] for run in summary["runs"]} >= {"leveldb-sd", "sqlite-emmc"}
+    assert summary["runs"][0]["condition"].keys() == {"db", "storage"}
+
+
+def test_a_plan_is_the_same_whatever_condition_it_is(tmp_path):
+    """So that one run of several can be measured once more on its own."""
+    (sd, emmc) = make_plans(arguments.parse([*ONE, "--storage", "sd,emmc"]).options)
+    (alone,) = make_plans(arguments.parse([*ONE, "--storage", "sd"]).options)
+    assert sd.sha256 == alone.sha256 != emmc.sha256
+
+
+def test_each_study_has_its_own_quantities_compared(tmp_path):
+    """A command that marks nothing has no energy per operation to compare."""
+    argv = ["command", *ONE[2:], "--storage", "sd,emmc", "--repeats", "1", "--", "true"]
+    run_conditions(make_plans(arguments.parse(argv).options), tmp_path, measured, seed=1, json=False)
+    titles = [title for title, _ in cells(read_index(tmp_path)[0])]
+    assert titles[1:] == ["energy above idle", "power", "disk read", "disk written"]
+
+
+def test_media_of_before_are_still_read_as_conditions(tmp_path, capsys):
+    for number, plan in enumerate(plans(1), 1):
+        measured(replace(plan, repeats=1), tmp_path / f"{number:02}-{plan.medium}")
+    runs = [
+        {"block": 1, "medium": medium, "folder": f"{number:02}-{medium}", "status": "complete", "why": ""}
+        for number, medium in enumerate(("sd", "emmc"), 1)
+    ]
+    index = {"schema": {"name": "media", "version": 2}, "simulated": True, "runs": runs, "media": {}}
+    (tmp_path / "media.json").write_text(json.dumps(index))
+    print_comparison(tmp_path)
+    assert capsys.readouterr().out.count("1 of 1") == 2
+
+
+def test_a_folder_of_the_first_version_is_still_read(tmp_path, capsys):
+    for number, plan in enumerate(plans(1), 1):
+        measured(replace(plan, repeats=1), tmp_path / f"{number:02}-{plan.medium}")
+    order = [{"block": 1, "medium": "sd"}, {"block": 1, "medium": "emmc"}]
+    index = {"schema": {"name": "media", "version": 1}, "simulated": True, "order": order, "media": {}}
+    (tmp_path / "media.json").write_text(json.dumps(index))
+    print_comparison(tmp_path)
+    assert capsys.readouterr().out.count("1 of 1") == 2
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{}", '{"schema": {"version": 9}, "simulated": true}', '{"schema": 1}', "[]"]
+)
+def test_a_damaged_index_is_the_records_fault(tmp_path, text):
+    for name in ("media.json", "conditions.json"):
+        (tmp_path / name).write_text(text)
+        with pytest.raises((RecordFault, NewerSchema), match=name):
+            read_index(tmp_path)
+
+
+def media(tmp_path, sd, emmc, shared_u=0.05):
+    """A folder of two media with these powers; each run is uncertain by what all of them share, and a little more."""
+    values = {"sd": list(sd), "emmc": list(emmc)}
+    made = make_plans(arguments.parse([*ONE, "--storage", "sd,emmc", "--repeats", str(len(sd))]).options)
+
+    def measure_one(plan, place: Path) -> tuple[int, Path]:
+        value = values[plan.medium].pop(0)
+        record = RunRecord.create(place, plan.asked, simulated=True)
+        contents = result(value, 2 * (shared_u**2 + 0.001**2) ** 0.5 * value)
+        contents["shared"] = {"power_w": {"one sensor: gain": shared_u * value}}
+        (place / "result.json").write_text(json.dumps(contents))
+        record.finish("complete")
+        return 0, place
+
+    run_conditions(made, tmp_path / "out", measure_one, seed=1, json=False)
+
+
+def told_apart(folder: Path) -> dict[str, Contrast]:
+    """The eMMC against the SD card, by the quantity's key."""
+    runs, _ = gather([str(folder)])
+    asked = Question(("storage",), ("power_w", "throughput_per_s"), against="sd")
+    return {each.quantity.key: each for each in compare(runs, asked).contrasts}
+
+
+SAME = (1.0, 1.01, 0.99, 1.005, 0.995)
+
+
+def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
+    media(tmp_path, sd=SAME, emmc=[1.03 * each for each in SAME])
+    found = told_apart(tmp_path / "out")
+    ratio = found["power_w"].ratio
+    assert ratio.value == pytest.approx(1.03)
+    assert 0.008 < ratio.u < 0.015, "Welch's t for 8 degrees of freedom, and no gain"
+    assert found["power_w"].differs
+    assert not found["throughput_per_s"].differs, "nothing says that it shares its uncertainty"
+    said = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+    assert (
+        "No difference in energy above idle per operation was found between the SD card and the eMMC" in said
+    )
+    assert "the two differ" in (tmp_path / "out" / "report.html").read_text()
+
+
+def test_media_that_are_the_same_are_not_told_apart(tmp_path, capsys):
+    media(tmp_path, sd=SAME, emmc=[1.003 * each for each in SAME])
+    assert not told_apart(tmp_path / "out")["power_w"].differs
+    assert "used the least" not in capsys.readouterr().out
+
+
+def test_one_run_of_each_medium_says_nothing_about_the_media(tmp_path, capsys):
+    media(tmp_path, sd=[2.0], emmc=[1.0])
+    assert told_apart(tmp_path / "out")["power_w"].cannot == SINGLE_RUNS
+    said = capsys.readouterr().out
+    assert "No medium is named best: these are single runs" in said and "ONE RUN: 2 of 2 cells" in said
+
+
+def test_a_medium_without_a_number_is_compared_with_nothing(tmp_path):
+    media(tmp_path, sd=[0.0] * 5, emmc=SAME)
+    assert told_apart(tmp_path / "out")["power_w"].ratio is None
+
+
+def test_a_condition_by_a_study_s_count_changes_no_option_of_that_name(tmp_path):
+    (plan,) = make_plans(arguments.parse(ONE).options)
+    counted = replace(plan, asked={**plan.asked, "parts": [{"records": [100, 1000]}]})
+    told = conditions.in_condition(counted, {"storage": "emmc", "records": "100,1000"})
+    assert told.asked["records"] == plan.asked["records"] and told.asked["storage"] == "emmc"
+    assert told.condition["records"] == "100,1000"

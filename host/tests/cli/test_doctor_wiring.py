@@ -1,0 +1,164 @@
+"""`doctor` finds wiring that records figures without complaint: swapped inputs, another supply, a dead sync wire."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from opjoule.cli.doctor import command as doctor
+from opjoule.cli.doctor.command import examine
+from opjoule.cli.doctor.listening import Flow, Listener, flow_finding, listening
+from opjoule.devices.profiles import find_profile, known_profiles
+from opjoule.devices.rig import examine as examine_module
+from opjoule.devices.rig.examine import Finding, edges_finding
+from opjoule.devices.rig.file import RigSupply
+from opjoule.energy.error_bounds import Shunt
+from opjoule.measuring.supply_path import supply_path
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.interface import EdgeEvent, Samples
+from software_meter import SoftwareMeter
+
+BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
+
+
+@pytest.mark.parametrize(
+    ("current_a", "voltage_v", "well", "remedy"),
+    [
+        (0.55, 5.03, True, ""),
+        (0.08, 5.03, True, ""),  # a Zero 2 W
+        (-0.55, 5.2, False, "exchange VIN+ and VIN"),
+        (0.001, 5.03, False, "unplug HDMI"),
+        (-0.001, 5.03, False, "unplug HDMI"),
+        (0.03, 5.03, False, "unplug HDMI"),
+        (0.55, 0.02, False, "join VIN"),
+    ],
+)
+def test_current_and_voltage_of_a_board_that_answers_are_held_against_what_a_board_takes(
+    current_a, voltage_v, well, remedy
+):
+    found = flow_finding("rpi4", Flow(1000, current_a, voltage_v), BOUNDS)
+    assert (found.well, remedy in found.remedy) == (well, True)
+
+
+def test_a_meter_of_power_alone_is_not_told_that_it_sees_no_supply():
+    assert flow_finding("rpi4", Flow(1000, 3.0, 1.0), replace(BOUNDS, voltage_step_v=0.0)).well
+
+
+def test_a_meter_that_gives_no_sample_is_told():
+    assert not flow_finding("rpi4", None, BOUNDS).well
+
+
+@pytest.mark.parametrize(
+    ("arrived", "well", "said"),
+    [
+        (0, False, "the wire is dead"),
+        (6, True, "6 of 6"),
+        (5, False, "loses edges"),
+        (40, False, "picks up edges"),
+    ],
+)
+def test_edges_that_arrive_are_counted_against_those_that_were_played(arrived, well, said):
+    found = edges_finding("rpi4", 6, arrived)
+    assert (found.well, said in found.detail) == (well, True)
+
+
+class PlayedMeter:
+    """A meter of which `heard` says what each read brings."""
+
+    def __init__(self, heard):
+        self.heard, self.stopped = list(heard), False
+
+    def configure(self): ...
+    def start(self): ...
+
+    def read(self, timeout_s):
+        return self.heard.pop(0) if self.heard else []
+
+    def stop(self):
+        self.stopped = True
+        return []
+
+
+def samples(current_a, count=300, sensor=0):
+    stamps = np.arange(count, dtype=np.int64)
+    return Samples(sensor, stamps, np.full(count, current_a), np.full(count, 5.0))
+
+
+def test_the_listener_counts_edges_and_averages_the_boards_sensor_alone():
+    meter = PlayedMeter([[samples(0.5), samples(9.0, sensor=1)], [EdgeEvent(1, 1, 0)], [EdgeEvent(2, 0, 1)]])
+    listener = Listener(meter)
+    listener.start()
+    assert listener.wait_for_edges(2, 60) == 2
+    assert listener.flow() == Flow(300, 0.5, 5.0)
+    listener.stop()
+    assert meter.stopped and listener.edges() == 2
+
+
+def test_a_meter_that_does_not_open_leaves_the_boards_to_be_examined():
+    with listening("serial:/dev/no-such-port") as heard:
+        assert heard is None
+
+
+@pytest.mark.parametrize(("asked", "played"), [(None, 3), (0, 0), (7, 7)])
+def test_pulses_play_while_the_meter_records(tmp_path, monkeypatch, asked, played):
+    """On the board's line, before the meter is closed again."""
+    seen = []
+
+    def examined(name, device, builds, *, pulses, counter):
+        device_is_sampling = meter._acquisition == 1
+        seen.append((pulses, counter is not None, device_is_sampling))
+        yield Finding(name, True, "a board")
+
+    monkeypatch.setattr(doctor, "examine_board", examined)
+    path = tmp_path / "rig.toml"
+    with SoftwareMeter() as meter:
+        path.write_text(
+            f'[meter]\nport = "serial:{meter.path},shunt=0.02"\n\n[device.rpi4]\nconnection = "ssh:pi@board"\n'
+            f'[device.rpi4.storage]\nsd = "{tmp_path}"\n'
+        )
+        found = {each.about: each for each in examine(path, simulate=False, pulses=asked)}
+    assert seen == [(played, True, True)]
+    assert found["rpi4 current"].well  # the software meter's board draws 0.5 A
+
+
+def test_a_dead_sync_wire_is_found_by_the_examination_of_the_board(monkeypatch):
+    class Counter:
+        def edges(self):
+            return 4  # from before
+
+        def wait_for_edges(self, count, limit_s):
+            assert count == 10
+            return 4
+
+    board = SimpleNamespace(values={"user_id": "0"}, rights="root", machine="aarch64", cache="/tmp")
+    monkeypatch.setattr(examine_module, "install_programs", lambda *_: SimpleNamespace(probe="probe"))
+    monkeypatch.setattr(examine_module, "look_at_pin", lambda *_: None)
+    found = list(examine_module._sync("rpi4", None, board, None, "gpio:GPIO17", 3, Counter()))
+    assert [each.well for each in found] == [True, False]
+    assert "0 of 6 edges" in found[1].detail
+
+
+ADVISED = RigSupply(voltage_v=5.2, cable_ohm=0.08)
+
+
+@pytest.mark.parametrize("board", [each for each in known_profiles() if find_profile(each).least_voltage_v])
+def test_the_recommended_parts_pass_doctors_supply_sum_on_every_board(board):
+    """Supply of 5.2 V (12 V for an ODROID-N2), 20 milliohm, 0.08 ohm of wiring: docs/how-to/wire-the-rig.md."""
+    supply = RigSupply(voltage_v=12.0, cable_ohm=0.08) if board == "odroid-n2" else ADVISED
+    path = supply_path(find_profile(board), "serial:x,shunt=0.02", "rig.toml", supply)
+    assert path.warning == ""
+    assert path.supply_v <= find_profile(board).supply_voltage_v[1]
+
+
+@pytest.mark.parametrize("board", ["rpi4", "rpi5"])
+def test_with_a_shunt_of_a_tenth_of_an_ohm_doctor_says_what_the_advised_one_would_leave(board):
+    path = supply_path(
+        find_profile(board), "serial:x,shunt=0.1", "rig.toml", RigSupply(voltage_v=5.1, cable_ohm=0.08)
+    )
+    assert "20 milliohm" in path.warning
+    better = supply_path(
+        find_profile(board), "serial:x,shunt=0.02", "rig.toml", RigSupply(voltage_v=5.1, cable_ohm=0.08)
+    )
+    assert f"the shunt alone leaves {better.board_v:.2f} V" in path.warning

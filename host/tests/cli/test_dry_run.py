@@ -1,0 +1,163 @@
+"""A dry run refuses what the run would refuse, and says how long the run takes at least.
+
+Forty wrong inputs go through one process: each is one line with exit status 2, none brings a traceback, and all of
+them together take neither a gigabyte nor minutes.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from opjoule.cli.commands import main
+
+ROOT = Path(__file__).resolve().parents[3]
+BAD_INPUT = 2
+BYTES_MAX = 1 << 30
+LIMIT_S = 300
+DRY = ["--device", "rpi4", "--simulate", "--dry-run"]
+LEVELDB = ["--db", "leveldb", *DRY]
+STUDY = ["--study", "s1", *DRY]
+REAL = ["--db", "leveldb", "--device", "rpi4", "--dry-run", "--rig", "{rig}"]
+WRONG: list[list[str]] = [
+    [*LEVELDB, "--seed", "-1"],
+    [*LEVELDB, "--seed", "9" * 5000],
+    [*LEVELDB, "-p", "readpropotion=0.5"],
+    [*LEVELDB, "-p", "leveldb.write_buffer=4"],
+    [*LEVELDB, "-p", "sqlite.colour=1", "--db", "sqlite"],
+    [*LEVELDB, "-p", "requestdistribution=zipfain"],
+    [*LEVELDB, "-p", "readproportion=-0.1"],
+    [*LEVELDB, "-p", "recordcount=" + "9" * 30],
+    [*LEVELDB, "-p", "fieldlength=1e3"],
+    [*LEVELDB, "--out", "{file}"],
+    [*LEVELDB, "--out", "{full}"],
+    [*LEVELDB, "--out", "{file}/below"],
+    [*LEVELDB, "--out", "/proc/nothing"],
+    [*LEVELDB, "--out", "{long}"],
+    [*LEVELDB, "--threads", "4097"],
+    [*LEVELDB, "--threads", "1" + "0" * 17],
+    [*LEVELDB, "--value-size", "1" + "0" * 15],
+    [*LEVELDB, "--value-size", "1073741824", "--threads", "1024"],
+    [*LEVELDB, "--records", "1" + "0" * 12],
+    [*LEVELDB, "--repeats", "100000000"],
+    [*LEVELDB, "--repeats-limit", "100000000", "--until-u", "3%"],
+    [*LEVELDB, "--seconds", "1" + "0" * 17],
+    [*LEVELDB, "--workload", "{file}"],
+    [*LEVELDB, "--storage", "sd,sd"],
+    [*LEVELDB, "--simulate", "{file}"],
+    [*STUDY, "--repeats", "10000"],
+    [*STUDY, "--only", "system=nothing"],
+    [*STUDY, "--scale", "0"],
+    [*STUDY, "--out", "{file}"],
+    ["--study", "{full}", *DRY],
+    ["campaign", "{campaign}/blocks.toml", "--dry-run"],
+    ["campaign", "{campaign}/property.toml", "--dry-run"],
+    ["campaign", "{campaign}/name.toml", "--dry-run"],
+    ["campaign", "{campaign}/values.toml", "--dry-run"],
+    ["command", *DRY, "--file", "{full}", "--", "true"],
+    ["command", *DRY, "--seed", "-5", "--", "true"],
+    ["again", "{file}", "--dry-run"],
+    [*REAL, "--meter", "serial:/dev/null,mode=fast"],
+    [*REAL, "--sync", "gpio:none of them"],
+    ["runs", "prune", "--older-than", "99999999999999"],
+]
+CAMPAIGN = """
+{head}
+[constants]
+device = "rpi4"
+simulate = true
+{constants}
+[axes]
+{axes}
+"""
+CAMPAIGNS = {
+    "blocks": ("repeats = 100000000", 'db = "leveldb"', 'storage = ["sd", "emmc"]'),
+    "property": ("", 'db = "leveldb"\np = ["leveldb.colour=red"]', 'storage = ["sd", "emmc"]'),
+    "name": ('name = "../.."', 'db = "leveldb"', 'storage = ["sd", "emmc"]'),
+    "values": ("", 'db = "leveldb"', f"records = {list(range(1, 60_000))}"),
+}
+DRIVER = """
+import json, resource, sys
+from opjoule.cli.commands import main
+for argv in json.load(open(sys.argv[1])):
+    try:
+        status = main(argv)
+    except SystemExit as ended:
+        status = ended.code
+    sys.stdout.flush()
+    sys.stderr.flush()
+    print(json.dumps({"status": status}), file=sys.stderr, flush=True)
+print(json.dumps({"peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), file=sys.stderr)
+"""
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What forty wrong inputs bring: the lines on stderr and the status of each; and the greatest memory."""
+    place = tmp_path_factory.mktemp("wrong")
+    (place / "file").write_text("x")
+    (place / "full").mkdir()
+    (place / "full/mine").write_text("the user's")
+    (place / "rig.toml").write_text('[meter]\nport = "rapl"\n[device.rpi4]\nconnection = "local"\n')
+    for name, (head, constants, axes) in CAMPAIGNS.items():
+        (place / f"{name}.toml").write_text(CAMPAIGN.format(head=head, constants=constants, axes=axes))
+    places = {
+        "file": place / "file",
+        "full": place / "full",
+        "rig": place / "rig.toml",
+        "campaign": place,
+        "long": place / ("x" * 300),
+    }
+    asked = [[word.format(**places) if "{" in word else word for word in argv] for argv in WRONG]
+    (place / "asked.json").write_text(json.dumps(asked))
+    before = {str(path): path.stat().st_size for path in place.rglob("*")}
+    command = [sys.executable, "-c", DRIVER, str(place / "asked.json")]
+    ended = subprocess.run(
+        command, cwd=ROOT / "host", capture_output=True, text=True, check=False, timeout=LIMIT_S
+    )
+    assert {str(path): path.stat().st_size for path in place.rglob("*")} == before
+    found: list[tuple[int, list[str]]] = []
+    lines: list[str] = []
+    for line in filter(str.strip, ended.stderr.splitlines()):
+        if line.startswith('{"status"'):
+            found.append((json.loads(line)["status"], lines))
+            lines = []
+        else:
+            lines.append(line)
+    assert ended.returncode == 0 and len(found) == len(WRONG), ended.stderr[-2000:]
+    return found, json.loads(lines[-1])["peak_bytes"]
+
+
+def test_there_are_forty():
+    assert len(WRONG) == len({" ".join(argv) for argv in WRONG}) == 40
+
+
+@pytest.mark.parametrize("number", range(40), ids=lambda number: " ".join(WRONG[number])[-50:])
+def test_a_wrong_input_is_one_line_in_its_dry_run(said, number):
+    status, lines = said[0][number]
+    assert status == BAD_INPUT and len(lines) == 1, (WRONG[number], lines)
+    assert ": " in lines[0] and len(lines[0]) > 25
+
+
+def test_all_of_them_take_less_than_a_gigabyte(said):
+    assert said[1] < BYTES_MAX
+
+
+@pytest.mark.parametrize(
+    ("further", "says"),
+    [
+        ([], "Takes at least 66 s in all (idle 24 s, runs 40 s, harness 2 s)"),
+        (
+            ["--no-blocks", "--no-harness", "--repeats", "5"],
+            "Takes at least 80 s in all (idle 30 s, runs 50 s)",
+        ),
+        (["--operations", "5000", "--no-blocks"], "Takes at least 20 s in all (idle 18 s, harness 2 s)"),
+        (["--storage", "sd,emmc"], "Takes at least 2 min in all"),
+    ],
+)
+def test_a_dry_run_says_how_long_the_run_takes_at_least(capsys, further, says):
+    assert main([*LEVELDB, *further]) == 0
+    assert says in capsys.readouterr().out

@@ -1,0 +1,373 @@
+"""What the computer does to a command is one line; what a killed one left is swept; a pause is no lost sample."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from argparse import Namespace
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pytest
+from opjoule.cli import arguments
+from opjoule.cli.failures import one_line, told
+from opjoule.cli.init import command as init
+from opjoule.cli.init.command import run_init
+from opjoule.cli.measure.leftovers import LOCK, alone, sweep
+from opjoule.devices.connection.line_process import LINE_MAX, LineProcess
+from opjoule.errors import BadInput
+from opjoule.record.directory import check_out
+from opjoule.record.run_record import RunRecord
+from opjoule.scripts import script_name
+from opjoule.trace.csv_import import PAUSE, import_csv
+from opjoule.trace.power_trace import Gap
+
+HOST = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "status"),
+    [
+        (
+            OSError(28, "No space left on device", "/mnt/run.json"),
+            "/mnt/run.json: No space left on device: free",
+            1,
+        ),
+        (OSError(30, "Read-only file system", "/mnt"), "/mnt: Read-only file system: give --out", 1),
+        (PermissionError(13, "Permission denied", "/clone/build"), "belongs to another user", 1),
+        (FileNotFoundError(2, "No such file", "/gone"), "removed while it was in use", 1),
+        (IsADirectoryError(21, "Is a directory", "report.html"), "a directory is in the place of a file", 1),
+        (OSError("odd"), "odd: run host/measure.py doctor", 1),
+        (MemoryError(), "more memory than there is", 1),
+        (subprocess.TimeoutExpired(["x"], 5), "timed out", 1),
+        (KeyboardInterrupt(), "interrupted", 130),
+        (BadInput("two\nlines of \x1b[31m\udce9"), r"two lines of \x1b[31m\udce9", 2),
+    ],
+    ids=str,
+)
+def test_every_failure_is_one_line_with_its_status(capsys, error, said, status):
+    def fails() -> int:
+        raise error
+
+    assert told("measure.py", fails) == status
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1 and said in lines[0]
+
+
+def test_one_line_leaves_ordinary_text_alone():
+    assert one_line("±5 µJ, [red] ü") == "±5 µJ, [red] ü"
+
+
+@pytest.mark.parametrize(
+    ("argv", "name"),
+    [
+        (["calibrate", "show"], "calibrate.py"),
+        *([[name, "x"], f"{name}.py"] for name in ("compare", "campaign", "runs", "view")),
+        (["record", "--out", "x"], "measure.py"),
+        (["--db", "leveldb"], "measure.py"),
+        (["../host/calibrate"], "measure.py"),
+        ([], "measure.py"),
+    ],
+)
+def test_messages_begin_with_the_script_that_the_user_started(argv, name):
+    assert script_name(argv) == name
+
+
+@pytest.mark.parametrize("script", ["calibrate.py", "validate.py"])
+def test_a_failure_names_its_own_script_through_set_up_and_all(tmp_path, script):
+    """At run time, in .venv, not only what the command line's parser says."""
+    wrong = {
+        "calibrate.py": ["show", "--folder", str(tmp_path)],
+        "validate.py": ["--trials", "1", "--plot", str(tmp_path / "none" / "plot.svg")],
+    }
+    (tmp_path / "x.toml").write_text("schema = 99")
+    ended = subprocess.run(
+        [HOST / script, *wrong[script]], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert ended.returncode != 0
+    line = ended.stderr.splitlines()[-1]  # set-up may say before what it does
+    assert line.startswith(f"{script}: ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_came_before_python_was_ready_is_one_line(tmp_path, number):
+    """host/measure.py holds signals back while it hands over; they are answered as soon as someone can."""
+    program = (
+        "import os, signal, sys; signal.pthread_sigmask(signal.SIG_BLOCK, [2, 15, 1]); "
+        f"os.kill(os.getpid(), {int(number)}); "
+        "os.execv(sys.executable, [sys.executable, '-m', 'opjoule.cli.start', 'report', 'nothing'])"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": str(HOST)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 130
+    assert ended.stderr.splitlines() == ["measure.py: interrupted before anything was done"]
+
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@pytest.mark.parametrize("moment", range(21))
+def test_a_signal_at_any_moment_of_the_first_second_is_one_line(tmp_path, moment):
+    """The shell's lines, Python's own start, set-up, the second Python and its imports, the first question of init."""
+    number = ENDING[moment % 3]
+    started = [str(HOST / "measure.py"), "init", "--rig", str(tmp_path / "rig.toml")]
+    with subprocess.Popen(
+        started, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as running:
+        time.sleep(moment / 20)
+        running.send_signal(number)
+        _, said = running.communicate(timeout=120)
+    lines = [line for line in said.splitlines() if not line.startswith(("Set-up", "  "))]
+    if running.returncode != -number:  # it came before the shell had read its first line
+        assert running.returncode == 130 and len(lines) == 1 and "measure.py: interrupted" in lines[0], said
+    else:
+        assert not said
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_a_signal_at_a_question_is_one_line(tmp_path, number):
+    started = [str(HOST / "measure.py"), "init", "--rig", str(tmp_path / "rig.toml")]
+    with subprocess.Popen(
+        started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout and running.stdout.read(1)
+        running.send_signal(number)
+        said = running.communicate(timeout=120)[1].splitlines()
+    assert running.returncode == 130
+    assert said[-1] == "measure.py: interrupted; a record that was begun is kept and says partial"
+    assert not (tmp_path / "rig.toml").exists()
+
+
+def test_a_bare_call_says_how_to_begin(capsys):
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse([])
+    assert ended.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert "to begin: host/measure.py --db leveldb --device rpi4 --simulate" in line
+
+
+def test_help_is_a_word_too(capsys):
+    with pytest.raises(SystemExit) as ended:
+        arguments.parse(["help"])
+    assert ended.value.code == 0 and "usage: measure.py" in capsys.readouterr().out
+
+
+def test_nohup_keeps_a_closed_terminal_from_ending_it(tmp_path):
+    started = ["nohup", str(HOST / "measure.py"), "init", "--rig", str(tmp_path / "rig.toml")]
+    with subprocess.Popen(
+        started, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        assert running.stdout and running.stdout.read(1)
+        running.send_signal(signal.SIGHUP)
+        with pytest.raises(subprocess.TimeoutExpired):
+            running.wait(0.5)
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=120)
+    assert running.returncode == 130
+
+
+def test_set_up_that_is_interrupted_ends_its_commands(tmp_path):
+    """A termination reaches this program alone; a build may take minutes."""
+    program = (
+        "import os, signal, threading; import logged_commands as set_up; from pathlib import Path\n"
+        "def build():\n"
+        "    try: set_up.logged(['sleep', '600'], Path('other.log'))\n"
+        "    except set_up.SetupError: print('other ended')\n"
+        "other = threading.Thread(target=build); other.start()\n"
+        "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "try: set_up.logged(['sleep', '600'], Path('own.log'))\n"
+        "except KeyboardInterrupt: print('interrupted'); set_up.end_running()\n"
+        "other.join()\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(HOST)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.stdout.split("\n") == ["interrupted", "other ended", ""], ended.stderr
+
+
+def test_only_what_dead_processes_left_is_swept(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    storage = tmp_path / "clone/build/simulated-storage"
+    gone = [tmp_path / f"opjoule-twin-{dead.pid}-abc1", storage / f"run-7-{dead.pid}"]
+    kept = [
+        tmp_path / f"opjoule-twin-{os.getpid()}-abc2",
+        tmp_path / "opjoule-twin-mine",
+        tmp_path / f"opjoule-other-{dead.pid}-abc",
+        storage / "notes",
+        storage / f"run-8-{os.getpid()}",
+    ]
+    for path in [*gone, *kept]:
+        path.mkdir(parents=True)
+        (path / "file").write_text("x")
+    link = tmp_path / f"opjoule-twin-{dead.pid}-link"
+    link.symlink_to(kept[1])
+    assert sorted(sweep(tmp_path / "clone")) == sorted(gone)
+    assert all(path.exists() for path in kept) and link.exists() and not any(path.exists() for path in gone)
+
+
+def test_a_second_measurement_on_this_computer_is_noticed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with alone() as first, alone() as second:
+        assert first and not second
+    with alone() as again:
+        assert again
+
+
+def test_a_measurement_elsewhere_on_this_computer_is_not_noticed_by_the_tests():
+    """The lock of ordinary measurements is held; a process of tests has a folder of its own for its lock."""
+    ordinary = Path(os.environ["PYTEST_DEBUG_TEMPROOT"]) / LOCK
+    with ordinary.open("a") as lock:
+        with suppress(BlockingIOError):  # another measurement may hold it at this moment
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with alone() as only_one:
+            assert only_one
+
+
+def test_a_line_of_the_loader_without_an_end_is_taken_apart():
+    lines = f"sys.stdout.write('x' * {3 * LINE_MAX} + '\\n'); print('{{\"summary\": 1}}'); print('[' * 99999)"
+    endless = f"import sys; {lines}"
+    loader = LineProcess([sys.executable, "-c", endless])
+    assert list(loader.lines()) == [{"summary": 1}]
+    assert loader.wait() == 0 and len(loader.complaint()) <= 500
+
+
+@pytest.mark.parametrize("duration_s", [2_500, 800_000])
+def test_a_long_pause_of_an_imported_trace_is_a_gap_without_samples(tmp_path, duration_s):
+    """2,500 s at 1 kHz overflowed, 800,000 s took 12 GB."""
+    rows = [
+        f"{time_s:.3f},500,5" for start in (0, duration_s) for time_s in np.arange(start, start + 0.1, 0.001)
+    ]
+    path = tmp_path / "trace.csv"
+    path.write_text("time (s),current (mA),voltage (V)\n" + "\n".join(rows) + "\n")
+    gaps = [part for part in import_csv(path, {}).parts() if isinstance(part, Gap)]
+    assert [(gap.lost_samples, gap.reason) for gap in gaps] == [(0, PAUSE)]
+
+
+def test_centres_of_lost_samples_hold_for_days():
+    gap = Gap(0, 2_500 * 10**9, 2_500_000, None, "x")
+    centres_ns = gap.lost_centres_ns()
+    assert centres_ns[0] == 500_000 and centres_ns[-1] == 2_500 * 10**9 - 500_000
+    assert bool(np.all(np.diff(centres_ns) == 1_000_000))
+
+
+def test_a_record_needs_a_directory_of_its_own(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path, tmp_path / "file", tmp_path / "file/below"):
+        with pytest.raises(BadInput, match="choose another --out"):
+            check_out(place)
+    check_out(tmp_path / "new/deep")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_record_made_by_another_version_of_python_types_keeps_its_checksum(tmp_path):
+    """Keys that are numbers and tuples are texts and lists once they are read."""
+    record = RunRecord.create(tmp_path / "run", {"n": {2: "b", 10: ("a", 1.5)}}, simulated=False)
+    assert RunRecord.open(record.directory).document["asked"] == {"n": {"2": "b", "10": ["a", 1.5]}}
+    assert json.loads((record.directory / "run.json").read_text())["digest"]
+
+
+def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_would_use(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(init, "CALIBRATIONS", tmp_path)
+    (tmp_path / "bench-1@0x40.toml").write_text("")
+    offered = {}
+
+    def ask(question, **options):
+        offered[str(question)] = options.get("default")
+        return {"Board": "rpi4", "Connection": "local"}.get(
+            str(question).split(":")[0], options.get("default")
+        )
+
+    monkeypatch.setattr(init.Prompt, "ask", ask)
+    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    assert offered["Name of the sensor, as on a sticker on its breakout"] == "bench-2"
+    assert "label=bench-2" in (tmp_path / "rig.toml").read_text()
+    monkeypatch.setattr(init, "_free_label", lambda: "bench-1")
+    monkeypatch.setattr(init.Confirm, "ask", lambda *_, **__: True)
+    run_init(Namespace(rig=tmp_path / "rig.toml"))
+    assert f"{tmp_path}/bench-1@0x40.toml will be used: it must be of this very" in capsys.readouterr().out
+
+
+def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(
+    tmp_path, monkeypatch, capsys
+):
+    given = iter(["km003c:rate=fast", "km003c:KM1,rate=200"])
+
+    def ask(question, **options):
+        if str(question).startswith("Port of the meter"):
+            return next(given)
+        return {"Board": "rpi4", "Connection": "local"}.get(
+            str(question).split(":")[0], options.get("default")
+        )
+
+    monkeypatch.setattr(init.Prompt, "ask", ask)
+    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    assert 'port = "km003c:KM1,rate=200"' in (tmp_path / "rig.toml").read_text()
+    said = capsys.readouterr().out
+    assert "rate=fast is not a number" in said and "monsoon, ppk2, joulescope, km003c, fnirsi" in said
+
+
+def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path, monkeypatch, capsys):
+    given = [
+        "/dev/ttyACM0",
+        "R020",
+        "0.02",
+        "half",
+        "0.5 %",
+        "75",
+        "perhaps",
+        "yes",
+        "no",
+        "my sensor",
+        "left",
+        "much",
+        "0.01",
+        "rpi4",
+        "telnet:pi",
+        "",
+        "ssh:pi@raspberrypi.local",
+        "pin 17",
+        "gpio:GPIO17",
+    ]
+    answers = iter([*given, "here", "/mnt/sd [a]"])
+    monkeypatch.setattr(init.Prompt, "ask", lambda *_, **__: next(answers, ""))
+    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    written = (tmp_path / "rig.toml").read_text()
+    assert 'connection = "ssh:pi@raspberrypi.local"' in written and "/mnt/sd [a]" in written
+    assert (
+        'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"'
+        in written
+    )
+    assert "[supply]\nsense_ohm = 0.01" in written
+    said = capsys.readouterr().out
+    assert "'perhaps' is neither yes nor no" in said and "'much' is no resistance" in said
+    assert (
+        "'R020' is not a number" in said
+        and "'half' is not" in said
+        and "Shunt: 0.02 ohm ±0.5 %, shunt= in rig.toml" in said
+    )
+    assert "label=my sensor: letters, digits" in said and "Sensor left: not calibrated yet" in said
+    assert "telnet:pi" in said and "pin 17" in said and "'here' is no absolute path" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["rig.toml"]

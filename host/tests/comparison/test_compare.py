@@ -1,0 +1,418 @@
+"""compare.py: ratios that are right as often as they say, what is not comparable refused, verdicts with a status."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from opjoule.cli.commands import main
+from opjoule.comparison.compared_run import gather
+from opjoule.comparison.index import ConditionRun, write_index
+from opjoule.comparison.plotted import plotted
+from opjoule.energy.comparison import Side, holm, same_probability
+from opjoule.energy.repeats import T_95, student_probability
+from opjoule.errors import WORSE_EXIT, BadInput
+from opjoule.record.run_record import RunRecord
+
+KEY = "marginal_energy_per_operation_j"
+BAD_INPUT, NO_ANSWER = 2, 5
+
+
+def made(
+    place: Path, value: float, *, u: float = 0.0, simulated: bool = False, changes=None, **settings
+) -> Path:
+    """A finished record whose headline is `value` J; `changes` are further numbers of its result."""
+    commit, durability = settings.pop("commit", "abc"), settings.pop("durability", "async")
+    blocks, reset = settings.pop("blocks", {}), settings.pop("reset", {})
+    asked = {"db": "leveldb", "device": "rpi4", "storage": "sd", "study": "ycsb", "state": [], **settings}
+    record = RunRecord.create(place, asked, simulated=simulated)
+    record.update(
+        found={"opjoule": "0.1.0", "commit": commit, "storage": asked["storage"]},
+        plan={
+            "study": {"name": "ycsb", "database": asked["db"], **reset},
+            "idle_s": 30.0,
+            "settle_limit_s": 60.0,
+        },
+        loader={
+            "run-1": {
+                "settings": {"durability": durability},
+                "workload": {
+                    "recordcount": str(asked.get("records", 1000)),
+                    "seed": str(asked.get("seed", 1)),
+                    **blocks,
+                },
+            }
+        },
+    )
+    number = {"value": value, "u": u, "unit": "J/operation"}
+    result = {"schema": {"name": "result", "version": 2}, "simulated": simulated, KEY: number}
+    (place / "result.json").write_text(json.dumps({**result, **(changes or {})}))
+    record.finish("complete")
+    return place
+
+
+def several(folder: Path, name: str, values, **settings) -> list[str]:
+    """Records of one setting, and their places."""
+    return [str(made(folder / f"{name}-{number}", each, **settings)) for number, each in enumerate(values)]
+
+
+def said(capsys, argv: list, status: int = 0) -> str:
+    """What compare.py prints, with this exit status; of a mistake, its one line."""
+    capsys.readouterr()
+    try:
+        found = main(["compare", *map(str, argv)])
+    except SystemExit as ended:
+        found = ended.code
+    printed = capsys.readouterr()
+    assert found == status, printed
+    if status in (BAD_INPUT, NO_ANSWER):
+        [line] = printed.err.splitlines()
+        assert line.startswith("compare.py: ")
+        return line
+    return printed.out.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_students_probability_is_that_of_the_guides_table():
+    for freedom, t in T_95.items():
+        assert student_probability(t, freedom) == pytest.approx(0.0455, rel=0.012)
+    assert student_probability(1.0, 1) == pytest.approx(0.5)  # the quartiles of Cauchy's distribution
+    assert student_probability(2.0, math.inf) == pytest.approx(0.0455, rel=1e-3)
+
+
+@settings(deadline=None)
+@given(st.floats(0.0, 30.0), st.floats(0.0, 3.0), st.floats(1.0, 1e6))
+def test_students_probability_falls_with_distance_and_stays_a_probability(t, further, freedom):
+    assert (
+        0.0
+        <= student_probability(t + further, freedom)
+        <= student_probability(t, freedom) + 1e-12
+        <= 1.0 + 1e-12
+    )
+
+
+def test_holms_rule_by_hand():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.9, 0.5]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0.0, 1.0), max_size=12))
+def test_holms_rule_never_makes_a_probability_smaller_nor_changes_an_order(alone):
+    together = holm(alone)
+    assert all(own <= found <= 1.0 for own, found in zip(alone, together, strict=True))
+    ranked = [found for _, found in sorted(zip(alone, together, strict=True))]
+    assert ranked == sorted(ranked)
+
+
+def test_five_alike_are_found_different_no_more_often_than_stated():
+    """Ten comparisons at a time: without Holm's rule a false one would be found in about 3 of 10."""
+    draw, false, alone = np.random.default_rng(5), 0, 0
+    for _ in range(400):
+        sides = [
+            Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.1, 5)]) for _ in range(5)
+        ]
+        pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
+        found = [same_probability(a, b) for a, b in pairs]
+        alone += min(found) < 0.0455
+        false += min(holm(found)) < 0.0455
+    assert false / 400 < 0.07
+    assert alone / 400 > 0.15
+
+
+def test_one_of_a_pair_measured_once_allows_no_conclusion(tmp_path, capsys):
+    several(tmp_path, "a", [1.0, 1.01, 0.99])
+    several(tmp_path, "b", [3.0], storage="emmc")
+    text = said(capsys, [tmp_path, "--by", "storage"])
+    assert "Nothing can be concluded on energy above idle per operation from a single run" in text
+    assert "No medium is named best: these are single runs" in text and "ONE RUN: 1 of 2 cells" in text
+    assert "p <" not in text.split("Intervals")[0] and "p =" not in text
+
+
+def test_single_runs_are_not_counted_among_what_was_judged(tmp_path, capsys):
+    several(tmp_path, "a", [1.0])
+    several(tmp_path, "b", [3.0], storage="emmc")
+    assert "Holm" not in said(capsys, [tmp_path, "--by", "storage"])
+
+
+def test_the_greater_is_named_with_its_ratio_and_interval(tmp_path, capsys):
+    several(tmp_path, "a", [1.0, 1.01, 0.99, 1.0])
+    several(tmp_path, "b", [2.0, 2.02, 1.98, 2.0], storage="emmc")
+    found = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))
+    [contrast] = found["contrasts"]
+    assert (contrast["a"], contrast["b"], contrast["differs"]) == ("emmc", "sd", True)
+    assert contrast["ratio"] == pytest.approx(2.0)
+    # by hand: standard errors of 0.00408 and 0.00816, relative 0.00408 each; Welch and Satterthwaite give 6 degrees
+    # of freedom for two alike, t = 2.52
+    half = (contrast["ratio_limits"][1] - contrast["ratio_limits"][0]) / 2
+    assert half == pytest.approx(2 * 2.52 * math.hypot(0.00408, 0.00408), rel=0.01)
+    assert found["groups"][0]["runs"]
+
+
+def test_what_two_runs_of_one_sensor_share_is_not_in_their_ratio(tmp_path):
+    def of(name: str, value: float, storage: str):
+        shared = {"headline_budget": {"meter@0x40: shunt": 0.01 * value}}
+        place = made(tmp_path / name, value, u=0.02 * value, storage=storage, changes={"shared": shared})
+        return gather([str(place)])[0][0]
+
+    quantity = of("a", 1.0, "sd").quantities.headline
+    a, b = of("b", 2.0, "emmc").side(quantity), of("c", 1.0, "sd").side(quantity)
+    assert a.shared == {"meter@0x40: shunt": 0.02}
+    assert a.own_u == pytest.approx(0.0, abs=1e-9)
+    assert b.standard_u == pytest.approx(0.01)
+
+
+def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ(tmp_path):
+    def run(name: str, value: float):
+        count = {"p99": {"value": value, "u": None, "unit": "s", "reason": "a property of the distribution"}}
+        return gather([str(made(tmp_path / name, 1.0, changes={"latency_s": count}))])[0][0]
+
+    quantity = run("a", 1e-3).quantities.get("latency_s.p99")
+    sides = [run(name, value).side(quantity) for name, value in (("b", 1e-3), ("c", 3e-3))]
+    assert [each.standard_u for each in sides] == [0.0, 0.0]
+    assert Side.mean(sides).standard_u == pytest.approx(1e-3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "names"),
+    [
+        ({"simulated": True}, "simulated"),
+        ({"durability": "sync"}, "durability async / sync"),
+        ({"commit": "def"}, "opjoule: commit abc / def"),
+        ({"records": 2000}, "records"),
+        ({"state": ["memory_mb=1024"]}, "memory_mb 1024 / none"),
+        ({"device": "rpi3"}, "device rpi3 / rpi4"),
+        ({"reset": {"reset": "copy"}}, "reset copy / load"),
+        ({"blocks": {"mixblock.length_s": "0.1"}}, "workload: mixblock.length_s 0 / 0.1"),
+    ],
+)
+def test_what_is_not_comparable_is_refused_and_said_when_it_is_told(tmp_path, capsys, changed, names):
+    several(tmp_path, "a", [1.0, 1.01])
+    several(tmp_path, "b", [2.0, 2.01], storage="emmc", **changed)
+    line = said(capsys, [tmp_path, "--by", "storage"], BAD_INPUT)
+    assert "not comparable" in line and names in line
+    group = line.split("--although ")[1]
+    text = said(capsys, [tmp_path, "--by", "storage", "--although", group])
+    assert "compared although they differ" in text and names in text
+    assert ("SIMULATED" in text) is ("simulated" in changed)
+
+
+def test_repeats_with_seeds_of_their_own_are_comparable(tmp_path, capsys):
+    several(tmp_path, "a", [1.0, 1.01])
+    several(tmp_path, "b", [2.0, 2.01], storage="emmc", seed=7)
+    assert "the eMMC used 1.995 times" in said(capsys, [tmp_path, "--by", "storage"])
+
+
+def test_records_from_before_randomised_blocks_are_comparable_with_runs_without_them(tmp_path, capsys):
+    several(tmp_path, "a", [1.0, 1.01])
+    several(tmp_path, "b", [2.0, 2.01], storage="emmc", blocks={"mixblock.length_s": "0"})
+    assert "the eMMC used 1.995 times" in said(capsys, [tmp_path, "--by", "storage"])
+
+
+def test_runs_of_one_value_must_agree_too(tmp_path, capsys):
+    several(tmp_path, "a", [1.0], records=500)
+    several(tmp_path, "b", [1.0])
+    several(tmp_path, "c", [2.0, 2.1], storage="emmc")
+    assert "records" in said(capsys, [tmp_path, "--by", "storage"], BAD_INPUT)
+
+
+def campaign(folder: Path) -> Path:
+    """An index of two databases on two media, three runs each; LevelDB costs twice as much on sd, SQLite the same."""
+    draw, runs = np.random.default_rng(1), []
+    for db, storage, value in (
+        *(("leveldb", "sd", 2.0), ("leveldb", "emmc", 1.0)),
+        *(("sqlite", "sd", 3.0), ("sqlite", "emmc", 3.0)),
+    ):
+        for block in (1, 2, 3):
+            name = f"{block}-{db}-{storage}"
+            threads = 1 if db == "sqlite" else 4
+            made(folder / name, value + draw.normal(0, 0.02), db=db, storage=storage, records=100 * threads)
+            runs.append(ConditionRun(block, {"db": db, "storage": storage}, name))
+    write_index(folder, runs, simulated=False)
+    return folder
+
+
+def test_other_axes_of_a_campaign_are_kept_apart(tmp_path, capsys):
+    text = said(capsys, [campaign(tmp_path), "--by", "storage"])
+    assert re.search(
+        r"On LevelDB, the SD card used 2\.0\d+ times \(95 %: 1\.\d+ to 2\.\d+\) the energy above idle per operation "
+        r"of the eMMC\.\n",
+        text,
+    )
+    assert "On SQLite, no difference in energy above idle per operation was found between the " in text
+    assert "Holm" in text and "told apart" not in text and KEY not in text
+
+
+def test_what_would_count_alone_and_does_not_among_all_is_said(tmp_path, capsys):
+    for name, values in (("sd", [1.0, 1.01, 1.02]), ("emmc", [1.0, 1.04, 1.08]), ("ssd", [1.05, 1.06, 1.07])):
+        several(tmp_path, name, values, storage=name)
+    text = said(capsys, [tmp_path, "--by", "storage"])
+    assert "between ssd and the SD card" not in text
+    several(tmp_path, "nvme", [1.03, 1.04, 1.05], storage="nvme")
+    several(tmp_path, "disk", [1.04, 1.05, 1.06], storage="disk")
+    assert "(alone p = " in said(capsys, [tmp_path, "--by", "storage"])
+
+
+def test_what_a_campaign_declares_beside_its_axis_is_told_and_not_refused(tmp_path, capsys):
+    text = said(capsys, [campaign(tmp_path), "--by", "db", "--against", "sqlite"])
+    assert "beside db the campaign's file varies records: recordcount 100 / 400" in text
+
+
+def test_several_axes_must_be_chosen_from(tmp_path, capsys):
+    assert "--by: one or more of db, storage" in said(capsys, [campaign(tmp_path)], BAD_INPUT)
+
+
+def test_a_change_for_the_worse_has_a_status_of_its_own(tmp_path, capsys):
+    old = several(tmp_path, "old", [1.0, 1.01, 0.99])
+    new = several(tmp_path, "new", [1.1, 1.11, 1.09], commit="def")
+    text = said(capsys, ["--before", *old, "--after", *new], WORSE_EXIT)
+    assert "verdict: worse" in text and "the change: opjoule: commit abc / def" in text
+    assert "verdict: better" in said(capsys, ["--before", *new, "--after", *old])
+    tolerant = said(capsys, ["--before", *old, "--after", *new, "--tolerance", "20%"])
+    assert "verdict: no change shown" in tolerant and "of more than 20 %" in tolerant
+
+
+def test_more_throughput_is_better(tmp_path, capsys):
+    def of(name: str, values):
+        return [
+            str(
+                made(
+                    tmp_path / f"{name}{number}",
+                    1.0,
+                    changes={"throughput_per_s": {"value": each, "u": 0.0, "unit": "1/s"}},
+                )
+            )
+            for number, each in enumerate(values)
+        ]
+
+    old, new = of("old", [100.0, 101.0, 99.0]), of("new", [200.0, 202.0, 198.0])
+    argv = ["--metric", "throughput_per_s"]
+    assert "better" in said(capsys, ["--before", *old, "--after", *new, *argv])
+    assert "worse" in said(capsys, ["--before", *new, "--after", *old, *argv], WORSE_EXIT)
+
+
+def test_other_settings_before_than_after_are_no_change_to_judge(tmp_path, capsys):
+    old = several(tmp_path, "old", [1.0, 1.01, 0.99])
+    new = several(tmp_path, "new", [1.1, 1.11, 1.09], storage="emmc")
+    assert "storage emmc / sd" in said(capsys, ["--before", *old, "--after", *new], BAD_INPUT)
+
+
+def test_no_verdict_on_single_runs(tmp_path, capsys):
+    old, new = several(tmp_path, "old", [1.0]), several(tmp_path, "new", [1.1])
+    assert "no verdict" in said(capsys, ["--before", *old, "--after", *new], NO_ANSWER)
+
+
+def test_a_lower_bound_is_no_figure_to_compare(tmp_path, capsys):
+    """Samples at the end of the meter's range: the uncertainty is not stated, and the true value may be larger."""
+    several(tmp_path, "a", [1.0, 1.1])
+    several(tmp_path, "b", [2.0, 2.1], storage="emmc")
+    bound = {"value": 1.0, "u": None, "unit": "J/operation", "reason": "a lower bound"}
+    made(tmp_path / "c", 1.0, changes={KEY: bound})
+    text = said(capsys, [tmp_path, "--by", "storage"])
+    assert "is left out" in text and "a lower bound" in text
+
+
+def test_csv_holds_every_comparison(tmp_path, capsys):
+    said(capsys, [campaign(tmp_path / "runs"), "--by", "storage", "--csv", tmp_path / "out.csv"])
+    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    assert [row["db"] for row in rows] == ["leveldb", "sqlite"]
+    assert float(rows[0]["ratio"]) == pytest.approx(2.0, rel=0.05)
+    assert [row["differs"] for row in rows] == ["true", "false"]
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["no/such"],
+        ["", "--by", "storage"],
+        ["/etc/hostname", "--by", "storage"],
+        ["[red]*", "--by", "db"],
+        ["--before", "x"],
+        ["HERE", "--by", "strage"],
+        ["HERE", "--by", "storage", "--although", "evrything"],
+        ["HERE", "--by", "storage", "--metric", "joules"],
+        ["HERE", "--by", "storage", "--against", "floppy"],
+        ["HERE", "--by", "db"],
+        ["HERE", "--by", "storage", "--tolerance", "5%"],
+    ],
+)
+def test_a_mistake_is_one_line(tmp_path, capsys, argv, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the pattern would fit the folders of a checkout
+    several(tmp_path, "a", [1.0, 1.1])
+    several(tmp_path, "b", [2.0, 2.1], storage="emmc")
+    assert len(said(capsys, [tmp_path if each == "HERE" else each for each in argv], BAD_INPUT)) > 30
+
+
+def test_a_pattern_stands_for_its_records_each_once(tmp_path):
+    several(tmp_path, "a", [1.0, 1.1])
+    runs, _ = gather([f"{tmp_path}/a-*", str(tmp_path), str(tmp_path / "a-0")])
+    assert len(runs) == 2
+    with pytest.raises(BadInput, match="no such"):
+        gather([f"{tmp_path}/z-*"])
+
+
+def test_a_folder_holds_its_records_at_any_depth_and_a_changed_result_is_left_out(tmp_path):
+    several(tmp_path / "deep" / "deeper", "a", [1.0, 1.1])
+    (tmp_path / "deep/deeper/a-1/result.json").write_text("{}")
+    runs, [line] = gather([str(tmp_path)])
+    assert [run.place.name for run in runs] == ["a-0"] and "a-1" in line and "changed" in line
+
+
+def test_every_axis_of_a_campaign_keeps_figures_bars_apart_in_the_order_asked_for(tmp_path):
+    """Also one that no group of settings is named after."""
+    entries = []
+    for number, (journal, value) in enumerate((("on", 2.0), ("off", 1.0), ("on", 2.1), ("off", 1.1))):
+        made(tmp_path / f"{number}", value)
+        entries.append(ConditionRun(1, {"journal": journal}, f"{number}", rank=number % 2))
+    write_index(tmp_path, entries, simulated=False)
+    found = plotted(*gather([str(tmp_path)]))
+    assert found.series == ["on", "off"] and [len(cell.runs) for cell in found.cells] == [2, 2]
+    assert found.cells[0].number(KEY).value == pytest.approx(2.05)
+
+
+def on_rigs(folder: Path, differ: float, blocks_of=lambda medium, number: number) -> None:
+    """A campaign of two media in eight blocks, each on a rig of its own; rigs differ by far more than media do."""
+    chance = np.random.default_rng(3)
+    runs = []
+    for number in range(1, 9):
+        rig = chance.uniform(1.0, 2.0)
+        for medium, factor in (("sd", 1.0), ("emmc", 1.0 + differ)):
+            block = blocks_of(medium, number)
+            value = rig * factor * chance.normal(1.0, 0.002)
+            place = made(
+                folder / f"{block:02}-{medium}", value, storage=medium, block=block, rig_name=f"rig-{block}"
+            )
+            runs.append(ConditionRun(block, {"storage": medium}, place.name))
+    write_index(folder, runs, simulated=False)
+
+
+def test_what_differs_between_rigs_is_in_no_comparison(tmp_path, capsys):
+    """Media 3 % apart on rigs that are up to a factor of two apart: found, with an interval of the blocks."""
+    on_rigs(tmp_path, 0.03)
+    [found] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
+    assert found["ratio"] == pytest.approx(1.03, abs=0.005)
+    assert 1.02 < found["ratio_limits"][0] < found["ratio_limits"][1] < 1.04
+    assert found["differs"]
+
+
+def test_the_same_on_several_rigs_is_not_told_apart(tmp_path, capsys):
+    on_rigs(tmp_path, 0.0)
+    [found] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
+    assert not found["differs"]
+
+
+def test_what_was_never_on_one_rig_is_refused_unless_told(tmp_path, capsys):
+    on_rigs(tmp_path, 0.03, lambda medium, number: number + 8 * (medium == "emmc"))
+    assert "no block has both on one rig" in said(capsys, [tmp_path, "--by", "storage"], NO_ANSWER)
+    assert "storage" in said(capsys, [tmp_path, "--by", "storage", "--although", "rig", "--json"])
+    assert "rig-1" in said(
+        capsys, [tmp_path, "--by", "rig", "--although", "storage", "--csv", tmp_path / "x"]
+    )

@@ -1,0 +1,286 @@
+"""The page of a comparison and of a campaign: it says what the records say, and opens from disk in Chromium."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from opjoule.cli.commands import main
+from opjoule.comparison.compared_run import ComparedRun, gather
+from opjoule.comparison.contrasts import Question, compare, judged_together
+from opjoule.comparison.index import look, means_of, read_index, write_index
+from opjoule.comparison.pages.drift import drift_of
+from opjoule.comparison.pages.page import write_campaign_page
+from opjoule.comparison.plotted import plotted
+from opjoule.drawing.scales import Scale
+from opjoule.drawing.strips import ratio_strip
+from opjoule.energy.comparison import Side, holm, ratio
+from opjoule.energy.repeats import T_95, student_probability, student_t_of
+from opjoule.record.run_record import RunRecord
+from page_looks import CUT, OVERLAPS, SMALL
+from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_campaign, result, scaled
+from report_browser import FAINT, Browser
+from report_record import put_result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = make_campaign(tmp_path_factory.mktemp("runs") / "three & <engines>", drift_per_run=0.002)
+    write_campaign_page(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path) -> str:
+    return (folder / "report.html").read_text().replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser(1280, 900) as made:
+        yield made
+
+
+@pytest.mark.parametrize("width", [360, 390, 800, 1280])
+@pytest.mark.parametrize("dark", [False, True])
+def test_page_opens_without_an_error_or_a_request_and_nothing_is_cut(
+    browser: Browser, folder: Path, width: int, dark: bool
+) -> None:
+    browser.complaints.clear()
+    browser.resize(width)
+    browser.emulate(dark=dark)
+    browser.open(folder / "report.html")
+    assert browser.run("document.documentElement.scrollWidth") <= width
+    assert browser.run(CUT) == []
+    assert browser.run(OVERLAPS) == []
+    assert browser.run(FAINT) == []
+    assert browser.run(SMALL) == []
+    assert browser.complaints == []
+
+
+def test_every_part_can_be_reached_by_keyboard_and_has_a_name(browser: Browser, folder: Path) -> None:
+    browser.resize(1280)
+    browser.open(folder / "report.html")
+    assert browser.run("[...document.querySelectorAll('svg[role=img]')].every((each) => each.ariaLabel)")
+    assert browser.run(
+        "[...document.querySelectorAll('.scroll')].every((each) => each.tabIndex === 0 && each.ariaLabel)"
+    )
+    assert browser.run("[...document.querySelectorAll('table')].every((each) => each.caption.textContent)")
+    browser.run("document.querySelector('summary').focus()")
+    browser.key(" ")
+    assert browser.run("document.querySelector('details').open")
+
+
+def test_a_cut_off_run_that_was_measured_again_counts_nowhere(folder: Path, tmp_path: Path) -> None:
+    """Its raw files may tell a result later; the cell keeps the mean of the runs that came to their end."""
+    runs = copied(folder, tmp_path)
+    before, _ = gather([str(runs)])
+    cut_off = RunRecord.open(runs / "failed")
+    put_result(runs / "failed", scaled(result(DATABASES[-1], MEDIA[-1]), 5.0))
+    cut_off.finish("partial")
+    write_index(runs, [look(runs, each) for each in read_index(runs)[0]], simulated=True)
+    after, left_out = gather([str(runs)])
+    assert [run.place for run in after] == [run.place for run in before]
+    assert any("measured again as sqlite-ssd-usb3-1" in line for line in left_out)
+    index, _ = read_index(runs)
+    assert any(each.folder == "failed" and each.result for each in index), "its record has a result"
+    assert means_of(index, "sqlite ssd-usb3") == means_of(read_index(folder)[0], "sqlite ssd-usb3")
+    assert ">PARTIAL<" not in write_campaign_page(runs).read_text()
+
+
+def test_links_lead_to_the_runs_own_pages(browser: Browser, folder: Path, page: str) -> None:
+    links = {unquote(each) for each in re.findall(r'href="([^"]+)"', page)}
+    assert links == {f"{run.folder}/report.html" for run in read_index(folder)[0]}
+    browser.open(folder / "report.html")
+    address = browser.run("document.querySelector('td a').href")
+    browser.visit(address, "document.title === 'its own page'")
+
+
+def test_simulated_stands_in_every_heading_and_table_of_numbers(page: str) -> None:
+    titles = re.findall(r"<h[12][^>]*>([^<]+)</h[12]>", page)
+    plain = {"What to know besides", "Every run", "How it was measured"}
+    assert len(titles) > 6 and all("SIMULATED" in each for each in titles if each not in plain)
+    assert all("SIMULATED" in each for each in re.findall(r'class="strips"><caption><span>([^<]+)', page))
+
+
+def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) -> None:
+    top = page[page.index("<main>") : page.index("<section")]
+    first, second = re.findall(r"<li>([^<]+)", top)
+    assert first.startswith(
+        "LevelDB used the least energy above idle per operation on every medium: RocksDB used 2.0"
+    )
+    assert second.startswith(
+        "The SSD on USB 3 used the least energy above idle per operation on every database: "
+    )
+    assert top.index("<h1") < top.index(first) < top.index("database: LevelDB"), "the answer comes first"
+    assert "database: LevelDB, RocksDB, SQLite; medium: SD card, SSD on USB 2, SSD on USB 3; 2 blocks" in top
+    assert "18 of 18 cells with a result" in top
+    assert "failed (block 1, sqlite ssd-usb3): no result: the meter stopped" in page
+    assert "; measured again as sqlite-ssd-usb3-1" in page
+    assert "Energy was measured with OpJoule" in page
+
+
+def test_both_axes_are_judged_together(folder: Path) -> None:
+    runs, _ = gather([str(folder)])
+    alone = [compare(runs, Question((axis,))) for axis in ("db", "storage")]
+    together = judged_together(alone)
+    wanted = holm([each.probability for of in alone for each in of.contrasts])
+    found = [each.adjusted for of in together for each in of.contrasts]
+    assert found == pytest.approx(wanted) and len(found) == 18
+    assert {each.judged for of in together for each in of.contrasts} == {18}
+
+
+def test_the_thin_interval_is_bonferronis() -> None:
+    for freedom, t in T_95.items():
+        assert student_t_of(0.0455, freedom) == pytest.approx(t, rel=0.01)
+        assert student_probability(student_t_of(0.0455 / 9, freedom), freedom) == pytest.approx(
+            0.0455 / 9, rel=1e-3
+        )
+    a, b = (Side(value, 0.01, "J", spread_u=0.01, freedom=4.0) for value in (2.0, 1.0))
+    assert ratio(a, b, 0.0455).u == pytest.approx(ratio(a, b).u, rel=0.01)
+    assert ratio(a, b, 0.0455 / 9).u > 1.5 * ratio(a, b).u
+
+
+def test_intervals_of_all_together_hold_all_true_ratios_as_often_as_they_say() -> None:
+    draw, held, alone = np.random.default_rng(7), 0, 0
+    for _ in range(150):
+        sides = [
+            Side.mean([Side(float(each), 0.0, "J") for each in draw.normal(1.0, 0.02, 5)]) for _ in range(5)
+        ]
+        pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
+        together = [ratio(a, b, 0.0455 / len(pairs)) for a, b in pairs]
+        held += all(abs(each.value - 1) <= each.u for each in together)
+        alone += all(abs(each.value - 1) <= each.u for each in (ratio(a, b) for a, b in pairs))
+    assert held / 150 > 0.92
+    assert alone / 150 < 0.87
+
+
+def copied(folder: Path, target: Path) -> Path:
+    """The campaign without its traces, to be changed."""
+    return shutil.copytree(folder, target / "runs", ignore=shutil.ignore_patterns("*.parquet"))
+
+
+def places(strip: str, name: str) -> list[tuple[float, float]]:
+    """(left, width) in per cent of the parts of a class."""
+    found = re.findall(rf'class="{name}" style="left:([0-9.]+)%(?:;width:([0-9.]+)%)?', strip)
+    return [(float(left), float(width or 0)) for left, width in found]
+
+
+def test_a_strip_stands_where_its_numbers_say() -> None:
+    axis = Scale(0.5, 8.0, logarithmic=True)
+    made = ratio_strip(axis, 2.0, (1.0, 3.0), (0.1, 3.9), told=True, single=False)
+    strip = ElementTree.tostring(made, encoding="unicode")
+    assert places(strip, "reference") == [(25.0, 0)] and places(strip, "mark") == [(50.0, 0)]
+    [(left, width)] = places(strip, "interval")
+    assert (left, left + width) == pytest.approx((25.0, 100 * np.log(6) / np.log(16)), abs=0.02)
+    assert 'class="beyond left"' in strip and 'class="beyond right"' not in strip
+    hollow = ElementTree.tostring(
+        ratio_strip(axis, 2.0, (1.0, 3.0), None, told=False, single=True), encoding="unicode"
+    )
+    assert 'class="mark hollow single"' in hollow and "together" not in hollow
+
+
+def test_bars_begin_at_zero_and_reach_their_value(folder: Path, page: str) -> None:
+    cells = plotted(gather([str(folder)])[0], words=ComparedRun.value)
+    table = page[page.index("bars with interval") :]
+    bars = re.findall(r'class="filled [^"]*" style="left:([0-9.]+)%;width:([0-9.]+)%', table)[
+        : len(cells.cells)
+    ]
+    values = [cell.number(ABOVE_IDLE).value for cell in cells.cells]
+    widths = [float(width) for _, width in bars]
+    assert {left for left, _ in bars} == {"0.00"}
+    assert np.array(widths) / widths[0] == pytest.approx(np.array(values) / values[0], rel=0.02, abs=0.02)
+
+
+def test_a_drift_is_found_and_falls_on_nothing_that_was_measured_in_turn(folder: Path, page: str) -> None:
+    """Every run is 0.2 % of the first more than the one before, a minute later."""
+    cells = plotted(gather([str(folder)])[0])
+    drift = drift_of(cells, ABOVE_IDLE)
+    assert drift.length_s == 17 * 60
+    assert drift.whole.value == pytest.approx(17 * 0.002, rel=0.03)
+    assert drift.whole.u < 0.005
+    own = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] == "SD card"]
+    assert drift.time_s(own) == pytest.approx(17 * 30, rel=0.01)
+    assert drift.shift(own).value == pytest.approx(0.0, abs=1e-9), "forwards, then backwards"
+    assert "a drift is seen" in page
+
+
+def test_what_was_measured_last_alone_carries_the_drift(folder: Path, tmp_path: Path) -> None:
+    runs = copied(folder, tmp_path)
+    for medium in MEDIA[1:]:
+        for database in DATABASES:
+            (runs / f"{database}-{medium}-1" / "result.json").unlink()
+    cells = plotted(gather([str(runs)])[0])
+    drift = drift_of(cells, ABOVE_IDLE)
+    late = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] != "SD card"]
+    assert drift.shift(late).value > 0.003
+
+
+def test_an_axis_that_is_not_comparable_is_told_and_costs_the_others_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
+    runs = copied(folder, tmp_path)
+    for database in DATABASES:
+        for block in (1, 2):
+            record = RunRecord.open(runs / f"{database}-sd-{block}")
+            record.update(found={"commit": "another"})
+            record.finish("complete")
+    page = write_campaign_page(runs).read_text()
+    assert "by storage: these runs are not comparable. They differ in opjoule: commit" in page
+    assert "ratios by database" in page and "ratios by medium" not in page
+    assert "bars with interval" not in page and "Energy against time" not in page, (
+        "refused in words, and not drawn"
+    )
+    assert "Means of every cell" in page
+
+
+def test_long_tables_are_folded(folder: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "ratios by database" in page and "<summary>18 rows" not in page
+    monkeypatch.setattr("opjoule.comparison.pages.page.ROWS_MAX", 8)
+    long = write_campaign_page(folder).read_text()
+    assert long.count("<summary>9 rows: ") >= 2 and "<summary>19 rows: every run" in long
+    (folder / "report.html").write_text(page)
+
+
+def test_without_any_result_there_is_a_page_that_says_so(folder: Path, tmp_path: Path) -> None:
+    runs = copied(folder, tmp_path)
+    for place in runs.glob("*/result.json"):
+        place.unlink()
+    page = write_campaign_page(runs).read_text()
+    assert "Nothing can be concluded yet" in page and "INCOMPLETE" in page and "no run with a result" in page
+
+
+def test_compare_writes_its_page_with_links_from_where_it_lies(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], browser: Browser
+) -> None:
+    runs = copied(folder, tmp_path)
+    (tmp_path / "pages").mkdir()
+    target = tmp_path / "pages" / "media.html"
+    argv = ["compare", f"{runs}/*-sd-*", f"{runs}/*-usb2-*", "--by", "storage", "--although", "db"]
+    assert main([*argv, "--html", str(target)]) == 0
+    printed = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+    page = target.read_text().replace("\N{NO-BREAK SPACE}", " ")
+    assert 'href="../runs/leveldb-sd-1/report.html"' in page and page.count("href=") == 2 * 12
+    assert "compared although they differ: db leveldb / rocksdb / sqlite" in page
+    said = next(line for line in printed.splitlines() if "used the least" in line)
+    assert said in page
+    browser.complaints.clear()
+    browser.open(target)
+    assert browser.complaints == []
+
+
+def test_a_change_has_its_verdict_on_top(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = copied(folder, tmp_path)
+    before, after = ([str(runs / f"leveldb-{medium}-{block}") for block in (1, 2)] for medium in MEDIA[:2])
+    argv = ["compare", "--before", *before, "--after", *after, "--although", "storage"]
+    main([*argv, "--html", str(tmp_path / "x.html")])
+    assert "verdict: better" in capsys.readouterr().out
+    assert "Verdict: better" in (tmp_path / "x.html").read_text()

@@ -1,0 +1,75 @@
+"""The best system of a study's cell: single runs name no winner, and the spread of runs counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from opjoule.comparison.study.best import best_csv, best_systems, mean_with_u
+from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.study.table import best_tables, how_sure
+from opjoule.plots.phases import joules, joules_u
+
+KEY = "energy_per_operation_j"
+
+
+def row(system: str, block: int, value: float, u: float | None = 0.01) -> PhaseRow:
+    stated = {} if u is None else {KEY: u}
+    return PhaseRow("s9", {"system": system}, "LOAD", block, Path("r"), True, 100, {KEY: value}, stated)
+
+
+def study(*rows: PhaseRow) -> StudyTable:
+    return StudyTable("s9", "A study", ("LOAD",), {KEY: "least"}, rows)
+
+
+def cell_of(made: StudyTable) -> str:
+    (table,) = best_tables(made)
+    return str(next(iter(table.columns[1].cells))).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_single_run_of_each_names_no_winner_however_far_apart_they_are() -> None:
+    made = study(row("one", 1, 1.0), row("two", 1, 9.0))
+    (best,) = best_systems(made)
+    assert best.single and best.differs is None
+    (table,) = best_tables(made)
+    assert table.title == "least energy per operation, of single runs: no winner (SIMULATED)"
+    assert cell_of(made).endswith("[1 run]") and "[1 run]: the lowest" in how_sure(made)[0]
+    assert "single run" in best_csv(made)
+
+
+def test_several_runs_that_differ_by_more_than_runs_do_name_a_winner() -> None:
+    made = study(*(row(name, at, value) for name, mean in (("one", 1.0), ("two", 2.0)) for at, value in
+                   enumerate((mean, 1.02 * mean, 0.98 * mean))))  # fmt: skip
+    (best,) = best_systems(made)
+    assert (best.system, best.differs, best.single) == ("one", True, False)
+    assert cell_of(made).startswith("one 1.000 ± 0.0") and not how_sure(made)
+
+
+def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
+    """Each states 1 %, and they differ by 50 %."""
+    made = study(*(row(name, at, value) for name, mean in (("one", 1.0), ("two", 1.2)) for at, value in
+                   enumerate((mean, 1.5 * mean, 0.6 * mean))))  # fmt: skip
+    (best,) = best_systems(made)
+    assert best.differs is False and best.u is not None and best.u > 0.5
+    assert cell_of(made).startswith("~one") and how_sure(made) == [
+        "~: no difference from the second best was found"
+    ]
+
+
+def test_the_figure_has_the_interval_of_the_table() -> None:
+    rows = [row("one", at, value) for at, value in enumerate((1.0, 1.5, 0.6))]
+    rows = [replace(each, measures={"energy_j": each.measures[KEY]}, u={"energy_j": 0.01}) for each in rows]
+    value, u = mean_with_u([(each.measures["energy_j"], 0.01) for each in rows])
+    assert joules(rows, "energy_j") == pytest.approx(value) and joules_u(rows, "energy_j") == u
+
+
+def test_no_key_is_printed() -> None:
+    (table,) = best_tables(study(row("one", 1, 1.0), row("two", 1, 9.0)))
+    assert KEY not in str(table.title) and "_" not in str(table.title)
+
+
+def test_a_time_has_the_spread_of_its_records_and_of_one_none() -> None:
+    assert mean_with_u([(1.0, None)]) == (1.0, None)
+    value, u = mean_with_u([(1.0, None), (1.2, None)])
+    assert value == pytest.approx(1.1) and u == pytest.approx(13.97 * 0.1)

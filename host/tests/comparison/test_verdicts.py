@@ -1,0 +1,154 @@
+"""A paper's conclusions held against records: agreed, not agreed, or why neither is said."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+from opjoule.cli.commands import main
+from opjoule.comparison.study.verdicts import (
+    AGREED,
+    NOT_AGREED,
+    NOT_MEASURED,
+    OPEN,
+    SINGLE,
+    TOO_SHORT,
+    Sample,
+    verdicts,
+)
+from opjoule.energy.comparison import Side
+from opjoule.errors import BadInput
+from opjoule.studies.folder import find_study, known_studies
+from opjoule.studies.paper import MISSING, PaperConclusion, conclusions_of, counterparts_of
+from test_study_figures import make
+
+
+def asked(paper: float = 2.0, **more) -> PaperConclusion:
+    return PaperConclusion(
+        "a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more
+    )
+
+
+def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[Sample]:
+    cell = {"system": system, "rows": rows}
+    side = [
+        {"bandwidth": Side(value, u * value, ""), "energy_per_operation_j": Side(1 / value, 0.0, "")}
+        for value in values
+    ]
+    return [Sample(cell, more.get("phase", ""), each, True, more.get("too_short", False)) for each in side]
+
+
+A, B = (10.0, 10.1, 9.9), (4.0, 4.1, 3.9)
+
+
+@pytest.mark.parametrize(
+    ("of", "one", "other", "word"),
+    [
+        (asked(2.0), A, B, AGREED),
+        (asked(0.5), A, B, NOT_AGREED),
+        (asked(2.0), A, (10.0, 11.0, 9.0), OPEN),
+        (asked(2.0), A[:1], B, SINGLE),
+        (asked(2.0), A, (), NOT_MEASURED),
+        (asked(1.0, about=0.1), A, (10.0, 10.1, 9.9), AGREED),
+        (asked(1.0, about=0.1), A, B, NOT_AGREED),
+        (asked(1.0, about=0.1), A, (10.0, 13.0, 7.0), OPEN),
+    ],
+)
+def test_the_word_follows_from_the_papers_ratio_and_the_interval_of_the_records(of, one, other, word):
+    (found,) = verdicts([of], [*samples("a", *one), *samples("b", *other)])
+    assert found.word == word
+
+
+def test_a_ratio_that_agrees_may_hold_the_papers_factor_or_not_and_has_the_joules_beside_it():
+    near, far = verdicts([asked(2.5), asked(50.0)], [*samples("a", *A), *samples("b", *B)])
+    assert near.word == far.word == AGREED
+    assert near.holds_the_papers and far.holds_the_papers is False
+    assert near.ratio == pytest.approx(2.5, rel=0.01)
+    assert near.joules and near.joules.side_a.value / near.joules.side_b.value == pytest.approx(0.4, rel=0.01)
+    (direction,) = verdicts([asked(2.0, only_direction=True)], [*samples("a", *A), *samples("b", *B)])
+    assert direction.holds_the_papers is None
+
+
+def test_runs_that_are_too_short_say_nothing():
+    (found,) = verdicts([asked()], [*samples("a", *A, too_short=True), *samples("b", *B)])
+    assert found.word == TOO_SHORT
+
+
+def test_axes_that_are_not_named_are_answered_each_and_a_count_may_be_the_largest_alone():
+    there = [
+        *samples("a", *A),
+        *samples("b", *B),
+        *samples("a", *B, rows="100"),
+        *samples("b", *A, rows="100"),
+    ]
+    found = verdicts([asked()], there)
+    assert [(dict(each.place), each.word) for each in found] == [
+        ({"rows": "10"}, AGREED),
+        ({"rows": "100"}, NOT_AGREED),
+    ]
+    (largest,) = verdicts([asked(largest="rows")], there)
+    assert dict(largest.place) == {"rows": "100"}
+
+
+def test_two_phases_of_one_system_are_compared_as_two_systems_are():
+    of = PaperConclusion("cold", "4", "bandwidth", {"system": "a"}, {}, 0.4, phase="Q1_COLD", to_phase="Q1")
+    (found,) = verdicts([of], [*samples("a", *B, phase="Q1_COLD"), *samples("a", *A, phase="Q1")])
+    assert found.word == AGREED
+
+
+def test_every_study_of_a_paper_has_its_figures_and_conclusions_and_at_most_five_are_missing():
+    studies = [each for each in known_studies() if each.counterparts]
+    assert [each.name for each in studies] == ["s1", "s2", "s3", "s4", "s5"]
+    assert all(each.conclusions for each in studies)
+    missing = [part for each in studies for part in each.counterparts if part.state == MISSING]
+    assert len(missing) <= 5 and all(part.differs for part in missing)
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ({}, "it needs paper"),
+        ({"paper": 2}, "give to, or to_phase"),
+        (
+            {"question": "q", "where": "w", "measure": "m", "paper": "big", "to": {"system": "b"}},
+            "a ratio, more or less",
+        ),
+        (
+            {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "c"}},
+            "none of its values",
+        ),
+        (
+            {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "b"}, "phase": "X"},
+            "no phase X",
+        ),
+    ],
+)
+def test_a_conclusion_that_means_nothing_is_one_line(entry, says):
+    whole = {"question": "q", "where": "w", "measure": "m", **entry}
+    with pytest.raises(BadInput, match=says):
+        conclusions_of({"conclusions": [whole]}, {"system": ["a", "b"]}, {})
+
+
+def test_a_figure_that_is_not_exact_says_what_differs():
+    with pytest.raises(BadInput, match="differs says in what"):
+        counterparts_of({"counterparts": [{"paper": "Figure 1", "shows": "x", "state": "near"}]})
+
+
+def test_records_of_a_workload_are_held_against_its_paper(tmp_path, capsys):
+    """SQLite's bandwidth is three times LevelDB's when reading, with a spread of a hundredth."""
+    for (system, factor), block in itertools.product((("leveldb", 1.0), ("sqlite", 3.0)), range(3)):
+        cell = {"system": system, "device": "rpi4", "storage": "sd", "journal": "off"}
+        cell |= {"distribution": "zipfian", "mix": "read", "size": "1kb"}
+        make(tmp_path, system, "sd", "zipfian", "read", factor * (1 + block / 100), cell=cell)
+    assert main(["runs", "conclusions", str(tmp_path), "--json"]) == 0
+    said = {each["question"]: each for each in json.loads(capsys.readouterr().out)}
+    assert len(said) == len({each.question for each in find_study("s1").conclusions})
+    found = said["Reading: SQLite's bandwidth over LevelDB's"]
+    assert found["verdict"] == AGREED and found["ratio"] == pytest.approx(3.0)
+    assert found["papers_factor_inside"] == "no" and found["simulated"] == "SIMULATED"
+    assert said["Reading: SQLite's bandwidth over MongoDB's"]["verdict"] == NOT_MEASURED
+    assert main(["runs", "conclusions", str(tmp_path)]) == 0
+    assert "answers    " in (table := capsys.readouterr().out) and "SIMULATED" in table
+    assert main(["runs", "conclusions", str(tmp_path), "--study", "s3"]) == 2
+    assert "no record of study s3" in capsys.readouterr().err

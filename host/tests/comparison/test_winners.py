@@ -1,0 +1,162 @@
+"""The first lines of a conclusion: which is best, by what factor, how sure, and what decides it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from opjoule.comparison.answers import answers_of
+from opjoule.comparison.compared_run import gather
+from opjoule.comparison.contrasts import Question, compare
+from opjoule.comparison.deciding import deciding_lines
+from opjoule.comparison.index import ConditionRun, write_index
+from opjoule.comparison.winners import winner_lines
+from report_record import put_result
+from test_compare import made
+
+VALUES = {
+    "leveldb": {"sd": 2.8, "emmc": 1.0, "ssd-usb3": 3.1},
+    "sqlite": {"sd": 1.01, "emmc": 1.0, "ssd-usb3": 4.9},
+}
+IDLE_W = {"sd": 3.0, "emmc": 3.0, "ssd-usb3": 3.3}
+
+
+def number(value: float, unit: str, u: float = 0.0) -> dict[str, object]:
+    return {"value": value, "u": u, "unit": unit}
+
+
+def campaign(folder: Path, runs_of: int = 4, *, tail: float = 0.1) -> Path:
+    """Two databases on three media; SQLite's SD card and eMMC differ by less than runs do."""
+    runs = []
+    for block in range(1, runs_of + 1):
+        for db, values in VALUES.items():
+            for medium, value in values.items():
+                name, own = f"{block}-{db}-{medium}", value * (1 + 0.02 * (block % 3 - 1))
+                changes = {
+                    "idle_power_w": number(IDLE_W[medium], "W", 0.004),
+                    "marginal_energy_j": number(own, "J", 0.01),
+                    "write_back_energy_j": number(own * (tail if medium == "ssd-usb3" else 0.0), "J", 0.01),
+                    "duration_s": number(10.0, "s"),
+                    "operations": number(1000.0, "1"),
+                    "repeats": 1,
+                }
+                made(folder / name, own, db=db, storage=medium, changes=changes)
+                runs.append(ConditionRun(block, {"db": db, "storage": medium}, name))
+    write_index(folder, runs, simulated=False)
+    return folder
+
+
+def test_sd_emmc_or_ssd_for_leveldb_and_sqlite_is_answered_in_three_lines(tmp_path: Path) -> None:
+    first, second, third, *_ = answers_of(campaign(tmp_path)).conclusions
+    assert re.fullmatch(
+        r"On LevelDB, the eMMC used the least energy above idle per operation, 1\.000 ± 0\.027.J/operation: "
+        r"the SD card used 2\.8\d* times as much \(95 %: 2\.\d+ to 2\.\d+; p < 0\.0001\) and "
+        r"the SSD 3\.1\d* times \(95 %: .*\)\.",
+        first,
+    )
+    assert re.match(
+        r"On SQLite, the eMMC and the SD card used the least energy above idle per operation, with no difference found "
+        r"between them: the SSD used 4\.9\d* times as much \(95 %: \d\.\d+ to \d\.\d+; p < 0\.0001\)\.",
+        second,
+    )
+    assert third.startswith(
+        "SQLite used the least energy above idle per operation on the SD card: LevelDB used 2.8 times as much (95 %: "
+    )
+    assert "LevelDB did so on the SSD: SQLite used 1.6 times as much" in third
+    assert third.endswith("no difference was found between LevelDB and SQLite on the eMMC.")
+
+
+def test_what_is_left_out_of_energy_above_idle_is_told(tmp_path: Path) -> None:
+    [line] = [each for each in answers_of(campaign(tmp_path)).conclusions if "idle power" in each]
+    shown = line.replace("\N{NO-BREAK SPACE}", " ")
+    assert re.match(
+        r"Energy above idle leaves out idle power: on \w+, the board drew 300\.0 ± \d\.\d mW more at idle",
+        shown,
+    )
+    assert "with the SSD than with" in shown and shown.endswith("which is 3.0 mJ per operation at its pace.")
+
+
+def test_a_tail_that_decides_is_named(tmp_path: Path) -> None:
+    short = answers_of(campaign(tmp_path / "a", tail=0.8)).conclusions
+    [line] = [each for each in short if "after the last operation" in each]
+    assert "the SSD on LevelDB (80 %) and the SSD on SQLite (80 %)" in line
+    assert not any("after the last" in each for each in answers_of(campaign(tmp_path / "b")).conclusions)
+
+
+def test_single_runs_crown_nobody(tmp_path: Path) -> None:
+    found = answers_of(campaign(tmp_path, 1))
+    lines = found.conclusions
+    assert "used the least" not in " ".join(lines)
+    assert lines[0].startswith("No medium is named best: these are single runs")
+    assert [each.title for each in found.warnings] == ["ONE RUN"]
+
+
+def test_what_is_too_short_or_single_is_left_aside_and_not_said_to_be_the_same(tmp_path: Path) -> None:
+    short = "the run is too short to be representative: it took 0.01 s, 10 samples"
+    campaign(tmp_path)
+    for block in range(1, 5):
+        for medium in ("sd", "emmc"):
+            place = tmp_path / f"{block}-leveldb-{medium}"
+            result = json.loads((place / "result.json").read_text())
+            put_result(place, {**result, "warnings": [short]})
+    lines = answers_of(tmp_path).conclusions
+    assert lines[0] == (
+        "On LevelDB, nothing can be concluded on energy above idle per operation: "
+        "single runs, or runs that are too short."
+    )
+    assert lines[2].startswith(
+        "LevelDB used the least energy above idle per operation on the SSD: SQLite used 1.6 times"
+    )
+    assert lines[2].endswith(
+        "nothing can be concluded on the eMMC and on the SD card (single runs, or runs that are too short)."
+    )
+
+
+def test_a_group_of_one_run_is_left_aside(tmp_path: Path) -> None:
+    campaign(tmp_path)
+    for block in (2, 3, 4):
+        shutil.rmtree(tmp_path / f"{block}-leveldb-emmc")
+    first = answers_of(tmp_path).conclusions[0]
+    assert first.startswith("On LevelDB, the SD card used the least energy above idle per operation, 2.8")
+    assert first.endswith("Nothing can be concluded on the eMMC: single runs, or runs that are too short.")
+
+
+def test_of_a_rate_the_highest_is_best(tmp_path: Path) -> None:
+    for at, rate in enumerate((100.0, 101.0, 99.0)):
+        for medium, factor in (("sd", 1.0), ("emmc", 2.0)):
+            changes = {"throughput_per_s": number(factor * rate, "1/s")}
+            made(tmp_path / f"{medium}{at}", 1.0, storage=medium, changes=changes)
+    compared = compare(gather([str(tmp_path)])[0], Question(("storage",), ("throughput_per_s",)))
+    [line] = winner_lines(compared)
+    assert (
+        line.startswith("The eMMC had the highest throughput, 200.0 ± ")
+        and "2.000 times that of the SD card (95 %" in line
+    )
+    assert deciding_lines([compared]) == []
+
+
+def test_where_nothing_differs_in_any_stratum_one_line_says_so(tmp_path: Path) -> None:
+    runs = []
+    for medium in ("sd", "emmc", "nvme"):
+        for db in ("leveldb", "sqlite"):
+            for at, value in enumerate((1.0, 1.02, 0.98)):
+                name = f"{medium}-{db}-{at}"
+                made(tmp_path / name, value, db=db, storage=medium)
+                runs.append(ConditionRun(at, {"db": db, "storage": medium}, name))
+    write_index(tmp_path, runs, simulated=False)
+    [line] = winner_lines(compare(gather([str(tmp_path)])[0], Question(("db",))))
+    assert line == (
+        "No difference in energy above idle per operation was found between LevelDB and SQLite on any medium."
+    )
+
+
+@pytest.mark.parametrize("count", [2, 3, 4])
+def test_where_nothing_differs_nobody_wins(tmp_path: Path, count: int) -> None:
+    for medium in ("sd", "emmc", "nvme", "disk")[:count]:
+        for at, value in enumerate((1.0, 1.02, 0.98)):
+            made(tmp_path / f"{medium}{at}", value, storage=medium)
+    [line] = winner_lines(compare(gather([str(tmp_path)])[0], Question(("storage",))))
+    assert line.startswith("No difference in energy above idle per operation was found between ")

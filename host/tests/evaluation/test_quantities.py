@@ -1,0 +1,274 @@
+"""A quantity stands in one place: check, figures, terminal, page, documentation and withholding follow its table."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+import quantities_page
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.cells import Cells
+from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
+from opjoule.evaluation.quantities.definition import Definition, Quantities, Topic
+from opjoule.evaluation.quantities.figures import Figure, by_repeat
+from opjoule.evaluation.quantities.first_version import of_version
+from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
+from opjoule.evaluation.quantities.repeat import Repeat, SystemSamples
+from opjoule.evaluation.repeat_energy import Placed, repeat_energy
+from opjoule.evaluation.result_file import result_json
+from opjoule.evaluation.withheld import withhold
+from opjoule.evaluation.wording import by_study as results
+from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.record.phases import Phase
+from opjoule.report.html import write_report
+from opjoule.report.terminal import print_summary
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.units import Measured, Missing
+from report_record import RESULT, make_record, put_result
+from rich.console import Console
+
+IDLE_W, RUN_W, RUN_S = 3.0, 4.0, 10.0
+EXAMPLE = Path(__file__).resolve().parents[3] / "runs" / "example"
+
+
+def power_above_idle(of):
+    energy = above_idle("marginal", of)
+    return energy if isinstance(energy, Missing) else energy.scale(1.0 / of.run_s, "W")
+
+
+NEW = Definition(
+    "marginal_power_w", "W", Topic.POWER, "power above idle", "marginal_energy_j over the run's duration",
+    power_above_idle, rests_on=(ENERGY, ABOVE_IDLE), headline="while it ran", tile="power for the work",
+    column="for the work", line=("for the work", "power; {power_w} with idle in it"), compared=True,
+)  # fmt: skip
+WITH_NEW = Quantities((*YCSB, NEW))
+PLAIN_LANGUAGE = Quantities((*COMMON, NEW))
+"""Results of a study that knows nothing of operations or keys."""
+
+
+def a_repeat():
+    """Ten seconds of 4 W between idle at 3 W, one clock; a thousand operations of 1 to 1,000 us."""
+    numbers = range(30_000)
+    power_w = [RUN_W if 10_000 <= each < 20_000 else IDLE_W for each in numbers]
+    trace = PowerTrace.of(
+        [each * 1_000_000 for each in numbers], [w / 5 for w in power_w], [5.0] * 30_000, []
+    )
+    phases = [
+        Phase(name, 1, int(start_s * 1e9), int(end_s * 1e9))
+        for name, start_s, end_s in (
+            ("idle-before", 1, 9), ("run", 10, 20), ("settle", 20, 21), ("idle-after", 22, 28),
+        )
+    ]  # fmt: skip
+    clock = ClockMap("board", "meter", 0, 0, 1.0, 1e3, 1e-9, "sync-edges", 100.0, 30)
+    energy = repeat_energy(Placed(Cells.of(trace), ina219_breakout(), clock), phases, 1)
+    operations = OperationTable.empty(1000)
+    operations.duration_ns[:] = [1000 * (each + 1) for each in range(1000)]
+    return Repeat(1, energy, RUN_S, 1.0, 1000, operations)
+
+
+def result_with(table, **entries):
+    return {**RESULT, "marginal_power_w": {"value": 1.25, "u": 0.11, "unit": "W"}, **entries}
+
+
+@pytest.fixture
+def study_of(monkeypatch):
+    """Has the records' study another table."""
+
+    def put(table):
+        monkeypatch.setitem(results.WORDINGS, "ycsb", replace(results.YCSB, quantities=table))
+
+    return put
+
+
+def printed(directory, width=100):
+    out = io.StringIO()
+    print_summary(directory, Console(file=out, width=width, highlight=False))
+    return out.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_new_quantity_is_computed_for_each_repeat_and_over_all():
+    one = a_repeat()
+    figures = [WITH_NEW.figures(one), WITH_NEW.figures(replace(one, run_s=RUN_S / 2))]
+    found = WITH_NEW.over_repeats(figures)["marginal_power_w"]
+    assert isinstance(found, Measured)
+    assert found.value == pytest.approx(1.5 * (RUN_W - IDLE_W), rel=0.01)
+    assert by_repeat(figures)["marginal_power_w"].values == pytest.approx([1.0, 2.0], rel=0.01)
+
+
+def test_a_new_quantity_is_asked_of_every_result_in_its_unit():
+    with pytest.raises(ValueError, match="marginal_power_w"):
+        result_json(RESULT, simulated=True, quantities=WITH_NEW)
+    with pytest.raises(ValueError, match="marginal_power_w is in 'J', expected 'W'"):
+        wrong = {"marginal_power_w": {"value": 1.25, "u": 0.11, "unit": "J"}}
+        result_json(result_with(WITH_NEW, **wrong), simulated=True, quantities=WITH_NEW)
+
+
+def test_a_new_quantity_is_withheld_with_what_it_rests_on():
+    kept = withhold({"marginal_power_w": Measured(1.0, 0.1, "W")}, {ABOVE_IDLE: "no rest"}, WITH_NEW)
+    assert kept["marginal_power_w"] == Missing("withheld: no rest", "W")
+
+
+def test_a_new_quantity_is_on_the_terminal(tmp_path, study_of):
+    study_of(WITH_NEW)
+    make_record(tmp_path)
+    put_result(tmp_path, result_with(WITH_NEW))
+    text = printed(tmp_path)
+    assert "1.25 W ± 0.11 while it ran" in " ".join(text.split())
+    (line,) = [line for line in text.splitlines() if line.startswith("for the work")]
+    assert " ".join(line.split()) == "for the work 1.25 ± 0.11 W power; 4.422 ± 0.066 W with idle in it"
+
+
+def test_a_new_quantity_is_in_the_page_as_tile_column_and_row(tmp_path, study_of):
+    study_of(WITH_NEW)
+    make_record(tmp_path)
+    listed = {
+        key: {"n": 2, "unit": "W", "values": [1.0, 1.5], "standard_deviation": 0.35}
+        for key in ("power_w", "marginal_power_w")
+    }
+    put_result(tmp_path, result_with(WITH_NEW, by_repeat=listed))
+    page = write_report(tmp_path).read_text(encoding="utf-8")
+    for words in (
+        "<dt>power for the work</dt>",
+        "for the work</th>",
+        "power above idle<code>marginal_power_w",
+    ):
+        assert words in page, words
+    assert NEW.meaning in page
+
+
+def test_a_new_quantity_has_a_row_in_the_documentation():
+    row = "| `marginal_power_w` | W | power above idle | marginal_energy_j over the run's duration |"
+    assert row in quantities_page.table_lines((*COMMON, NEW))
+    assert row not in quantities_page.table_lines(COMMON)
+
+
+def test_the_documented_tables_are_those_of_the_code():
+    page = quantities_page.PAGE.read_text(encoding="utf-8")
+    assert page == quantities_page.renewed(page), "run .venv/bin/python host/quantities_page.py"
+
+
+def test_every_quantity_is_documented():
+    page = quantities_page.written()
+    documented = {each.key for table in quantities_page.TABLES.values() for each in table}
+    assert documented == {each.key for each in YCSB}
+    assert all(f"{each.key.rpartition('.')[2]}`" in page and each.meaning in page for each in YCSB)
+
+
+def test_every_quantity_says_what_it_is():
+    assert [each.key for each in YCSB if not each.meaning] == []
+    known = {each.key for each in YCSB}
+    named = {path for each in YCSB if each.line for path in quantities_named(each.line[1])}
+    assert named <= known
+
+
+def quantities_named(note):
+    return [part.partition("}")[0] for part in note.split("{")[1:]]
+
+
+def test_a_study_without_operations_needs_none_of_their_keys(tmp_path, study_of):
+    study_of(PLAIN_LANGUAGE)
+    own = {each.top for each in (*OPERATIONS, *KEY_VALUE)}
+    entries = {key: entry for key, entry in result_with(PLAIN_LANGUAGE).items() if key not in own}
+    contents = result_json(entries, simulated=True, quantities=PLAIN_LANGUAGE)
+    assert not own & contents.keys()
+    make_record(tmp_path)
+    put_result(tmp_path, contents)
+    names = [line.split("  ")[0].strip() for line in printed(tmp_path).splitlines()]
+    assert {"above idle", "power", "for the work", "CPU", "disk"} <= set(names)
+    assert not {"throughput", "latency", "loader alone"} & set(names)
+    with pytest.raises(ValueError, match="operations"):
+        result_json(entries, simulated=True, quantities=YCSB)
+
+
+def test_a_study_may_give_energies_by_phase_of_any_name():
+    own = Definition("by_phase.*.energy_j", "J", Topic.PART, meaning="by phase", required=False)
+    table = Quantities((*YCSB, own))
+    result_json(RESULT, simulated=True, quantities=table)
+    good = {"by_phase": {"query 1": {"energy_j": Measured(1.0, 0.1, "J"), "duration_s": Measured(1, 0, "s")}}}
+    result_json(RESULT | good, simulated=True, quantities=table)
+    bad = {"by_phase": {"query 1": {"energy_j": Measured(1.0, 0.1, "W")}}}
+    with pytest.raises(ValueError, match=r"by_phase.query 1.energy_j is in 'W'"):
+        result_json(RESULT | bad, simulated=True, quantities=table)
+
+
+def test_two_quantities_of_one_key_are_refused():
+    with pytest.raises(ValueError, match="power_w"):
+        Quantities((*COMMON, replace(NEW, key="power_w")))
+
+
+def test_percentiles_are_nearest_rank():
+    """Durations are 1 us to 1,000 us."""
+    one = a_repeat()
+    expected = {"p50": 500e-6, "p95": 950e-6, "p99": 990e-6, "max": 1000e-6, "mean": 500.5e-6}
+    assert {name: latency(one, name).value for name in expected} == pytest.approx(expected)
+    assert latency(replace(one, operations=OperationTable.empty()), "p50") == Missing(
+        "no operation was logged", "s"
+    )
+
+
+def test_without_a_log_the_loaders_own_count_stands_in():
+    one = replace(a_repeat(), operations=OperationTable.empty(), counted=500)
+    figures = YCSB.figures(one)
+    assert figures["operations"] == Figure(500.0, "1", 0.0)
+    assert figures["throughput_per_s"].value == pytest.approx(50.0)
+    none = YCSB.figures(replace(one, counted=0))
+    assert none["energy_per_operation_j"] == Missing("no operation ended", "J")
+
+
+def test_what_an_operation_costs_is_the_energy_over_their_number():
+    figures = YCSB.figures(a_repeat())
+    for key in ("energy_j", "marginal_energy_j"):
+        each = figures[key.replace("_j", "_per_operation_j")]
+        assert each.value == figures[key].value / 1000
+        assert set(YCSB.get(key.replace("_j", "_per_operation_j")).rests_on) == {
+            ENERGY,
+            ABOVE_IDLE,
+            PER_OPERATION,
+        }
+
+
+def test_what_is_compared_between_conditions_starts_with_the_energy_of_an_operation():
+    assert [each.key for each in YCSB.shown("compared")][:3] == [
+        *("energy_per_operation_j", "marginal_energy_per_operation_j", "power_w")
+    ]
+
+
+def test_a_result_of_schema_version_1_keeps_its_words(tmp_path):
+    """runs/example was written by an early version."""
+    shutil.copytree(EXAMPLE, tmp_path / "example")
+    found = [line.rstrip() for line in printed(tmp_path / "example", 80).splitlines()]
+    start = found.index("above idle    617.7 ± 8.8 mJ   energy less idle power times the run's time")
+    assert found[start + 1 : start + 6] == [
+        "energy        1.589 ± 0.023 J  run and settle, idle power in it",
+        "settle        463.2 ± 6.7 mJ   113.0 ms after the last operation",
+        "loader alone  —                the harness was not measured (--no-harness)",
+        "power         6.312 ± 0.090 W  mean of the run; idle 3.334 ± 0.049 W",
+        "throughput    224,200 /s       operations; 122.7 MB/s of values",
+    ]
+    page = write_report(tmp_path / "example").read_text(encoding="utf-8")
+    assert "run and settle, idle power in it (result of schema version 1)" in page
+    assert "last operation until dirty pages were written" in page
+    assert "… in settle<code>settle_energy_j" in page
+
+
+def test_a_study_without_a_quantity_of_version_1_has_none_of_its_words():
+    table = of_version(1, PLAIN_LANGUAGE)
+    assert table.get("energy_per_operation_j") is None
+    assert "schema version 1" in table.get("energy_j").meaning
+
+
+def test_a_memory_that_no_sample_saw_is_missing_and_not_0_bytes():
+    """A process that is over before its first sample has left nothing to read."""
+    columns = {"board_ns": pa.array([0, 10**9]), "rss_bytes": pa.array([0, 0])}
+    samples = SystemSamples.of_run(pa.table(columns), 0, 10**9, 4)
+    repeat = SimpleNamespace(samples=samples)
+    found = counter(repeat, "memory", "B")
+    assert isinstance(found, Missing) and "no sample saw" in found.reason

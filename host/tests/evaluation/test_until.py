@@ -1,0 +1,111 @@
+"""--until-u ends when the headline is known well enough, or when repeats cannot help."""
+
+import pytest
+from opjoule.energy.budget import PARTS, Budget
+from opjoule.errors import AlignmentError
+from opjoule.evaluation import until
+from opjoule.evaluation.short_runs import short_run_warnings
+from opjoule.evaluation.until import Until, until_warnings
+from opjoule.evaluation.wording.by_study import COMMAND, YCSB
+from opjoule.record.phases import Phase
+from opjoule.record.run import UntilOutcome
+from opjoule.record.run_record import RunRecord
+from opjoule.units import Measured, Missing
+from raw_record import run_json
+
+HEADLINE = YCSB.quantities.headline.key
+
+
+@pytest.fixture
+def record(tmp_path, monkeypatch):
+    monkeypatch.setattr(until.time, "sleep", lambda seconds: None)
+    return RunRecord.create(tmp_path / "r", {}, simulated=False)
+
+
+def result(relative_u, shared=0.001):
+    parts = dict.fromkeys(PARTS, 0.0) | {"gain": shared * 10 / 2}
+    return {
+        "marginal_energy_per_operation_j": Measured(1e-4, relative_u * 1e-4, "J"),
+        "marginal_energy_j": Measured(10.0, relative_u * 10.0, "J"),
+        "marginal_budget": Budget(parts),
+    }
+
+
+def test_it_ends_with_the_first_interval_that_is_narrow_enough(record):
+    widths = iter([0.2, 0.05, 0.029])
+    enough = Until(record, HEADLINE, 0.03, 30, lambda: result(next(widths)))
+    assert [enough(3), enough(4), enough(5)] == [False, False, True]
+    assert record.run.until_u == UntilOutcome(0.03, 0.029, 5, "")
+    assert until_warnings(record.run.until_u) == []
+
+
+def test_it_ends_at_the_limit_and_says_what_was_reached(record):
+    enough = Until(record, HEADLINE, 0.03, 4, lambda: result(0.1))
+    assert [enough(3), enough(4)] == [False, True]
+    assert until_warnings(record.run.until_u) == [
+        "--until-u 3% was not reached: ±10 % after 4 repeats (the limit of repeats)"
+    ]
+
+
+def test_it_ends_at_once_where_what_repeats_share_is_wider(record):
+    assert Until(record, HEADLINE, 0.01, 30, lambda: result(0.05, shared=0.014))(3)
+    (line,) = until_warnings(record.run.until_u)
+    assert "the uncertainty that all repeats share is already ±1.4 %; calibrate" in line
+
+
+def test_a_figure_that_is_withheld_ends_it(record):
+    withheld = {"marginal_energy_per_operation_j": Missing("withheld: settle limit", "J")}
+    assert Until(record, HEADLINE, 0.01, 30, lambda: withheld)(3)
+    assert "settle limit" in until_warnings(record.run.until_u)[0]
+
+
+def test_clocks_that_do_not_match_yet_ask_for_one_more(record):
+    def fails():
+        raise AlignmentError("no evidence yet")
+
+    enough = Until(record, HEADLINE, 0.01, 4, fails)
+    assert [enough(3), enough(4)] == [False, True]
+
+
+def runs(*seconds):
+    return [Phase("run", number, 0, round(length * 1e9)) for number, length in enumerate(seconds, 1)]
+
+
+def longer(operations, **asked):
+    return lambda times, run_s: YCSB.longer(run_json(asked=asked), times, run_s, operations)
+
+
+def test_a_run_of_200_operations_is_warned_of_with_the_number_that_would_do():
+    """Runs of 200 operations gave 56 to 563 uJ an operation."""
+    (line,) = short_run_warnings(runs(0.02, 0.03), 532_000, longer(200))
+    assert "took 0.02 s, 38 samples" in line
+    assert "--operations 15000" in line
+
+
+def test_a_slow_meter_needs_a_longer_run():
+    (line,) = short_run_warnings(runs(5.0), 68_000_000, longer(1000))
+    assert "74 samples" in line
+    assert "--operations 11000" in line
+
+
+def test_with_seconds_asked_for_seconds_are_advised():
+    (line,) = short_run_warnings(runs(5.0), 68_000_000, longer(1000, seconds=5))
+    assert line.endswith("--seconds 51")
+
+
+def test_a_run_of_a_second_with_enough_samples_is_not_warned_of():
+    assert short_run_warnings(runs(1.0, 1.2), 532_000, longer(1000)) == []
+
+
+def test_a_command_is_to_work_for_longer():
+    def ask(times, run_s):
+        return COMMAND.longer(run_json(), times, run_s, 0.0)
+
+    (line,) = short_run_warnings(runs(0.5), 532_000, ask)
+    assert line.endswith("let it work 3 times as long")
+
+
+def test_each_study_has_a_headline_of_its_own():
+    """What a command marks, or does not mark, is no matter: its energy above idle is always there."""
+    assert HEADLINE == "marginal_energy_per_operation_j"
+    assert COMMAND.quantities.headline.key == "marginal_energy_j"

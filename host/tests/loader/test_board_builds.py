@@ -1,0 +1,102 @@
+"""The static programs for boards: every engine in each, run under qemu-user, and the same records from all of them."""
+
+import json
+import platform
+import subprocess
+from pathlib import Path
+
+import pytest
+from foreign_readers import FIELDS, READERS, RECORDS, WORKLOAD, read_mongodb, run_loader, ycsb_key
+from mongo_server import mongo_server
+
+ROOT = Path(__file__).resolve().parents[3]
+EMULATORS = {"aarch64": "qemu-aarch64-static", "armhf": "qemu-arm-static", "amd64": "qemu-x86_64-static"}
+NATIVE = {"x86_64": "amd64", "aarch64": "aarch64"}.get(platform.machine())
+ENGINES = [*READERS, "mongodb", "null"]
+pytestmark = pytest.mark.board_builds
+
+
+def command(board, name="loader"):
+    """How this computer runs a program of the board's."""
+    program = [str(ROOT / "build/board" / board / name)]
+    return program if board == NATIVE else [EMULATORS[board], *program]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def loaders():
+    """All three built, by the documented command."""
+    subprocess.run([ROOT / "loader-cpp/board-builds"], check=True, timeout=3600)
+
+
+@pytest.fixture(scope="module")
+def workload(tmp_path_factory):
+    file = tmp_path_factory.mktemp("workload") / "small.properties"
+    file.write_text(WORKLOAD)
+    return file
+
+
+def load_and_update(board, engine, path, workload, read):
+    run_loader(command(board), "load", engine, path, workload)
+    summary = run_loader(command(board), "run", engine, path, workload)
+    assert summary["operations"] == RECORDS
+    return read(path)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory, workload):
+    """The records as this computer's own loader makes them in SQLite."""
+    path = tmp_path_factory.mktemp("expected") / "database"
+    records = load_and_update(NATIVE, "sqlite", path, workload, READERS["sqlite"])
+    assert set(records) == {ycsb_key(number) for number in range(RECORDS)}
+    return records
+
+
+@pytest.mark.parametrize("board", EMULATORS)
+def test_a_board_s_loader_is_one_static_program_with_every_engine(board):
+    program = ROOT / "build/board" / board / "loader"
+    headers = subprocess.run(["readelf", "-l", program], capture_output=True, text=True, check=True).stdout
+    assert "INTERP" not in headers
+    listed = subprocess.run(
+        [*command(board), "databases"], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert [line.split()[0] for line in listed] == sorted(ENGINES)
+
+
+@pytest.mark.parametrize("board", EMULATORS)
+@pytest.mark.parametrize("engine", READERS)
+def test_a_board_s_loader_writes_the_same_records_as_this_computer_s(
+    tmp_path, workload, expected, board, engine
+):
+    if engine == "lmdb" and board == "armhf":
+        # LMDB's files of 32-bit and 64-bit programs differ: only the loader itself can read them back.
+        run_loader(command(board), "load", engine, tmp_path / "database", workload)
+        summary = run_loader(command(board), "run", engine, tmp_path / "database", workload)
+        assert summary["by_kind"]["read"]["not_found"] == 0
+        return
+    found = load_and_update(board, engine, tmp_path / "database", workload, READERS[engine])
+    assert found == expected
+
+
+@pytest.mark.parametrize("board", EMULATORS)
+def test_a_board_s_probe_is_one_static_program_that_answers(tmp_path, board):
+    program = ROOT / "build/board" / board / "probe"
+    headers = subprocess.run(["readelf", "-l", program], capture_output=True, text=True, check=True).stdout
+    assert "INTERP" not in headers
+    served = subprocess.run(
+        [*command(board, "probe"), "serve", "--dir", tmp_path],
+        input="files a\nclock\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    answers = {line["answer"]: line for line in map(json.loads, served.splitlines()) if "answer" in line}
+    assert 0 < answers["clock"]["received_ns"] <= answers["clock"]["sent_ns"]
+    assert (tmp_path / "a.system.csv").read_text().startswith("board_ns,")
+
+
+def test_every_board_s_loader_speaks_to_a_mongodb_server(tmp_path, workload, expected):
+    with mongo_server(tmp_path) as address:
+        for board in EMULATORS:
+            found = load_and_update(board, "mongodb", address, workload, read_mongodb)
+            assert all(len(fields) == FIELDS for fields in found.values())
+            assert found == expected, board

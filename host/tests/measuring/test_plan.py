@@ -1,0 +1,245 @@
+"""The plan: names resolved, values checked, before anything is touched."""
+
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from opjoule.cli import arguments
+from opjoule.cli.planning import make_plan, plan_again
+from opjoule.errors import BadInput
+from opjoule.studies.ycsb.properties import find_workload, parse_properties, workload_properties
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+CORE = ROOT / "ycsb-workloads" / "workloada.properties"
+
+
+def plan_of(*argv: str):
+    return make_plan(arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]).options)
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        (["--db", "levledb"], "unknown database 'levledb': did you mean 'leveldb'?"),
+        (["--device", "rpi44"], "unknown device 'rpi44'"),
+        (["--storage", "nvme"], "unknown storage for rpi4 'nvme'"),
+        (["--workload", "nothing-like-it"], "unknown workload 'nothing-like-it'"),
+        (["--distribution", "zipf"], "did you mean 'zipfian'?"),
+        (["-p", "readproportion"], "is not KEY=VALUE"),
+        (["-p", "recordcount=many"], "recordcount='many'"),
+        (["--design", "--generator", "ycsb"], "--design: the loader changes the mix"),
+        (["--blocks", "--generator", "ycsb"], "--blocks: the loader changes the mix"),
+        (["--blocks", "--design"], "--blocks and --design"),
+        (["--generator", "ycsb", "-p", "mixblock.length_s=1"], "mixblock.length_s"),
+    ],
+)
+def test_a_wrong_name_or_value_is_one_line_that_names_it(argv, says):
+    with pytest.raises(BadInput) as caught:
+        plan_of(*argv)
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_that_nothing_is_asked_of_has_a_length_and_is_followed_by_blocks():
+    assert (plan_of().study.run_s, plan_of().study.blocks) == (10, True)
+    for argv in (["--operations", "7"], ["-p", "operationcount=7"]):
+        assert plan_of(*argv).study.run_s is None
+        assert plan_of(*argv).study.properties["operationcount"] == "7"
+
+
+@pytest.mark.parametrize(
+    "argv", [["--workload", "c"], ["--design"], ["--generator", "ycsb"], ["--no-blocks"]]
+)
+def test_blocks_follow_only_a_mix_of_kinds_that_the_loader_makes(argv):
+    study = plan_of(*argv).study
+    assert not study.blocks and study.in_blocks() is None
+    assert plan_of().study.in_blocks().design
+
+
+def test_the_board_decides_the_default_medium():
+    assert plan_of().medium == "sd"
+
+
+def test_every_core_workload_is_found_by_its_letter():
+    for letter in "abcdef":
+        assert find_workload(letter, ROOT / "ycsb-workloads").name == f"workload{letter}.properties"
+
+
+def test_a_property_setting_wins_over_the_named_option():
+    chosen = workload_properties(
+        ["fieldlength=7"], CORE, distribution="latest", records=10, operations=20, value_size=1000
+    )
+    assert chosen == {
+        "recordcount": "10",
+        "operationcount": "20",
+        "requestdistribution": "latest",
+        "fieldcount": "1",
+        "fieldlength": "7",
+    }
+
+
+def test_a_core_workload_s_example_counts_are_replaced_and_another_file_s_are_kept():
+    assert plan_of().study.properties["recordcount"] == "20000"
+    study = ROOT / "ycsb-workloads" / "s1" / "zipfian-read-64b.properties"
+    counts = dict(line.split("=", 1) for line in study.read_text().splitlines() if "count=" in line)
+    assert (
+        plan_of("--workload", "s1/zipfian-read-64b").study.properties["recordcount"] == counts["recordcount"]
+    )
+    assert plan_of("--workload", str(study), "--records", "5").study.properties["recordcount"] == "5"
+
+
+def test_a_setting_keeps_equals_signs_in_its_value():
+    assert parse_properties(["a=b=c"]) == {"a": "b=c"}
+
+
+def test_the_loader_is_given_threads_seed_and_every_property(tmp_path):
+    plan = plan_of("--threads", "4", "--seed", "9", "-p", "readproportion=1")
+    board = BoardOfPaths(tmp_path)
+    with plan.study.repeat(board, 1, tmp_path) as steps:
+        run = next(step for step in steps if step.name == "run")
+    line = run.workload.command
+    assert line[:7] == ("loader", "run", "--db", "leveldb", "--path", "/data/leveldb", "--workload")
+    assert line[line.index("--threads") + 1] == "4"
+    assert line[line.index("--seed") + 1] == "9"
+    assert "readproportion=1" in line
+
+
+class BoardOfPaths:
+    """What a study asks of a board to make its command lines."""
+
+    def __init__(self, folder: Path) -> None:
+        self.programs = SimpleNamespace(loader="loader")
+        self.runner = SimpleNamespace(copy_in=lambda file: f"/files/{file.name}")
+
+    def database_path(self, database: str) -> str:
+        return f"/data/{database}"
+
+    def start_database(self, database: str, raw: Path) -> None:
+        pass
+
+    def remove_database(self, path: str) -> None:
+        pass
+
+
+def test_two_plans_of_the_same_settings_are_the_same_value_and_any_other_setting_makes_another():
+    assert plan_of().sha256 == plan_of().sha256
+    assert plan_of("--out", "elsewhere").sha256 == plan_of().sha256
+    others = (
+        ["--records", "5"],
+        ["--threads", "2"],
+        ["--idle", "4"],
+        ["--repeats", "7"],
+        ["--storage", "ssd-usb3"],
+        ["--design"],
+    )
+    hashes = {plan_of(*other).sha256 for other in others}
+    assert len(hashes) == len(others) and plan_of().sha256 not in hashes
+
+
+def test_a_command_is_planned_with_its_own_phases():
+    asked = arguments.parse(["command", "--device", "rpi4", "--simulate", "--", "sleep", "1"])
+    plan = make_plan(asked.options)
+    assert [name for name, _ in plan.phases()] == ["idle", "run", "settle", "idle"]
+    assert plan.study.label == "command-sleep"
+
+
+def run_command(study, folder: Path) -> tuple[str, ...]:
+    with study.repeat(BoardOfPaths(folder), 1, folder) as steps:
+        return next(step for step in steps if step.name == "run").runs.command
+
+
+@pytest.mark.parametrize(
+    ("period_s", "length_s"),
+    [(200e-6, 0.02), (532e-6, 0.02), (0.01, 0.1), (0.0681, 0.69), (0.1, 1.0), (1.0, 10.0), (0.0, 0.02)],
+)
+def test_randomised_blocks_are_as_long_as_ten_samples_of_the_meter(tmp_path, period_s, length_s):
+    study = plan_of("--design").study.under(period_s)
+    assert f"mixblock.length_s={length_s:g}" in run_command(study, tmp_path)
+    assert not any("mixblock" in part for part in run_command(plan_of().study.under(period_s), tmp_path))
+
+
+def test_randomised_blocks_are_run_and_never_loaded_and_the_user_may_choose_their_length(tmp_path):
+    with plan_of("--design").study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
+        load = next(step for step in steps if step.name == "load").runs.command
+    assert not any("mixblock" in part for part in load)
+    chosen = run_command(plan_of("--design", "-p", "mixblock.length_s=3").study.under(0.1), tmp_path)
+    assert [part for part in chosen if "mixblock" in part] == ["mixblock.length_s=3"]
+
+
+def test_the_plan_shows_randomised_blocks():
+    assert "from block to block" in dict(plan_of("--design").study.settings())["mix"]
+    assert "mix" not in dict(plan_of().study.settings())
+
+
+def saved(tmp_path, *argv: str) -> Path:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps(plan_of(*argv).to_json()))
+    return path
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["--workload", "d", "--records", "7", "--threads", "3", "--no-harness"],
+        ["--seconds", "4", "--until-u", "3%"],
+        ["--design"],
+    ],
+)
+def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):
+    asked = arguments.parse(["again", str(saved(tmp_path, *argv))]).options
+    again = plan_again(asked.plan, {})
+    assert again.to_json() == plan_of(*argv).to_json()
+    assert again.sha256 == plan_of(*argv).sha256
+    assert (asked.device, asked.simulate, asked.db) == ("rpi4", True, "leveldb")
+
+
+def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):
+    """It is replaced as a whole, so that who has it open still reads all of it."""
+    path = saved(tmp_path)
+    workload = plan_again(path, {}).study.workload
+    text = workload.read_text()
+    with workload.open() as opened:
+        again = plan_again(path, {}).study.workload
+        assert again == workload and again.stat().st_ino != os.fstat(opened.fileno()).st_ino
+        assert opened.read() == text == again.read_text()
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["command", "--device", "rpi4", "--simulate", "--", "true"],
+        ["--study", "speedtest", "--device", "rpi4", "--simulate", "--scale", "0.5"],
+    ],
+)
+def test_a_command_s_plan_is_the_same_plan_again(tmp_path, argv):
+    options = arguments.parse(argv).options
+    plan = make_plan(options.campaign.cells[0].options if "campaign" in options else options)
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"plan": plan.to_json()}))
+    assert plan_again(path, {}).sha256 == plan.sha256
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda plan: plan.clear(), "holds no plan"),
+        (lambda plan: plan["schema"].update(version=99), "version 99"),
+        (lambda plan: plan["study"].update(database="nothing"), "unknown database 'nothing'"),
+        (lambda plan: plan["study"]["workload"].update(text="recordcount=1"), "another checksum"),
+        (lambda plan: plan.update(study=[1]), "holds no plan"),
+    ],
+)
+def test_a_plan_that_cannot_be_carried_out_is_one_line(tmp_path, change, says):
+    path = saved(tmp_path)
+    plan = json.loads(path.read_text())
+    change(plan)
+    path.write_text(json.dumps(plan))
+    with pytest.raises(BadInput, match=says):
+        plan_again(path, {})
+    with pytest.raises(BadInput, match="No such file"):
+        plan_again(tmp_path / "nothing", {})

@@ -1,0 +1,198 @@
+"""What on this computer is in the way of a serial meter is found in /sys, /proc and udev's files, with its remedy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from opjoule.cli.doctor.command import examine
+from opjoule.meters.serial import host as serial_host
+from opjoule.meters.serial.host import CONVERTERS, lasting_name, serial_obstacles
+
+ROOT = Path(__file__).resolve().parents[3]
+RULES = ROOT / "docs/how-to/60-opjoule-meter.rules"
+BRLTTY = """
+# Device: 1A86:7523
+# generic identifier: serial converter
+ENV{PRODUCT}=="1a86/7523/*", ATTRS{manufacturer}=="", ENV{BRLTTY_BRAILLE_DRIVER}="bm", GOTO="brltty_usb_run"
+"""
+
+
+class Computer:
+    """A made-up file system with one serial port, laid out as Linux does."""
+
+    def __init__(self, root: Path, tty: str = "ttyUSB0", vendor: str = "1a86", product: str = "7523") -> None:
+        self.root, self.tty = root, tty
+        usb = root / "sys/devices/pci0/usb1/1-2"
+        port = usb / "1-2:1.0" / tty
+        for folder in (port / "tty" / tty, root / "sys/class/tty", root / "sys/bus/usb/devices"):
+            folder.mkdir(parents=True)
+        self.put(f"sys/devices/pci0/usb1/1-2/1-2:1.0/{tty}/tty/{tty}/dev", "188:0\n")
+        for name, text in (("idVendor", vendor), ("idProduct", product), ("dev", "189:7")):
+            (usb / name).write_text(text + "\n")
+        (port / "tty" / tty / "device").symlink_to(f"../../../{tty}")
+        (root / "sys/class/tty" / tty).symlink_to(f"../../devices/pci0/usb1/1-2/1-2:1.0/{tty}/tty/{tty}")
+        (root / "sys/bus/usb/devices/1-2").symlink_to("../../../devices/pci0/usb1/1-2")
+        self.put(f"sys/bus/usb-serial/devices/{tty}/port_number", "0\n")
+        self.node = self.put(f"dev/{tty}", "")
+        self.node.chmod(0o660)
+        self.put("etc/group", f"dialout:x:{self.node.stat().st_gid}:ada\n")
+        self.put("etc/passwd", "root:x:0:0:::\neve:x:54321:54321:::\nada:x:54322:54322:::\n")
+        self.user(54321, self.node.stat().st_gid)
+
+    def put(self, name: str, text: str) -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def user(self, uid: int, *groups: int) -> None:
+        ids = "\t".join([str(uid)] * 4)
+        numbers = " ".join(map(str, groups))
+        self.put("proc/self/status", f"Name:\tpython\nUid:\t{ids}\nGid:\t{ids}\nGroups:\t{numbers} \n")
+
+    def found(self, port: str = "") -> list[str]:
+        said = serial_obstacles(port or f"/dev/{self.tty}", self.root)
+        assert all(each.remedy and "\n" not in each.detail + each.remedy for each in said)
+        return [f"{each.detail} -> {each.remedy}" for each in said]
+
+
+@pytest.fixture
+def computer(tmp_path):
+    return Computer(tmp_path)
+
+
+def test_a_computer_with_nothing_in_the_way_brings_no_line(computer):
+    assert computer.found() == []
+
+
+@pytest.mark.parametrize("folder", ["usr/lib/udev/rules.d", "lib/udev/rules.d", "etc/udev/rules.d"])
+def test_brltty_takes_a_ch340(computer, folder):
+    computer.put(f"{folder}/85-brltty.rules", BRLTTY)
+    [line] = computer.found()
+    assert "brltty mistakes 1a86:7523" in line and "85-brltty.rules" in line and "apt remove brltty" in line
+
+
+def test_a_port_that_brltty_took_is_found_by_the_converter_on_the_bus(computer):
+    computer.put("usr/lib/udev/rules.d/85-brltty.rules", BRLTTY)
+    computer.node.unlink()
+    (computer.root / "sys/class/tty/ttyUSB0").unlink()
+    assert "brltty mistakes 1a86:7523" in computer.found()[0]
+
+
+@pytest.mark.parametrize(
+    ("rules", "masked"),
+    [
+        (BRLTTY.replace("ENV{PRODUCT}==", "#ENV{PRODUCT}=="), False),
+        (BRLTTY, True),
+        (BRLTTY.replace("7523", "5523"), False),
+    ],
+)
+def test_a_rule_of_brltty_that_is_not_in_force_or_of_another_device_is_no_obstacle(computer, rules, masked):
+    computer.put("usr/lib/udev/rules.d/85-brltty.rules", rules)
+    if masked:
+        (computer.root / "etc/udev/rules.d").mkdir(parents=True)
+        (computer.root / "etc/udev/rules.d/85-brltty.rules").symlink_to("/dev/null")
+    assert computer.found() == []
+
+
+def test_modem_manager_is_in_the_way_until_udev_tells_it_to_leave_the_meter_alone(computer):
+    computer.put("proc/77/comm", "ModemManager\n")
+    [line] = computer.found()
+    assert "ModemManager runs" in line and "60-opjoule-meter.rules" in line
+    entry = computer.put("run/udev/data/c189:7", "E:ID_MODEL=x\nE:ID_MM_DEVICE_IGNORE=1\n")
+    assert computer.found() == []
+    entry.unlink()
+    computer.put("run/udev/data/c188:0", "E:ID_MM_PORT_IGNORE=1\n")
+    assert computer.found() == []
+
+
+@pytest.mark.parametrize(("text", "told"), [("16\n", True), ("1\n", False), ("", False)])
+def test_an_ftdi_converter_that_holds_bytes_back_is_told(tmp_path, text, told):
+    computer = Computer(tmp_path, vendor="0403", product="6001")
+    computer.put("sys/bus/usb-serial/devices/ttyUSB0/latency_timer", text)
+    found = computer.found()
+    assert [("16 ms" in line and "echo 1 | sudo tee /sys/bus/usb-serial" in line) for line in found] == [
+        True
+    ] * told
+
+
+@pytest.mark.parametrize("tty", ["ttyUSB0", "ttyACM0"])
+def test_a_number_is_told_where_there_is_a_name_that_stays(tmp_path, tty):
+    computer = Computer(tmp_path, tty=tty)
+    links = tmp_path / "dev/serial/by-id"
+    links.mkdir(parents=True)
+    (links / "usb-other").symlink_to("../../ttyUSB7")
+    assert computer.found() == []
+    (links / "usb-1a86_USB_Serial-if00-port0").symlink_to(f"../../{tty}")
+    [line] = computer.found()
+    assert 'port = "serial:/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"' in line
+    assert computer.found("/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0") == []
+
+
+def test_a_user_outside_the_ports_group_is_told_how_to_get_in(computer):
+    computer.user(54321, 54321)
+    [line] = computer.found()
+    assert "belongs to the group dialout, and eve is not in it" in line
+    assert "sudo usermod -aG dialout eve" in line
+    computer.user(54322, 54322)
+    [line] = computer.found()
+    assert "ada is in the group dialout, but not in this session -> log out" in line
+    computer.user(0)
+    assert computer.found() == []
+    computer.user(54321, 54321)
+    computer.node.chmod(0o666)
+    assert computer.found() == []
+
+
+def test_doctor_brings_each_as_a_line_to_mend(tmp_path, monkeypatch):
+    computer = Computer(tmp_path / "pc")
+    computer.put("proc/77/comm", "ModemManager\n")
+    computer.put("usr/lib/udev/rules.d/85-brltty.rules", BRLTTY)
+    monkeypatch.setattr(serial_host, "ROOT", computer.root)
+    rig = tmp_path / "rig.toml"
+    rig.write_text('[meter]\nport = "serial:/dev/ttyUSB0"\n')
+    found = [each for each in examine(rig, simulate=False) if each.about == "meter port"]
+    assert [each.well for each in found] == [False, False]
+    assert "brltty" in found[0].detail and "ModemManager" in found[1].detail
+
+
+KEYS = (
+    r"(SUBSYSTEM|SUBSYSTEMS|ACTION|DRIVER|KERNEL|ATTRS?\{\w+\}|ENV\{\w+\}|TAG|MODE|GROUP|SYMLINK|GOTO|LABEL)"
+)
+MATCHES = {"SUBSYSTEM", "SUBSYSTEMS", "ACTION", "DRIVER", "KERNEL", "ATTRS"}
+ASSIGNED = {"MODE", "GROUP", "GOTO", "LABEL"}
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/how-to").glob("*.rules")), ids=lambda path: path.name)
+def test_each_line_of_the_udev_rules_is_a_rule_by_the_grammar_of_udev_7(path):
+    """KEY OPERATOR "VALUE", joined by commas: keys that are matched have == or !=, those that are set have = or +=."""
+    for line in path.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        for part in line.split(", "):
+            found = re.fullmatch(rf'{KEYS}(==|!=|=|\+=)"([^"]*)"', part)
+            assert found, f"{path.name}: {part!r}"
+            key, operator = found[1].partition("{")[0], found[2]
+            assert key not in MATCHES or operator in {"==", "!="}, part
+            assert key not in ASSIGNED or operator in {"=", "+="}, part
+            assert key != "TAG" or operator == "+=", part
+        assert any("==" in part for part in line.split(", ")), f"{path.name}: a rule for every device: {line}"
+
+
+def test_the_rules_name_the_converters_that_doctor_looks_for():
+    lists = re.findall(r'idVendor\}=="([0-9a-f|]+)"', RULES.read_text())
+    assert lists and all(set(each.split("|")) == CONVERTERS for each in lists)
+
+
+def test_the_name_that_init_offers_is_one_that_doctor_accepts(tmp_path):
+    computer = Computer(tmp_path)
+    assert lasting_name("/dev/ttyUSB0", tmp_path) == "/dev/ttyUSB0"
+    link = tmp_path / "dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(computer.node)
+    offered = lasting_name("/dev/ttyUSB0", tmp_path)
+    assert offered == "/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
+    assert any("another device after" in each for each in computer.found("/dev/ttyUSB0"))
+    assert not any("another device after" in each for each in computer.found(offered))

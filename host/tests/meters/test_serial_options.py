@@ -1,0 +1,96 @@
+"""What follows the port in serial:PORT,KEY=VALUE."""
+
+import pytest
+from opjoule.energy.error_bounds import Shunt
+from opjoule.errors import BadInput
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips.ina228 import INA228
+from opjoule.meters.messages import Mode
+from opjoule.meters.serial.options import setting_changes, shunts, split_options
+
+
+def test_a_port_alone_leaves_the_settings_to_the_meter():
+    assert split_options("/dev/ttyACM0") == ("/dev/ttyACM0", {})
+    assert setting_changes({}) == {}
+
+
+def test_every_option_reaches_the_settings():
+    port, options = split_options("COM3,mode=pairs,adc=mean16,range=80,bus_every=7")
+    assert port == "COM3"
+    assert setting_changes(options) == {
+        "mode": Mode.PAIRS,
+        "shunt_adc": 12,
+        "bus_adc": 12,
+        "range_mv": 80,
+        "bus_every": 7,
+    }
+
+
+def test_the_code_of_another_chip_is_passed_on():
+    _, options = split_options("/dev/x,adc_code=42")
+    assert setting_changes(options) == {"shunt_adc": 42, "bus_adc": 42}
+
+
+def test_a_voltage_that_would_never_be_read_again_is_refused():
+    settings = SensorSettings(**setting_changes(split_options("/dev/x,mode=shunts,bus_every=0")[1]))
+    with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read only once"):
+        INA219.times(settings)
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("/dev/x,mod=pairs", "did you mean 'mode'"),
+        ("/dev/x,pairs", "known are mode="),
+        ("/dev/x,adc=13", "adc=13: there are 9, 10"),
+        ("/dev/x,range=100", "range=100: there are 40, 80, 160, 320"),
+        ("/dev/x,bus_every=-1", "whole number from 0 to 255"),
+    ],
+)
+def test_what_there_is_not_is_one_clear_line(rest, message):
+    with pytest.raises(BadInput, match=message):
+        setting_changes(split_options(rest)[1])
+
+
+def test_the_shunt_is_the_users():
+    _, options = split_options("/dev/x,shunt=0.02,shunt_tolerance=0.5%,mode=pairs")
+    assert shunts(options) == (Shunt(0.02, 0.005),)
+    assert setting_changes(options) == {"mode": Mode.PAIRS}
+    assert shunts({}) == (Shunt(0.1, 0.05),)
+    assert shunts({"shunt": "0.02+0.1"}) == (Shunt(0.02, 0.05), Shunt(0.1, 0.05))
+    stated = shunts({"shunt": "0.02", "shunt_ppm": "75", "kelvin": "yes"})
+    assert stated == (Shunt(0.02, 0.05, per_k=75e-6, kelvin=True),)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"shunt": "20"}, "shunt=20: in ohm, 0.0001 to 10; R020 is shunt=0.02"),
+        ({"shunt": "nan"}, "shunt=nan: in ohm"),
+        ({"shunt": "R020"}, "'R020' is not a number"),
+        ({"shunt_tolerance": "1"}, "at most 0.2; 1 % is 0.01 or 1%"),
+        ({"shunt_ppm": "-1"}, "shunt_ppm=-1: ppm per kelvin from 0 to 5000"),
+        ({"kelvin": "maybe"}, "kelvin=maybe: write kelvin=yes or kelvin=no"),
+    ],
+)
+def test_a_shunt_that_is_none_is_one_clear_line(options, message):
+    with pytest.raises(BadInput, match=message):
+        shunts(options)
+
+
+def test_the_shunt_scales_range_offset_and_tolerance():
+    bounds = INA219.error_bounds(SensorSettings().shunt_range, 1.0, Shunt(0.02, 0.005))
+    assert bounds.shunt == Shunt(0.02, 0.005) and bounds.gain_errors_max["shunt"] == 0.005
+    assert bounds.current_max_a == pytest.approx(16.0)
+    assert bounds.current_offset_u_a == pytest.approx(200e-6 / 0.02 / 3**0.5, rel=0.001)
+
+
+def test_the_ina228s_fine_range_has_steps_of_a_quarter():
+    """SLYS021A: 312.5 nV at +-163.84 mV, 78.125 nV at +-40.96 mV."""
+    assert INA228.range_code(40) == 1
+    assert INA228.range_code(80) == 0
+    assert INA228.scale(0.1, 1).shunt_lsb_v == pytest.approx(78.125e-9)
+    assert INA228.scale(0.1, 0).shunt_lsb_v == pytest.approx(312.5e-9)
+    with pytest.raises(BadInput, match=r"range=320: the INA228 measures up to 163.84 mV"):
+        INA228.range_code(320)

@@ -1,0 +1,127 @@
+"""A bundle: made of records, moved, opened, checked, and with the same figures; nothing of this computer in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+
+import pytest
+from opjoule.cli.commands import main
+from opjoule.opened.exports.redaction import Redaction
+from opjoule.plots import figures
+from opjoule.record.run_record import RunRecord
+from report_record import make_record
+
+
+@pytest.fixture(autouse=True)
+def one_figure(monkeypatch):
+    """One of all figures, for each takes a second."""
+    monkeypatch.setattr(figures, "FIGURES", {"energy-power": figures.FIGURES["energy-power"]})
+
+
+@pytest.fixture
+def records(tmp_path):
+    """Two records whose texts name this computer."""
+    folder = tmp_path / "runs" / "mine"
+    folder.mkdir(parents=True)
+    for db in ("leveldb", "sqlite"):
+        place = folder / db
+        make_record(place, db=db, out=f"/home/ada/secret/{db}")
+        record = RunRecord.open(place)
+        (place / "raw").mkdir(exist_ok=True)
+        (place / "raw" / "run-1.log").write_text("read /home/ada/secret/data.txt on ada@laptop.example\n")
+        record.update(found={"command": ["host/measure.py", "--out", "/home/ada/secret/x"]})
+        record.finish("complete")
+    return folder
+
+
+def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_computer(
+    records, tmp_path, capsys
+):
+    out = tmp_path / "study.zip"
+    assert main(["runs", "bundle", str(records), "--out", str(out), "--license", "CC-BY-4.0"]) == 0
+    shutil.move(out, moved := tmp_path / "elsewhere.zip")
+    opened = tmp_path / "opened"
+    assert main(["runs", "open", str(moved), "--out", str(opened)]) == 0
+    assert "SIMULATED" in capsys.readouterr().out
+    for path in opened.rglob("*"):
+        if path.is_file():
+            assert b"secret" not in path.read_bytes() and b"ada@" not in path.read_bytes(), path
+    assert main(["runs", "verify", str(opened / "records")]) == 0
+    assert main(["runs", "figures", str(opened / "records"), "--out", str(tmp_path / "again")]) == 0
+    packed = {path.name: path.read_bytes() for path in (opened / "figures").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == packed
+    for db in ("leveldb", "sqlite"):
+        there, own = (
+            json.loads((each / db / "result.json").read_text()) for each in (opened / "records/mine", records)
+        )
+        assert there == own
+    crate = json.loads((opened / "ro-crate-metadata.json").read_text())
+    root = next(each for each in crate["@graph"] if each["@id"] == "./")
+    assert root["license"] == "CC-BY-4.0" and "SIMULATED" in root["description"]
+    named = {each["@id"] for each in root["hasPart"]}
+    assert {"CITATION.cff", "figures/methods.txt", "records/mine/sqlite/run.json"} <= named
+    assert named == {each["@id"] for each in crate["@graph"] if each["@type"] == "File"}
+
+
+def test_the_same_records_make_the_same_file(records, tmp_path):
+    for name in ("a.zip", "b.zip"):
+        assert main(["runs", "bundle", str(records), "--name", "n", "--out", str(tmp_path / name)]) == 0
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+
+
+def test_names_stay_where_they_are_asked_for(records, tmp_path):
+    out = tmp_path / "study.zip"
+    assert main(["runs", "bundle", str(records), "--out", str(out), "--keep-names"]) == 0
+    with zipfile.ZipFile(out) as packed:
+        assert b"/home/ada/secret" in packed.read("records/mine/sqlite/run.json")
+
+
+def change(bundle, out, change_name: str, content: bytes):
+    with zipfile.ZipFile(bundle) as packed, zipfile.ZipFile(out, "w") as made:
+        for name in packed.namelist():
+            made.writestr(name, content if name == change_name else packed.read(name))
+        if change_name not in packed.namelist():
+            made.writestr(change_name, content)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("records/mine/sqlite/result.json", "was changed since it was packed"),
+        ("records/mine/more.txt", "is missing, or has no checksum"),
+        ("../outside.txt", "would be written outside"),
+    ],
+)
+def test_a_bundle_that_was_changed_is_not_opened(records, tmp_path, capsys, name, says):
+    main(["runs", "bundle", str(records), "--out", str(tmp_path / "study.zip")])
+    change(tmp_path / "study.zip", tmp_path / "changed.zip", name, b"{}")
+    assert main(["runs", "open", str(tmp_path / "changed.zip"), "--out", str(tmp_path / "opened")]) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "opened").exists() and not (tmp_path / "outside.txt").exists()
+
+
+def test_what_is_no_bundle_or_no_record_is_one_line(tmp_path, capsys):
+    (tmp_path / "x.zip").write_bytes(b"no zip")
+    assert main(["runs", "open", str(tmp_path / "x.zip"), "--out", str(tmp_path / "o")]) == 2
+    assert "is no bundle of runs.py" in capsys.readouterr().err
+    assert main(["runs", "bundle", str(tmp_path), "--out", str(tmp_path / "y.zip")]) == 2
+    assert "holds no record" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ("/home/ada/runs/x.json", "x.json"),
+        ("ssh:pi@10.0.0.7", "ssh"),
+        ("ada@laptop says", "user@host says"),
+        ("on laptop-7 by ada", "on host by user"),
+        ("https://example.org/a/b", "https://example.org/a/b"),
+        ("host/measure.py --out runs/x", "host/measure.py --out runs/x"),
+        ("1/2 of 3 MB/s", "1/2 of 3 MB/s"),
+        ("from /proc/stat, in steps", "from /proc/stat, in steps"),
+    ],
+)
+def test_paths_and_names_are_taken_out_of_texts_and_nothing_else(text, plain):
+    assert Redaction("laptop-7", "ada").text(text) == plain

@@ -1,0 +1,84 @@
+"""The drawing of where the joules went shows the parts that the result tells, and no other, on SYNTHETIC records."""
+
+import re
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pytest
+from opjoule.drawing.markup import text_of
+from opjoule.drawing.svg import WIDTH
+from opjoule.evaluation.wording.ycsb import WORDING
+from opjoule.opened.quantities import quantity
+from opjoule.operations.schemas import ATTRIBUTION
+from opjoule.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts
+from opjoule.report.part_lines import part_rows
+from opjoule.trace.parquet_file import write_parquet
+from report_record import make_record
+
+KNOWN = {"value": 1.0, "u": 0.1, "unit": "J"}
+REFUSED = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
+PARTS = {"read": 1.0, "flush": 2.0, "sync": 3.0, "tail": 4.0}
+
+
+@pytest.fixture
+def record(tmp_path):
+    """Four parts over three windows of a second each."""
+    made = make_record(tmp_path)
+    rows = [
+        {
+            "repeat": 1,
+            "board_ns": at * 10**9,
+            "end_board_ns": (at + 1) * 10**9,
+            "part": part,
+            "energy_j": energy_j,
+        }
+        for part, energy_j in {**PARTS, "measured": sum(PARTS.values())}.items()
+        for at in range(3)
+    ]
+    write_parquet(tmp_path / "attribution.parquet", ATTRIBUTION, [pa.Table.from_pylist(rows, ATTRIBUTION)])
+    return made
+
+
+def result(**by_activity):
+    return {
+        "by_operation": {"read": {"count": 5, "energy_per_operation_j": KNOWN}},
+        "by_activity": by_activity,
+    }
+
+
+def test_refused_parts_are_one_grey_part(record):
+    drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=REFUSED, tail=REFUSED)))
+    assert "not told apart" in drawn and "flush" in drawn and "SIMULATED" in drawn
+    assert "sync" not in drawn and "tail" not in drawn
+    widths = [float(width) for width in re.findall(r'width="([\d.]+)" height', drawn)]
+    whole = WIDTH - LEFT - RIGHT
+    assert widths == pytest.approx([0.1 * whole, 0.2 * whole, 0.7 * whole], abs=0.1)
+    assert drawn.count('class="part untold"') == 2, "in the bar and over time"
+
+
+def test_told_parts_have_a_colour_each(record):
+    drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=KNOWN, tail=KNOWN)))
+    assert all(name in drawn for name in PARTS) and "not told apart" not in drawn
+    assert set(re.findall(r'class="part (kind-\d)', drawn)) == {f"kind-{number}" for number in range(4)}
+
+
+def test_without_a_part_that_is_told_nothing_is_drawn(record):
+    assert activity_stack(record, {"by_activity": {"flush": REFUSED}}) == []
+    assert activity_stack(record, {}) == []
+
+
+def test_what_is_told_is_what_has_a_value():
+    assert told_parts(result(flush=KNOWN, sync=REFUSED)) == {"read", "flush"}
+
+
+def test_where_only_a_kind_is_not_told_no_row_gives_a_sum_of_nothing():
+    """All kinds together are told: what is left beside the told parts is nobody's."""
+    told = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")
+    found = result(**dict.fromkeys(told, KNOWN))
+    found["by_operation"]["update"] = {"count": 5, "energy_per_operation_j": REFUSED}
+    answer = SimpleNamespace(
+        result=found, quantities=WORDING.quantities, quantity=lambda key: quantity(found, key)
+    )
+    rows = part_rows(answer)  # type: ignore[arg-type]  # as much of an answer as is read
+    assert all(name for name, _ in rows)
+    assert rows[-1][0] == "not told apart" and rows[-1][1].startswith("update")

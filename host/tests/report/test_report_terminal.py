@@ -1,0 +1,179 @@
+"""The terminal summary, on SYNTHETIC records (report_record.py)."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+from opjoule.evaluation.wording.command import WORDING as COMMAND
+from opjoule.evaluation.wording.ycsb import WORDING as YCSB
+from opjoule.record.run import Generator, LoaderSummary
+from opjoule.record.run_record import RunRecord
+from opjoule.report.advice import REMEDIES, largest_parts, remedies
+from opjoule.report.terminal import print_summary
+from report_record import RESULT, make_record, make_trace, put_result
+from rich.console import Console
+
+
+def summary(directory: Path, width: int = 80) -> str:
+    """What is printed, without colours."""
+    out = io.StringIO()
+    print_summary(directory, Console(file=out, width=width, highlight=False))
+    return out.getvalue().replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_the_answer_comes_first(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    first = " ".join(summary(tmp_path).split())
+    assert first.startswith(
+        "LevelDB on rpi4 (SIMULATED), sd: 861 ± 52 µJ above idle per operation; 2.874 ± 0.043 mJ in all per operation; "
+        "1.040 ± 0.050 J of it after the last operation (k = 2; one run: the spread between runs is not in this)."
+    )
+
+
+def test_fits_80_columns(tmp_path: Path) -> None:
+    directory = tmp_path / "r"
+    make_record(directory)
+    printed = [line for line in summary(directory).splitlines() if str(tmp_path) not in line]
+    assert max(len(line.rstrip()) for line in printed) <= 80
+    assert len(printed) <= 36
+
+
+def test_simulated_is_said_exactly_when_run_json_says_so(tmp_path: Path) -> None:
+    make_record(tmp_path / "simulated")
+    make_record(tmp_path / "real", simulated=False)
+    assert "SIMULATED" in summary(tmp_path / "simulated", width=200)
+    assert "SIMULATED" not in summary(tmp_path / "real", width=200)
+
+
+def test_missing_numbers_come_with_their_reason(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    assert "not measured: --no-harness" in summary(tmp_path)
+
+
+@pytest.mark.parametrize("status", ["partial", "failed"])
+def test_record_without_result_says_why_and_gives_no_number(tmp_path: Path, status: str) -> None:
+    make_record(tmp_path, status=status)
+    printed = summary(tmp_path)
+    assert status.upper() in printed
+    assert "no energy above idle per operation" in " ".join(printed.split())
+    assert "mJ" not in printed
+
+
+def test_square_brackets_in_a_reason_are_text(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    strange = {"value": None, "u": None, "unit": "J", "reason": "lost [/bold] [red]"}
+    put_result(tmp_path, {**RESULT, "write_back_energy_j": strange})
+    assert "lost [/bold] [red]" in summary(tmp_path)
+
+
+def test_a_trace_on_its_own_says_so(tmp_path: Path) -> None:
+    make_trace(tmp_path)
+    assert " ".join(summary(tmp_path).split()).startswith(
+        "Power trace from serial:/dev/ttyACM0: no workload was run, so there is no energy per operation."
+    )
+
+
+def test_result_without_an_alignment_or_latency_still_prints(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    missing = {"value": None, "u": None, "unit": "s", "reason": "no operation was logged"}
+    put_result(tmp_path, {**RESULT, "latency_s": missing, "alignment": {}})
+    assert "latency" in summary(tmp_path)
+
+
+def test_remedy_fits_the_largest_part() -> None:
+    assert str(largest_parts(RESULT, YCSB.quantities)[0]).startswith("gain, 89.")
+    assert remedies(RESULT, YCSB.quantities, "")[0] == REMEDIES["gain"]
+    noisy = {**RESULT["budget"], "baseline": {"value": 5.0, "u": None, "unit": "J"}}
+    assert remedies({"budget": noisy}, YCSB.quantities, "")[0] == "longer idle phases (--idle 60)"
+
+
+@pytest.mark.parametrize("part", ["quantisation", "alignment", "baseline", "repeats"])
+def test_more_of_the_same_is_not_advised_once_the_headline_is_known_to_3_per_cent(part: str) -> None:
+    budget = {
+        "budget": {
+            part: {"value": 1.0, "u": None, "unit": "J"},
+            "repeats": {"value": 0.1, "u": None, "unit": "J"},
+        }
+    }
+    key = YCSB.quantities.headline.key
+    for u, advised in ((0.031, 1), (0.03, 0)):
+        known = {key: {"value": 1.0, "u": u, "unit": "J"}, **budget}
+        assert len(remedies(known, YCSB.quantities, "--seconds 30", idle_s=3.0)) == advised
+
+
+@pytest.mark.parametrize("part", ["quantisation", "alignment"])
+def test_advice_is_in_the_words_of_the_study(part, tmp_path: Path) -> None:
+    """A command has no operations of which there could be more."""
+    make_record(tmp_path)
+    run = RunRecord.open(tmp_path).run
+    budget = {"budget": {part: {"value": 1.0, "u": None, "unit": "J"}}}
+    small = {"marginal_energy_j": {"value": 1.0, "u": 0.5, "unit": "J"}}
+    for of in (budget, budget | small):
+        advice = {each: " ".join(remedies(of, each.quantities, each.more(run))) for each in (YCSB, COMMAND)}
+        assert "(--seconds 40, or --operations 80000)" in advice[YCSB]
+        assert "operation" not in advice[COMMAND]
+        assert "(a command that does more)" in advice[COMMAND]
+
+
+def test_a_command_that_marks_nothing_is_not_spoken_of_in_operations(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    RunRecord.open(tmp_path).update(
+        plan={"study": {"name": "command", "command": ["job"]}}, asked={"study": "command"}
+    )
+    none = {**RESULT, "operations": {"value": 0.0, "u": 0.0, "unit": "1"}}
+    put_result(tmp_path, none)
+    printed = summary(tmp_path)
+    assert "operation" not in printed
+    assert "above idle" in printed and "throughput" not in printed and "latency" not in printed
+    put_result(tmp_path, RESULT)
+    assert "throughput" in summary(tmp_path)
+
+
+def test_every_part_of_a_budget_has_a_remedy() -> None:
+    assert set(RESULT["budget"]) == set(REMEDIES)
+
+
+@pytest.mark.parametrize(
+    ("reason", "apart", "says"),
+    [
+        ("collinear: read always goes together with update", "--design", "(--design): they tell read apart"),
+        ("repeat 2: interval too wide: read drew 3 ± 2 J", "--design", "(--design): they tell read apart"),
+        ("interval too wide: read drew 3 ± 2 J", "", "more work (more operations), to tell what read cost"),
+        (
+            "too few windows: read rests on 2 stretches",
+            "--design",
+            "more work (more operations), to tell what read",
+        ),
+    ],
+)
+def test_kinds_that_cannot_be_told_apart_lead_to_randomised_blocks_or_to_more_work(
+    reason: str, apart: str, says: str
+) -> None:
+    untold = {"value": None, "u": None, "unit": "J", "reason": reason}
+    told = {"value": 1e-6, "u": 1e-7, "unit": "J"}
+    kinds = {"read": {"energy_per_operation_j": untold}, "update": {"energy_per_operation_j": told}}
+    found = remedies({"by_operation": kinds}, YCSB.quantities, "more operations", apart)
+    assert len(found) == 1 and says in found[0]
+    known = {"update": {"energy_per_operation_j": told}}
+    assert remedies({"by_operation": known}, YCSB.quantities, "more operations", apart) == []
+    withheld = {"by_operation": untold}
+    assert remedies(withheld, YCSB.quantities, "more operations", apart) == []
+
+
+def test_a_run_in_randomised_blocks_says_so(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    plain = RunRecord.open(tmp_path).run
+    assert YCSB.notes(plain) == [] and YCSB.apart(plain) == "--design"
+    summary = LoaderSummary(mix_blocks=600, workload={**plain.summary.workload, "mixblock.length_s": "0.1"})
+    blocks = structs.replace(plain, loader={"run-1": summary})
+    [line] = YCSB.notes(blocks)
+    assert "600 randomised blocks of 0.1 s" in line and "not with the plain workload" in line
+    assert YCSB.apart(blocks) == ""
+    assert "in randomised blocks of 0.1 s" in YCSB.work(blocks)
+    streamed = structs.replace(
+        plain, found=structs.replace(plain.found, generator=Generator("ycsb", runs_on="host"))
+    )
+    assert YCSB.apart(streamed) == ""

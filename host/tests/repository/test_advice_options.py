@@ -1,0 +1,150 @@
+"""Every option and every command that a message of the package names is one that some command takes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from opjoule.cli import arguments
+from opjoule.cli.argument_types import Parser
+from opjoule.cli.calibrate.arguments import calibrate_parser
+from opjoule.cli.campaign.arguments import campaign_parser
+from opjoule.cli.campaign.fleet_arguments import scheduler_parser, worker_parser
+from opjoule.cli.campaign.study_arguments import databases_parser, studies_parser, study_parser
+from opjoule.cli.commission.arguments import commission_parser
+from opjoule.cli.compare.arguments import compare_parser
+from opjoule.cli.measure.arguments import again_parser, measure_parser
+from opjoule.cli.measure.command_arguments import command_parser
+from opjoule.cli.runs.arguments import ACTIONS, runs_parser, view_parser
+from opjoule.cli.twin.arguments import twin_parser
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGE = ROOT / "host" / "opjoule"
+PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
+    "measure.py": {
+        "": measure_parser,
+        "study": study_parser,
+        "again": again_parser,
+        "command": command_parser,
+        "studies": studies_parser,
+        "databases": databases_parser,
+        "twin": twin_parser,
+        "commission": commission_parser,
+        "compare": compare_parser,
+        "view": view_parser,
+        **{
+            word: getattr(arguments, f"_{word.replace('-', '_')}")
+            for word in ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board")
+        },
+    },
+    "calibrate.py": {
+        word: lambda word=word: calibrate_parser(word)  # type: ignore[misc]  # bound now
+        for word in ("", "check", "show")
+    },
+    "campaign.py": {"": campaign_parser, "scheduler": scheduler_parser, "worker": worker_parser},
+    "runs.py": {word: lambda word=word: runs_parser(word) for word in ("", *ACTIONS)},  # type: ignore[misc]
+    "view.py": {"": view_parser},
+    "compare.py": {"": compare_parser},
+}
+NO_MESSAGES = ("devices/virtual/initrd.py",)
+"""A script of the virtual board."""
+OF_OTHERS = re.compile(
+    r"\[\"--nojournal\"\]|(?:udevadm|pip|git|sha256sum|apt-get|rig-sim|loader)\b[^.;:()]*| -- [^\n]*"
+)
+"""Commands of other programs, in messages that advise them, mongod's, and a command of the user's behind --."""
+OPTION = re.compile(r"(?<![\w-])(?<!var\()--[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+COMMAND = re.compile(r"(?:host/)?\b(measure|calibrate|campaign|runs|view|compare)\.py((?: [^\s'\";,:()|]+)*)")
+
+
+def messages() -> Iterator[tuple[str, str]]:
+    """Where each text of the package stands that is more than a word, and the text; fields of it are ~."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        place = path.relative_to(PACKAGE).as_posix()
+        if place.startswith(NO_MESSAGES):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        silent = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+        inside: set[int] = set()
+        for node in ast.walk(tree):
+            if id(node) in silent | inside:
+                continue
+            if isinstance(node, ast.JoinedStr):
+                inside |= {id(each) for each in node.values}
+                text = "".join(
+                    str(each.value) if isinstance(each, ast.Constant) else "~" for each in node.values
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                text = node.value
+            else:
+                continue
+            if " " in text.strip():
+                yield f"{place}:{node.lineno}", text
+
+
+def options_of(parser: Parser) -> set[str]:
+    return {word for action in parser._actions for word in action.option_strings}
+
+
+def known_options() -> set[str]:
+    return {
+        word
+        for own in PARSERS.values()
+        for make in own.values()
+        for word in options_of(make())
+        if word.startswith("--")
+    }
+
+
+def unknown_in(text: str, known: set[str]) -> list[str]:
+    return [word for word in OPTION.findall(OF_OTHERS.sub("", text)) if word not in known]
+
+
+def test_every_option_that_a_message_names_is_one_of_a_command():
+    known = known_options()
+    said = list(messages())
+    assert len([text for _, text in said if OPTION.search(text)]) > 80, "the walk finds the messages"
+    assert [(place, wrong) for place, text in said for wrong in unknown_in(text, known)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        ("measure longer (--second 30)", ["--second"]),
+        ("state it with --sensors", ["--sensors"]),
+        ("one run of each (--repeats)", []),
+        ("sudo udevadm control --reload, then --again", []),
+        ("a line var(--cpu) of a page", []),
+    ],
+)
+def test_an_option_that_no_command_has_would_be_found(text, wrong):
+    assert unknown_in(text, known_options()) == wrong
+
+
+def wrong_words(script: str, words: list[str]) -> list[str]:
+    """What of a command, as a message gives it, the script does not take."""
+    own = PARSERS[f"{script}.py"]
+    first = words[0] if words and words[0] in own else ""
+    makers = [own[first]] + ([own["study"]] if script == "measure" and "--study" in words else [])
+    known = set().union(*(options_of(make()) for make in makers))
+    words = words[: words.index("--")] if "--" in words else words
+    wrong = [word for word in words if word.startswith("-") and word.split("=")[0] not in known]
+    named = script == "measure" and words and not first and re.fullmatch(r"[a-z][a-z-]+", words[0])
+    return wrong + ([words[0]] if named and words[0] not in arguments.COMMANDS else [])
+
+
+def test_every_command_that_a_message_quotes_is_one_with_the_options_that_it_names():
+    quoted = [
+        (place, found[1], found[2].split())
+        for place, text in messages()
+        for found in COMMAND.finditer(text.replace("\n", " \n"))
+        if (ROOT / "host" / f"{found[1]}.py").exists() and ("host/" in found[0] or "'" in text)
+    ]
+    assert len(quoted) > 50, "the walk finds the commands"
+    assert [
+        (place, script, wrong)
+        for place, script, words in quoted
+        if (wrong := wrong_words(script, [word for word in words if "~" not in word]))
+    ] == []

@@ -1,0 +1,122 @@
+"""What the fuzzers have found, and what reaches the parsers' corners, is read or refused in one line."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from opjoule.devices.programs.probe_lines import LINE_MAX, BoardFault, ProbeAnswer, probe_line
+from opjoule.errors import RecordFault
+from opjoule.operations import schemas
+from opjoule.operations.board_files import read_events, read_system
+from opjoule.operations.tables import read_operations
+from opjoule.trace import schemas as trace_schemas
+from opjoule.trace.journal import read_trace
+from opjoule.trace.schemas import POWER
+
+FUZZ = Path(__file__).parents[3] / "fuzz"
+sys.path.insert(0, str(FUZZ))
+
+import python_parsers  # noqa: E402  # the path is set just above
+import run as fuzz_run  # noqa: E402
+
+
+@pytest.mark.parametrize("parser", fuzz_run.PYTHON_PARSERS)
+def test_a_parser_takes_what_the_fuzzers_have_found(parser):
+    inputs = fuzz_run.inputs_of(parser)
+    assert inputs
+    for data in inputs:
+        python_parsers.feed(parser, data)
+
+
+def test_every_parser_has_a_corpus_and_is_on_the_list():
+    every = {*fuzz_run.PYTHON_PARSERS, *(name for names in fuzz_run.PROGRAMS.values() for name in names)}
+    assert {path.stem for path in fuzz_run.CORPUS.glob("*.hex")} == every
+    assert set(python_parsers.PARSERS) == set(fuzz_run.PYTHON_PARSERS)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"board_ns": 1e999, "event": "x"}',
+        '{"board_ns": 9223372036854775808, "event": "x"}',
+        '{"board_ns": 1, "end_board_ns": -9223372036854775809, "event": "x"}',
+        '{"board_ns": 1, "event": "x", "level": 300}',
+        '{"board_ns": 1, "event": "\\ud800"}',
+        "[" * 100_000,
+    ],
+)
+def test_an_event_that_no_table_holds_is_named(tmp_path, line):
+    path = tmp_path / "a.events.jsonl"
+    path.write_text(line + "\n")
+    with pytest.raises(RecordFault, match="line 1 is not an event"):
+        read_events(path)
+
+
+def test_a_sample_that_no_table_holds_is_named(tmp_path):
+    path = tmp_path / "a.system.csv"
+    names = schemas.SYSTEM.names
+    path.write_text(",".join(names) + "\n" + ",".join("9" * 30 for _ in names) + "\n")
+    with pytest.raises(RecordFault, match="line 2 is not a system sample"):
+        read_system(path)
+
+
+def claims(path, schema, rows):
+    """A parquet file of constants: it takes hardly a byte a thousand rows."""
+    columns = []
+    for field in schema:
+        value = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.array(["read"]))
+        plain = value if pa.types.is_dictionary(field.type) else pa.array([0]).cast(field.type)
+        columns.append(
+            pa.repeat(plain[0], rows) if plain is not value else value.take(pa.array(np.zeros(rows, np.int8)))
+        )
+    table = pa.table(columns, schema=schema)
+    pq.write_table(table, path, compression="zstd", row_group_size=rows, data_page_size=1 << 30)
+
+
+@pytest.mark.parametrize(
+    ("name", "schema", "read"),
+    [
+        ("power.parquet", POWER, lambda path: read_trace(path.parent)),
+        ("operations.parquet", schemas.OPERATIONS, read_operations),
+    ],
+)
+def test_a_file_that_claims_more_rows_than_its_bytes_hold_fills_no_memory(
+    tmp_path, monkeypatch, name, schema, read
+):
+    monkeypatch.setattr(trace_schemas, "ROWS_A_BYTE", 10)
+    claims(tmp_path / name, schema, 1_000_000)
+    with pytest.raises(RecordFault, match=r"damaged: it claims 1000000 rows in \d+ bytes"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"mark":"phase-begin","name":"x","board_ns":1e999}',
+        b'{"mark":"phase-begin","name":"x","board_ns":"5"}',
+        b'{"answer":"whatever","line":5}',
+        b'{"answer":["clock"]}',
+        b"[" * 100_000,
+        b'"mark"',
+        b"\xff\xfe",
+        b'{"answer":"clock","received_ns":' + b"1" * 5000 + b"}",
+    ],
+)
+def test_what_no_probe_says_is_passed_over(line):
+    assert probe_line(line) is None
+
+
+def test_words_of_a_board_are_cut():
+    said = probe_line(b'{"fault":"' + b"x" * 100_000 + b'"}')
+    assert isinstance(said, BoardFault)
+    assert len(said.text) == 500
+
+
+def test_the_answer_to_a_whole_signature_is_a_line():
+    bits = b"01" * 32_767
+    said = probe_line(b'{"answer":"signature","start_ns":1,"end_ns":2,"bits":"' + bits + b'"}')
+    assert isinstance(said, ProbeAnswer)
+    assert len(bits) * 2 < LINE_MAX

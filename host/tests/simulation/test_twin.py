@@ -1,0 +1,447 @@
+"""The simulated board: power follows activity and the medium's work, order is kept."""
+
+import json
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from opjoule.devices.profiles import find_profile
+from opjoule.record.json_file import plain
+from opjoule.record.phases import Phase
+from opjoule.simulation.feed import MARGIN_NS, ActivityReader, Feed
+from opjoule.simulation.imperfections import Imperfections, medium_chance
+from opjoule.simulation.line_fifo import LineFifo
+from opjoule.simulation.loader_files import LoaderFiles
+from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
+from opjoule.simulation.models import load_model
+from opjoule.simulation.power_model import Activity, CountedPower, Supply
+from opjoule.simulation.supply import SimulatedSupply
+from opjoule.simulation.truth_line import KnownFigure, TrueCourse, true_figures, truth_lines
+
+SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
+SECOND_NS = 1_000_000_000
+HEADER = (
+    "board_ns,cpu_busy_s,process_cpu_s,process_read_bytes,process_written_bytes,device_read_bytes,"
+    "device_written_bytes,dirty_bytes,rss_bytes,rss_anon_bytes"
+)
+
+
+def activity(start_s=0.0, end_s=1.0, cpu_s=0.0, read=0, written=0):
+    return Activity(round(start_s * SECOND_NS), round(end_s * SECOND_NS), cpu_s, read, written)
+
+
+def busy(start_s, end_s, mode=MediumMode.WRITING):
+    return MediumStretch(round(start_s * SECOND_NS), round(end_s * SECOND_NS), mode)
+
+
+def powers(model, of, *work):
+    """(moment [s], power [W]) of each row of one interval."""
+    return [(at / SECOND_NS, a * v) for at, a, v in model.rows(of, [], work)]
+
+
+@pytest.mark.parametrize("board", SIMULATED_BOARDS)
+def test_every_simulated_board_has_a_model_for_each_of_its_media(board):
+    for medium in find_profile(board).media:
+        ((_, current_a, voltage_v),) = load_model(board, medium).rows(activity(), [], [])
+        assert current_a > 0
+        assert voltage_v > 0
+
+
+def test_power_at_the_board_is_the_model_s_whatever_the_supply_s_resistance():
+    for resistance_ohm in (0.0, 0.05, 0.5):
+        current_a, voltage_v = Supply(5.1, resistance_ohm).at_power(4.2)
+        assert current_a * voltage_v == pytest.approx(4.2)
+
+
+def test_more_busy_cores_draw_more_and_the_last_core_is_the_limit():
+    found = [
+        powers(load_model("rpi4", "sd"), activity(cpu_s=cpu_s))[0][1]
+        for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)
+    ]
+    assert found[:5] == sorted(found[:5])
+    assert found[5] == found[4]
+
+
+def test_power_steps_where_the_medium_begins_and_ends_to_work():
+    """To the nanosecond, with a tail behind each stretch and none between two that touch."""
+    model = load_model("rpi4", "sd", Supply(5.1, 0.0))
+    work = [busy(0.1234567, 0.2), busy(0.2, 0.21, MediumMode.FLUSHING), busy(0.3, 0.4)]
+    found = powers(model, activity(cpu_s=1.0), *work)
+    assert found == [
+        (at_s, pytest.approx(3.30 + above_w))
+        for at_s, above_w in (
+            (0, 0),
+            (0.1234567, 0.33),
+            (0.2, 0.33),
+            (0.21, 0.066),
+            (0.3, 0.33),
+            (0.4, 0.066),
+            (0.65, 0),
+        )
+    ]
+
+
+def test_work_and_tail_go_on_from_one_interval_to_the_next():
+    model = load_model("rpi4", "sd", Supply(5.1, 0.0))
+    assert powers(model, activity(0, 1), busy(0.9, 1.0)) == [
+        (0, pytest.approx(3.04)),
+        (0.9, pytest.approx(3.37)),
+    ]
+    second = powers(model, activity(1, 1.1), busy(1.0, 1.05))
+    assert second == [(1, pytest.approx(3.37)), (1.05, pytest.approx(3.106))]
+    third = powers(model, activity(1.1, 2))
+    assert third == [(1.1, pytest.approx(3.106)), (1.3, pytest.approx(3.04))]
+
+
+def test_a_virtual_board_s_medium_works_as_long_as_its_counters_say():
+    stated = load_model("virtual", "sd", Supply(5.1, 0.0))
+    model = CountedPower(stated.board, stated.medium, stated.supply)
+    found = powers(model, activity(written=1_410_000, read=4_130_000))
+    assert [at_s for at_s, _ in found] == pytest.approx([0, 0.1, 0.2, 0.45])
+    assert [power_w for _, power_w in found] == pytest.approx([2.81, 2.81, 2.546, 2.48])
+    assert powers(model, activity(1, 2)) == [(1, pytest.approx(2.48))]
+
+
+def test_the_page_cache_is_a_part_of_the_board_s_memory_as_in_linux():
+    board = load_model("rpi3", "sd").board
+    assert board.dirty_limit_bytes == 2 * board.dirty_background_bytes == 160_000_000
+
+
+def test_each_measurement_draws_a_medium_of_its_own_within_the_stated_bounds():
+    stated = load_model("rpi4", "sd").medium
+    drawn = [load_model("rpi4", "sd", chance=medium_chance("sd", seed)).medium for seed in range(300)]
+    for name, part in stated.spread.items():
+        usual, found = getattr(stated, name), [getattr(each, name) for each in drawn]
+        assert usual * (1 - part) <= min(found) < usual * (1 - 0.9 * part), name
+        assert usual * (1 + 0.9 * part) < max(found) <= usual * (1 + part), name
+    assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance("sd", 3)).medium
+    assert {each.idle_w for each in drawn} == {stated.idle_w}
+
+
+def row(board_ns, cpu_s, written, dirty=0):
+    return f"{board_ns},0,{cpu_s},0,0,0,{written},{dirty},0,0"
+
+
+def test_activity_is_the_difference_of_two_samples():
+    reader = ActivityReader()
+    assert reader.row(HEADER) is None
+    assert reader.row(row(1000, 5.0, 100)) is None
+    first = reader.row(row(2000, 5.25, 110))
+    second = reader.row(row(3000, 5.75, 130))
+    assert first == Activity(1000, 2000, 0.25, 0, 10)
+    assert second == Activity(2000, 3000, 0.5, 0, 20)
+
+
+def test_a_torn_or_repeated_row_is_no_activity():
+    reader = ActivityReader()
+    reader.row(HEADER)
+    reader.row(row(1000, 1.0, 1))
+    assert reader.row("12,3") is None
+    assert reader.row(row(1000, 2.0, 1)) is None
+    assert reader.row(row(900, 3.0, 1)) is None
+    assert reader.row(row(2000, 2.5, 2)) == Activity(1000, 2000, 1.5, 0, 1)
+
+
+def test_a_fifo_hands_out_whole_lines_only(tmp_path):
+    fifo = LineFifo(tmp_path / "f")
+    os.write(fifo.descriptor, b"one\ntw")
+    assert fifo.lines() == ["one"]
+    os.write(fifo.descriptor, b"o\n")
+    assert fifo.lines() == ["two"]
+    fifo.close()
+
+
+def test_the_feed_passes_everything_on_in_order_of_time_and_below_the_watermark(tmp_path):
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    lines = []
+    feed.start()
+    with feed.live.open() as live:
+        reader = threading.Thread(target=lambda: lines.extend(live.read().splitlines()), daemon=True)
+        reader.start()  # the feed waits for a reader once the pipe is full
+        start_ns = time.monotonic_ns()
+        rows = f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + SECOND_NS, 1.0, 0)}\n"
+        os.write(feed.system.descriptor, rows.encode())
+        os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS - MARGIN_NS // 2} 1\n".encode())
+        feed.probe_ended()
+        feed.stop()
+        reader.join(60)
+    assert edges_in_order(lines) == 1
+
+
+def edges_in_order(lines):
+    """How many edges there are among the lines for the rig simulator, none of them late or before its time."""
+    assert lines[-1] == "q"
+    watermark_ns, seen_ns, edges = 0, 0, 0
+    for line in lines[:-1]:
+        kind, stamp, *_ = line.split()
+        if kind == "w":
+            watermark_ns = max(watermark_ns, int(stamp))
+        else:
+            assert watermark_ns <= int(stamp)
+            assert int(stamp) >= seen_ns
+            seen_ns = int(stamp)
+            edges += kind == "e"
+    return edges
+
+
+def test_a_run_whose_folder_goes_while_its_files_are_looked_for_ends_nothing(tmp_path, monkeypatch):
+    """A repeat's files are removed at any moment; the error ended the simulator's input, and so the meter."""
+    going = tmp_path / "session" / "run-1"
+    going.mkdir(parents=True)
+    scandir = os.scandir
+
+    def just_gone(path=".", *rest):
+        if os.fspath(path) == str(going):
+            going.rmdir()
+        return scandir(path, *rest)
+
+    monkeypatch.setattr(os, "scandir", just_gone)
+    assert LoaderFiles(tmp_path).more() == ([], [])
+    assert not going.exists(), "nothing was looked for"
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("mistake", [ValueError("no such power"), FileNotFoundError("no such power")])
+def test_a_feed_that_ends_by_a_mistake_in_a_model_says_so(tmp_path, monkeypatch, mistake):
+    """The simulator takes the end of its input for the end of the run, so nothing else would tell."""
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+
+    def draws_nothing(*_):
+        raise mistake
+
+    monkeypatch.setattr(feed, "_draw", draws_nothing)
+    feed.start()
+    with feed.live.open() as live:
+        assert not live.read()
+    feed.stop()
+    assert feed.broken == f"{type(mistake).__name__}: no such power"
+
+
+def test_the_truth_of_another_run_is_not_written_over(tmp_path):
+    """Two campaigns in one folder: the second is refused where the first has a record, whose truth stays."""
+    record, folder = tmp_path / "record", tmp_path / "rig"
+    record.mkdir()
+    folder.mkdir()
+    (record / "run.json").write_text("{}")
+    (record / "simulator-truth.json").write_text("of the first run")
+    (folder / "truth.json").write_text("of the second run")
+    (folder / "course.csv").write_text("")
+    supply = SimulatedSupply.__new__(SimulatedSupply)  # nothing else of it is needed
+    supply.folder, supply._truth, supply._course = folder, record / "simulator-truth.json", True
+    supply._imperfections, supply._seed, supply._medium = Imperfections.draw(1), 1, None
+    supply._tell()
+    assert (record / "simulator-truth.json").read_text() == "of the first run"
+    assert [each.name for each in sorted(record.iterdir())] == ["run.json", "simulator-truth.json"]
+
+
+def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):
+    """It and a much later sample come between the feed's two readings."""
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    start_ns = time.monotonic_ns()
+    readings = {fifo: fifo.lines for fifo in (feed.sync, feed.system)}
+    happened = []
+
+    def read_and_sleep(fifo):
+        lines = readings[fifo]()
+        if not happened:
+            happened.append(True)
+            os.write(feed.sync.descriptor, f"{start_ns + SECOND_NS} 1\n".encode())
+            rows = f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + 3 * SECOND_NS, 1.0, 0)}\n"
+            os.write(feed.system.descriptor, rows.encode())
+        return lines
+
+    for fifo in readings:
+        monkeypatch.setattr(fifo, "lines", lambda fifo=fifo: read_and_sleep(fifo))
+    lines = []
+    reader = threading.Thread(target=lambda: lines.extend(feed.live.read_text().splitlines()), daemon=True)
+    reader.start()
+    feed.start()
+    deadline_s = time.monotonic() + 120
+    while feed._newest_ns < start_ns + 3 * SECOND_NS:
+        assert time.monotonic() < deadline_s, "the sample is not taken in"
+        time.sleep(0.01)
+    feed.probe_ended()
+    feed.stop()
+    reader.join(60)
+    assert edges_in_order(lines) == 1
+
+
+def test_nothing_is_passed_on_before_the_medium_s_work_of_that_time_is_known(tmp_path):
+    """And then what it did is there, at its own moments."""
+    work = MediumWork(tmp_path / "work.fifo")
+    feed = Feed(tmp_path, load_model("rpi4", "sd", Supply(5.1, 0.0)), work)
+    start_ns = feed._newest_ns
+    os.write(work.fifo.descriptor, f"m {start_ns + 1000} {start_ns + 5000} write 56\nq {start_ns}\n".encode())
+    drawn = []
+    feed._hold = lambda board_ns, line: drawn.append(line.split())
+    feed._carry()
+    assert feed._drawable_ns == 0  # that line was torn: it lacks its bytes
+    os.write(work.fifo.descriptor, f"q {start_ns + 30_000_000} 0\n".encode())
+    feed._carry()
+    feed._draw(feed._drawable_ns)
+    assert feed._drawn_ns == start_ns + 30_000_000
+    assert [int(at) - start_ns for _, at, *_ in drawn][:4] == [0, 1000, 5000, 10_000_000]
+    work.ended = True
+    feed._draw(feed._drawable_ns)
+    assert feed._drawn_ns == feed._newest_ns
+    work.fifo.close()
+
+
+def test_pending_writes_are_those_of_the_board_s_own_time(tmp_path):
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    start_ns = time.monotonic_ns() + SECOND_NS
+    rows = [row(start_ns + at * SECOND_NS, 0.0, 0, dirty) for at, dirty in enumerate((5, 7, 9, 0))]
+    os.write(feed.system.descriptor, "\n".join([HEADER, *rows, ""]).encode())
+    feed._carry()
+    assert [feed.pending_bytes(start_ns + round(at * SECOND_NS)) for at in (0.5, 1, 1.5, 2, 3)] == [
+        0,
+        7,
+        7,
+        9,
+        0,
+    ]
+
+
+def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():
+    for board in SIMULATED_BOARDS:
+        for medium in find_profile(board).media:
+            model = load_model(board, medium)
+            powers(model, activity(), busy(0, 1))
+            assert powers(model, activity(1, 3))[-1][0] <= 2
+            assert powers(model, activity(3, 4)) == powers(load_model(board, medium), activity(3, 4))
+
+
+def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
+    drawn = [Imperfections.draw(seed) for seed in range(500)]
+    for name, least, most in (
+        ("shunt_ohm", 0.0987, 0.1013),
+        ("shunt_ppm", -200, 200),
+        ("gain_error", -0.005, 0.005),
+        ("offset_uv", -200, 200),
+        ("bus_gain_error", -0.005, 0.005),
+        ("clock_error_ppm", -5000, 5000),
+        ("sensor_clock_error_ppm", -91_000, 100_000),
+        ("supply_ohm", 0, 0.3),
+    ):
+        values = [getattr(each, name) for each in drawn]
+        width = most - least
+        assert least <= min(values) < least + 0.1 * width, name
+        assert most - 0.1 * width < max(values) <= most, name
+    assert Imperfections.draw(3) == Imperfections.draw(3)
+
+
+COURSE = TrueCourse(np.array([0, 10, 20, 30, 40]) * SECOND_NS, np.array([0.0, 20.0, 60.0, 85.0, 105.0]))
+"""2 W idle, 4 W run, 2.5 W settle, 2 W idle, 10 s each"""
+NAMES = ("idle-before", "run", "settle", "idle-after")
+
+
+def phases(repeat=1):
+    return [
+        Phase(name, repeat, index * 10 * SECOND_NS, (index + 1) * 10 * SECOND_NS)
+        for index, name in enumerate(NAMES)
+    ]
+
+
+def test_the_true_figures_are_those_of_the_definitions():
+    true = true_figures(COURSE, phases(), operations=1000)
+    assert true == pytest.approx(
+        {
+            "run_energy_j": 40,
+            "power_w": 4,
+            "idle_power_w": 2,
+            "write_back_energy_j": 5,
+            "energy_j": 45,
+            "marginal_energy_j": 25,
+            "energy_per_operation_j": 0.045,
+            "marginal_energy_per_operation_j": 0.025,
+        }
+    )
+
+
+def test_without_idle_nothing_is_said_of_what_is_above_it():
+    assert true_figures(COURSE, phases()[1:3], 1000).keys() == {"run_energy_j", "power_w"}
+
+
+HEAD = {"schema": {"name": "run", "version": 1}, "status": "complete", "simulated": True}
+
+
+def truth_lines_of(folder, stated, status="complete"):
+    rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j, strict=True))
+    (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
+    (folder / "run.json").write_text(json.dumps(plain(HEAD | {"phases": phases(), "status": status})))
+    (folder / "result.json").write_text(json.dumps(stated))
+    return truth_lines(folder)
+
+
+def test_a_wide_interval_beside_the_truth_has_no_power_of_ten():
+    wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
+    assert str(wide) == "SIMULATED truth: tail 98.12 mJ; stated -15 ± 260 mJ holds it"
+
+
+def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
+    stated = {
+        "operations": {"value": 1000, "u": 0, "unit": "1"},
+        "marginal_energy_per_operation_j": {"value": 0.0251, "u": 0.0004, "unit": "J"},
+        "energy_j": {"value": 44.0, "u": 0.5, "unit": "J"},
+        "run_energy_j": {"value": None, "u": None, "unit": "J", "reason": "withheld"},
+    }
+    assert truth_lines_of(tmp_path, stated) == [
+        "SIMULATED truth: marginal energy of an operation 25 mJ; stated 25.1 ± 0.4 mJ holds it",
+        "SIMULATED truth: energy 45 J; stated 44 ± 0.5 J DOES NOT HOLD IT",
+    ]
+
+
+def test_the_truth_of_kinds_and_activities_is_told_beside_what_is_stated_of_them(tmp_path):
+    """Per operation and per run; what drew nothing has no line, and what is not told is said to be so."""
+    (tmp_path / "simulator-parts.csv").write_text(
+        "board_ns,read,update,flush,compaction,write_back\n0,0,0,0,0,0\n"
+        f"{10 * SECOND_NS},1,1,1,0,1\n{30 * SECOND_NS},5,11,4,0,3\n{40 * SECOND_NS},9,9,9,0,9\n"
+    )
+    untold = {"value": None, "u": None, "unit": "J", "reason": "collinear"}
+    stated = {
+        "by_operation": {
+            "read": {
+                "count": {"value": 400},
+                "energy_per_operation_j": {"value": 0.0105, "u": 0.001, "unit": "J"},
+            },
+            "update": {"count": {"value": 100}, "energy_per_operation_j": untold},
+        },
+        "by_activity": {
+            "flush": {"value": 3.5, "u": 0.4, "unit": "J"},
+            "compaction": {"value": 0.0, "u": 0.1, "unit": "J"},
+            "write_back": untold,
+        },
+    }
+    assert truth_lines_of(tmp_path, stated) == [
+        "SIMULATED truth: read 10 mJ; stated 10.5 ± 1 mJ holds it",
+        "SIMULATED truth: update 100 mJ; not told",
+        "SIMULATED truth: flush 3 J; stated 3.5 ± 0.4 J DOES NOT HOLD IT",
+        "SIMULATED truth: the medium's write-back 2 J; not told",
+    ]
+
+
+def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
+    (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,flush\n0,0,0\n{30 * SECOND_NS},5,3\n")
+    withheld = {"value": None, "u": None, "unit": "", "reason": "withheld"}
+    stated = {"by_operation": withheld, "by_activity": {"flush": {"value": 2.0, "u": 0.5, "unit": "J"}}}
+    assert truth_lines_of(tmp_path, stated) == ["SIMULATED truth: flush 2 J; stated 2 ± 0.5 J holds it"]
+
+
+def test_of_a_run_that_was_cut_off_no_truth_is_told(tmp_path):
+    """The simulator stopped with it."""
+    stated = {"run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"}}
+    assert len(truth_lines_of(tmp_path, stated)) == 1
+    assert truth_lines_of(tmp_path, stated, "partial") == []
+
+
+def test_a_record_without_a_course_has_no_truth_to_tell(tmp_path):
+    assert truth_lines(tmp_path) == []
+
+
+def test_a_simulated_meter_has_one_name_whatever_supply_it_is_on():
+    """Two measurements with it share its errors; two other meters share nothing."""
+    one = Imperfections.draw(1)
+    assert one.meter_name == one.carrying(15.0, 4.63).meter_name == Imperfections.draw(1).meter_name
+    assert one.meter_name != Imperfections.draw(2).meter_name

@@ -1,0 +1,165 @@
+"""Study S1: the cells of its figures, their controls and amounts, on any board; three databases end to end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import mongo_server
+import pytest
+from opjoule.cli.arguments import parse
+from opjoule.cli.campaign.command import _plans
+from opjoule.cli.commands import main
+from opjoule.comparison.compared_run import gather
+from opjoule.comparison.study.figures import figures_of_studies
+from opjoule.measuring.plan import Plan
+from opjoule.studies.folder import find_study
+
+ROOT = Path(__file__).resolve().parents[3]
+AMOUNTS = {"1kb": (4_000_000, 2_000_000), "64b": (64_000_000, 32_000_000), "16kb": (250_000, 125_000)}
+FIGURES = {
+    "2": {"mix": {"read", "write"}},
+    "3": {"distribution": {"zipfian", "latest", "uniform"}, "mix": {"read", "write"}},
+    "4": {"mix": {"read", "mixed", "write"}},
+    "5": {"size": {"64b", "1kb", "16kb"}, "mix": {"read", "write"}},
+    "6": {"mix": {"read", "write"}},
+    "7": {"storage": {"sd", "ssd-usb2", "ssd-usb3"}, "mix": {"read", "write"}},
+}
+
+
+def planned(*words: str) -> list[tuple[Plan, argparse.Namespace]]:
+    return _plans(parse(["--study", "s1", *words]).options.campaign)
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_has_every_combination_of_what_it_compares_and_nothing_else(figure):
+    cells = [plan.condition for plan, _ in planned("--device", "rpi4", "--only", f"figure={figure}")]
+    usual = {"storage": {"sd"}, "journal": {"off"}, "distribution": {"zipfian"}, "size": {"1kb"}}
+    usual |= {"system": {"sqlite", "leveldb", "mongodb"}, "device": {"rpi4"}} | FIGURES[figure]
+    assert {axis: {cell[axis] for cell in cells} for axis in usual} == usual
+    count = 1
+    for values in usual.values():
+        count *= len(values)
+    assert len(cells) == count
+
+
+def test_cells_that_figures_share_are_measured_once_and_say_so():
+    found = planned("--device", "rpi4")
+    assert len(found) == 9 + 12 + 12 + 12
+    [shared] = [own for plan, own in found if plan.condition_name == "sqlite rpi4 sd off zipfian read 1kb"]
+    assert shared.figures == {
+        "2": ["system", "device"],
+        "3": ["distribution"],
+        "4": ["mix"],
+        "5": ["size"],
+        "6": ["device"],
+        "7": ["storage", "device"],
+    }
+
+
+@pytest.mark.parametrize("scale", ["1", "0.025"])
+def test_every_cell_has_the_studys_controls_threads_and_amounts(scale):
+    found = planned("--device", "odroid-c2,rpi3,rpi4", "--scale", scale)
+    assert len(found) == len(find_study("s1").cells({}))
+    for plan, own in found:
+        cell, effective = plan.condition, plan.study.effective
+        lone = cell["system"] == "sqlite" and cell["mix"] == "write"
+        assert plan.study.threads == (1 if lone else 4)
+        assert plan.study.reset == ("load" if cell["system"] == "mongodb" else "copy")
+        assert (plan.profile.name, plan.medium) == (cell["device"], cell["storage"])
+        wanted = {"page_cache=drop", "wifi=off", "bluetooth=off", f"journal={cell['journal']}"}
+        assert set(own.state) == wanted | ({"memory_mb=1024"} if cell["device"] == "rpi4" else set())
+        assert (effective["durability"], effective["requestdistribution"]) == ("async", cell["distribution"])
+        assert float(effective["readproportion"]) == {"read": 1, "mixed": 0.5, "write": 0}[cell["mix"]]
+        amounts = [float(scale) * each for each in AMOUNTS[cell["size"]]]
+        assert [int(effective["recordcount"]), int(effective["operationcount"])] == amounts
+        assert int(effective["fieldlength"]) * amounts[0] == pytest.approx(4.096e9 * float(scale))
+        assert plan.settle_limit_s == 900 and own.scale == float(scale)
+
+
+def test_figures_are_of_the_papers_boards_and_of_boards_that_it_has_not():
+    """Figures 2 to 5 are of the ODROID-C2 and the Raspberry Pi 4, figure 6 of the Raspberry Pi 3 too."""
+    found = planned("--device", "odroid-c2,rpi3,rpi4,rpi5")
+    for figure, devices in (
+        ("2", {"odroid-c2", "rpi4", "rpi5"}),
+        ("6", {"odroid-c2", "rpi3", "rpi4", "rpi5"}),
+    ):
+        assert {plan.condition["device"] for plan, own in found if figure in own.figures} == devices
+
+
+def test_another_medium_takes_the_place_of_the_studys_own_and_has_a_folder_of_its_own():
+    campaign = parse(["--study", "s1", "--device", "rpi5", "--storage", "nvme"]).options.campaign
+    assert campaign.name == "s1-nvme"
+    assert {cell.condition["storage"] for cell in campaign.cells} == {"nvme"}
+    assert {name for cell in campaign.cells for name in cell.options.figures} == {*FIGURES, "journaling"}
+
+
+def test_a_simulated_board_has_a_state_of_its_own():
+    """Nothing of the study's state is asked of it, and what differs in nothing else is one cell."""
+    words = ["--device", "odroid-c2", "--simulate", "--only", "figure=journaling"]
+    found = planned(*words)
+    assert len(found) == 6 and not any(own.state for _, own in found)
+    found = planned("--device", "odroid-c2", "--only", "figure=journaling")
+    assert len(found) == 12
+
+
+@pytest.mark.parametrize(
+    ("further", "says"),
+    [
+        (["--only", "figure=1"], "unknown figure of --only '1'"),
+        (["--only", "figure=journaling"], "leaves nothing of the study on rpi4: --storage"),
+        (["--storage", "floppy"], "unknown storage for rpi4 'floppy'"),
+        (["--storage", "sd,sd"], "name each one once"),
+    ],
+)
+def test_what_the_study_does_not_have_is_one_line(capsys, further, says):
+    argv = ["--study", "s1", "--device", "rpi4", "--dry-run", *further]
+    try:
+        assert main(argv) == 2
+    except SystemExit as ended:
+        assert ended.code == 2
+    complaint = capsys.readouterr().err
+    assert says in complaint and complaint.count("\n") == 1
+
+
+def test_a_server_that_the_simulated_board_lacks_is_one_line_before_anything_is_measured(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+    asked = ["--device", "rpi4", "--simulate", "--only", "figure=2", "--out", str(tmp_path / "out")]
+    if shutil.which("mongod"):
+        pytest.skip("this computer has a mongod of its own")
+    assert main(["--study", "s1", *asked]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert "--simulate: mongodb missing: 'mongod'" in said[-1] and "--only system=" in said[-1]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.rig
+@pytest.mark.end_to_end
+def test_its_three_databases_run_on_the_simulated_rig_and_their_figure_is_drawn(tmp_path, monkeypatch):
+    """MongoDB is a stand-in that speaks its protocol; its client is in the board's loader."""
+    subprocess.run([ROOT / "loader-cpp/board-builds", "amd64"], check=True, timeout=3600)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    asked = ["--study", "s1", "--device", "rpi4", "--simulate", "--scale", "0.0001", "--repeats", "1"]
+    asked += ["--only", "figure=2", "--only", "mix=write", "--idle", "0.3", "--out", str(tmp_path / "out")]
+    with mongo_server.stand_in_alone(tmp_path) as mongod:
+        (tmp_path / "mongod").symlink_to(mongod)
+        assert main(asked) in (0, 6)
+    runs, _ = gather([str(tmp_path / "out")])  # without what had to be measured again on a busy computer
+    assert {run.subject for run in runs} == {"SQLite", "LevelDB", "MongoDB"}
+    for run in runs:
+        assert run.simulated and run.numbers["operations"]["value"] == 200
+        assert run.numbers["energy_j"]["value"] > 0 and run.numbers["energy_j"]["u"] > 0
+        record = json.loads((run.place / "run.json").read_text())
+        assert record["asked"]["folder"] == "s1" and record["asked"]["scale"] == 0.0001
+    figures = figures_of_studies(runs)
+    assert list(figures) == ["s1-figure-2"]
+    assert figures["s1-figure-2"].series == ["SQLite", "LevelDB", "MongoDB"]
+    used = [run.numbers["server"]["peak_memory_bytes"]["value"] for run in runs if run.subject == "MongoDB"]
+    assert used and used[0] > 20_000_000
+    assert Path(tmp_path / "out" / "report.html").exists()

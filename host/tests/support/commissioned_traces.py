@@ -1,0 +1,29 @@
+"""Recordings made of numbers, for the verdicts of the commissioning."""
+
+from __future__ import annotations
+
+import numpy as np
+from opjoule.commissioning.recorded import DeskRecording
+from opjoule.energy.error_bounds import Shunt
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.trace.power_trace import PowerTrace
+
+BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
+PERIOD_S = 0.0011
+NOISE_A = 2e-4
+
+
+def trace(seconds, current_a, voltage_v=5.1, noise_a=NOISE_A, seed=1):
+    """A trace whose current and voltage are numbers, or functions of the time [s], shape (n,) to (n,)."""
+    time_s = np.arange(round(seconds / PERIOD_S)) * PERIOD_S
+    noise = np.random.default_rng(seed).normal(0, noise_a, time_s.size)
+    values = [
+        each(time_s) if callable(each) else np.full(time_s.size, each) for each in (current_a, voltage_v)
+    ]
+    return PowerTrace.of(np.rint(time_s * 1e9).astype(np.int64), values[0] + noise, values[1])
+
+
+def recorded(*args, bounds=BOUNDS, **more):
+    """The same as a recording."""
+    fields = {name: more.pop(name) for name in list(more) if name in DeskRecording.__dataclass_fields__}
+    return DeskRecording(trace(*args, **more), bounds, **fields)

@@ -1,0 +1,103 @@
+"""Processes of a fleet on loopback, forked from one that has loaded Dask; a program that writes records stands for a
+board.
+
+`fleet_rigs.py` reads a JSON line for each process to start: {"kind": "rig" or "campaign", "argv", "log", "pid",
+"status"}, the last three names of files. A cell of a rig takes until the file `go` lies beside its spool, or the
+seconds that `wait.txt` says.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve()
+sys.path.insert(0, str(HERE.parents[2]))
+
+
+def serve() -> None:
+    """Starts what it is told to, until its input ends."""
+    import opjoule.campaign.fleet.client  # noqa: F401  # once, for all
+
+    for line in sys.stdin:
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        asked = json.loads(line)
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            os.setsid()
+            log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            for number in (1, 2):
+                os.dup2(log, number)
+            os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+            Path(asked["pid"]).write_text(str(os.getpid()))
+            status = (rig if asked["kind"] == "rig" else campaign)(asked["argv"])
+            sys.stdout.flush()
+            Path(asked["status"]).write_text(str(status))
+            os._exit(status)
+
+
+def rig(argv: list[str]) -> int:
+    """A worker whose cells are measured by the other half of this file."""
+    import opjoule
+    from opjoule.cli.campaign.fleet import run_worker
+    from opjoule.cli.failures import told
+
+    address, spool, name = argv
+    if name.endswith("-old"):
+        opjoule.__version__ = "0.0.1"
+    options = argparse.Namespace(
+        scheduler=address, simulate=True, rig=None, name=name, spool=Path(spool) / name, host=None
+    )
+    options.tls_ca_file = options.tls_cert = options.tls_key = None
+    return told(name, lambda: run_worker(options, [sys.executable, str(HERE), "cell", spool]))
+
+
+def campaign(argv: list[str]) -> int:
+    """host/campaign.py, or host/measure.py --study, after set-up."""
+    from opjoule.cli.start import main
+
+    sys.argv = ["measure.py", *(argv if argv[0] == "--study" else ["campaign", *argv])]
+    return main(sys.argv[1:])
+
+
+def measure(spool: Path, name: str, place: Path) -> int:
+    """One cell, as a worker has it measured: a record of what was asked, in its time."""
+    import msgspec
+    from opjoule.campaign.fleet.job import Outcome
+    from opjoule.record.run_record import RunRecord
+
+    job = json.loads((place / "job.json").read_text())
+    with (spool / "begun.txt").open("a") as begun:
+        begun.write(f"{name} {job['block']} {job['condition']['storage']} {os.getpid()}\n")
+
+    def end(outcome: Outcome) -> int:
+        (place / "outcome.json").write_bytes(msgspec.json.encode(outcome))
+        return outcome.status
+
+    if (spool / f"{name}.broken").exists():
+        return end(Outcome(3, "the board is gone"))
+    record = RunRecord.create(place / job["name"], {"block": job["block"], "rig_name": name}, simulated=True)
+    record.update(plan_sha256=job["plan_sha256"], found={"opjoule": "0.1.0"})
+    (place / job["name"] / "raw").mkdir()
+    (place / job["name"] / "raw" / "trace.bin").write_bytes(os.urandom(100_000))
+    worker = os.getppid()
+    wait = spool / "wait.txt"
+    until_s = time.monotonic() + float(wait.read_text()) if wait.exists() else None
+    while not (spool / "go").exists() if until_s is None else time.monotonic() < until_s:
+        if os.getppid() != worker:
+            return 1
+        time.sleep(0.05)
+    record.finish("complete")
+    return end(Outcome(0))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["cell"]:
+        _, _, spool, _, name, place = sys.argv
+        sys.exit(measure(Path(spool), name, Path(place)))
+    serve()

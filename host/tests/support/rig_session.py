@@ -1,0 +1,197 @@
+"""Runs the simulated rig on a profile, records it with the host's own meter, and keeps both sides."""
+
+import json
+import socket
+import subprocess
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+from granted_clock import GrantedClock
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.meters.capture import Capture, CaptureSummary
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.interface import Meter
+from opjoule.meters.registry import open_meter
+from opjoule.trace.journal import TraceJournal, read_edges, read_trace
+from opjoule.trace.power_trace import PowerTrace
+
+ROOT = Path(__file__).resolve().parents[3]
+RIG_SIM = ROOT / "build/rig-sim/rig-sim"
+FIRMWARE = ROOT / ".pio/build/uno/firmware.elf"
+NANO_FIRMWARE = ROOT / ".pio/build/nano/firmware.elf"
+ARDUINO_FIRMWARE = ROOT / ".pio/build/uno-arduino/firmware.elf"
+NOMINAL_HZ = 16_000_000
+LIMIT_S = 300
+"""Limit of each wait: guards against waiting without end, and is far from what a busy computer needs."""
+
+PERFECT_SENSOR = ErrorBounds(
+    gain_errors_max={},
+    current_offset_max_a=0.0,
+    current_step_a=1e-4,
+    voltage_step_v=4e-3,
+    current_max_a=3.2,
+    seen_fraction=0.5,
+    clock_error_max=0.0,
+)
+"""No error but steps and sampling, so that a stated uncertainty has nothing to hide behind."""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What the host recorded of one simulated profile, and the truth about it."""
+
+    trace: PowerTrace
+    cells: Cells
+    edges_ns: np.ndarray
+    summary: CaptureSummary
+    truth: dict
+    edges_s: np.ndarray
+    """true times of the edges, in profile time [s]"""
+
+    @property
+    def total_error(self) -> float:
+        """Relative error of the energy of the whole trace; outside of the profile no current flows."""
+        total_j = float(self.cells.power.between(self.cells.start_ns, self.cells.end_ns))
+        return total_j / self.truth["total_j"] - 1
+
+    @property
+    def edge_errors_s(self) -> np.ndarray:
+        """Place of each edge on the meter clock against its true one, less the constant start-up time [s]."""
+        rate = self.truth["mcu"]["clock_hz"] / NOMINAL_HZ
+        offset_s = self.edges_ns * 1e-9 - self.edges_s * rate
+        return offset_s - np.median(offset_s)
+
+    def interval_energies(self, sensor: ErrorBounds = PERFECT_SENSOR) -> list[tuple[EnergyResult, float]]:
+        """Energy between neighbouring edges as measured, with the true one [J]."""
+        windows = zip(self.edges_ns[:-1].tolist(), self.edges_ns[1:].tolist(), strict=True)
+        return [
+            (window_energy_j(self.cells, Window(start, end, 500.0), sensor), interval["energy_j"])
+            for (start, end), interval in zip(windows, self.truth["intervals"], strict=True)
+        ]
+
+
+def write_profile(
+    path: Path, rows: list[tuple[float, float]], voltage_v: float, end_s: float, source_ohm: float = 0.0
+) -> None:
+    """A profile file of (time_s, current_a) rows behind a supply of this voltage and resistance."""
+    lines = [
+        f"{time_s:.9f},{current_a:.6f},{voltage_v - source_ohm * current_a:.6f}"
+        for time_s, current_a in rows
+        if time_s < end_s
+    ]
+    path.write_text("\n".join(["time_s,current_a,voltage_v", *lines, f"{end_s},0,{voltage_v}"]) + "\n")
+
+
+def write_edges(path: Path, times_s: list[float]) -> None:
+    """A file of edges that alternate, the first one rising."""
+    lines = [f"{time_s:.9f},{1 - index % 2}" for index, time_s in enumerate(times_s)]
+    path.write_text("\n".join(["time_s,level", *lines]) + "\n")
+
+
+class RunningRig:
+    """A rig-sim whose port `folder/meter` is there, and the clock that meters on it are timed with."""
+
+    def __init__(self, folder: Path, process: subprocess.Popen, clock: HostClock) -> None:
+        self.folder, self.process, self.clock = folder, process, clock
+        self.port = folder / "meter"
+
+    def meter(self, options: str = "", settings: SensorSettings | None = None) -> Meter:
+        """The serial meter on its port, not yet open; `options` as they follow the port in a meter's name."""
+        return open_meter(f"serial:{self.port}{options}", settings=settings, clock=self.clock)
+
+    def capture(
+        self,
+        meter: Meter | None = None,
+        limit_s: float = LIMIT_S,
+        running_for_1_s: threading.Event | None = None,
+    ) -> CaptureSummary:
+        """Records a meter, the plain one by default, into `folder` until its port closes.
+
+        Sets the event at 1 s on the meter's clock.
+        """
+        meter, journal = meter or self.meter(), TraceJournal(self.folder)
+        try:
+            meter.open()
+            meter.configure()
+            running = Capture(meter, journal, clock=self.clock)
+            running.start()
+            if running_for_1_s:
+                while running.trace_s < 1 and not running.wait(0.02):
+                    pass
+                running_for_1_s.set()
+            assert running.wait(limit_s), "the simulator did not end"
+            return running.stop()
+        finally:
+            journal.close()
+            meter.close()
+
+    def truth(self) -> dict:
+        """What it has written at its end."""
+        return json.loads((self.folder / "truth.json").read_text())
+
+    def played(self) -> dict:
+        """The truth, once it has played its input to the end."""
+        assert self.process.wait(LIMIT_S) == 0, self.process.stderr.read()
+        return self.truth()
+
+    def terminate(self) -> None:
+        """Ends it before its input does."""
+        self.process.terminate()
+        self.process.wait(LIMIT_S)
+
+
+@contextmanager
+def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE, pace: str = "host"):
+    """A running rig-sim in `folder`; gives a RunningRig.
+
+    Args:
+        pace: "host": its time is granted by its clock; "0" and "1": as fast as it can, in this computer's time.
+    """
+    command = [RIG_SIM, "--elf", firmware, "--pty", folder / "meter", "--truth", folder / "truth.json"]
+    command += ["--patience-s", str(LIMIT_S), "--pace", pace, *options]
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        if pace == "host":
+            command += ["--grant", str(theirs.fileno())]
+        pipe = subprocess.PIPE
+        process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, pass_fds=[theirs.fileno()])
+        theirs.close()
+        clock = GrantedClock(ours, LIMIT_S) if pace == "host" else MONOTONIC
+        with process:
+            try:
+                if "SIMULATED meter at" not in process.stdout.readline():
+                    pytest.fail(f"rig-sim made no port: {process.stderr.read()}")
+                yield RunningRig(folder, process, clock)
+            finally:
+                process.kill()
+
+
+def record(
+    folder: Path,
+    rows: list[tuple[float, float]],
+    edges_s: list[float],
+    *options: str,
+    voltage_v: float = 5.04,
+    source_ohm: float = 0.0,
+    end_s: float = 5.0,
+    settings: SensorSettings | None = None,
+    firmware: Path = FIRMWARE,
+    limit_s: float = LIMIT_S,
+) -> Recording:
+    """Plays a profile of (time_s, current_a) rows and records it to its end."""
+    write_profile(folder / "profile.csv", rows, voltage_v, end_s, source_ohm)
+    write_edges(folder / "edges.csv", edges_s)
+    inputs = ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv")]
+    with rig_sim(folder, *inputs, *options, firmware=firmware) as rig:
+        summary = rig.capture(rig.meter(settings=settings), limit_s)
+        truth = rig.played()
+    trace = read_trace(folder)
+    edges_ns = read_edges(folder).meter_ns
+    return Recording(trace, Cells.of(trace), edges_ns, summary, truth, np.array(edges_s))

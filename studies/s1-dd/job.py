@@ -1,0 +1,66 @@
+"""Table II of study S1: dd writes and reads blocks of 4 KB on the medium, each a phase.
+
+python3 job.py --storage FOLDER --blocks N
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+from opjoule_marks import phase
+from opjoule_study import Results
+
+BLOCK_BYTES = 4096
+
+
+def dd(*operands):
+    """Runs dd; how long it took [s]. Ends the job with dd's own line where it fails."""
+    start_s = time.monotonic()
+    ran = subprocess.run(
+        ["dd", f"bs={BLOCK_BYTES}", *operands], stderr=subprocess.PIPE, text=True, check=False
+    )
+    if ran.returncode != 0:
+        sys.exit(f"job.py: {ran.stderr.strip().splitlines()[-1]}")
+    return time.monotonic() - start_s
+
+
+def forget(path):
+    """Has nothing of a file in the page cache; what of it was dirty is written first."""
+    file = os.open(path, os.O_RDONLY)
+    os.fsync(file)
+    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
+    os.close(file)
+
+
+def main():
+    """Both phases."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--storage", required=True)
+    parser.add_argument("--blocks", type=int, default=262_144)
+    parser.add_argument("--results", default="")
+    parser.add_argument("--check", action="store_true")
+    asked = parser.parse_args()
+    if asked.check:
+        print(json.dumps({"bytes": asked.blocks * BLOCK_BYTES, "operations": 2 * asked.blocks}))
+        return
+    path, results = os.path.join(asked.storage, "dd"), Results(asked.results)
+    count = f"count={asked.blocks}"
+    with phase("WRITE"):
+        wrote_s = dd("if=/dev/zero", f"of={path}", count, "conv=fdatasync")
+    forget(path)
+    with phase("READ"):
+        read_s = dd(f"if={path}", "of=/dev/null", count)
+    stored = os.path.getsize(path)
+    if stored != asked.blocks * BLOCK_BYTES:
+        sys.exit(f"job.py: {stored} bytes are there, not {asked.blocks * BLOCK_BYTES}")
+    for name, lasted_s in (("WRITE", wrote_s), ("READ", read_s)):
+        speed = asked.blocks * BLOCK_BYTES / lasted_s / 1e6
+        results.add(name, operations=asked.blocks, answer=stored, mean_s=lasted_s, mb_per_s=speed)
+        print(f"{name}: {speed:.1f} MB/s", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,192 @@
+"""Berkeley DB: a B-tree whose key is sensor and time; every question is answered over a cursor, in Python."""
+
+import os
+import struct
+
+import answers
+from phases import read_csv
+from readings import SENSORS, SensorReading
+from sql_systems import emptied
+
+_KEY = struct.Struct(">HQ")
+"""In this order of bytes the keys sort by sensor and then by time."""
+_VALUE = struct.Struct("<q4d")
+
+
+def _module():
+    """Its Python client: `berkeleydb` of PyPI, or Debian's python3-bsddb3, which has the same calls."""
+    try:
+        from berkeleydb import db
+    except ImportError:
+        from bsddb3 import db
+    return db
+
+
+class BerkeleyDb:
+    """One database file, without transactions: commit() writes what has changed to the medium."""
+
+    own_profile = True
+    """FULL_PROFILE is a statistic over the newest values, which the process keeps."""
+
+    has_bulk = False
+    """Its client has no call for many rows."""
+
+    def moment(self, at_us):
+        """As it is: a key has microseconds."""
+        return at_us
+
+    def row(self, reading):
+        """As it is."""
+        return reading
+
+    def plain(self, rows):
+        """As they are."""
+        return rows
+
+    def __init__(self, folder):
+        self._db = _module()
+        self.version = ".".join(map(str, self._db.version()))
+        self._folder = folder
+
+    def create(self):
+        """A new database."""
+        path = os.path.join(emptied(self._folder), "readings.db")
+        self._tree = self._db.DB()
+        self._tree.open(path, dbtype=self._db.DB_BTREE, flags=self._db.DB_CREATE | self._db.DB_EXCL)
+        self._put, self._get = self._tree.put, self._tree.get
+        self._newest = []
+
+    def begin(self):
+        """It has no transaction here."""
+
+    def commit(self):
+        """The rows are on the medium."""
+        self._tree.sync()
+
+    def load(self, path):
+        """The rows of a CSV file, a pair each."""
+        for reading in read_csv(path):
+            self._put(_KEY.pack(reading[0], reading[1]), _VALUE.pack(*reading[2:]))
+
+    def read(self, sensor, at_us):
+        """One reading, whole."""
+        value = self._get(_KEY.pack(sensor, at_us))
+        return None if value is None else (sensor, at_us, *_VALUE.unpack(value))
+
+    def last_readings(self):
+        """As answers.last_readings(): for each sensor the pair before the next sensor's first."""
+        cursor, found = self._tree.cursor(), []
+        for sensor in range(1, SENSORS + 1):
+            pair = cursor.prev() if self._set_range(cursor, sensor + 1, 0) else cursor.last()
+            if pair and (reading := _reading(pair)).sensor == sensor:
+                found.append(tuple(reading))
+        cursor.close()
+        self._newest = found
+        return found
+
+    def _set_range(self, cursor, sensor, at_us):
+        """The first pair at or after a key, or None; the cursor is there."""
+        try:
+            return cursor.set_range(_KEY.pack(sensor, at_us))
+        except self._db.DBNotFoundError:
+            return None
+
+    def _range(self, cursor, sensor, start_us, end_us):
+        """The pairs of a sensor and time range, the cursor on each."""
+        pair, end = self._set_range(cursor, sensor, start_us), _KEY.pack(sensor, end_us)
+        while pair and pair[0] < end:
+            yield pair
+            pair = cursor.next()
+
+    def update(self, sensor, start_us, end_us, add):
+        """Adds to the temperatures of a time range; how many rows."""
+        cursor, count = self._tree.cursor(), 0
+        for key, value in self._range(cursor, sensor, start_us, end_us):
+            epoch, temperature, *rest = _VALUE.unpack(value)
+            cursor.put(key, _VALUE.pack(epoch, temperature + add, *rest), self._db.DB_CURRENT)
+            count += 1
+        cursor.close()
+        return count
+
+    def update_row(self, sensor, at_us, add):
+        """Adds to the temperature of a row: a get and a put; how many rows."""
+        key = _KEY.pack(sensor, at_us)
+        epoch, temperature, *rest = _VALUE.unpack(self._get(key))
+        self._put(key, _VALUE.pack(epoch, temperature + add, *rest))
+        return 1
+
+    def delete_row(self, sensor, at_us):
+        """Removes a row; how many rows."""
+        self._tree.delete(_KEY.pack(sensor, at_us))
+        return 1
+
+    def delete(self, sensor, start_us, end_us):
+        """Removes a time range; how many rows."""
+        cursor, count = self._tree.cursor(), 0
+        for _ in self._range(cursor, sensor, start_us, end_us):
+            cursor.delete()
+            count += 1
+        cursor.close()
+        return count
+
+    def _scan(self):
+        cursor = self._tree.cursor()
+        pair = cursor.first()
+        while pair:
+            yield _reading(pair)
+            pair = cursor.next()
+        cursor.close()
+
+    def _of_sensor(self, sensor):
+        cursor = self._tree.cursor()
+        for pair in self._range(cursor, sensor, 0, (1 << 64) - 1):
+            yield _reading(pair)
+        cursor.close()
+
+    def avg_sensor(self):
+        """As answers.avg_sensor()."""
+        return answers.avg_sensor(self._scan())
+
+    def hot_sensors(self, above, at_least, k):
+        """As answers.hot_sensors()."""
+        return answers.hot_sensors(self._scan(), above, at_least, k)
+
+    def anomalies(self):
+        """As answers.anomalies()."""
+        return answers.anomalies(self._scan())
+
+    def daily_summary(self):
+        """As answers.daily_summary()."""
+        return answers.daily_summary(self._scan())
+
+    def outages(self):
+        """As answers.outages()."""
+        return answers.outages(self._scan())
+
+    def topk_sensors(self, k):
+        """As answers.topk_sensors()."""
+        return answers.topk_sensors(self._scan(), k)
+
+    def compare_two(self, one, other):
+        """As answers.compare_two()."""
+        return answers.compare_two(self._of_sensor(one), self._of_sensor(other))
+
+    def newest_values(self):
+        """As answers.newest_values(), of what LAST_READINGS has left in the process."""
+        return answers.newest_values(self._newest)
+
+    def count(self):
+        """Pairs that there are."""
+        return self._tree.stat()["nkeys"]
+
+    def everything(self):
+        """All rows, by sensor and time."""
+        return [tuple(reading) for reading in self._scan()]
+
+    def close(self):
+        """The file is closed."""
+        self._tree.close()
+
+
+def _reading(pair):
+    return SensorReading(*_KEY.unpack(pair[0]), *_VALUE.unpack(pair[1]))

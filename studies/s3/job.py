@@ -1,0 +1,141 @@
+"""One system through the phases of the study: each run several times in a row, the first dropped, and marked.
+
+    python3 job.py SYSTEM --storage FOLDER [--rows N,N] [--runs 6] [--dropped 1] [--dataset FILE] [--results FILE]
+
+SYSTEM is berkeleydb, duckdb, postgresql or sqlite. Exit status: 0; 1 an answer is wrong; 2 it cannot be measured here;
+3 a phase failed.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+
+from berkeley_db import BerkeleyDb
+from opjoule_study import Results, ended
+from phases import Parameters
+from postgresql import Postgresql, Unusable, client
+from readings import DrawnReadings, SensorFile
+from sql_systems import Duckdb, Sqlite
+from study_run import PhaseRuns, all_calls, tell
+from verified import verify
+
+SYSTEMS = {"berkeleydb": BerkeleyDb, "duckdb": Duckdb, "postgresql": Postgresql, "sqlite": Sqlite}
+GETTING = {
+    "berkeleydb": "apt install python3-bsddb3 (Debian 12), or see docs/reference/study-s3.md",
+    "duckdb": "pip install duckdb",
+}
+SPACE = {
+    "berkeleydb": (1_000_000, 400),
+    "duckdb": (5_000_000, 600),
+    "postgresql": (80_000_000, 2_500),
+    "sqlite": (1_000_000, 400),
+}
+"""Bytes that a system takes before the first row, and for each row with its log and the file of a bulk load."""
+
+
+def main():
+    """Measures one system. Returns the exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    options = _arguments()
+    try:
+        needed = _needed(options)
+        if options.check:
+            print(
+                json.dumps(
+                    {
+                        "bytes": needed,
+                        "operations": sum(all_calls(rows, options.runs) for rows in options.rows),
+                    }
+                )
+            )
+            return 0
+        dataset = SensorFile(options.dataset) if options.dataset else DrawnReadings()
+        own = os.path.join(options.storage, "s3")
+        system = SYSTEMS[options.system](options.server if options.system == "postgresql" else own)
+    except (Unusable, ValueError, OSError) as error:
+        print(f"job.py: {error}", file=sys.stderr)
+        return 2
+    now = ["starting"]
+    return ended(lambda: _measure(system, dataset, options, now), options.system, lambda: now[0])
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("system", choices=sorted(SYSTEMS), metavar="SYSTEM", help=", ".join(sorted(SYSTEMS)))
+    parser.add_argument("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
+    parser.add_argument(
+        "--rows", type=_counts, default=[1000], metavar="N,N", help="of the samples (default: 1000)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=6, metavar="N", help="of each phase, in a row (default: 6)"
+    )
+    parser.add_argument("--dropped", type=int, default=1, metavar="N", help="of them, the first (default: 1)")
+    parser.add_argument(
+        "--dataset", default="", metavar="FILE", help="the Intel Lab's (default: drawn readings)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of sample and order (default: 1)")
+    parser.add_argument("--server", default="", metavar="ADDRESS", help="of PostgreSQL: postgresql://...")
+    parser.add_argument("--results", metavar="FILE", help="gets a JSON line for each phase")
+    parser.add_argument("--check", action="store_true", help="only see whether it can be measured here")
+    options = parser.parse_args()
+    if not 0 <= options.dropped < options.runs:
+        parser.error(f"--dropped {options.dropped} leaves nothing of --runs {options.runs}")
+    return options
+
+
+def _counts(text):
+    """Numbers of rows, with commas."""
+    counts = [int(each) for each in text.split(",")]
+    if min(counts) < 1:
+        raise argparse.ArgumentTypeError("at least 1 row")
+    return counts
+
+
+def _needed(options):
+    """Bytes that the largest sample takes at most, once client, programs and space are seen to be there.
+
+    Raises: Unusable: they are not.
+    """
+    try:
+        if options.system == "postgresql":
+            client()
+        else:
+            SYSTEMS[options.system](options.storage)
+    except ImportError as error:
+        raise Unusable(
+            f"{options.system}'s Python client is not there ({error}): {GETTING[options.system]}"
+        ) from None
+    before, for_row = SPACE[options.system]
+    needed = before + max(options.rows) * for_row
+    if os.path.isdir(options.storage):
+        there = os.statvfs(options.storage)
+        if needed > (free := there.f_bavail * there.f_frsize):
+            raise Unusable(
+                f"{options.system} takes up to {needed / 1e6:,.0f} MB for {max(options.rows)} rows, and "
+                f"{free / 1e6:,.0f} MB are free on {options.storage}: take fewer rows or another medium"
+            )
+    return needed
+
+
+def _measure(system, dataset, options, now):
+    """All samples, one after the other; now[0] always names the phase."""
+    results = Results(options.results) if options.results else None
+    done = 0
+    for rows in options.rows:
+        sample = dataset.sample(rows, options.seed)
+        asked = Parameters(sample, options.seed, options.runs, options.dropped)
+        print(f"{options.system} {system.version}, {asked.rows} rows: {dataset.about()}", flush=True)
+        now[0] = f"the answers by two computations, of {asked.rows} rows"
+        verify(sample, options.seed)
+        study = PhaseRuns(system, asked, options.storage, before=done, now=now)
+        study.all()
+        done += all_calls(asked.rows, options.runs)
+        tell(system, asked, study, results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,317 @@
+"""The study's phases: what each calls, how often, and what it has to answer."""
+
+import csv
+import random
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import answers
+from readings import SENSORS, SensorReading, us_of
+
+ADD = 0.5
+"""Degrees by which UPDATE mends temperatures."""
+ABOVE = 22.0
+"""Degrees above which a sensor is hot."""
+K = 10
+PAIR = (1, 2)
+"""Sensors that are compared."""
+PROGRESS_EVERY = 4096
+"""Calls between two words about how far a phase is."""
+PARTS = 60
+"""Parts of the sample, by time, each of as many rows: DELETE takes one after the other of the first ten."""
+UPDATED = (24, 30)
+"""First part and the one after the last that UPDATE changes: a tenth of the rows."""
+
+
+class Parameters:
+    """What the phases ask, and what has to be answered: of one sample, the same for all systems."""
+
+    def __init__(self, readings, seed, runs=6, dropped=1):
+        """`readings`: the sample, in the order of loading; `runs`: of each phase, `dropped` of them not counted."""
+        self.readings, self.seed = readings, seed
+        self.runs, self.dropped = runs, dropped
+        self.rows = len(readings)
+        self.ends = [readings[self.rows * part // PARTS].at_us for part in range(PARTS)]
+        self.at_least = max(1, self.rows // SENSORS // 2)
+        self.points = list(readings)
+        random.Random(f"points {seed}").shuffle(self.points)
+        self.left = sorted(readings)
+        """Rows that are there after the phases that were done so far, by sensor and time: plain Python's table."""
+        self.expected_of = {}
+        """Phase -> what it had to answer the last time."""
+
+    def times(self, name):
+        """(runs of a phase, those of them that are dropped)."""
+        runs = min(self.runs, PHASES[name].most_runs) if name in PHASES else self.runs
+        return runs, min(self.dropped, runs - 1)
+
+    def between(self, first, after):
+        """(start, end) of some parts of the sample [us]."""
+        return self.ends[first], self.ends[after]
+
+    def window(self, name, number):
+        """The part of the sample that a run of DELETE or DELETE_ROWS removes, no two the same."""
+        first = number if name == "DELETE" else self.times("DELETE")[0] + number
+        return self.between(first, first + 1)
+
+    def within(self, start, end):
+        """The rows of a time range that are there, by sensor and time."""
+        return [row for row in self.left if start <= row.at_us < end]
+
+    def expected(self, name, number):
+        """What a run of a phase has to answer; what it changes is changed in `left`."""
+        found = EXPECTED[name](self, name, number)
+        self.expected_of[name] = found
+        return found
+
+
+def _counts(rows):
+    """[(rows of it)], sensor by sensor."""
+    found = dict.fromkeys(range(1, SENSORS + 1), 0)
+    for row in rows:
+        found[row.sensor] += 1
+    return [(count,) for count in found.values()]
+
+
+def _updated(asked, name, number):
+    start, end = asked.between(*UPDATED)
+    found = _counts(asked.within(start, end))
+    asked.left = [
+        row._replace(temperature=row.temperature + ADD) if start <= row.at_us < end else row
+        for row in asked.left
+    ]
+    return found if name == "UPDATE" else [(sum(count for (count,) in found),)]
+
+
+def _deleted(asked, name, number):
+    start, end = asked.window(name, number)
+    found = _counts(asked.within(start, end))
+    asked.left = [row for row in asked.left if not start <= row.at_us < end]
+    return found if name == "DELETE" else [(sum(count for (count,) in found),)]
+
+
+def _profile(asked, name, number):
+    parts = ("AVG_SENSOR", "DAILY_SUMMARY", "OUTAGES", "TOPK_SENSORS")
+    return [row for part in parts for row in EXPECTED[part](asked, part, number)]
+
+
+EXPECTED = {
+    "LOAD_ROWS": lambda asked, name, number: [(asked.rows,)],
+    "LOAD": lambda asked, name, number: [(asked.rows,)],
+    "READ": lambda asked, name, number: asked.points,
+    "LAST_READINGS": lambda asked, name, number: answers.last_readings(asked.left),
+    "UPDATE": _updated,
+    "UPDATE_ROWS": _updated,
+    "DELETE": _deleted,
+    "DELETE_ROWS": _deleted,
+    "AVG_SENSOR": lambda asked, name, number: answers.avg_sensor(asked.left),
+    "HOT_SENSORS": lambda asked, name, number: answers.hot_sensors(asked.left, ABOVE, asked.at_least, K),
+    "ANOMALIES": lambda asked, name, number: answers.anomalies(asked.left),
+    "DAILY_SUMMARY": lambda asked, name, number: answers.daily_summary(asked.left),
+    "OUTAGES": lambda asked, name, number: answers.outages(asked.left),
+    "TOPK_SENSORS": lambda asked, name, number: answers.topk_sensors(asked.left, K),
+    "COMPARE_TWO": lambda asked, name, number: answers.compare_two(
+        *([row for row in asked.left if row.sensor == one] for one in PAIR)
+    ),
+    "FULL_PROFILE": _profile,
+}
+"""Phase -> its answer by plain Python."""
+
+
+class PhaseWork:
+    """What the phases do on one system; times are in the system's own form before any phase begins."""
+
+    def __init__(self, system, asked, path):
+        """`path`: the sample as a CSV file, the same for all systems."""
+        self.system, self.asked, self._path = system, asked, path
+        self._rows = [system.row(reading) for reading in asked.readings]
+        self._points = [(point.sensor, system.moment(point.at_us)) for point in asked.points]
+        self._is_open = False
+        self.progress = lambda done: None
+        """Is told calls that are done."""
+
+    def prepare(self, name, number):
+        """What a run of a phase needs before it begins: keys of rows, ends of time ranges."""
+        if name in ("LOAD", "LOAD_ROWS"):
+            if self._is_open:
+                self.system.close()
+            self.system.create()
+            self._is_open = True
+        range_us = self.asked.between(*UPDATED) if "UPDATE" in name else self.asked.window("DELETE", 0)
+        if "DELETE" in name:
+            range_us = self.asked.window(name, number)
+        self._range = tuple(map(self.system.moment, range_us))
+        self.keys = [(row.sensor, self.system.moment(row.at_us)) for row in self.asked.within(*range_us)]
+
+    def load(self):
+        """All rows of the CSV file at once, in one transaction."""
+        self.system.begin()
+        self.system.load(self._path)
+        self.system.commit()
+
+    def load_rows(self):
+        """An insertion for each row, in one transaction."""
+        self.system.begin()
+        for number, row in enumerate(self._rows):
+            self.system.insert(row)
+            if not number % PROGRESS_EVERY:
+                self.progress(number)
+        self.system.commit()
+
+    def read(self):
+        """Each row by its key, in random order."""
+        found = []
+        for number, (sensor, at) in enumerate(self._points):
+            found.append(self.system.read(sensor, at))
+            if not number % PROGRESS_EVERY:
+                self.progress(number)
+        return found
+
+    def update(self):
+        """A time range of each sensor, in one transaction."""
+        return self._by_sensor(lambda sensor: self.system.update(sensor, *self._range, ADD))
+
+    def delete(self):
+        """A time range of each sensor, in one transaction."""
+        return self._by_sensor(lambda sensor: self.system.delete(sensor, *self._range))
+
+    def update_rows(self):
+        """The rows of the time range, each by its key, in one transaction."""
+        return self._by_key(lambda sensor, at: self.system.update_row(sensor, at, ADD))
+
+    def delete_rows(self):
+        """The rows of a time range, each by its key, in one transaction."""
+        return self._by_key(self.system.delete_row)
+
+    def _by_sensor(self, change):
+        self.system.begin()
+        counts = [(change(sensor),) for sensor in range(1, SENSORS + 1)]
+        self.system.commit()
+        return counts
+
+    def _by_key(self, change):
+        self.system.begin()
+        count = sum(change(sensor, at) for sensor, at in self.keys)
+        self.system.commit()
+        return [(count,)]
+
+    def hot_sensors(self):
+        """The warmest above a threshold."""
+        return self.system.hot_sensors(ABOVE, self.asked.at_least, K)
+
+    def topk_sensors(self):
+        """The warmest."""
+        return self.system.topk_sensors(K)
+
+    def compare_two(self):
+        """Two sensors, hour by hour."""
+        return self.system.compare_two(*PAIR)
+
+    def full_profile(self):
+        """Four of the questions, or what the system has in their place."""
+        if self.system.own_profile:
+            return self.system.newest_values()
+        found = self.system.avg_sensor(), self.system.daily_summary(), self.system.outages()
+        return [*found[0], *found[1], *found[2], *self.topk_sensors()]
+
+
+class StudyPhase(NamedTuple):
+    """One phase of the study."""
+
+    ask: Callable[[PhaseWork], Any]
+    calls: Callable[[PhaseWork], int] = lambda work: 1
+    """Calls of the run that was prepared; one where it is one question."""
+    looped: bool = False
+    """Is it a loop of Python with a call for each row? Then it is run without a database, too."""
+    changes: bool = False
+    """It cannot be done again at will; what only reads is, where it takes little time."""
+    most_runs: int = 6
+
+
+ROWWISE_RUNS = 3
+"""Most runs of the variants row by row, which are long."""
+
+
+def _rows(work):
+    return len(work.asked.readings)
+
+
+def _keys(work):
+    return len(work.keys)
+
+
+def _sensors(work):
+    return SENSORS
+
+
+PHASES = {
+    "LOAD_ROWS": StudyPhase(PhaseWork.load_rows, _rows, True, True, ROWWISE_RUNS),
+    "LOAD": StudyPhase(PhaseWork.load, _rows, changes=True),
+    "READ": StudyPhase(PhaseWork.read, _rows, looped=True),
+    "LAST_READINGS": StudyPhase(lambda work: work.system.last_readings()),
+    "UPDATE": StudyPhase(PhaseWork.update, _sensors, changes=True),
+    "UPDATE_ROWS": StudyPhase(PhaseWork.update_rows, _keys, True, True, ROWWISE_RUNS),
+    "DELETE": StudyPhase(PhaseWork.delete, _sensors, changes=True),
+    "DELETE_ROWS": StudyPhase(PhaseWork.delete_rows, _keys, True, True, ROWWISE_RUNS),
+    "AVG_SENSOR": StudyPhase(lambda work: work.system.avg_sensor()),
+    "HOT_SENSORS": StudyPhase(PhaseWork.hot_sensors),
+    "ANOMALIES": StudyPhase(lambda work: work.system.anomalies()),
+    "DAILY_SUMMARY": StudyPhase(lambda work: work.system.daily_summary()),
+    "OUTAGES": StudyPhase(lambda work: work.system.outages()),
+    "TOPK_SENSORS": StudyPhase(PhaseWork.topk_sensors),
+    "COMPARE_TWO": StudyPhase(PhaseWork.compare_two),
+    "FULL_PROFILE": StudyPhase(PhaseWork.full_profile),
+}
+"""In the order in which they run: each finds what those before it have left."""
+COUNTED = ("LOAD_ROWS", "LOAD", "READ")
+"""Phases of a call for each row, by which progress is told."""
+LOOPED = tuple(name for name, phase in PHASES.items() if phase.looped)
+
+
+class Nothing:
+    """A system that stores and answers nothing: what is left is the harness."""
+
+    def row(self, reading):
+        """As it is."""
+        return reading
+
+    def moment(self, at_us):
+        """As it is."""
+        return at_us
+
+    def create(self):
+        """Does nothing."""
+
+    begin = commit = close = create
+
+    def insert(self, row):
+        """Does nothing."""
+
+    def read(self, sensor, at):
+        """Finds nothing."""
+
+    def update_row(self, sensor, at, add):
+        """Changes nothing."""
+        return 1
+
+    def delete_row(self, sensor, at):
+        """Removes nothing."""
+        return 1
+
+
+def write_csv(readings, path):
+    """Writes the sample as the CSV file that LOAD reads."""
+    with open(path, "w", encoding="ascii", newline="") as out:
+        lines = csv.writer(out)
+        for reading in readings:
+            lines.writerow([reading.sensor, reading.moment, *reading[2:]])
+
+
+def read_csv(path):
+    """The readings of the CSV file."""
+    with open(path, encoding="ascii", newline="") as lines:
+        for sensor, moment, epoch, *values in csv.reader(lines):
+            yield SensorReading(
+                int(sensor), us_of(datetime.fromisoformat(moment)), int(epoch), *map(float, values)
+            )

@@ -1,0 +1,296 @@
+"""Readings of 54 sensors: from the Intel Lab's file, or drawn; and the sample of them that is loaded.
+
+    python3 readings.py --dataset data.txt --rows 100000 >sample.txt
+
+writes a sample in the file's own format, so that a board does not have to read the whole file.
+"""
+
+import argparse
+import math
+import random
+import sys
+from array import array
+from collections import Counter
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+SENSORS = 54
+FIRST_DAY, LAST_DAY = date(2004, 2, 28), date(2004, 4, 5)
+"""Days of the deployment. Source: db.csail.mit.edu/labdata/labdata.html, like the sensors' number and the period."""
+PERIOD_US = 31_000_000
+HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
+START_US = (FIRST_DAY - date(1970, 1, 1)).days * DAY_US
+EPOCHS = ((LAST_DAY - FIRST_DAY).days + 1) * DAY_US // PERIOD_US
+_FIELDS = 8
+MALFORMED = {
+    "fields": "another number of fields than 8",
+    "number": "a field that is no number",
+    "sensor": "a sensor that is none of 1 to 54",
+    "date": "no date and time of the deployment",
+    "twice": "sensor and time of an earlier line",
+}
+"""Why a line of the file is left out -> in words."""
+
+
+EPOCH_DATE = datetime(1970, 1, 1)
+
+
+def moment_of(at_us):
+    """A time [us since 1970] as a datetime."""
+    return EPOCH_DATE + timedelta(microseconds=at_us)
+
+
+def us_of(moment):
+    """A datetime as a time [us since 1970]."""
+    return (moment - EPOCH_DATE) // timedelta(microseconds=1)
+
+
+class SensorReading(NamedTuple):
+    """One line of the data set; time [us since 1970, local], temperature [degrees C], humidity [%], light [lx], [V]."""
+
+    sensor: int
+    at_us: int
+    epoch: int
+    temperature: float
+    humidity: float
+    light: float
+    voltage: float
+
+    @property
+    def moment(self):
+        """Its time as text, ISO 8601, of one length."""
+        return moment_of(self.at_us).isoformat(" ", "microseconds")
+
+
+def _parsed(words, days):
+    """The reading of one line, or why it is none; `days` keeps what dates mean."""
+    if len(words) != _FIELDS:
+        return "fields"
+    try:
+        epoch, sensor, values = int(words[2]), int(words[3]), [float(word) for word in words[4:]]
+    except ValueError:
+        return "number"
+    if not all(map(math.isfinite, values)):
+        return "number"
+    if not 1 <= sensor <= SENSORS:
+        return "sensor"
+    try:
+        if words[0] not in days:
+            day = date.fromisoformat(words[0])
+            days[words[0]] = (day - date(1970, 1, 1)).days if FIRST_DAY <= day <= LAST_DAY else None
+        hours, minutes, seconds = words[1].split(":")
+        of_day_us = (int(hours) * 60 + int(minutes)) * 60_000_000 + round(float(seconds) * 1e6)
+    except (ValueError, OverflowError):
+        return "date"
+    if days[words[0]] is None or not 0 <= of_day_us < DAY_US:
+        return "date"
+    return SensorReading(sensor, days[words[0]] * DAY_US + of_day_us, epoch, *values)
+
+
+def equal_shares(counts, rows):
+    """How many rows each sensor gives to a sample: as many as every other, as far as it has them.
+
+    Args:
+        counts: sensor -> its readings.
+    """
+    given, left = dict.fromkeys(counts, 0), min(rows, sum(counts.values()))
+    for place, sensor in enumerate(sorted(counts, key=lambda one: (counts[one], one))):
+        given[sensor] = min(counts[sensor], left // (len(counts) - place))
+        left -= given[sensor]
+    return given
+
+
+def spaced(times, rows):
+    """Which readings make a sample: as many of each sensor, from its first on, one in each half hour, or closer where
+    it has too few of those. So a gap above an hour is an outage, and hours that two sensors have in common are many.
+
+    Args:
+        times: sensor -> times of its readings [us], increasing.
+    Returns: sensor -> places of the readings chosen.
+    """
+    shares = equal_shares({sensor: len(own) for sensor, own in times.items()}, rows)
+    return {sensor: _spaced(own, shares[sensor]) for sensor, own in times.items()}
+
+
+def _spaced(times, rows):
+    """Places of so many of a sensor's readings."""
+    slot_us = HOUR_US // 2
+    while True:
+        found = _first_of_slots(times, slot_us)
+        if len(found) >= rows:
+            return found[:rows]
+        slot_us //= 2
+
+
+def _first_of_slots(times, slot_us):
+    """Places of the first time in each slot; of every time once a slot is shorter than the least gap."""
+    if slot_us < 1:
+        return list(range(len(times)))
+    places, before = [], None
+    for place, at_us in enumerate(times):
+        if at_us // slot_us != before:
+            places.append(place)
+            before = at_us // slot_us
+    return places
+
+
+class SensorFile:
+    """A file of "date time epoch sensor temperature humidity light voltage"; in memory are 16 bytes a line."""
+
+    def __init__(self, path):
+        """Reads it once.
+
+        Raises: OSError: it cannot be read. ValueError: no line of it is a reading.
+        """
+        self.path = path
+        self.left_out = Counter()
+        """Key of MALFORMED -> lines."""
+        self._places = {}
+        """Sensor -> times and places in the file of its readings."""
+        days, place = {}, 0
+        with open(path, "rb") as lines:
+            for line in lines:
+                self._take(line, place, days)
+                place += len(line)
+        self._kept = {sensor: self._in_order(*self._places[sensor]) for sensor in sorted(self._places)}
+        """Sensor -> times, increasing, and places in the file."""
+        if not self._kept:
+            raise ValueError(f"{path}: no line of it is a reading (date time epoch sensor and four values)")
+
+    def _take(self, line, place, days):
+        words = line.decode("ascii", "replace").split()
+        if not words:
+            return
+        reading = _parsed(words, days)
+        if isinstance(reading, str):
+            self.left_out[reading] += 1
+            return
+        times, places = self._places.setdefault(reading.sensor, (array("q"), array("q")))
+        times.append(reading.at_us)
+        places.append(place)
+
+    def _in_order(self, times, places):
+        """Times and places by time; of several with one time the first in the file."""
+        in_time, kept = array("q"), array("q")
+        for index in sorted(range(len(times)), key=times.__getitem__):
+            if in_time and times[index] == in_time[-1]:
+                self.left_out["twice"] += 1
+            else:
+                in_time.append(times[index])
+                kept.append(places[index])
+        return in_time, kept
+
+    def about(self):
+        """What it holds, in a line."""
+        said = [
+            f"{self.left_out[why]} with {words}" for why, words in MALFORMED.items() if self.left_out[why]
+        ]
+        count = sum(len(times) for times, _ in self._kept.values())
+        return f"{self.path}: {count} readings, lines left out: {'; '.join(said) or 'none'}"
+
+    def sample(self, rows, seed):
+        """As many readings of each sensor, evenly spaced, in order; by time over all. The same for every seed."""
+        chosen = spaced({sensor: times for sensor, (times, _) in self._kept.items()}, rows)
+        places = [self._kept[sensor][1][each] for sensor, own in chosen.items() for each in own]
+        found, days = [], {}
+        with open(self.path, "rb") as lines:
+            for place in sorted(places):
+                lines.seek(place)
+                found.append(_parsed(lines.readline().decode("ascii").split(), days))
+        return sorted(found, key=lambda reading: (reading.at_us, reading.sensor))
+
+
+class Sensor:
+    """One drawn sensor: when it was heard, and what it said. SYNTHETIC: nothing of it was measured."""
+
+    def __init__(self, number, seed):
+        self.number = number
+        self._draw = random.Random(f"sensor {seed} {number}")
+        self._base = 19.0 + 6.0 * self._draw.random()
+        self.present = self._heard()
+
+    def _heard(self):
+        """The stretches of epochs in which it is heard, (first, after the last); outages of 2 to 30 hours between."""
+        stretches, at = [], 0
+        while at < EPOCHS:
+            end = at + 1 + int(self._draw.expovariate(1 / (4 * DAY_US / PERIOD_US)))
+            stretches.append((at, min(end, EPOCHS)))
+            at = end + int(self._draw.uniform(2, 30) * HOUR_US / PERIOD_US)
+        return stretches
+
+    def count(self):
+        """Epochs in which it is heard."""
+        return sum(end - start for start, end in self.present)
+
+    def epochs(self):
+        """Every epoch in which it is heard."""
+        return [epoch for start, end in self.present for epoch in range(start, end)]
+
+    def readings(self, epochs):
+        """What it said in some epochs, in order."""
+        return [self._reading(epoch) for epoch in epochs]
+
+    def _reading(self, epoch):
+        """Warmest at 15 o'clock, light by day, the battery falling; one of 200 is far off."""
+        draw = self._draw
+        at_us = START_US + epoch * PERIOD_US + self.number * 250_000 + draw.randrange(200_000)
+        hour = at_us % DAY_US / HOUR_US
+        daily = math.cos((hour - 15.0) / 24.0 * 2 * math.pi)
+        temperature = self._base + 3.0 * daily + draw.gauss(0.0, 0.4)
+        if draw.random() < 0.005:
+            temperature += draw.choice((-1, 1)) * draw.uniform(20.0, 40.0)
+        humidity = 40.0 - 1.2 * (temperature - self._base) + draw.gauss(0.0, 0.8)
+        light = max(0.46, 450.0 * daily + draw.gauss(0.0, 20.0))
+        voltage = 2.75 - 0.4 * epoch / EPOCHS + draw.gauss(0.0, 0.005)
+        values = (temperature, min(max(humidity, 0.0), 100.0), light, voltage)
+        return SensorReading(self.number, at_us, epoch, *(round(value, 4) for value in values))
+
+
+def drawn(rows, seed):
+    """A sample of so many SYNTHETIC readings, as a dataset's would be, of 54 sensors that are drawn from the seed."""
+    found = []
+    sensors = {number: Sensor(number, seed) for number in range(1, SENSORS + 1)}
+    epochs = {number: sensor.epochs() for number, sensor in sensors.items()}
+    times = {number: [START_US + each * PERIOD_US for each in own] for number, own in epochs.items()}
+    for number, chosen in spaced(times, rows).items():
+        found += sensors[number].readings(epochs[number][place] for place in chosen)
+    return sorted(found, key=lambda reading: (reading.at_us, reading.sensor))
+
+
+def line_of(reading):
+    """A reading as a line of the file."""
+    return " ".join(map(str, (reading.moment, reading.epoch, reading.sensor, *reading[3:])))
+
+
+class DrawnReadings:
+    """In place of a file: SYNTHETIC readings."""
+
+    def about(self):
+        """What it is, in a line."""
+        return f"SYNTHETIC readings of {SENSORS} sensors"
+
+    def sample(self, rows, seed):
+        """As a dataset's."""
+        return drawn(rows, seed)
+
+
+def main():
+    """Writes a sample."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--dataset", default="", metavar="FILE", help="the Intel Lab's data.txt; without: drawn"
+    )
+    parser.add_argument("--rows", type=int, default=100_000, metavar="N", help="of the sample")
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (default: 1)")
+    options = parser.parse_args()
+    try:
+        dataset = SensorFile(options.dataset) if options.dataset else DrawnReadings()
+    except (OSError, ValueError) as error:
+        sys.exit(f"readings.py: {error}")
+    print(dataset.about(), file=sys.stderr)
+    for reading in dataset.sample(options.rows, options.seed):
+        print(line_of(reading))
+
+
+if __name__ == "__main__":
+    main()

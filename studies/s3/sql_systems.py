@@ -1,0 +1,270 @@
+"""SQLite, DuckDB and PostgreSQL: one text of SQL for all, each through its own Python client."""
+
+import os
+import shutil
+import sqlite3
+from datetime import date, datetime
+from typing import NamedTuple
+
+from answers import correlation
+from phases import read_csv
+from readings import moment_of, us_of
+
+INSERT = "INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?)"
+READ = "SELECT * FROM readings WHERE sensor = ? AND taken_at = ?"
+UPDATE = (
+    "UPDATE readings SET temperature = temperature + ? WHERE sensor = ? AND taken_at >= ? AND taken_at < ?"
+)
+UPDATE_ROW = "UPDATE readings SET temperature = temperature + ? WHERE sensor = ? AND taken_at = ?"
+DELETE = "DELETE FROM readings WHERE sensor = ? AND taken_at >= ? AND taken_at < ?"
+DELETE_ROW = "DELETE FROM readings WHERE sensor = ? AND taken_at = ?"
+LAST_READINGS = """SELECT r.* FROM readings r
+  JOIN (SELECT sensor, max(taken_at) AS newest FROM readings GROUP BY sensor) n
+  ON r.sensor = n.sensor AND r.taken_at = n.newest ORDER BY r.sensor"""
+AVG_SENSOR = "SELECT sensor, avg(temperature) FROM readings GROUP BY sensor ORDER BY sensor"
+HOT_SENSORS = """SELECT sensor, avg(temperature) AS mean FROM readings GROUP BY sensor
+  HAVING avg(temperature) > ? AND count(*) >= ? ORDER BY mean DESC, sensor LIMIT ?"""
+ANOMALIES = """WITH means AS (SELECT sensor, avg(temperature) AS mean, count(*) AS n FROM readings GROUP BY sensor),
+  spreads AS (
+    SELECT r.sensor, m.mean, sum((r.temperature - m.mean) * (r.temperature - m.mean)) / (m.n - 1) AS variance
+    FROM readings r JOIN means m ON r.sensor = m.sensor WHERE m.n > 1 GROUP BY r.sensor, m.mean, m.n)
+  SELECT r.sensor, r.taken_at, r.temperature FROM readings r JOIN spreads s ON r.sensor = s.sensor
+  WHERE (r.temperature - s.mean) * (r.temperature - s.mean) > 4 * s.variance ORDER BY r.sensor, r.taken_at"""
+TOPK_SENSORS = """SELECT sensor, avg(temperature) AS mean FROM readings GROUP BY sensor
+  ORDER BY mean DESC, sensor LIMIT ?"""
+COUNT = "SELECT count(*) FROM readings"
+ALL = "SELECT * FROM readings ORDER BY sensor, taken_at"
+
+
+class TimeSql(NamedTuple):
+    """How a database writes down and cuts up time: all in which the systems' SQL differs."""
+
+    column: str
+    """Type of a time."""
+    day: str
+    hour: str
+    """Expressions: beginning of a time's day and hour."""
+    hour_apart: str
+    """Condition: `taken_at` is more than an hour after `before_at`."""
+
+    def table(self):
+        """The table. Its primary key is sensor and time: the study names none, and asks for points by both."""
+        return f"""CREATE TABLE readings (
+          sensor INTEGER NOT NULL, taken_at {self.column} NOT NULL, epoch BIGINT NOT NULL,
+          temperature DOUBLE PRECISION NOT NULL, humidity DOUBLE PRECISION NOT NULL,
+          light DOUBLE PRECISION NOT NULL, voltage DOUBLE PRECISION NOT NULL, PRIMARY KEY (sensor, taken_at))"""
+
+    def daily_summary(self):
+        """Lowest, highest and mean temperature by sensor and day."""
+        return f"""SELECT sensor, {self.day} AS day, min(temperature), max(temperature), avg(temperature)
+          FROM readings GROUP BY sensor, {self.day} ORDER BY sensor, day"""
+
+    def outages(self):
+        """Gaps above one hour."""
+        return f"""SELECT sensor, before_at, taken_at FROM (
+            SELECT sensor, taken_at, LAG(taken_at) OVER (PARTITION BY sensor ORDER BY taken_at) AS before_at
+            FROM readings) gaps WHERE {self.hour_apart} ORDER BY sensor, taken_at"""
+
+    def compare_two(self):
+        """Sums of products and squares about the means of two sensors' hourly means."""
+        return f"""WITH hourly AS (
+            SELECT sensor, {self.hour} AS hour, avg(temperature) AS mean FROM readings
+            WHERE sensor = ? OR sensor = ? GROUP BY sensor, {self.hour}),
+          pairs AS (SELECT x.mean AS x, y.mean AS y FROM hourly x JOIN hourly y ON x.hour = y.hour
+            WHERE x.sensor = ? AND y.sensor = ?),
+          means AS (SELECT avg(x) AS x, avg(y) AS y FROM pairs)
+          SELECT count(*), sum((p.x - m.x) * (p.y - m.y)), sum((p.x - m.x) * (p.x - m.x)),
+            sum((p.y - m.y) * (p.y - m.y)) FROM pairs p CROSS JOIN means m"""
+
+
+WITH_TIMES = TimeSql(
+    "TIMESTAMP",
+    "date_trunc('day', taken_at)",
+    "date_trunc('hour', taken_at)",
+    "taken_at - before_at > INTERVAL '1 hour'",
+)
+"""DuckDB and PostgreSQL."""
+_SECOND = "CAST(strftime('%s', substr({0}, 1, 19)) AS INTEGER)"
+WITH_TEXTS = TimeSql(
+    "TEXT",
+    "substr(taken_at, 1, 10)",
+    "substr(taken_at, 1, 13)",
+    f"({_SECOND.format('taken_at')} - {_SECOND.format('before_at')}) * 1000000"
+    " + CAST(substr(taken_at, 21) AS INTEGER) - CAST(substr(before_at, 21) AS INTEGER) > 3600000000",
+)
+"""SQLite, which keeps a time as text (ISO 8601). Its own date functions round to milliseconds: a microsecond before
+midnight would be the next day's."""
+
+
+def emptied(folder):
+    """The folder, new and empty: the database of the run before is gone."""
+    if os.path.exists(folder):
+        shutil.rmtree(folder)
+    os.makedirs(folder)
+    return folder
+
+
+def _plain(value):
+    """A value of an answer; of a time its microseconds since 1970."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(f"{value}:00" if len(value) == len("2004-02-28 00") else value)
+    if isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime(value.year, value.month, value.day)
+    return us_of(value) if isinstance(value, datetime) else value
+
+
+class SqlSystem:
+    """What the three have in common: a connection with execute(), in one transaction until commit()."""
+
+    own_profile = False
+    """FULL_PROFILE is the one of the study."""
+    has_bulk = True
+    """LOAD is another call than LOAD_ROWS."""
+    time_sql = WITH_TIMES
+
+    def moment(self, at_us):
+        """A time as the client takes it."""
+        return moment_of(at_us)
+
+    def row(self, reading):
+        """A reading as the client takes it."""
+        return (reading.sensor, self.moment(reading.at_us), *reading[2:])
+
+    def plain(self, rows):
+        """An answer with its times in microseconds, as answers.py has them."""
+        return [tuple(map(_plain, row)) for row in rows]
+
+    def _all(self, sql, *values):
+        return self._execute(sql, values).fetchall()
+
+    def insert(self, row):
+        """One row."""
+        self._execute(INSERT, row)
+
+    def read(self, sensor, at):
+        """One row, whole."""
+        return self._execute(READ, (sensor, at)).fetchone()
+
+    def last_readings(self):
+        """As answers.last_readings()."""
+        return self._all(LAST_READINGS)
+
+    def update(self, sensor, start, end, add):
+        """Adds to the temperatures of a time range; how many rows."""
+        return self._changed(UPDATE, add, sensor, start, end)
+
+    def update_row(self, sensor, at, add):
+        """Adds to the temperature of a row; how many rows."""
+        return self._changed(UPDATE_ROW, add, sensor, at)
+
+    def delete(self, sensor, start, end):
+        """Removes a time range; how many rows."""
+        return self._changed(DELETE, sensor, start, end)
+
+    def delete_row(self, sensor, at):
+        """Removes a row; how many rows."""
+        return self._changed(DELETE_ROW, sensor, at)
+
+    def _changed(self, sql, *values):
+        return self._execute(sql, values).rowcount
+
+    def avg_sensor(self):
+        """As answers.avg_sensor()."""
+        return self._all(AVG_SENSOR)
+
+    def hot_sensors(self, above, at_least, k):
+        """As answers.hot_sensors()."""
+        return self._all(HOT_SENSORS, above, at_least, k)
+
+    def anomalies(self):
+        """As answers.anomalies()."""
+        return self._all(ANOMALIES)
+
+    def daily_summary(self):
+        """As answers.daily_summary()."""
+        return self._all(self.time_sql.daily_summary())
+
+    def outages(self):
+        """As answers.outages()."""
+        return self._all(self.time_sql.outages())
+
+    def topk_sensors(self, k):
+        """As answers.topk_sensors()."""
+        return self._all(TOPK_SENSORS, k)
+
+    def compare_two(self, one, other):
+        """As answers.compare_two()."""
+        return correlation(*self._all(self.time_sql.compare_two(), one, other, one, other)[0])
+
+    def count(self):
+        """Rows that there are."""
+        return self._all(COUNT)[0][0]
+
+    def everything(self):
+        """All rows, by sensor and time: for the check after all phases."""
+        return self._all(ALL)
+
+    def begin(self):
+        """One transaction until commit()."""
+        self._execute("BEGIN")
+
+    def commit(self):
+        """The rows are on the medium."""
+        self._execute("COMMIT")
+
+
+class Sqlite(SqlSystem):
+    """Through Python's own module."""
+
+    version = sqlite3.sqlite_version
+    time_sql = WITH_TEXTS
+
+    def moment(self, at_us):
+        """ISO 8601, of one length."""
+        return moment_of(at_us).isoformat(" ", "microseconds")
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def create(self):
+        """A new database with an empty table."""
+        path = os.path.join(emptied(self._folder), "readings.sqlite")
+        self._connection = sqlite3.connect(path, isolation_level=None)
+        self._execute = self._connection.execute
+        self._execute(self.time_sql.table())
+
+    def load(self, path):
+        """The rows of a CSV file, through the client's call for many rows."""
+        self._connection.executemany(INSERT, map(self.row, read_csv(path)))
+
+    def close(self):
+        """The files are closed."""
+        self._connection.close()
+
+
+class Duckdb(SqlSystem):
+    """Through the `duckdb` wheel."""
+
+    def __init__(self, folder):
+        import duckdb
+
+        self.version = duckdb.__version__
+        self._connect = duckdb.connect
+        self._folder = folder
+
+    def create(self):
+        """A new database with an empty table."""
+        self._connection = self._connect(os.path.join(emptied(self._folder), "readings.duckdb"))
+        self._execute = self._connection.execute
+        self._execute(self.time_sql.table())
+
+    def _changed(self, sql, *values):
+        return self._execute(sql, values).fetchone()[0]
+
+    def load(self, path):
+        """The rows of a CSV file, which the database reads itself."""
+        self._execute("COPY readings FROM '" + path.replace("'", "''") + "' (FORMAT csv, HEADER false)")
+
+    def close(self):
+        """The files are closed."""
+        self._connection.close()

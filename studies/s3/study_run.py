@@ -1,0 +1,154 @@
+"""One system through all phases, each run several times in a row, marked and checked; and what it has found."""
+
+import json
+import os
+import time
+from contextlib import nullcontext
+
+import answers
+from opjoule_marks import phase
+from opjoule_study import LEAST_S, WrongAnswer, read_at_least
+from phases import COUNTED, LOOPED, PHASES, Nothing, PhaseWork, write_csv
+
+NO_ROWS = "its LOAD is a put for each row: it has no call for many"
+
+
+class PhaseRuns:
+    """Every phase on one sample: run several times one after the other, the first of them dropped."""
+
+    def __init__(self, system, asked, folder, *, before=0, now=None):
+        """Nothing is run yet.
+
+        Args:
+            folder: gets the CSV file.
+            before: calls of the samples before.
+            now: list whose only entry is the phase that runs.
+        """
+        self._system, self._asked = system, asked
+        self._path = os.path.join(folder, "sample.csv")
+        self._done, self._now, self._told_s = before, now or [""], 0.0
+        self.seconds = {}
+        """Phase -> of each run that counts the mean duration of its calls [s]."""
+        self.operations = {}
+        """Phase -> calls in all runs that count, each as often as it was done again."""
+        self.calls = {}
+        """Phase -> calls of one run."""
+
+    def all(self):
+        """Raises: WrongAnswer: after all phases, if any answered wrongly."""
+        wrong = [f"{name}: {why}" for name, why in self.steps() if why]
+        if wrong:
+            raise WrongAnswer("; ".join(wrong)[:400])
+
+    def steps(self):
+        """(phase, what is wrong with its answer), one after the other."""
+        system, asked = self._system, self._asked
+        write_csv(asked.readings, self._path)
+        harness = PhaseWork(Nothing(), asked, self._path)
+        for name in LOOPED:
+            harness.prepare(name, 0)
+            self._run(f"HARNESS_{name}", name, harness, LEAST_S)
+        work = PhaseWork(system, asked, self._path)
+        work.progress = self._progress
+        for name in [each for each in PHASES if each != "LOAD_ROWS" or system.has_bulk]:
+            for number in range(asked.times(name)[0]):
+                yield from self._one(name, number, work)
+        yield "rows after all phases", answers.difference(system.plain(system.everything()), asked.left)
+        system.close()
+        os.remove(self._path)
+
+    def _one(self, name, number, work):
+        """One run of a phase: prepared, done and checked."""
+        system, asked = self._system, self._asked
+        self._now[0] = f"{name}, run {number + 1}, of {asked.rows} rows"
+        work.prepare(name, number)
+        counted = number >= asked.times(name)[1]
+        least_s = LEAST_S if counted and not PHASES[name].changes else 0.0
+        found = self._run(name, name, work, least_s, counted=counted)
+        if name in ("LOAD", "LOAD_ROWS"):
+            found = [[(system.count(),)]]
+        self._done += asked.rows if name in COUNTED else 0
+        wanted = expected(name, number, system, asked)
+        for answer in found:
+            yield name, answers.difference(system.plain(answer), wanted)
+
+    def _run(self, shown, name, work, least_s, *, counted=True):
+        """Does a phase, under the name that is shown of it."""
+        self._progress(0)
+        with phase(mark(shown, self._asked)) if counted else nullcontext():
+            done = read_at_least(lambda: PHASES[name].ask(work), least_s)
+        if counted:
+            self.calls[shown] = PHASES[name].calls(work)
+            self.seconds.setdefault(shown, []).append(done.mean_s)
+            self.operations[shown] = self.operations.get(shown, 0) + self.calls[shown] * done.times
+        return done.answers
+
+    def _progress(self, more):
+        """Says how many calls are done, at most once a second."""
+        if time.monotonic() - self._told_s > 1.0:
+            self._told_s = time.monotonic()
+            print(json.dumps({"progress": {"operations": self._done + more}}), flush=True)
+
+
+def all_calls(rows, runs):
+    """Calls of all runs, as progress counts them."""
+    return sum(rows * min(runs, PHASES[name].most_runs) for name in COUNTED)
+
+
+def mark(name, asked):
+    """What a phase is marked by: of each number of rows another."""
+    return f"{name}.{asked.rows}"
+
+
+def expected(name, number, system, asked):
+    """What a run of a phase of a system has to answer."""
+    found = asked.expected(name, number)
+    if name == "FULL_PROFILE" and system.own_profile:
+        return answers.newest_values(asked.expected_of["LAST_READINGS"])
+    return found
+
+
+def tell(system, asked, study, results):
+    """Says each phase's mean over the runs, the harness's beside it, and what it answered.
+
+    Args:
+        study: that has come to its end.
+        results: gets the same; None for nobody.
+    """
+    for name in (*(f"HARNESS_{each}" for each in LOOPED), *PHASES):
+        cell = {"rows": str(asked.rows)}
+        if name not in study.seconds:
+            print(f"{name}: not supported: {NO_ROWS}", flush=True)
+            if results:
+                results.add(name, mark=mark(name, asked), cell=cell, not_supported=NO_ROWS)
+            continue
+        calls = study.calls[name]
+        figures, answer = _figures(name, calls, study), _answer(name, system, asked)
+        if results:
+            of_all = {"operations": study.operations[name], "answer": answer}
+            results.add(name, mark=mark(name, asked), cell=cell, **of_all, **figures)
+        words = f"{figures['mean_s']:.6f} s ({figures['least_s']:.6f} to {figures['greatest_s']:.6f} s)"
+        if calls > 1:
+            words += f", {1e6 * figures['mean_s'] / calls:.2f} us a call"
+        if "harness_s" in figures:
+            words += f", of it {1e6 * figures['harness_s'] / calls:.2f} us harness"
+        print(f"{name}: {words}{f'; answer {answer}' if answer else ''}", flush=True)
+
+
+def _figures(name, calls, study):
+    """One phase's calls in a run; mean, least and greatest of its durations [s]; the mean of its harness alone."""
+    each = study.seconds[name]
+    found = {"calls": calls, "mean_s": sum(each) / len(each)}
+    found.update(least_s=min(each), greatest_s=max(each))
+    if name in LOOPED:
+        alone = study.seconds[f"HARNESS_{name}"]
+        found["harness_s"] = sum(alone) / len(alone)
+    return found
+
+
+def _answer(name, system, asked):
+    """Rows and digest; nothing where systems do not answer the same."""
+    if name not in asked.expected_of or (name == "FULL_PROFILE" and system.own_profile):
+        return None
+    found = asked.expected_of[name]
+    return f"{len(found)} rows {answers.digest(found)}"

@@ -1,0 +1,93 @@
+"""MongoDB: a document a point, in one collection."""
+
+import datetime
+
+from queries import THRESHOLD
+
+EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def _row(point):
+    at_ms = (point["timestamp"] - EPOCH) // datetime.timedelta(milliseconds=1)
+    return at_ms, point["value"], point.get("field", "temperature"), point["sensor"]
+
+
+class MongoDb:
+    """Through pymongo; w=1, a plain collection, which every version since 3.6 has."""
+
+    def __init__(self, address):
+        import pymongo
+
+        self._client = pymongo.MongoClient(address, w=1, serverSelectionTimeoutMS=30_000)
+        self._points = self._client["study"]["readings"]
+
+    def version(self):
+        """The server's."""
+        return self._client.server_info()["version"]
+
+    def create(self):
+        """An empty collection."""
+        self._client.drop_database("study")
+
+    def insert(self, points):
+        """One batch, acknowledged."""
+        self._points.insert_many(
+            [
+                {
+                    "timestamp": EPOCH + datetime.timedelta(milliseconds=at),
+                    "value": value,
+                    "field": field,
+                    "sensor": sensor,
+                }
+                for at, value, field, sensor in points
+            ],
+            ordered=False,
+        )
+
+    def settle(self, count):
+        """Every acknowledged point can be read."""
+
+    def count(self):
+        """Points that are there."""
+        return self._points.count_documents({})
+
+    def _values(self, found):
+        count, total = 0, 0.0
+        for point in found:
+            count += 1
+            total += point["value"]
+        return [count, total]
+
+    def _find_all(self):
+        return self._points.find({}, {"_id": False})
+
+    def _find_warm(self):
+        return self._points.find(
+            {"field": "temperature", "value": {"$gt": THRESHOLD}}, {"_id": False, "field": False}
+        )
+
+    def q1(self):
+        """Every point."""
+        return self._values(self._find_all())
+
+    def q1_rows(self):
+        """The same as (timestamp [ms], value, field, sensor)."""
+        return map(_row, self._find_all())
+
+    def q2(self):
+        """Warm ones."""
+        return self._values(self._find_warm())
+
+    def q2_rows(self):
+        """The same as (timestamp [ms], value, field, sensor)."""
+        return map(_row, self._find_warm())
+
+    def q3(self):
+        """Means."""
+        groups = [{"$group": {"_id": "$field", "mean": {"$avg": "$value"}}}]
+        found = {each["_id"]: each["mean"] for each in self._points.aggregate(groups)}
+        return [found.get("temperature"), found.get("humidity")]
+
+    def close(self):
+        """The connections are closed."""
+        self._client.close()

@@ -1,0 +1,282 @@
+"""One time-series database through the study: points in, three queries, each cold and then repeated.
+
+    python3 job.py SYSTEM --storage FOLDER --server COMMANDS [--points N] [--repeats 5] [--dataset FILE]
+
+SYSTEM is influxdb, questdb or mongodb. Exit status: 0; 1 an answer is wrong; 2 it cannot be measured here; 3 a phase
+failed.
+"""
+
+import argparse
+import csv
+import io
+import itertools
+import json
+import os
+import signal
+import sys
+import time
+
+import points
+from documents import MongoDb
+from lines_over_http import InfluxDb, QuestDb, batch
+from opjoule_marks import phase
+from opjoule_server import Server, ServerFault
+from opjoule_study import LEAST_S, Results, WrongAnswer, ended, one_line, read_at_least
+from queries import QUERIES, ROWS, agrees, digest, expected, rows_of
+
+SYSTEMS = {"influxdb": InfluxDb, "questdb": QuestDb, "mongodb": MongoDb}
+BATCH = 10_000
+SPACE = {"influxdb": (5_000_000, 40), "questdb": (300_000_000, 80), "mongodb": (400_000_000, 250)}
+"""Bytes that a server takes at most: before the first point, and for each with logs and what compactions take.
+
+docs/reference/study-s4.md says how they were measured; MongoDB's are reckoned.
+"""
+CSV_BYTES = 50
+"""Most bytes that a drawn point takes as a line of the CSV file, which lies beside the server's."""
+NOT_KEPT = "the server keeps nothing when it is restarted: a stand-in"
+
+
+def main():
+    """Measures one system. Returns the exit status."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    options = _arguments()
+    if options.check:
+        return _check(options)
+    server = Server(options.server, os.path.join(options.storage, "server.log"))
+    measurement = Measurement(options, server)
+    try:
+        return ended(measurement.run, options.system, lambda: measurement.now, ServerFault)
+    finally:
+        server.stop()
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("system", choices=sorted(SYSTEMS), metavar="SYSTEM", help=", ".join(sorted(SYSTEMS)))
+    parser.add_argument("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
+    parser.add_argument(
+        "--server", default="", metavar="COMMANDS", help="how it is started: JSON (opjoule_server.py)"
+    )
+    parser.add_argument("--points", type=int, default=100_000, metavar="N", help="at most (default: 100000)")
+    parser.add_argument(
+        "--cold", type=int, default=3, metavar="N", help="cold times of each query (default: 3)"
+    )
+    parser.add_argument(
+        "--repeats", type=int, default=5, metavar="N", help="of each query after the cold ones (default: 5)"
+    )
+    parser.add_argument(
+        "--dataset", default="", metavar="FILE", help="the study's CSV (default: drawn points)"
+    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of drawn points (default: 1)")
+    parser.add_argument("--results", metavar="FILE", help="gets a JSON line for each phase")
+    parser.add_argument("--check", action="store_true", help="only see whether it can be measured here")
+    return parser.parse_args()
+
+
+def _check(options):
+    """Client and data are there. Returns the exit status."""
+    try:
+        if options.system == "mongodb":
+            import pymongo  # noqa: F401
+        if options.dataset:
+            next(points.read(options.dataset, 1, {}), None)
+    except ImportError as error:
+        print(f"job.py: mongodb's Python client is not there ({error}): pip install pymongo", file=sys.stderr)
+        return 2
+    except (OSError, points.BadData) as error:
+        print(f"job.py: {error}", file=sys.stderr)
+        return 2
+    before, for_point = SPACE[options.system]
+    drawn = 0 if options.dataset else CSV_BYTES
+    print(json.dumps({"bytes": before + options.points * (for_point + drawn)}))
+    return 0
+
+
+class Measurement:
+    """All phases of one system."""
+
+    def __init__(self, options, server):
+        self._options, self._server = options, server
+        self._path = options.dataset or os.path.join(options.storage, "points.csv")
+        self._client, self._kept, self._told_s = None, True, 0.0
+        self._stopped_bytes = None
+        self._digests = {}
+        """Query -> (number of its rows, their digest)."""
+        self.now = "starting"
+        """The phase that runs."""
+        self._seconds, self._times = {}, {}
+        """Phase -> durations [s], each the mean of all times within one mark, as its joules; and how many times."""
+
+    def run(self):
+        """Raises: WrongAnswer, ServerFault, whatever the client raises."""
+        options, version = self._options, self._version()
+        if not options.dataset:
+            points.draw(self._path, options.points, options.seed)
+        left_out = {}
+        wanted = expected(points.read(self._path, options.points, left_out))
+        count = wanted["Q1"][0]
+        about = (
+            "SYNTHETIC points" if not options.dataset else f"points of {os.path.basename(options.dataset)}"
+        )
+        without = "".join(f", {number} lines {why}" for why, number in sorted(left_out.items()))
+        print(f"{self._server.title} {version}, {count} {about}{without}", flush=True)
+        self._timed("HARNESS_INGEST", lambda: self._batches(batch), LEAST_S)
+        self._timed("HARNESS_Q1", lambda: self._parse(count), LEAST_S)
+        self.now = "start"
+        self._server.start()
+        self._client = SYSTEMS[options.system](self._server.address)
+        self._client.create()
+        self._timed("INGEST", lambda: self._ingest(count))
+        sizes = {"allocated_bytes": self._server.stored_bytes()}
+        self._check("INGEST", [self._client.count()], [count])
+        self._see_what_is_kept(count)
+        for query in QUERIES:
+            self._query(query, wanted[query], count)
+        self._client.close()
+        self._tell(wanted, count, {**sizes, "stored_bytes": self._stopped_bytes})
+
+    def _version(self):
+        """The server's, which is started once for that: whether it takes this client is known before points are made.
+
+        Raises: ServerFault: it does not start, or does not take the client.
+        """
+        self._server.start()
+        client = SYSTEMS[self._options.system](self._server.address)
+        try:
+            return client.version()
+        except Exception as error:
+            raise ServerFault(f"{self._server.title} does not take this client: {one_line(error)}") from None
+        finally:
+            client.close()
+            self._server.stop()
+
+    def _timed(self, name, work, least_s=0.0):
+        """What work finds, once or, where it may last at least so long, the first and the last time."""
+        self.now = name
+        with phase(name):
+            done = read_at_least(work, least_s)
+        self._seconds.setdefault(name, []).append(done.mean_s)
+        self._times[name] = self._times.get(name, 0) + done.times
+        return done.answers
+
+    def _batches(self, take):
+        """Has every point taken, some at a time."""
+        held, done = [], 0
+        for point in points.read(self._path, self._options.points, {}):
+            held.append(point)
+            if len(held) == BATCH:
+                take(held)
+                done += len(held)
+                held = []
+                self._progress(done)
+        if held:
+            take(held)
+
+    def _ingest(self, count):
+        self._batches(self._client.insert)
+        self._client.settle(count)
+
+    def _parse(self, count):
+        """Reads as many rows of CSV as Q1 has from memory, the same batch again and again."""
+        text = io.StringIO(newline="")
+        csv.writer(text).writerows(points.read(self._path, min(count, BATCH), {}))
+        total = 0.0
+        while count > 0:
+            text.seek(0)
+            total += sum(float(row[1]) for row in itertools.islice(csv.reader(text), count))
+            count -= BATCH
+        return total
+
+    def _query(self, query, wanted, count):
+        """One query: cold, then repeated."""
+        ask = query.lower()
+        for _ in range(self._options.cold if self._kept else 0):
+            self._restart()
+            (cold,) = self._timed(f"{query}_COLD", getattr(self._client, ask))
+            self._check(f"{query}_COLD", cold, wanted)
+        for _ in range(self._options.repeats):
+            for found in self._timed(query, getattr(self._client, ask), LEAST_S):
+                self._check(query, found, wanted)
+            self._progress(count)
+        if query in ROWS:
+            self._check_rows(query)
+
+    def _check_rows(self, query):
+        """Asks once more, outside of all phases: each row that comes is one that was put in, and none is missing.
+
+        Raises: WrongAnswer: rows differ.
+        """
+        self.now = f"the rows of {query}"
+        found = digest(getattr(self._client, f"{query.lower()}_rows")())
+        wanted = digest(rows_of(query, points.read(self._path, self._options.points, {})))
+        if found != wanted:
+            raise WrongAnswer(
+                f"{query}: {found[0]} rows of digest {found[1]}, not {wanted[0]} of {wanted[1]}"
+            )
+        self._digests[query] = wanted
+
+    def _see_what_is_kept(self, count):
+        """Whether points outlive the server's restart. They are counted here alone, for counting may read them all: a
+        query after it would not be cold."""
+        self._restart()
+        if self._client.count() != count:
+            self._kept = False
+            self._client.create()
+            self._ingest(count)
+
+    def _restart(self):
+        """The server anew, with nothing of its data in memory, and a client that is connected."""
+        self._client.close()
+        self._server.stop()
+        if self._stopped_bytes is None:
+            self._stopped_bytes = self._server.stored_bytes()
+        self._server.forget_files()
+        self._timed("START", self._server.start)
+        self._client = SYSTEMS[self._options.system](self._server.address)
+        self._client.version()
+
+    def _check(self, name, found, wanted):
+        """Raises: WrongAnswer: they differ."""
+        if not agrees(found, wanted):
+            raise WrongAnswer(f"{name}: {found}, not {wanted}")
+
+    def _progress(self, done):
+        """Says how far a phase is, at most once a second."""
+        if time.monotonic() - self._told_s > 1.0:
+            self._told_s = time.monotonic()
+            print(json.dumps({"progress": {"operations": done}}), flush=True)
+
+    def _tell(self, wanted, count, sizes):
+        """Says each phase's durations and answer, and writes them to the results."""
+        results = Results(self._options.results) if self._options.results else None
+        bulk = {"points_per_s": count / self._seconds["INGEST"][0], **sizes}
+        rows = {"Q1": count, "Q2": wanted["Q2"][0], "Q3": count}
+        for name in (
+            "HARNESS_INGEST",
+            "HARNESS_Q1",
+            "INGEST",
+            "START",
+            *(f"{q}{end}" for q in QUERIES for end in ("_COLD", "")),
+        ):
+            query = name[:2] if name[:2] in rows else ""
+            if name not in self._seconds:
+                print(f"{name}: not supported: {NOT_KEPT}", flush=True)
+                if results:
+                    results.add(name, not_supported=NOT_KEPT)
+                continue
+            each = self._seconds[name]
+            figures = {"mean_s": sum(each) / len(each), "least_s": min(each), "greatest_s": max(each)}
+            figures |= bulk if name == "INGEST" else {}
+            figures["calls"] = rows[query] if query else 1 if name == "START" else count
+            operations = figures["calls"] * self._times[name]
+            answer = wanted[query] if query else count if name == "INGEST" else None
+            answer = [*answer, self._digests[query][1]] if query in ROWS else answer
+            print(f"{name}: {figures['mean_s']:.4f} s ({len(each)} times); answer {answer}", flush=True)
+            if results:
+                results.add(name, operations=operations, answer=answer, **figures)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

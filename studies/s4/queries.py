@@ -1,0 +1,56 @@
+"""What each query asks, and what plain Python answers to it."""
+
+import math
+import zlib
+
+from points import FIELDS
+
+THRESHOLD = 20.0
+"""Degrees C above which Q2 wants a temperature."""
+QUERIES = ("Q1", "Q2", "Q3")
+
+
+def expected(points):
+    """Query -> its answer: Q1 and Q2 number and sum of the values, Q3 the means of both fields.
+
+    Args:
+        points: iterator over (timestamp, value, field, sensor).
+    """
+    counts, totals = dict.fromkeys(FIELDS, 0), dict.fromkeys(FIELDS, 0.0)
+    above, warm = 0, 0.0
+    for _, value, field, _ in points:
+        counts[field] += 1
+        totals[field] += value
+        if value > THRESHOLD and field == "temperature":
+            above += 1
+            warm += value
+    means = [totals[field] / counts[field] if counts[field] else None for field in FIELDS]
+    return {"Q1": [sum(counts.values()), sum(totals.values())], "Q2": [above, warm], "Q3": means}
+
+
+ROWS = ("Q1", "Q2")
+"""Queries that answer with rows."""
+
+
+def rows_of(query, points):
+    """The rows that a query has to answer: (timestamp [ms], value, field, sensor), from an iterator over all points."""
+    for point in points:
+        if query == "Q1" or (point[2] == "temperature" and point[1] > THRESHOLD):
+            yield point
+
+
+def digest(rows):
+    """(how many, sum of their CRC-32s): the same for the same rows in any order, in constant memory."""
+    count, total = 0, 0
+    for at_ms, value, field, sensor in rows:
+        count += 1
+        total += zlib.crc32(f"{at_ms} {value!r} {field} {sensor}".encode())
+    return count, total
+
+
+def agrees(found, wanted):
+    """Are two answers the same but for rounding?"""
+    return len(found) == len(wanted) and all(
+        one == other or (None not in (one, other) and math.isclose(one, other, rel_tol=1e-9))
+        for one, other in zip(found, wanted, strict=True)
+    )

@@ -1,0 +1,131 @@
+"""One run through all tests, marked and checked, and what several runs have found."""
+
+import json
+import statistics
+import time
+
+from contacts import digest
+from opjoule_marks import phase
+from opjoule_study import WrongAnswer, read_at_least
+from phases import LOOPS, READS, TESTS, UNCHANGING, Carry, NoTable
+
+HARNESS = "HARNESS_"
+"""Begins the names of the loops without a database."""
+
+
+class ContactRun:
+    """One run: a new database, and every test."""
+
+    def __init__(self, system, server, asked, *, before, now, harness=False):
+        """Nothing is run yet.
+
+        Args:
+            server: that each transaction is carried to; None for nobody.
+            before: rows that the runs before have gone through.
+            now: list whose only entry is the test that runs.
+            harness: the loops without a database come first.
+        """
+        self._system, self._server, self._asked = system, server, asked
+        self._done, self._now, self._told_s, self._harness = before, now, 0.0, harness
+        self.seconds = {}
+        """Phase -> its duration; of one that was done again, the mean of all times, which its joules are of, too."""
+        self.times = {}
+        """Phase -> how often it was done: what changes nothing is, until its joules can be told."""
+
+    def all(self):
+        """Raises: WrongAnswer: after a test, if it left something else than plain Python does."""
+        asked, system, server = self._asked, self._system, self._server
+        nothing = NoTable(asked)
+        for test in LOOPS if self._harness else ():
+            self._timed(HARNESS + test, TESTS[test], nothing, None, lambda done: None)
+        self._now[0] = "a new database"
+        system.create()
+        self._test("T1", None)
+        system.open()
+        if server:
+            server.create()
+            server.open()
+        carry = Carry(system, server) if server else None
+        for test in [each for each in TESTS if each != "T1"]:
+            answers = self._test(test, carry)
+            for answer in answers if test in READS else [system.everything()]:
+                self._check(test, answer)
+            if server and test not in READS:
+                self._check(f"{test}, on the server", server.everything(), test)
+        system.close()
+        if server:
+            server.close()
+
+    def _test(self, test, carry):
+        answers = self._timed(test, TESTS[test], self._system, carry, self._progress)
+        self._done += self._asked.count(test)
+        return answers
+
+    def _timed(self, name, run, system, carry, progress):
+        self._now[0] = name
+        again = name in UNCHANGING or name.startswith(HARNESS)
+        least = {} if again else {"least_s": 0.0}
+        with phase(name):
+            done = read_at_least(lambda: run(system, self._asked, carry, progress), **least)
+        self.seconds[name], self.times[name] = done.mean_s, done.times
+        return done.answers
+
+    def _check(self, words, found, test=""):
+        """Raises: WrongAnswer: rows are others than expected."""
+        found, expected = sorted(map(tuple, found)), sorted(self._asked.expected[test or words])
+        if len(found) != len(expected):
+            raise WrongAnswer(f"{words}: {len(found)} rows, not {len(expected)}")
+        for one, other in zip(found, expected, strict=True):
+            if one != tuple(other):
+                raise WrongAnswer(f"{words}: {one}, not {tuple(other)}")
+
+    def _progress(self, more):
+        """Says how many rows are done, at most once a second."""
+        if time.monotonic() - self._told_s > 1.0:
+            self._told_s = time.monotonic()
+            print(json.dumps({"progress": {"operations": self._done + more}}), flush=True)
+
+
+def answer_of(test, asked):
+    """What every system has to answer: rows that a test finds, or leaves in the table."""
+    if test == "T1":
+        return f"{asked.opens} connections"
+    expected = asked.expected[test]
+    return f"{len(expected)} rows {digest(expected)}"
+
+
+def tell(asked, runs, results):
+    """Says each test's median over the runs, the harness's beside it, and what it answered.
+
+    Args:
+        runs: those that were done.
+        results: gets the same; None for nobody.
+    """
+    for name in (*(HARNESS + test for test in LOOPS), *TESTS):
+        test = name.replace(HARNESS, "")
+        count, answer = asked.count(test), answer_of(test, asked) if name == test else None
+        figures = _figures(name, count, runs)
+        if results:
+            times = sum(run.times.get(name, 0) for run in runs)
+            results.add(name, operations=count * times, answer=answer, **figures)
+        words = f"{figures['per_row_us']:.2f} us a row"
+        words += f" ({figures['least_per_row_us']:.2f} to {figures['greatest_per_row_us']:.2f})"
+        if "harness_per_row_us" in figures:
+            words += f", of it {figures['harness_per_row_us']:.2f} us harness"
+        print(f"{name}: {words}{f'; answer {answer}' if answer else ''}", flush=True)
+
+
+def _figures(name, count, runs):
+    """One phase's rows in a run; median, least, greatest and mean time of a row [us]; the harness's median."""
+    each = _per_row_us(name, count, runs)
+    found = {"calls": count, "per_row_us": statistics.median(each)}
+    found |= {"least_per_row_us": min(each), "greatest_per_row_us": max(each)}
+    found["mean_per_row_us"] = statistics.fmean(each)
+    if name in LOOPS:
+        found["harness_per_row_us"] = statistics.median(_per_row_us(HARNESS + name, count, runs))
+    return found
+
+
+def _per_row_us(name, count, runs):
+    """Time of a row [us] in each run that had the phase."""
+    return [1e6 * run.seconds[name] / count for run in runs if name in run.seconds]
