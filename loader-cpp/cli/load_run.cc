@@ -92,8 +92,7 @@ class PhaseCommand {
   std::atomic<const PhaseRunner*> runner_{nullptr};  // the progress thread looks through it
   Summary summary_;
   Status failure_;
-  bool operations_failed_ =
-      false;  // operations failed for a reason that has no exit code of its own
+  bool operations_failed_ = false;  // for a reason that has no exit code of its own
 };
 
 Status PhaseCommand::prepare() {

@@ -34,7 +34,7 @@ def test_every_output_has_the_interval_of_the_comparison(tmp_path: Path) -> None
     index, _ = read_index(folder)
     for at, group in enumerate(compared.groups):
         stated = compared.mean(ABOVE_IDLE, at)
-        drawn = cells[group.runs[0].words("db"), group.name]
+        drawn = cells[group.runs[0].words("db"), group.runs[0].words("storage")]
         listed = means_of(index, f"{group.stratum['db']} {group.name}")[ABOVE_IDLE]
         assert stated["u"] == drawn.u == listed["u"] == compared.sides[ABOVE_IDLE, at].expanded_u
         assert stated["value"] == drawn.value == listed["value"]
