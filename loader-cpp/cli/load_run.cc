@@ -32,10 +32,7 @@ class PhaseCommand {
 
   int execute() {
     Status status = prepare();
-    if (status.is_ok() && options_.check)
-      status = trial_open(*engine_, properties_, settings_.field_count,
-                          static_cast<int>(settings_.threads));
-    if (status.is_ok() && options_.check) return kExitOk;
+    if (status.is_ok() && options_.check) return try_engine(*engine_, properties_, settings_);
     if (status.is_ok()) status = open();
     if (status.is_ok()) status = look_inside();
     if (!status.is_ok()) return report_failure(status);
@@ -95,8 +92,7 @@ class PhaseCommand {
   std::atomic<const PhaseRunner*> runner_{nullptr};  // the progress thread looks through it
   Summary summary_;
   Status failure_;
-  bool operations_failed_ =
-      false;  // operations failed for a reason that has no exit code of its own
+  bool operations_failed_ = false;  // for a reason that has no exit code of its own
 };
 
 Status PhaseCommand::prepare() {

@@ -5,7 +5,8 @@
 #include <memory>
 #include <system_error>
 
-#include "databases/shared/directory.h"
+#include "board/exit_code.h"
+#include "board/output.h"
 
 namespace opjoule {
 namespace {
@@ -32,21 +33,23 @@ class TemporaryFolder {
 
 }  // namespace
 
-Status trial_open(const Engine& engine, const Properties& properties, uint16_t field_count,
-                  int threads) {
-  if (owned_files(engine.name).empty()) return Status::ok();
+int try_engine(const Engine& engine, const Properties& properties,
+               const WorkloadSettings& settings) {
+  if (engine.is_server) return kExitOk;
   const TemporaryFolder folder;
   if (folder.path().empty())
-    return {StatusCode::kIo, "no temporary folder to check the settings in: set TMPDIR to one"};
+    return report_failure(
+        {StatusCode::kIo, "no temporary folder to check the engine's settings in: set TMPDIR"});
   OpenRequest request;
   request.path = folder.path() + "/db";
   request.create = true;
-  request.field_count = field_count;
-  request.threads = threads;
+  request.field_count = settings.field_count;
+  request.threads = static_cast<int>(settings.threads);
   request.properties = &properties;
   Status status;
   const std::unique_ptr<Database> database = engine.open(request, status);
-  return database == nullptr ? status : database->close();
+  if (database != nullptr) status = database->close();
+  return status.is_ok() ? kExitOk : report_failure(status);
 }
 
 }  // namespace opjoule

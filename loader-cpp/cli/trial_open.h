@@ -2,14 +2,14 @@
 #pragma once
 
 #include "loader/database.h"
-#include "loader/status.h"
+#include "workload/settings.h"
 
 namespace opjoule {
 
 // Opens and closes an empty database in a folder of its own under the temporary directory, and
-// removes it. Engines without files of their own (servers, null) are passed over. The failure is
-// the engine's own, kBadInput for a setting that it does not take; kIo: no temporary folder.
-Status trial_open(const Engine& engine, const Properties& properties, uint16_t field_count,
-                  int threads);
+// removes it. An engine that is a server is passed over. The exit code: 0 where it opened; else
+// the failure is told on stderr, kBadInput for a setting that the engine does not take.
+int try_engine(const Engine& engine, const Properties& properties,
+               const WorkloadSettings& settings);
 
 }  // namespace opjoule

@@ -343,7 +343,7 @@ std::unique_ptr<Database> open_mongodb(const OpenRequest& request, Status& statu
 }  // namespace
 
 const Engine& mongodb_engine() {
-  static const Engine engine{"mongodb", mongoc_get_version(), rules(), open_mongodb};
+  static const Engine engine{"mongodb", mongoc_get_version(), rules(), open_mongodb, true};
   return engine;
 }
 

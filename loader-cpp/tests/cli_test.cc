@@ -245,8 +245,7 @@ TEST_CASE("a check refuses settings that the engine refuses, and leaves nothing"
   const Folder folder{in_memory()};
   const auto check = [&](const std::string& engine, const std::string& setting) {
     Loader loader({"run", "--check", "--db", engine, "--path", folder / "db", "-p",
-                   "recordcount=10", "-p", "operationcount=10", "-p", "readproportion=1", "-p",
-                   setting});
+                   "recordcount=10", "-p", "operationcount=10", "-p", setting});
     const std::vector<std::string> lines = loader.lines();
     if (loader.exit_code() != 0) {
       REQUIRE(lines.size() == 1);

@@ -35,7 +35,8 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     together = answer.quantity(f"by_activity.{_TOGETHER}")
     names = _of_together(answer, unknown)
     if names and not isinstance(together, Missing):
-        rows.append((" + ".join(names), f"{quantity_text(together)}  together"))
+        note = "together" if len(names) > 1 else "what the other parts leave"
+        rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
     reasons = [f"{name} ({why})" for name, why in unknown.items()]
     return [*rows, *([("not told apart", ", ".join(reasons))] if reasons else [])]
 

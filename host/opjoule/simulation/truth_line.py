@@ -128,7 +128,9 @@ class KnownFigure:
         known = f"SIMULATED truth: {self.about} {self.true / scale:.4g} {prefix}{self.unit}"
         if self.value is None or self.u is None:
             return f"{known}; not told"
-        stated = f"{self.value / scale:.4g} ± {self.u / scale:.2g} {prefix}{self.unit}"
+        value, u = self.value / scale, self.u / scale
+        digits = (f"{value:.0f}", f"{u:.0f}") if u >= 10 else (f"{value:.4g}", f"{u:.2g}")
+        stated = f"{' ± '.join(digits)} {prefix}{self.unit}"
         return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
 
 

@@ -18,7 +18,7 @@ LOADER = {
     "processes": {"include", "board"},
     "probe": {"include", "board", "processes"},
     "medium-sim": {"include", "board", "processes"},
-    "cli": {"include", "board", "oplog", "workload", "databases"},
+    "cli": {"include", "board", "oplog", "workload"},
 }
 """Folder of loader-cpp -> those whose headers it may include beside its own; '.' has the sources of include/."""
 FIRMWARE = {

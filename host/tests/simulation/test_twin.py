@@ -18,7 +18,7 @@ from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.simulation.models import load_model
 from opjoule.simulation.power_model import Activity, CountedPower, Supply
 from opjoule.simulation.supply import SimulatedSupply
-from opjoule.simulation.truth_line import TrueCourse, true_figures, truth_lines
+from opjoule.simulation.truth_line import KnownFigure, TrueCourse, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
 SECOND_NS = 1_000_000_000
@@ -373,6 +373,11 @@ def truth_lines_of(folder, stated, status="complete"):
     (folder / "run.json").write_text(json.dumps(plain(HEAD | {"phases": phases(), "status": status})))
     (folder / "result.json").write_text(json.dumps(stated))
     return truth_lines(folder)
+
+
+def test_a_wide_interval_beside_the_truth_has_no_power_of_ten():
+    wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
+    assert str(wide) == "SIMULATED truth: tail 98.12 mJ; stated -15 ± 260 mJ holds it"
 
 
 def test_the_truth_is_told_beside_the_stated_interval(tmp_path):

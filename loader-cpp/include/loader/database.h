@@ -102,6 +102,7 @@ struct Engine {
   std::string version;                   // the linked library's own
   std::vector<PropertyRule> properties;  // the engine's own keys, prefixed "<name>."
   std::unique_ptr<Database> (*open)(const OpenRequest& request, Status& status);
+  bool is_server = false;  // OpenRequest's path is a connection's text
 };
 
 // Every engine built in, sorted by name.

@@ -8,7 +8,7 @@ const TILES = [
   ["power_w", "power", (value) => `${value.toFixed(3)} W`],
   ["energy_j", "energy so far, before calibration", (value) => `${value.toFixed(1)} J`],
   ["elapsed_s", "elapsed", (value) => clock(value)],
-  ["remaining_s", "left", (value, now) => `${now.is_least ? "at least" : "about"} ${clock(value)}`],
+  ["remaining_s", "left", (value, now) => value < 1 ? "a moment" : `${now.is_least ? "at least" : "about"} ${clock(value)}`],
   ["operations_per_s", "operations per second", (value) => Math.round(value).toLocaleString("en")],
   ["temperature_c", "temperature of the board", (value) => `${value.toFixed(1)} °C`],
 ];
