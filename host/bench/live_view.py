@@ -20,7 +20,7 @@ from pathlib import Path
 
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-os.environ["PYTHONPATH"] = f"{HOST}{os.pathsep}{HOST / 'tests'}"
+os.environ["PYTHONPATH"] = f"{HOST}{os.pathsep}{HOST / 'tests/support'}"
 
 from opjoule.cli.arguments import parse  # noqa: E402
 from opjoule.cli.record import command as record  # noqa: E402  # the path is set above

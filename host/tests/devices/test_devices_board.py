@@ -280,16 +280,19 @@ def test_a_cut_link_ends_the_run_and_its_files_are_fetched_when_it_is_back(sshd,
         device.close()
 
 
-HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{BUILDS.parent / 'host'}:{BUILDS.parent / 'host/tests'}"}
+HOST_ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": f"{BUILDS.parent / 'host'}:{BUILDS.parent / 'host/tests/support'}",
+}
 HOST = """
 import sys, time
 from pathlib import Path
-from opjoule.devices import workload_run
+from opjoule.devices.programs import workload_run
 from opjoule.devices.board import Board
-from opjoule.devices.medium import Medium
+from opjoule.devices.media.medium import Medium
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig_board import board_on
-from opjoule.devices.ssh import SshConnection
+from opjoule.devices.rig.board import board_on
+from opjoule.devices.connection.ssh import SshConnection
 from test_devices_board import KEEP, SLEEPING
 builds, storage, raw, target, *options = sys.argv[1:]
 shell = SshConnection(target, options)

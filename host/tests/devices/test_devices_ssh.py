@@ -178,7 +178,7 @@ def test_the_remote_line_is_posix_quoting():
 AT_TERMINAL = """
 import sys
 sys.path[:0] = [sys.argv[1]]
-from opjoule.devices.ssh import SshConnection
+from opjoule.devices.connection.ssh import SshConnection
 connection = SshConnection(sys.argv[2], sys.argv[3:])
 try:
     print("connected", flush=True)

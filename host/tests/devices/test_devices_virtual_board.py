@@ -201,7 +201,7 @@ import json, sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1]]
 from test_devices_virtual_board import board
-from opjoule.devices.ssh import SshConnection
+from opjoule.devices.connection.ssh import SshConnection
 raw, target, *options = sys.argv[2:]
 device = board(SshConnection(target, options))
 try:
@@ -224,9 +224,9 @@ finally:
 def start_host(machine: Machine, raw: Path, port: int | None = None) -> subprocess.Popen[str]:
     port = port or machine.port
     options = machine.image.ssh_options(port, machine.folder / f"known_hosts_{port}")
-    paths = f"{ROOT / 'host'}:{ROOT / 'host/tests'}"
+    paths = f"{ROOT / 'host'}:{ROOT / 'host/tests/support'}"
     return subprocess.Popen(
-        [sys.executable, "-c", HOST, str(ROOT / "host/tests/support"), str(raw), "rig@127.0.0.1", *options],
+        [sys.executable, "-c", HOST, str(ROOT / "host/tests/devices"), str(raw), "rig@127.0.0.1", *options],
         env={**os.environ, "PYTHONPATH": paths},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -184,7 +184,11 @@ def test_two_testers_record_beside_each_other(monkeypatch):
 
 
 def command(load, *arguments, **how):
-    environment = {**os.environ, "PYTHONPATH": f"{HOST}{os.pathsep}{HOST / 'tests'}", "PYTHONUNBUFFERED": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{HOST}{os.pathsep}{HOST / 'tests/support'}",
+        "PYTHONUNBUFFERED": "1",
+    }
     words = [sys.executable, HOST / "tests/support/with_usb_testers.py", load, *map(str, arguments)]
     return subprocess.Popen(words, env=environment, text=True, **how)
 

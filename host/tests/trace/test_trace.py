@@ -89,7 +89,7 @@ def test_whoever_reads_a_running_journal_finds_the_voltages_up_to_its_last_curre
 
 
 def test_a_killed_recorder_leaves_everything_up_to_its_last_flush(tmp_path):
-    command = [sys.executable, "-c", KILLED, str(tmp_path), str(HOST), str(HOST / "tests" / "support")]
+    command = [sys.executable, "-c", KILLED, str(tmp_path), str(HOST), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as recorder:
         assert recorder.stdout.readline() == b"ready\n"
         os.kill(recorder.pid, signal.SIGKILL)
