@@ -77,12 +77,10 @@ def measure(
         plan.study.check_space(board)
         identity = meter.open()
         meter.configure()
-        wire = RigWire(supply.sense_ohm)
-        sensors = KnownSensors.of(meter, meter_address, identity, calibrations, wire)
+        sensors = KnownSensors.of(meter, meter_address, identity, calibrations, RigWire(supply.sense_ohm))
         storage_sensor = sensors.of_storage(board.medium)
         try:
-            prepared = board.prepare()
-            facts = board.facts()
+            prepared, facts = board.prepare(), board.facts()
             # Once more: a medium that had to be mounted has told its size alone.
             plan.study.check_space(board)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
@@ -91,10 +89,10 @@ def measure(
             record.update(
                 found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts(board)}
             )
-            record.update(found={"cores": board.cores, "storage_sensor": storage_sensor})
             record.update(**sensors.entries())
-            path = supply.measured(meter.error_bounds().shunt).to_json()
-            record.update(found={"supply": path, "warnings": [*warnings, *sensors.warnings]})
+            record.update(found={"supply": supply.measured(meter.error_bounds().shunt).to_json()})
+            known = {"cores": board.cores, "storage_sensor": storage_sensor}
+            record.update(found={**known, "warnings": [*warnings, *sensors.warnings]})
             with record.held():
                 try:
                     _run(plan, board, meter, record, progress)

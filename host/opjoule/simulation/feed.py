@@ -17,7 +17,7 @@ import time
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
+from typing import Final, IO
 
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_work import MediumStretch, MediumWork
@@ -58,6 +58,10 @@ class ActivityReader:
             return None
         used = (now[1] - before[1], now[2] - before[2], now[3] - before[3])
         return Activity(before[0], now[0], *used, dirty_bytes=int(named["dirty_bytes"]))
+
+
+GONE: Final = "the rig simulator is gone"
+"""What `broken` says where nobody reads any more."""
 
 
 class Feed:
@@ -130,7 +134,7 @@ class Feed:
                     self._pass_on(sink, self._newest_ns)
                 sink.write("q\n")
         except BrokenPipeError:
-            self.broken = "the rig simulator is gone"
+            self.broken = GONE
             self._carry_on()
         except (
             Exception

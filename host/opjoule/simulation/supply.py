@@ -16,7 +16,7 @@ from opjoule.devices.profiles import Profile
 from opjoule.errors import RigFault
 from opjoule.files import replacing
 from opjoule.meters.serial.options import SIMULATED_SENSOR
-from opjoule.simulation.feed import DELAY_NS, Feed
+from opjoule.simulation.feed import DELAY_NS, GONE, Feed
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.medium_work import MediumWork
 from opjoule.simulation.power_model import LoadModel, MediumModel
@@ -34,6 +34,7 @@ SIGNATURE_PERIOD_MS = 2
 _START_LIMIT_S = 60.0
 _STOP_LIMIT_S = 30.0
 """The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
+_STATUS_LIMIT_S = 5.0
 _MEMORY = Path("/dev/shm")  # a board's files lie in memory, too
 
 
@@ -120,8 +121,10 @@ class SimulatedSupply:
         if self._end_told or (status is None and not broken):
             return []
         self._end_told = True
-        if broken:
+        if broken and broken != GONE:
             return [f"the rig simulator's input ended: {broken}"]
+        with suppress(subprocess.TimeoutExpired):  # its pipe breaks a moment before it has a status
+            status = self._simulator.wait(_STATUS_LIMIT_S)
         return [f"the rig simulator ended by itself with status {status}: {self._last_words()}"]
 
     def _await(self, link: Path) -> None:

@@ -280,10 +280,9 @@ def test_a_cut_link_ends_the_run_and_its_files_are_fetched_when_it_is_back(sshd,
         device.close()
 
 
-HOST_ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": f"{BUILDS.parent / 'host'}:{BUILDS.parent / 'host/tests/support'}",
-}
+TESTS = Path(__file__).resolve().parents[1]
+PLACES = TESTS.parent, TESTS / "support", TESTS / "devices"
+HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PLACES))}
 HOST = """
 import sys, time
 from pathlib import Path
