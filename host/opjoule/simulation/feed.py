@@ -17,7 +17,7 @@ import time
 from collections import deque
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, IO
+from typing import IO, Final
 
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_work import MediumStretch, MediumWork
