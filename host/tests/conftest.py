@@ -1,5 +1,6 @@
 """What holds for every test."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -55,6 +56,14 @@ which takes two processors, lie apart, so that they do not run side by side."""
 
 REAL_TIME = {"sshd", "fleet", "browser"}
 """Fixtures whose tests are end to end: a board behind a real sshd, a scheduler with its rigs, a real browser."""
+
+
+@pytest.fixture
+def studies_postgresql():
+    """The port of the studies' PostgreSQL, which one test at a time may have."""
+    with Path(os.environ["PYTEST_DEBUG_TEMPROOT"], "opjoule-tests-postgresql").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 @pytest.hookimpl(trylast=True)

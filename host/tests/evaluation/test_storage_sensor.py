@@ -19,6 +19,7 @@ from opjoule.evaluation.repeat_energy import Placed
 from opjoule.evaluation.summary import build_result, sensor_energies
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
+from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase
@@ -55,9 +56,10 @@ def recorded(tmp_path_factory):
     ]
     options += ["--profile", str(folder / "board.csv"), "--gain-error", str(READS_TOO_MUCH)]
     with rig_sim(folder, *options) as rig:
-        meter = rig.meter(",label=bench-1,sensors=0+1")
+        options = f",label=bench-1,sensors=0+1,{SIMULATED_SENSOR}"
+        meter = rig.meter(options)
         rig.capture(meter)
-        return folder, meter, f"serial:{rig.port},label=bench-1,sensors=0+1"
+        return folder, meter, f"serial:{rig.port}{options}"
 
 
 def known(recorded, calibrations):

@@ -474,7 +474,7 @@ def test_a_database_that_fails_in_a_phase_is_named_with_it(study, tmp_path):
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
-    tmp_path, capsys, monkeypatch, study
+    tmp_path, capsys, monkeypatch, study, studies_postgresql
 ):
     asked = ["--study", "s3", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.05"]
     asked += ["--settle-limit", "1", "--storage", "ssd-usb3"]

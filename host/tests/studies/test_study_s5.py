@@ -591,7 +591,7 @@ def test_a_board_that_there_are_no_wheels_for_uses_its_own_modules(tmp_path, mon
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
-    tmp_path, capsys, monkeypatch, library
+    tmp_path, capsys, monkeypatch, library, studies_postgresql
 ):
     records = tmp_path / "records"
     zen_odbc = f"Driver=SQLite3;Database={tmp_path}/zen.sqlite;PWD={PASSWORD}"
