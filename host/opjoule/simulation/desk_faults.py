@@ -86,7 +86,7 @@ class DrawnDesk:
     def meter(self, port: str) -> str:
         """The meter's name on a port, as the simulated rig.toml has it."""
         stated = (
-            f"shunt={SHUNT_OHM:g},shunt_tolerance=0.5%,range=80"
+            f"shunt={SHUNT_OHM:g},shunt_tolerance=0.5%,shunt_ppm=50,kelvin=yes,genuine=yes,range=80"
             if self.plant != "hot-shunt"
             else f"shunt={USUAL_OHM:g}"
         )
