@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from itertools import accumulate, count
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,8 @@ from opjoule.devices.state.state_gate import (
     broken_by_readings,
     compare_speed,
     fan_notes,
+    own_busy_ticks,
+    quiet_stretch,
 )
 
 
@@ -142,6 +146,27 @@ def test_a_whole_watch_reports_before_during_and_after(tmp_path):
     assert "temperature reached 61.5 C (limit 60 C)" in report.broken
     assert "firmware reports under-voltage" in report.broken
     assert list(storage.iterdir()) == []
+
+
+def readings(shares: list[float]) -> Iterator[StateReading]:
+    """Readings between which the processors were busy for these shares of 1,000 ticks."""
+    busy = accumulate(round(1000 * share) for share in shares)
+    return (StateReading(None, None, None, (), used, 1000 * at) for at, used in enumerate(busy))
+
+
+@pytest.mark.parametrize(("busy", "found"), [(0, 0.02), (3, 0.02), (40, 0.5)])
+def test_a_board_that_is_busy_for_a_moment_after_the_login_is_waited_for(busy, found):
+    read = readings([0.0, *[0.5] * busy, *[0.02] * 60])
+    others, _ = quiet_stretch(lambda: next(read), lambda: 0.0, lambda seconds: None)
+    assert others == found
+    assert bool(broken_before(others, 1 << 40)) == (busy == 40)
+
+
+def test_what_the_measuring_program_uses_on_its_own_board_is_not_other_programs():
+    read, own = readings([0.5] * 60), count(0, 480)
+    others, _ = quiet_stretch(lambda: next(read), lambda: next(own), lambda seconds: None)
+    assert others == pytest.approx(0.02)
+    assert own_busy_ticks(LocalShell()) > 0
 
 
 def test_a_dip_between_two_full_readings_is_seen(tmp_path):

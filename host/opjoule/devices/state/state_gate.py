@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 import statistics
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from opjoule.devices.connection.dialogue import Dialogue
-from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.shell import LocalShell, Shell
 from opjoule.devices.on_board import script
 from opjoule.devices.profiles import Profile
 from opjoule.devices.state.clock_discipline import broken_by_steering, steered
@@ -30,7 +33,9 @@ SPEED_CHANGE_LIMIT = 0.3
 """How far the medium's speed may be from the median of its earlier probes."""
 _EARLIER_NEEDED = 3
 _SPEED_MIB = 16
-_SETTLE_S = 0.5
+_LOOK_S = 1.0
+_LOOKS = 8
+"""Stretches that are tried before a busy board is refused."""
 
 _WATCH = script("watch.sh")
 _SPEED = script("medium_speed.sh")
@@ -154,10 +159,7 @@ class StateWatch:
 
         Raises: LinkFault: the connection is gone.
         """
-        first = self._read()
-        self._stop.wait(_SETTLE_S)
-        second = self._read()
-        others = (second.busy_ticks - first.busy_ticks) / max(second.total_ticks - first.total_ticks, 1)
+        others, second = quiet_stretch(self._read, partial(own_busy_ticks, self._shell), self._stop.wait)
         free_bytes, speed = self._medium_speed()
         self.report.before = {
             **second.to_json(),
@@ -229,6 +231,30 @@ class StateWatch:
         free_bytes = int(blocks[0]) * int(blocks[1]) if len(blocks) == 2 else 0
         rates = [int(count) / max(float(seconds), 1e-9) for count, seconds in _COPIED.findall(ran.err)]
         return free_bytes, MediumSpeed(*rates) if len(rates) == 2 else None
+
+
+def quiet_stretch(
+    read: Callable[[], StateReading], own_ticks: Callable[[], float], wait: Callable[[float], object]
+) -> tuple[float, StateReading]:
+    """Share of the processors that other programs used in the first quiet stretch, and the reading at its end.
+
+    A login and the preparation keep a board busy for some seconds; the last stretch counts where none is quiet.
+    """
+    others, last = 1.0, read()
+    for _ in range(_LOOKS):
+        first, own = last, own_ticks()
+        wait(_LOOK_S)
+        last = read()
+        busy = last.busy_ticks - first.busy_ticks - (own_ticks() - own)
+        others = max(busy, 0.0) / max(last.total_ticks - first.total_ticks, 1)
+        if others <= OTHERS_LIMIT:
+            break
+    return others, last
+
+
+def own_busy_ticks(shell: Shell) -> float:
+    """Processor time that this program has used, in the board's ticks; 0 on a computer that is not the board."""
+    return time.process_time() * os.sysconf("SC_CLK_TCK") if isinstance(shell, LocalShell) else 0.0
 
 
 def broken_before(others: float, free_bytes: int) -> list[str]:
