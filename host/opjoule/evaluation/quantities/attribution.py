@@ -36,11 +36,7 @@ def told(share: Share) -> Figure | Missing:
 def idle(of: Repeat) -> Figure | Missing:
     """Idle power times the run's duration [J]."""
     known = of.energy.idle
-    return (
-        Figure(known.power.value, "W", known.power.standard_u).scale(of.run_s, "J")
-        if known
-        else Missing(NO_IDLE, "J")
-    )
+    return Figure.measured(known.power).scale(of.run_s, "J") if known else Missing(NO_IDLE, "J")
 
 
 def foreground(of: Repeat) -> Figure | Missing:
