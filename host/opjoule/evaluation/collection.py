@@ -23,6 +23,7 @@ from opjoule.evaluation.clock_rates import odd_clock_lines
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.evidence import BoardEvents, Evidence
 from opjoule.evaluation.logged import LoggedOperations, read_logs
+from opjoule.evaluation.marked_phases import marked_phases, marks_of
 from opjoule.evaluation.repeat_energy import Placed
 from opjoule.evaluation.result_file import write_result
 from opjoule.evaluation.summary import build_result, sensor_energies
@@ -74,6 +75,7 @@ def collect(
         raw = attempt(lambda: _trace(record, file=file))
         trace_files = beside.submit(_trace_files, record, raw, power_file)
         attempt(lambda: _tables(record, events))
+        attempt(lambda: _mark_phases(record, events))
         alignment = attempt(lambda: _align(record, evidence, events, raw)) if evidence.phases else None
         if raw and raw.bus:  # the file has its voltages, not the journal's
             attempt(trace_files.result)
@@ -175,6 +177,15 @@ def _tables(record: RunRecord, events: BoardEvents) -> None:
     parts = [read_system(path).table for path in record.raw_files("*.system.csv") if path.stat().st_size]
     table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
     write_parquet(record.path("system.parquet"), schemas.SYSTEM, [table.cast(schemas.SYSTEM)])
+
+
+def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
+    """The phases that the work has marked inside its own into run.json; a mark without its other end is a fault."""
+    found, wrong = marked_phases(marks_of(record, events.table), record.run.phases)
+    for line in wrong:
+        record.add_fault(line)
+    if found:
+        record.update(marked_phases=found)
 
 
 def _check_supply(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -105,6 +106,7 @@ def test_a_workload_is_followed_and_its_files_and_the_probes_come_back(device, t
     raw = tmp_path / "raw"
     raw.mkdir()
     device.prepare()
+    device.probe.keep_marks(raw / "marks.jsonl")
     device.probe.begin_files("repeat-1")
     write = 'echo "{\\"phase\\":\\"start\\"}"; echo in plain words; echo content > "$2"'
     run = device.runner.start(["sh", "-c", write, "sh"], "run-1", raw, files={"--to": "txt"}, phase="run")
@@ -118,6 +120,8 @@ def test_a_workload_is_followed_and_its_files_and_the_probes_come_back(device, t
     assert (raw / "repeat-1.system.csv").read_text().startswith("board_ns,")
     events = (raw / "repeat-1.events.jsonl").read_text()
     assert events.index('"phase-begin"') < events.index('"phase-end"')
+    kept = [json.loads(line) for line in (raw / "marks.jsonl").read_text().splitlines()]
+    assert kept == [line for line in map(json.loads, events.splitlines()) if "phase" in line["event"]]
     assert [(mark.begins, mark.name) for mark in device.probe.marks()] == [(True, "run"), (False, "run")]
     assert not list(raw.glob("*.part"))
 
