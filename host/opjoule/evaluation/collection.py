@@ -24,9 +24,9 @@ from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.evidence import BoardEvents, Evidence
 from opjoule.evaluation.logged import LoggedOperations, read_logs
 from opjoule.evaluation.marked_phases import marked_phases, marks_of
-from opjoule.evaluation.repeat_energy import Placed
+from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.evaluation.result_file import write_result
-from opjoule.evaluation.summary import build_result, sensor_energies
+from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
 from opjoule.evaluation.supply_check import check_supply
 from opjoule.evaluation.trace_faults import TraceFault
 from opjoule.evaluation.withheld import withhold
@@ -303,24 +303,22 @@ def _entries(
         for number, bounds in evidence.further_sensors.items()
         if number in recorded
     }
-    placed = {
-        number: Placed(Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor))
+    aligned = {
+        number: AlignedTrace(
+            Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor)
+        )
         for number, each in further.items()
     }
     of_storage = record.run.found.storage_sensor
+    board = AlignedTrace(Cells.of(trace), supply.sensor, alignment.board_to_meter)
+    storage = aligned.get(of_storage.number) if of_storage else None
     entries, faults = build_result(
-        record,
-        phases,
-        trace,
-        supply.sensor,
-        alignment,
-        logged.table,
-        evidence.cores,
-        events.table,
-        placed.get(of_storage.number) if of_storage else None,
+        AlignedRun(record, phases, board, alignment, logged.table, evidence.cores, events.table, storage)
     )
-    if placed:
-        entries["by_sensor"] = {str(number): sensor_energies(phases, each) for number, each in placed.items()}
+    if aligned:
+        entries["by_sensor"] = {
+            str(number): sensor_energies(phases, each) for number, each in aligned.items()
+        }
     refusals = [
         TraceFault(f"sensor {number}: {each.refusal}") for number, each in further.items() if each.refusal
     ]

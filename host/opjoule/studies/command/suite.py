@@ -173,8 +173,8 @@ class SuiteStudy(CommandStudy):
             yield around(Step("run", Role.WORK, work))
         finally:
             if self.server:
-                board.remove_database(board.database_path(self.server))
-            board.remove_database(storage)
+                board.remove_database(self.server)
+            board.remove_database("study")
 
     def _jars(self, board: Board) -> dict[str, str]:
         """Program -> its path, of the system's Java programs that were brought to the board."""
