@@ -38,7 +38,7 @@ class ProbeOptions:
     sync: str | None = None
     """Carrier of the sync line; None for none."""
     period_ms: int = PERIOD_MS
-    further: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     """Options of `probe serve`."""
     under: tuple[str, ...] = ()
     """A command that starts each program whose use is counted, with the program behind it."""
@@ -121,7 +121,7 @@ class Board:
         options = ["--path", self.medium.path, "--period-ms", str(self._options.period_ms)]
         options += ["--sync", self._options.sync] if self._options.sync else []
         folder = f"{self.runner.folder}/{PROBE_FOLDER}"
-        probe = Probe(self.shell, self.programs.probe, folder, [*options, *self._options.further])
+        probe = Probe(self.shell, self.programs.probe, folder, [*options, *self._options.extra])
         self._probe = self._options.through(probe)
         if self._disturbance:
             self._disturbing = RunningDisturbance(self.runner, self._disturbance, self.medium.path)

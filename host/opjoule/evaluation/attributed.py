@@ -18,7 +18,7 @@ from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
 from opjoule.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
-from opjoule.evaluation.quantities.attribution import READS, told
+from opjoule.evaluation.quantities.attribution import READS, share_figure
 from opjoule.evaluation.quantities.figures import Figure, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_idle
@@ -183,7 +183,7 @@ def _foreground(of: Repeat, kind: str) -> Figure | Missing:
     share, count = of.attribution.operations.get(kind), of.operations.counts().get(kind, 0)
     if share is None or not count:
         return Missing(f"no {kind} in this repeat", "J")
-    found = told(share)
+    found = share_figure(share)
     return found if isinstance(found, Missing) else found.scale(1.0 / count)
 
 

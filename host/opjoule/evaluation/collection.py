@@ -298,7 +298,7 @@ def _entries(
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
         phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
     recorded = further_numbers(record.directory)
-    further = {
+    other_sensors = {
         number: CorrectedTrace.of(_trace(record, number), bounds)
         for number, bounds in evidence.further_sensors.items()
         if number in recorded
@@ -307,7 +307,7 @@ def _entries(
         number: AlignedTrace(
             Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor)
         )
-        for number, each in further.items()
+        for number, each in other_sensors.items()
     }
     of_storage = record.run.found.storage_sensor
     board = AlignedTrace(Cells.of(trace), supply.sensor, alignment.board_to_meter)
@@ -320,7 +320,9 @@ def _entries(
             str(number): sensor_energies(phases, each) for number, each in aligned.items()
         }
     refusals = [
-        TraceFault(f"sensor {number}: {each.refusal}") for number, each in further.items() if each.refusal
+        TraceFault(f"sensor {number}: {each.refusal}")
+        for number, each in other_sensors.items()
+        if each.refusal
     ]
     return entries, faults + refusals
 

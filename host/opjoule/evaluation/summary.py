@@ -100,7 +100,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         )
         + until_warnings(run.until_u)
         + _notes(wording, run, aligned, phases),
-        **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
+        **({"disturbed": disturbance} if (disturbance := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
     }

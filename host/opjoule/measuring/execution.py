@@ -301,9 +301,9 @@ class Execution:
         if self._capture.error:
             raise self._capture.error
         if ended:
-            told = "; ".join([ended, *self._on_board.faults])
+            reasons = "; ".join([ended, *self._on_board.faults])
             raise MeterFault(
-                f"the meter stopped: {told}; the record up to here is in {self._record.directory}"
+                f"the meter stopped: {reasons}; the record up to here is in {self._record.directory}"
             )
 
     def _add(self, phase: Phase) -> Phase:
