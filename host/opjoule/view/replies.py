@@ -22,8 +22,8 @@ from opjoule.record.run_record import reading
 from opjoule.report.html import render
 from opjoule.report.timeline import read_timeline
 from opjoule.units import Missing, Quantity
-from opjoule.view.record_folder import RecordFolder, ShownRun
 from opjoule.view.running import running_energy
+from opjoule.view.runs_folder import RunsFolder, ShownRun
 
 MOST_COLUMNS: Final = 4000
 OPERATION_BINS: Final = 400
@@ -41,7 +41,7 @@ SHOWN: Final = (
 class Replies:
     """The answers to the page's questions. Safe from several threads."""
 
-    def __init__(self, records: RecordFolder) -> None:
+    def __init__(self, records: RunsFolder) -> None:
         self._records = records
         self.known = {
             "runs": self._runs,

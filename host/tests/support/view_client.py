@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
-from opjoule.view.record_folder import RecordFolder
 from opjoule.view.replies import Replies
+from opjoule.view.runs_folder import RunsFolder
 from opjoule.view.server import ViewServer
 
 LIMIT_S = 60
@@ -20,7 +20,7 @@ LIMIT_S = 60
 @contextmanager
 def served(folder: Path) -> Iterator[ViewServer]:
     """A server of the runs in a folder."""
-    replies = Replies(RecordFolder(folder))
+    replies = Replies(RunsFolder(folder))
     with ViewServer(replies.known, replies.pages) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -7,8 +7,8 @@ import sys
 from contextlib import suppress
 
 from opjoule.cli.planning import ROOT
-from opjoule.view.record_folder import RecordFolder
 from opjoule.view.replies import Replies
+from opjoule.view.runs_folder import RunsFolder
 from opjoule.view.server import ViewServer
 
 
@@ -17,7 +17,7 @@ def run_view(options: argparse.Namespace) -> int:
 
     Raises: BadInput: no such folder, or an address that cannot be had.
     """
-    replies = Replies(RecordFolder(options.runs or ROOT / "runs"))
+    replies = Replies(RunsFolder(options.runs or ROOT / "runs"))
     with (
         suppress(KeyboardInterrupt),
         ViewServer(replies.known, replies.pages, listen=options.listen, port=options.port) as server,
