@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.attribution.near_and_far import Groups, IntArray
+from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import Float64Array
 
 FEW: Final = 16

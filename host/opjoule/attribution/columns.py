@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.attribution.busy_time import beyond_count
 from opjoule.attribution.medium import MediumColumns
-from opjoule.attribution.near_and_far import Groups
+from opjoule.attribution.window_groups import Groups
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 FOREGROUND: Final = "foreground"

@@ -145,7 +145,7 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
     named = [
         ConditionRun(each.block, each.condition, each.folder, each.why, rank=each.rank) for each in index.runs
     ]
-    return [look(directory, each) for each in named], index.simulated
+    return [as_recorded(directory, each) for each in named], index.simulated
 
 
 class _Entry(Struct, frozen=True):
@@ -171,7 +171,7 @@ def _of_media(index: Mapping[str, Any]) -> dict[str, Any]:
     return {**index, "runs": [{**each, "condition": {"storage": each["medium"]}} for each in runs]}
 
 
-def look(directory: Path, run: ConditionRun) -> ConditionRun:
+def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:
     """The run as its record stands now: status and result, or why there is none."""
     place = directory / run.folder
     if not (place / "run.json").exists():

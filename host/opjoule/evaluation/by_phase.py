@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.evaluation.quantities.figures import Figure, Figures, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE
-from opjoule.evaluation.repeat_energy import Placed
+from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase
 from opjoule.units import Missing, Quantity
@@ -16,7 +16,7 @@ NO_OPERATION = "no operation was marked in this phase"
 
 
 def phase_figures(
-    placed: Placed, marked: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
+    aligned: AlignedTrace, marked: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figures]:
     """Figures of one repeat's marked phases by their name; of a name that comes several times, the sum.
 
@@ -26,7 +26,7 @@ def phase_figures(
     """
     parts: dict[str, list[dict[str, Figure | Missing]]] = {}
     for phase in marked:
-        parts.setdefault(phase.name, []).append(_one(placed, phase, idle, operations))
+        parts.setdefault(phase.name, []).append(_one(aligned, phase, idle, operations))
     return {name: _sum(each) for name, each in parts.items()}
 
 
@@ -44,12 +44,12 @@ def by_phase(repeats: Sequence[Mapping[str, Figures]]) -> dict[str, dict[str, Qu
 
 
 def _one(
-    placed: Placed, phase: Phase, idle: IdlePower | None, operations: OperationTable
+    aligned: AlignedTrace, phase: Phase, idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figure | Missing]:
-    energy = placed.energy(phase, phase)
+    energy = aligned.energy(phase, phase)
     count = len(operations.started_in(phase.start_board_ns, phase.end_board_ns))
     clock_u = energy.timebase.relative_u
-    above = marginal_energy(energy, idle, placed.sensor).energy if idle else None
+    above = marginal_energy(energy, idle, aligned.sensor).energy if idle else None
     return {
         "energy_j": Figure.energy(energy.energy),
         "marginal_energy_j": Figure.energy(above) if above else Missing(NO_IDLE, "J"),

@@ -74,12 +74,12 @@ def shared_u(budget: Budget) -> float:
     return budget.with_part("repeats", 0.0).energy(0.0).u
 
 
-def until_warnings(told: UntilOutcome | None) -> list[str]:
+def until_warnings(outcome: UntilOutcome | None) -> list[str]:
     """One line where --until-u was asked for and not reached."""
-    if told is None or not told.not_reached:
+    if outcome is None or not outcome.not_reached:
         return []
-    reached = "no interval" if told.reached is None else f"±{100 * told.reached:.2g} %"
+    reached = "no interval" if outcome.reached is None else f"±{100 * outcome.reached:.2g} %"
     return [
-        f"--until-u {100 * told.asked:g}% was not reached: {reached} after {told.repeats} repeats "
-        f"({told.not_reached})"
+        f"--until-u {100 * outcome.asked:g}% was not reached: {reached} after {outcome.repeats} repeats "
+        f"({outcome.not_reached})"
     ]

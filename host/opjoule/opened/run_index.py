@@ -115,8 +115,8 @@ def _mark(path: Path) -> Mark:
     found = []
     for name in WATCHED:
         try:
-            told = (path / name).stat()
-            found.append((told.st_ino, told.st_size, told.st_mtime_ns))
+            stat = (path / name).stat()
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
         except OSError:
             found.append((0, 0, 0))
     return tuple(found)

@@ -7,8 +7,8 @@ import pytest
 from opjoule.attribution.busy_time import beyond_count
 from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.fit import fits
-from opjoule.attribution.near_and_far import groups
 from opjoule.attribution.verdict import verdicts
+from opjoule.attribution.window_groups import groups
 
 COUNT, WINDOW_S = 6400, 0.01
 PARTS = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]])

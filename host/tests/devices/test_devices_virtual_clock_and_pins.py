@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from opjoule.campaign.measurement import measure
 from opjoule.cli import arguments
-from opjoule.cli.planning import desk_supply, make_plan
+from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.devices.board import Board
 from opjoule.devices.media.free_space import read_free_bytes
@@ -214,7 +214,7 @@ def slewed(image, tmp_path_factory):  # noqa: F811
             steps = threading.Thread(target=_slew_after_idle, args=(out, slewing), daemon=True)
             steps.start()
             with PhaseProgress(quiet=True) as progress:
-                supply = desk_supply(plan, None, asked.options)
+                supply = supply_of_rig(plan, None, asked.options)
                 measure(plan, rig.board, rig.meter, out, progress, rig.facts(), supply)
             steps.join()
             told, _ = slewing.communicate("end\n", timeout=LIMIT_S)

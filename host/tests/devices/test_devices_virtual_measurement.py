@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from opjoule.campaign.measurement import measure
 from opjoule.cli import arguments
-from opjoule.cli.planning import desk_supply, make_plan
+from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.devices.virtual.machine import Machine
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.simulation.virtual_rig import VirtualRig
@@ -39,7 +39,7 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
     )
     try:
         with PhaseProgress(quiet=True) as progress:
-            supply = desk_supply(plan, None, asked.options)
+            supply = supply_of_rig(plan, None, asked.options)
             measure(plan, rig.board, rig.meter, out, progress, rig.facts(), supply)
     finally:
         rig.close()

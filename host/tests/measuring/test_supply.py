@@ -13,7 +13,7 @@ from opjoule.campaign.measurement import measure
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
 from opjoule.cli.doctor.command import examine, kinds_finding
-from opjoule.cli.planning import desk_supply, make_plan
+from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.file import RigSupply
 from opjoule.energy.least_voltage import least_voltage
@@ -286,7 +286,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     )  # fmt: skip
     try:
         with PhaseProgress(quiet=True) as progress:
-            supply = desk_supply(plan, None, asked.options)
+            supply = supply_of_rig(plan, None, asked.options)
             measure(plan, rig.board, rig.meter, out, progress, {}, supply, ["a warning about the desk"])
     finally:
         rig.close()

@@ -145,9 +145,9 @@ class _Measured:
     def facets(self) -> dict[str, str]:
         """What records of one study may differ in beside its own axes."""
         run = self.record.run
-        told = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
-        told |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
-        return {name: str(value) for name, value in told.items()}
+        known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
+        known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
+        return {name: str(value) for name, value in known.items()}
 
     @property
     def job(self) -> str:
@@ -209,11 +209,11 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         except OpJouleError as error:
             lacking.append(f"{each.path.name}: {error}")
             continue
-        told = {row.phase for row in own}
+        known = {row.phase for row in own}
         lacking += [
             f"{each.path.name}: phase {phase} was neither told nor said not to be supported"
             for phase in each.study["phases"]
-            if phase not in told
+            if phase not in known
         ]
         rows += own
     return StudyTable(
