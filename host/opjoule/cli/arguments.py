@@ -45,6 +45,7 @@ COMMANDS = (
         "report",
         "verify",
         "restore",
+        "sudoers",
         "virtual-board",
         "command",
         "again",
@@ -94,6 +95,7 @@ def parse(argv: list[str]) -> Asked:
             "report": _report,
             "verify": _verify,
             "restore": _restore,
+            "sudoers": _sudoers,
             "virtual-board": _virtual_board,
             "view": view_parser,
             "compare": compare_parser,
@@ -290,6 +292,20 @@ def _restore() -> Parser:
         action="store_true",
         help="remove the loaded databases that are kept on its media for --reset copy, too; they are named otherwise",
     )
+    return parser
+
+
+def _sudoers() -> Parser:
+    parser = Parser(
+        "sudoers",
+        description="Prints what OpJoule does as root on a board, as a script that installs one program there, "
+        "opjoule-root, and a sudoers file that permits this program alone.",
+        epilog="example:\n  host/measure.py sudoers --device rpi4 > opjoule-root.sh\n"
+        "  scp opjoule-root.sh pi@raspberrypi: && ssh -t pi@raspberrypi sudo sh opjoule-root.sh",
+    )
+    parser.add_argument("--device", required=True, metavar="NAME", help="the board, as rig.toml names it")
+    parser.add_rig()
+    parser.add_argument("--user", metavar="NAME", help="who may run it (default: the user of the connection)")
     return parser
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, get_args
 
 from opjoule.errors import RecordFault
 from opjoule.files import file_sha256
+from opjoule.passwords import all_masked
 from opjoule.record.checksums import FileChecks, checksums
 from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
 from opjoule.record.json_file import DAMAGE, Schema, plain, read_json, visible, write_json
@@ -243,6 +244,7 @@ class RunRecord:
         return run_of(self.document, self.directory / "run.json")
 
     def _write(self) -> None:
+        self.document = all_masked(self.document)
         self._run = self._read()
         self.document[DIGEST] = _digest(self.document)
         write_json(self.directory / "run.json", self.document)
