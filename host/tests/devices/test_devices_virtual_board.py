@@ -22,10 +22,10 @@ from opjoule.devices.connection.steps import HELPER, JOURNAL
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import plan_for
 from opjoule.devices.preparation.recovery import recover
-from opjoule.devices.preparation.root_helper import install_script
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.rig.file import RigDevice
+from opjoule.devices.rig.root_helper import install_script
 from opjoule.devices.state.facts import read_facts
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.image import get_image

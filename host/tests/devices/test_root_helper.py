@@ -11,13 +11,14 @@ from opjoule.devices.connection.steps import (
     JOURNAL,
     Change,
     helper_orders,
+    helper_version,
     make_changes,
-    undo_journal,
+    undo_steps,
 )
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.on_board import script
-from opjoule.devices.preparation.root_helper import helper_text, install_script
 from opjoule.devices.rig.file import RigDevice
+from opjoule.devices.rig.root_helper import helper_text, install_script
 from opjoule.devices.state.board_state import read_state
 from opjoule.devices.state.facts import read_facts
 from opjoule.errors import BadInput, DeviceFault
@@ -61,7 +62,7 @@ def test_a_change_is_made_journalled_and_undone(board):
     assert make_changes(LocalShell(), "helper", [put(board, "performance")]) == {"0001": ["done"]}
     assert governor.read_text() == "performance\n"
     assert "'put'" in (board / "state/journal/0001.undo").read_text()
-    undone = undo_journal(LocalShell(), "helper")
+    undone = undo_steps(LocalShell(), "helper")
     assert governor.read_text() == "ondemand\n" and [each[0] for each in undone.values()] == ["done"]
     assert not (board / "state").exists()
 

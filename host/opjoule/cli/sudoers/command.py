@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from opjoule.devices.preparation.root_helper import install_script
 from opjoule.devices.rig.file import read_rig
+from opjoule.devices.rig.root_helper import install_script
 from opjoule.errors import BadInput
 
 

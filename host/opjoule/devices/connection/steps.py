@@ -85,7 +85,7 @@ def make_changes(
     return _outcomes(shell, [*as_root(rights), "sh", "-s"], prepare_script(steps, journal))
 
 
-def undo_journal(shell: Shell, rights: str, journal: str = JOURNAL) -> dict[str, list[str]]:
+def undo_steps(shell: Shell, rights: str, journal: str = JOURNAL) -> dict[str, list[str]]:
     """Undoes everything in the board's journal, last change first; outcomes and errors as make_changes()."""
     if rights == "helper":
         return _outcomes(shell, helper_command("restore"), b"")
