@@ -30,6 +30,7 @@ from opjoule.cli.measure.arguments import add_live, again_parser, measure_parser
 from opjoule.cli.measure.command_arguments import command_parser
 from opjoule.cli.runs.arguments import ACTIONS as ACTIONS_ON_RUNS
 from opjoule.cli.runs.arguments import runs_parser, view_parser
+from opjoule.cli.sudoers.arguments import sudoers_parser
 from opjoule.cli.twin.arguments import twin_parser
 from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
@@ -95,7 +96,7 @@ def parse(argv: list[str]) -> Asked:
             "report": _report,
             "verify": _verify,
             "restore": _restore,
-            "sudoers": _sudoers,
+            "sudoers": sudoers_parser,
             "virtual-board": _virtual_board,
             "view": view_parser,
             "compare": compare_parser,
@@ -112,8 +113,7 @@ def parse(argv: list[str]) -> Asked:
             figures=bool(getattr(options, "plot", None)),
             options=options,
         )
-    if argv == ["help"]:
-        argv = ["--help"]
+    argv = ["--help"] if argv == ["help"] else argv
     if argv and not measuring and not argv[0].startswith("-"):
         _unknown(argv[0])
     if not argv:
@@ -292,20 +292,6 @@ def _restore() -> Parser:
         action="store_true",
         help="remove the loaded databases that are kept on its media for --reset copy, too; they are named otherwise",
     )
-    return parser
-
-
-def _sudoers() -> Parser:
-    parser = Parser(
-        "sudoers",
-        description="Prints what OpJoule does as root on a board, as a script that installs one program there, "
-        "opjoule-root, and a sudoers file that permits this program alone.",
-        epilog="example:\n  host/measure.py sudoers --device rpi4 > opjoule-root.sh\n"
-        "  scp opjoule-root.sh pi@raspberrypi: && ssh -t pi@raspberrypi sudo sh opjoule-root.sh",
-    )
-    parser.add_argument("--device", required=True, metavar="NAME", help="the board, as rig.toml names it")
-    parser.add_rig()
-    parser.add_argument("--user", metavar="NAME", help="who may run it (default: the user of the connection)")
     return parser
 
 
