@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from opjoule.cli.failures import plain_output, reporting_failures
+from opjoule.cli.failures import masked_tracebacks, plain_output, reporting_failures
 from opjoule.cli.signals import answer_with, interrupt, leave
 from opjoule.scripts import script_name
 
@@ -12,6 +12,7 @@ from opjoule.scripts import script_name
 def main(argv: list[str]) -> int:
     """Runs one command line; SIGTERM and SIGHUP (a closed terminal) end it as Ctrl-C does."""
     plain_output()
+    masked_tracebacks()
 
     def run() -> int:
         answer_with(leave)

@@ -30,6 +30,7 @@ memory_mb = 1024
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -47,6 +48,7 @@ from opjoule.suggestion import unknown
 
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20
+_WITH_PASSWORD: Final = re.compile(r"ssh:(//|ssh://)?[^@/]*:[^@/]*@")
 T = TypeVar("T")
 Text = Annotated[str, Meta(description="text in quotes")]
 """A field's description is what a wrong value is told it must be."""
@@ -241,6 +243,10 @@ def _device(where: str, table: object) -> RigDevice:
         storage={name: _medium(f"{where}.storage]", name, value) for name, value in media.items()},
         state=StateSettings().changed(state, f"{where}.state]"),
     )
+    if _WITH_PASSWORD.match(device.connection):
+        raise BadInput(
+            f"{where}] connection holds a password, and ssh takes none there: let your key in (ssh-copy-id)"
+        )
     try:
         check_sync("none" if device.sync is None else device.sync)
     except BadInput as error:

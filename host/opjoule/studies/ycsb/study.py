@@ -14,6 +14,7 @@ from opjoule.databases import Database, find_database
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
 from opjoule.files import write_whole
+from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Workload, around
 from opjoule.studies.ycsb.core import (
@@ -70,7 +71,9 @@ class YcsbStudy:
     """The workload file's name, where the file itself has another."""
 
     def __post_init__(self) -> None:
-        """Raises: BadInput: properties that cannot be meant, or that do not go together."""
+        """Raises: BadInput: properties that cannot be meant, hold a password, or do not go together."""
+        refuse_passwords([f"{key}={value}" for key, value in self.properties.items()], "a setting of -p")
+        refuse_passwords([self.workload.read_text(errors="replace")], f"workload {self.workload}")
         for key in ("recordcount", "operationcount"):
             if not self.properties[key].isdigit():
                 raise BadInput(f"property {key}={self.properties[key]!r} is not a whole number of at least 0")
