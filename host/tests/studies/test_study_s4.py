@@ -347,7 +347,7 @@ def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkey
 @pytest.mark.parametrize(("code", "raises"), [(238, False), (13, True)])
 def test_a_query_that_a_server_of_mongodbs_protocol_lacks_is_not_asked(study, monkeypatch, code, raises):
     """FerretDB on SQLite has no $avg: its other queries are measured."""
-    from pymongo.errors import OperationFailure  # noqa: PLC0415  # of the tests, not of the study
+    from pymongo.errors import OperationFailure  # of the tests, not of the study
 
     documents = study("documents")
 
