@@ -9,15 +9,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from dry_runs import BAD_INPUT, BYTES_MAX, DRIVER, LIMIT_S, ROOT
 from opjoule.cli.commands import main
 
-ROOT = Path(__file__).resolve().parents[3]
-BAD_INPUT = 2
-BYTES_MAX = 1 << 30
-LIMIT_S = 300
 DRY = ["--device", "rpi4", "--simulate", "--dry-run"]
 LEVELDB = ["--db", "leveldb", *DRY]
 STUDY = ["--study", "s1", *DRY]
@@ -79,19 +75,6 @@ CAMPAIGNS = {
     "name": ('name = "../.."', 'db = "leveldb"', 'storage = ["sd", "emmc"]'),
     "values": ("", 'db = "leveldb"', f"records = {list(range(1, 60_000))}"),
 }
-DRIVER = """
-import json, resource, sys
-from opjoule.cli.commands import main
-for argv in json.load(open(sys.argv[1])):
-    try:
-        status = main(argv)
-    except SystemExit as ended:
-        status = ended.code
-    sys.stdout.flush()
-    sys.stderr.flush()
-    print(json.dumps({"status": status}), file=sys.stderr, flush=True)
-print(json.dumps({"peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss}), file=sys.stderr)
-"""
 
 
 @pytest.fixture(scope="module")
