@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fitted_columns import NAMES, fit, fitted, reasons
-from opjoule.attribution.busy_time import beyond_count
-from opjoule.attribution.columns import ColumnSets
+from opjoule.attribution.columns import ColumnSets, beyond_count
 from opjoule.attribution.window_groups import groups
 
 

@@ -20,8 +20,7 @@ from opjoule.cli import arguments
 from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.devices.board import Board
-from opjoule.devices.media.free_space import read_free_bytes
-from opjoule.devices.media.medium import Medium
+from opjoule.devices.media.medium import Medium, read_free_bytes
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.rig.board import open_board

@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 from opjoule.measuring.quiet import Rest
-from opjoule.measuring.settling import Left
-from opjoule.measuring.write_back import HELD_S
+from opjoule.measuring.settling import HELD_S, Left
 from settling_clock import WRITTEN, Desk
 
 
