@@ -21,8 +21,8 @@ from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.settling import Left, Settling
-from opjoule.measuring.watched import Watched
 from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
+from opjoule.meters.capture import Capture
 from opjoule.operations.board_files import MARKS_FILE
 from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
@@ -61,7 +61,7 @@ class Execution:
     """One run of a plan on a prepared board."""
 
     def __init__(
-        self, plan: Plan, board: Board, capture: Watched, record: RunRecord, progress: PhaseProgress
+        self, plan: Plan, board: Board, capture: Capture, record: RunRecord, progress: PhaseProgress
     ) -> None:
         self._plan = plan
         self._study = plan.study
