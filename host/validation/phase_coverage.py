@@ -27,7 +27,7 @@ from opjoule.clocks.clock_map import ClockMap  # noqa: E402
 from opjoule.energy.baseline import idle_power  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX  # noqa: E402
-from opjoule.evaluation.by_phase import phase_figures  # noqa: E402
+from opjoule.evaluation.marked_phases import phase_figures  # noqa: E402
 from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
 from opjoule.evaluation.repeat_energy import AlignedTrace  # noqa: E402
 from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402

@@ -15,10 +15,9 @@ from opjoule.databases.registry import database_called
 from opjoule.devices.connection.fetching import stop_and_fetch
 from opjoule.devices.connection.sessions import database_folder, remove_sessions
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.media.free_space import read_free_bytes
 from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
 from opjoule.devices.media.kept_databases import KeptDatabases
-from opjoule.devices.media.medium import Medium
+from opjoule.devices.media.medium import Medium, read_free_bytes
 from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.programs.binaries import Programs
 from opjoule.devices.programs.disturbance import TAG as DISTURBANCE

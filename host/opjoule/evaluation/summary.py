@@ -16,7 +16,7 @@ from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed, by_operation, course_table
-from opjoule.evaluation.by_phase import by_phase, phase_figures
+from opjoule.evaluation.marked_phases import by_phase, phase_figures
 from opjoule.evaluation.quantities.common import COMMON, above_idle
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
@@ -24,9 +24,8 @@ from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, harness_energy, repeat_energy
-from opjoule.evaluation.server_samples import server_usage
 from opjoule.evaluation.short_runs import short_run_warnings
-from opjoule.evaluation.system_samples import read_samples
+from opjoule.evaluation.system_samples import read_samples, server_usage
 from opjoule.evaluation.trace_faults import TraceFault, trace_faults
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording.by_study import wording_of

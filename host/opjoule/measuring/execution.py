@@ -14,20 +14,41 @@ from typing import Any
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
+from opjoule.devices.programs.probe import BoardProbe
 from opjoule.devices.programs.workload_run import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.measuring.plan import Plan
-from opjoule.measuring.probe_messages import ProbeMessages
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.settling import Left, Settling
-from opjoule.measuring.watched import Watched
 from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
+from opjoule.meters.capture import Capture
 from opjoule.operations.board_files import MARKS_FILE
 from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Study, Workload
+
+
+class ProbeMessages:
+    """Passes on what one probe says."""
+
+    def __init__(self, probe: BoardProbe, record: RunRecord) -> None:
+        self._probe, self._record = probe, record
+        self.faults: list[str] = []
+        """All that it has told so far."""
+
+    def take(self) -> None:
+        """Takes new faults into the record."""
+        for line in self._probe.faults():
+            self.faults.append(f"on the board: {line}")
+            self._record.add_fault(self.faults[-1])
+
+    def conclude(self) -> None:
+        """Takes its warnings into the record, once all work is done."""
+        for line in self._probe.warnings():
+            self._record.add_warning(line)
+
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
@@ -40,7 +61,7 @@ class Execution:
     """One run of a plan on a prepared board."""
 
     def __init__(
-        self, plan: Plan, board: Board, capture: Watched, record: RunRecord, progress: PhaseProgress
+        self, plan: Plan, board: Board, capture: Capture, record: RunRecord, progress: PhaseProgress
     ) -> None:
         self._plan = plan
         self._study = plan.study

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from campaign_files import file_of
 from opjoule.cli.failures import reporting_failures
 from opjoule.comparison.index import read_index
 from opjoule.record.run_record import RunRecord
-from test_campaign import file_of
 
 ROOT = Path(__file__).resolve().parents[3]
 HOST = ROOT / "host"

@@ -11,8 +11,8 @@ import pytest
 from opjoule.errors import MeterFault
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.messages import Mode
+from rig_profiles import EDGES_S, PROFILES
 from rig_session import ARDUINO_FIRMWARE, record, rig_sim, write_profile
-from test_rig_accuracy import EDGES_S, PROFILES
 
 pytestmark = pytest.mark.rig
 
