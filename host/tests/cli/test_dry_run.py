@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from dry_runs import BAD_INPUT, BYTES_MAX, DRIVER, LEVELDB, LIMIT_S, ROOT, WRONG
+from dry_runs import BAD_INPUT, BYTES_MAX, DRIVER, LEVELDB, LIMIT_S, REAL, ROOT, WRONG
 from opjoule.cli.commands import main
 
 CAMPAIGN = """
