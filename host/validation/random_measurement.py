@@ -184,7 +184,7 @@ def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[s
 
 
 def unmarked(drawn: Imperfections, chance: random.Random) -> Imperfections:
-    """The rig with a shunt of unmarked tolerance, in the place of its own, behind some copper; the chip may be a copy."""
+    """The rig with an unmarked shunt in the place of its own, behind some copper, and a chip that may be a copy."""
     cold = 1 + chance.uniform(-1, 1) * UNMARKED_TOLERANCE
     copper_ohm = chance.uniform(0, COPPER_MAX_OHM)
     return replace(
