@@ -20,7 +20,6 @@ READERS = {
     "list": ["runs", "list", "{run}"],
     "show": ["runs", "show", "{run}"],
     "export": ["runs", "export", "{run}", "--csv", "{run}-csv"],
-    "again": ["again", "{run}", "--dry-run", "--simulate"],
 }
 
 
@@ -62,7 +61,7 @@ def newer(path: Path) -> None:
 
 def test_a_record_of_a_newer_form_is_refused_in_one_line(run):
     newer(run / "run.json")
-    for reader in ("report", "verify", "show", "export", "again"):
+    for reader in ("report", "verify", "show", "export"):
         ended = said(READERS[reader], run)
         assert ended.returncode != 0, reader
         lines = (ended.stdout + ended.stderr).strip().splitlines()
