@@ -67,7 +67,8 @@ def _expected(plan: Plan, step: Step, *, in_blocks: bool = False) -> Expected:
     if step.role is Role.DRAIN:
         return Expected(step.name, "settle")
     if step.role in WORKED:
-        length_s = plan.study.to_json().get("run_s")  # of the studies that have one
+        study = (plan.study.in_blocks() if in_blocks else None) or plan.study
+        length_s = study.to_json().get("run_s")  # of the studies that have one
         return Expected(step.name, "blocks" if in_blocks else step.name, length_s or None)
     return Expected(step.name, step.name)
 

@@ -35,7 +35,7 @@ def phases_of(*argv):
 
 def test_a_plan_has_all_its_repeats_its_blocks_and_its_controls():
     cycle = [("load", None), ("settle", None), ("idle", 3.0), ("run", 10), ("settle", None), ("idle", 3.0)]
-    blocks = [("blocks", 10) if name == "run" else (name, length_s) for name, length_s in cycle]
+    blocks = [("blocks", 30) if name == "run" else (name, length_s) for name, length_s in cycle]
     assert phases_of("--repeats", "2") == [("rest", 3.0), *cycle, *cycle, *blocks, ("harness", None)]
 
 

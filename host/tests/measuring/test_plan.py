@@ -60,6 +60,14 @@ def test_blocks_follow_only_a_mix_of_kinds_that_the_loader_makes(argv):
     assert plan_of().study.in_blocks().design
 
 
+@pytest.mark.parametrize(("seconds", "blocks_s"), [(2, 6), (10, 30), (60, 80)])
+def test_the_blocks_are_longer_than_a_repeat(seconds, blocks_s):
+    """What one kind draws is known less well from a run than the whole."""
+    study = plan_of("--seconds", str(seconds)).study
+    assert (study.run_s, study.in_blocks().run_s) == (seconds, blocks_s)
+    assert plan_of("--operations", "5000", "--blocks").study.in_blocks().run_s is None
+
+
 def test_the_board_decides_the_default_medium():
     assert plan_of().medium == "sd"
 

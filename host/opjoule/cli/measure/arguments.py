@@ -203,8 +203,8 @@ def _mix(work: argparse._ArgumentGroup) -> None:
     work.add_argument(
         "--blocks",
         action=argparse.BooleanOptionalAction,
-        help="after the repeats one cycle in such blocks, for what each kind of operation costs; no other figure rests "
-        "on it (default: where the workload mixes kinds)",
+        help="after the repeats one cycle in such blocks, three times as long as --seconds but at most 20 s longer, "
+        "for what each kind of operation costs; no other figure rests on it (default: where the workload mixes kinds)",
     )
 
 

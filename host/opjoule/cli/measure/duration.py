@@ -16,12 +16,17 @@ OPEN: Final = "loading, waiting for the medium and work without a given length c
 def known_s(plan: Plan) -> dict[str, float]:
     """What is certain of one measurement, by what it is [s]: all repeats, and what follows them."""
     study = plan.study
-    run_s = study.run_s or 0 if isinstance(study, YcsbStudy) else 0
+    blocks = study.in_blocks()
+    run_s, blocks_s = (each.run_s or 0 if isinstance(each, YcsbStudy) else 0 for each in (study, blocks))
     steps = study.steps()
-    cycles = plan.repeats + any(step.role is Role.BLOCKS for step in steps)
+    cycles = plan.repeats + (blocks is not None)
     idles = sum(step.role is Role.BASELINE for step in steps)
     harness_s = HARNESS_S if any(step.role is Role.CONTROL for step in steps) else 0.0
-    return {"idle": cycles * idles * plan.idle_s, "runs": float(cycles * run_s), "harness": harness_s}
+    return {
+        "idle": cycles * idles * plan.idle_s,
+        "runs": float(plan.repeats * run_s + blocks_s),
+        "harness": harness_s,
+    }
 
 
 def least_s(plans: Sequence[Plan]) -> float:

@@ -29,6 +29,10 @@ from opjoule.studies.ycsb.space import check_space
 from opjoule.units import counted
 
 HARNESS_S = 2.0
+_BLOCKS_TIMES = 3
+"""Times as long as a repeat the cycle in randomised blocks works: kinds differ less than whole runs do,"""
+_BLOCKS_LONGER_S = 20
+"""... but at most so much longer [s]."""
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
@@ -115,7 +119,8 @@ class YcsbStudy:
             f"{once if self.reset == COPY else ''}",
             "copy": "of the kept database, for this repeat alone",
             "run": f"{self._run_words()}, {counted(self.threads, 'thread')}",
-            "blocks": "all of this once more in randomised blocks: tells what each kind of operation draws",
+            "blocks": "all of this once more in randomised blocks"
+            f"{f', for {self._blocks_s} s' if self._blocks_s else ''}: tells what each kind of operation draws",
             "harness": f"{HARNESS_S:g} s of the same workload without a database",
         }
 
@@ -216,7 +221,12 @@ class YcsbStudy:
 
     def in_blocks(self) -> YcsbStudy | None:
         """The same with a mix that changes from block to block, where that is asked for."""
-        return replace(self, design=True, blocks=False) if self.blocks else None
+        return replace(self, design=True, blocks=False, run_s=self._blocks_s) if self.blocks else None
+
+    @property
+    def _blocks_s(self) -> int | None:
+        """How long the cycle in randomised blocks works [s]; None where a number of operations is asked for."""
+        return self.run_s and min(_BLOCKS_TIMES * self.run_s, self.run_s + _BLOCKS_LONGER_S)
 
     def controls(self, board: Board) -> Iterable[Step]:
         """The harness: the same workload on the null engine."""
