@@ -62,7 +62,7 @@ def check_meant(properties: Mapping[str, str], workload: Path) -> None:
 
 
 def check_blocks(*, design: bool, blocks: bool, made_here: bool) -> None:
-    """Raises: BadInput: a mix that changes from block to block, asked for twice, or of operations made on this computer."""
+    """Raises: BadInput: a mix that changes by blocks is asked for twice, or of operations made on this computer."""
     if made_here and (design or blocks):
         raise BadInput(
             f"{'--design' if design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
