@@ -67,8 +67,9 @@ class Measured:
             shell.close()
         if left:
             trial.wrong.append(f"restore left {left[0]}")
-        if self.rig.storage.is_dir() and (found := list(self.rig.storage.iterdir())):
-            trial.wrong.append(f"on the medium: {found[0].name}")
+        there = self.rig.storage.iterdir() if self.rig.storage.is_dir() else ()
+        if found := [path.name for path in there if path.name != "lost+found"]:  # fsck's own
+            trial.wrong.append(f"on the medium: {found[0]}")
 
     def next_works(self, trial: Trial) -> None:
         """A measurement after it."""
