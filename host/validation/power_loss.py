@@ -172,10 +172,10 @@ def judge(folder: Path, whole: PowerTrace, *, report: bool, kill: bool) -> tuple
         run = RunRecord.open(folder)
         if run.status == "complete" and (altered := run.verify()):
             wrong.append(f"says complete, but {altered[0]}")
+        if not (folder / "raw/seals.csv").exists():
+            return "begun, no sample yet", wrong + _has_samples(folder, kill=kill)
         if run.is_finished:
             trace = read_trace(folder)
-        elif not (folder / "raw/seals.csv").exists():
-            return "begun, no sample yet", wrong + _has_samples(folder, kill=kill)
         else:
             if kill:
                 read_trace(folder)  # as it stands: whoever looks at it before it is closed

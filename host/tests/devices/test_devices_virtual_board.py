@@ -91,7 +91,7 @@ def test_a_user_who_may_run_opjoule_root_alone_prepares_and_restores(machine):
         before = listing(machine)
         device = board(shell)
         done = device.prepare()
-        assert device.facts["rights"] == "helper"
+        assert read_facts(shell, journal=JOURNAL).rights == "helper"
         during = listing(machine)
         left = device.restore()
         device.close()

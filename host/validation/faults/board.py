@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import random
 import signal
@@ -11,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import mongo_server
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.preparation.recovery import recover
 from test_devices_measurement import LoopbackRig
@@ -20,22 +22,23 @@ from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left
 OPERATIONS = "20000"
 AFTER_S = 15.0
 """Longer than it takes to notice that a link is cut."""
-ENGINE = ("--operations", OPERATIONS)
+SERVER_KILLED = "board: database server killed"
 
 
 class Measured:
     """A measurement over ssh on loopback, struck at a random moment."""
 
-    def __init__(self, folder: Path, chance: random.Random) -> None:
+    def __init__(self, folder: Path, chance: random.Random, *more: str, engine: str = "leveldb") -> None:
         self.chance, self.folder = chance, folder
-        self.rig = LoopbackRig(folder)
+        self.engine = ("--db", engine)
+        self.rig = LoopbackRig(folder, "ssh", *more)
         (folder / "tmp").mkdir()
         os.environ.update(env(folder / "tmp"))
         self.mounts = Path("/proc/self/mounts").read_text()
 
     def run(self, strike: Callable[[subprocess.Popen[str]], None]) -> Trial:
         """Measures, strikes 0 to 9 s after the first phase has begun, and puts the board back."""
-        running = self.rig.measure("--operations", OPERATIONS)
+        running = self.rig.measure(*self.engine, "--operations", OPERATIONS)
         until_s = time.monotonic() + LIMIT_S
         while not self.rig.phases() and running.poll() is None and time.monotonic() < until_s:
             time.sleep(0.05)
@@ -64,13 +67,14 @@ class Measured:
             shell.close()
         if left:
             trial.wrong.append(f"restore left {left[0]}")
-        if self.rig.storage.is_dir() and (found := list(self.rig.storage.iterdir())):
-            trial.wrong.append(f"on the medium: {found[0].name}")
+        there = self.rig.storage.iterdir() if self.rig.storage.is_dir() else ()
+        if found := [path.name for path in there if path.name != "lost+found"]:  # fsck's own
+            trial.wrong.append(f"on the medium: {found[0]}")
 
     def next_works(self, trial: Trial) -> None:
         """A measurement after it."""
         self.rig.out = self.folder / "next"
-        with self.rig.measure("--operations", "500", "--idle", "0") as running:
+        with self.rig.measure(*self.engine, "--operations", "500", "--idle", "0") as running:
             _, said = running.communicate(timeout=LIMIT_S)
         after = judged(self.rig.out, running.returncode, said)
         if after.status != "complete" or after.wrong:
@@ -112,6 +116,19 @@ def loader_killed(measured: Measured) -> Trial:
             with contextlib.suppress(OSError):
                 words = (place / "cmdline").read_bytes().split(b"\0")
                 if words[0].endswith(b"/loader") and str(measured.rig.storage).encode() in words:
+                    os.kill(int(place.name), signal.SIGKILL)
+
+    return measured.run(kill)
+
+
+def server_killed(measured: Measured) -> Trial:
+    """kill -9 of the database server."""
+
+    def kill(_: subprocess.Popen[str]) -> None:
+        for place in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                if words[0] == "java" and str(mongo_server.JARS) in " ".join(words):
                     os.kill(int(place.name), signal.SIGKILL)
 
     return measured.run(kill)
@@ -177,6 +194,7 @@ FAULTS: dict[str, Callable[[Measured], Trial]] = {
     "board: slow link (0.8 s there and back)": link_slow,
     "board: host killed": host_killed,
     "board: loader killed as by the kernel out of memory": loader_killed,
+    SERVER_KILLED: server_killed,
     "board: medium full": medium_full,
     "board: card turns read-only": card_read_only,
 }
@@ -185,7 +203,15 @@ _PUT_BACK_THEMSELVES = ("board: medium full", "board: card turns read-only")
 
 def board_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     """One fault at one moment of a measurement over ssh."""
-    measured = Measured(folder, chance)
+    with contextlib.ExitStack() as server:
+        if name != SERVER_KILLED:
+            return _tried(name, folder, Measured(folder, chance))
+        mongod = server.enter_context(mongo_server.stand_in_alone(folder))
+        mongod_line = f"mongod = {json.dumps(str(mongod))}"
+        return _tried(name, folder, Measured(folder, chance, mongod_line, engine="mongodb"))
+
+
+def _tried(name: str, folder: Path, measured: Measured) -> Trial:
     try:
         trial = FAULTS[name](measured)
         if name not in _PUT_BACK_THEMSELVES:

@@ -1,5 +1,5 @@
 // Preloaded into `measure.py`: from a moment on the host's disk or clock misbehaves. For host/validation/fault_matrix.py.
-// OPJOULE_FAULT = read-only | slow | clock; OPJOULE_FAULT_AFTER_S: seconds from the first call on; OPJOULE_FAULT_FOLDER: of the
+// OPJOULE_FAULT = read-only | slow | clock; OPJOULE_FAULT_AFTER_S: seconds from its first file on; OPJOULE_FAULT_FOLDER: of the
 // record; OPJOULE_FAULT_STEP_S: by how much the clock is set.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -22,14 +22,15 @@ static double now_s(void) {
   return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 static double begun_s;
-__attribute__((constructor)) static void begin(void) { begun_s = now_s(); }
 static int strikes(const char *fault) {
   const char *asked = getenv("OPJOULE_FAULT"), *after = getenv("OPJOULE_FAULT_AFTER_S");
-  return asked && after && strcmp(asked, fault) == 0 && now_s() - begun_s > atof(after);
+  return begun_s && asked && after && strcmp(asked, fault) == 0 && now_s() - begun_s > atof(after);
 }
 static int inside(const char *path) {
   const char *folder = getenv("OPJOULE_FAULT_FOLDER");
-  return folder && path && strncmp(path, folder, strlen(folder)) == 0;
+  const int found = folder && path && strncmp(path, folder, strlen(folder)) == 0;
+  if (found && !begun_s) begun_s = now_s();
+  return found;
 }
 static int of_record(int fd) {
   char link[64], path[4096];

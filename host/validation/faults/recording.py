@@ -17,10 +17,11 @@ from rig_session import FIRMWARE, RIG_SIM, write_profile
 
 from faults.trial import COMMAND, CURRENT_A, HOST, LIMIT_S, PYTHON, Trial, env, judged, note_what_is_left
 
-RECORDED_S = 3.0
+RECORDED_S = 2.0
+EARLY_S = 0.3
 STANDS_S = 20.0
-FULL_BYTES = (100_000, 320_000)
-"""Room on the disk that gets full: from too little to begin with to nearly enough for a recording of 3 s."""
+FULL_BYTES = (140_000, 320_000)
+"""Room on the disk that gets full: from too little to begin with to enough for a recording of 2 s."""
 
 Strike = Callable[["Recording"], None]
 
@@ -34,7 +35,7 @@ class Recording:
         self.out.parent.mkdir()
         (folder / "tmp").mkdir()
         self.mounts = Path("/proc/self/mounts").read_text()
-        self.moment_s = chance.uniform(0.0, RECORDED_S + 1.5)
+        self.moment_s = chance.uniform(0.0, RECORDED_S + 0.5)
         self.said = ""
         self.meter = self._meter("meter")
 
@@ -75,7 +76,10 @@ class Recording:
         return running.returncode
 
     def sleep(self) -> None:
-        """Until the moment of the fault."""
+        """Until the moment of the fault, which counts from the record's first file on; one in eight is before it."""
+        until_s = time.monotonic() + LIMIT_S
+        while self.moment_s > EARLY_S and not (self.out / "run.json").exists() and time.monotonic() < until_s:
+            time.sleep(0.01)
         time.sleep(self.moment_s)
 
     def finish(self, status: int, *, exact: bool = True, new_meter: bool = False) -> Trial:
@@ -196,7 +200,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 def monsoon_gone(run: Recording) -> Trial:
-    """A Monsoon in software is unplugged at a random moment of its own 3 s."""
+    """A Monsoon in software is unplugged at a random moment of its own 2 s."""
     asked = [str(PYTHON), "-c", _MONSOON, f"{run.chance.uniform(0.2, RECORDED_S - 0.2):.3f}"]
     asked += ["record", "--meter", "monsoon", "--out", str(run.out), "--seconds", str(RECORDED_S)]
     more = {"PYTHONPATH": f"{HOST}:{HOST}/tests/support"}

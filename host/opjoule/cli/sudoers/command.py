@@ -7,6 +7,7 @@ import argparse
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.root_helper import install_script
 from opjoule.errors import BadInput
+from opjoule.files import write_whole
 
 
 def run_sudoers(options: argparse.Namespace) -> int:
@@ -19,5 +20,9 @@ def run_sudoers(options: argparse.Namespace) -> int:
     user = options.user or target.rpartition("@")[0]
     if not user:
         raise BadInput(f"rig.toml does not say who connects to {options.device}: add --user NAME")
-    print(install_script(described, user), end="")
+    script = install_script(described, user)
+    if options.out:
+        write_whole(options.out, script.encode())
+    else:
+        print(script, end="")
     return 0

@@ -84,7 +84,8 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
         f"{name} rights",
         board.rights != "none",
         f"user {board.values.get('user')}: {board.rights}",
-        "let the user use sudo without a password, or its settings stay as they are",
+        "let the user use sudo without a password, or for one program alone (host/measure.py sudoers); otherwise its "
+        "settings stay as they are",
     )
     try:
         found = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]

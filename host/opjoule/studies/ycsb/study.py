@@ -14,7 +14,6 @@ from opjoule.databases import Database, find_database
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
 from opjoule.files import write_whole
-from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Workload, around
 from opjoule.studies.ycsb.core import (
@@ -25,6 +24,7 @@ from opjoule.studies.ycsb.core import (
     file_properties,
 )
 from opjoule.studies.ycsb.kept import COPY, LOAD, check_copyable, kept_name
+from opjoule.studies.ycsb.properties import check_blocks, check_meant
 from opjoule.studies.ycsb.space import check_space
 from opjoule.units import counted
 
@@ -72,20 +72,8 @@ class YcsbStudy:
 
     def __post_init__(self) -> None:
         """Raises: BadInput: properties that cannot be meant, hold a password, or do not go together."""
-        refuse_passwords([f"{key}={value}" for key, value in self.properties.items()], "a setting of -p")
-        refuse_passwords([self.workload.read_text(errors="replace")], f"workload {self.workload}")
-        for key in ("recordcount", "operationcount"):
-            if not self.properties[key].isdigit():
-                raise BadInput(f"property {key}={self.properties[key]!r} is not a whole number of at least 0")
-        if self.generator and (self.design or self.blocks):
-            raise BadInput(
-                f"{'--design' if self.design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
-                "it takes operations as they come; leave one of them out"
-            )
-        if self.design and self.blocks:
-            raise BadInput(
-                "--blocks and --design: with --design every run is in blocks; leave one of them out"
-            )
+        check_meant(self.properties, self.workload)
+        check_blocks(design=self.design, blocks=self.blocks, made_here=bool(self.generator))
         if self.generator:
             check_settings(self.effective, self.threads)
         if self.reset == COPY:
