@@ -147,7 +147,7 @@ def test_a_signal_at_a_question_is_one_line(tmp_path, number):
         running.send_signal(number)
         said = running.communicate(timeout=120)[1].splitlines()
     assert running.returncode == 130
-    assert said[-1] == "measure.py: interrupted; a record that was begun is kept and says partial"
+    assert said[-1] == "measure.py: interrupted; a record already begun is kept, with status partial"
     assert not (tmp_path / "rig.toml").exists()
 
 
@@ -369,5 +369,5 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
         and "Shunt: 0.02 ohm ±0.5 %, shunt= in rig.toml" in said
     )
     assert "label=my sensor: letters, digits" in said and "Sensor left: not calibrated yet" in said
-    assert "telnet:pi" in said and "pin 17" in said and "'here' is no absolute path" in said
+    assert "telnet:pi" in said and "pin 17" in said and "'here' is not an absolute path" in said
     assert [path.name for path in tmp_path.iterdir()] == ["rig.toml"]
