@@ -164,7 +164,7 @@ class Answer:
         """What the intervals hold, for beside them."""
         runs = self.concluded.repeats
         if runs == 1:
-            return "k = 2; one run: the spread between runs is not in this"
+            return "k = 2; one run, so the spread between runs is not included"
         return f"k = 2, {runs} runs" if runs else "k = 2"
 
     @property
@@ -205,7 +205,7 @@ _SIMULATED_TRACE = (
     "No meter was recorded: a program was at the other end of the port. "
     "These joules say nothing about real hardware."
 )
-_PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
+_PARTIAL = "This run ended early. Shown is what was recorded until then."
 
 
 def open_answer(of: Path | RunRecord) -> Answer:

@@ -110,7 +110,7 @@ class SimulatedSupply:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
         return {
             "models": "host/opjoule/simulation/models.toml",
-            "drawn": f"anew for each measurement, told afterwards in {IMPERFECTIONS}",
+            "drawn": f"again for each measurement, stated afterwards in {IMPERFECTIONS}",
             "rig_delay_s": DELAY_NS * 1e-9,
             "load_step_s": SIGNATURE_PERIOD_MS * 1e-3,
         }

@@ -45,7 +45,7 @@ HOST = Path(__file__).resolve().parents[2]
         (FileNotFoundError(2, "No such file", "/gone"), "removed while it was in use", 1),
         (IsADirectoryError(21, "Is a directory", "report.html"), "a directory is in the place of a file", 1),
         (OSError("odd"), "odd: run host/measure.py doctor", 1),
-        (MemoryError(), "more memory than there is", 1),
+        (MemoryError(), "not enough memory", 1),
         (subprocess.TimeoutExpired(["x"], 5), "timed out", 1),
         (KeyboardInterrupt(), "interrupted", 130),
         (BadInput("two\nlines of \x1b[31m\udce9"), r"two lines of \x1b[31m\udce9", 2),
