@@ -251,4 +251,4 @@ class _Handler(BaseHTTPRequestHandler):
 def _told(error: Exception) -> str:
     if isinstance(error, OSError):
         return of_system(error)
-    return str(error) or "this needs more memory than there is"
+    return str(error) or "not enough memory"

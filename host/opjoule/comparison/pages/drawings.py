@@ -125,7 +125,7 @@ def plane(cells: Plotted) -> list[Element]:
         )
         for cell, x, y in found
     ]
-    label = "Energy above idle per operation against time per operation, one point per cell; the tables have the numbers."
+    label = "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
     groups = [
         element("li", shape_mark(at), f" {name}")
         for at, name in enumerate(cells.groups)
