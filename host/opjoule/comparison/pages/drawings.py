@@ -186,7 +186,7 @@ def stacks(cells: Plotted) -> list[Element]:
     untold = element("li", swatch("untold"), f" {NOT_TOLD}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
-    made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips")
+    made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips parts")
     return [legend(names, untold), made]
 
 

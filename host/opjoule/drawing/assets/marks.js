@@ -50,7 +50,10 @@ function drawPhaseNames(u, phases) {
       ctx.fillStyle = colour(own);
       ctx.fillRect(span.left, top, Math.min(2 * ratio, span.right - span.left), 18 * ratio);
     }
-    if (span.right - span.left < ctx.measureText(name).width + 10 * ratio) continue;
+    const { width } = ctx.measureText(name);
+    if (span.right - span.left < width + 10 * ratio) continue;
+    ctx.fillStyle = phaseColour(kind); // a name stays readable where samples were lost
+    ctx.fillRect(span.left + 3 * ratio, top + 2 * ratio, width + 4 * ratio, 15 * ratio);
     ctx.fillStyle = colour("--text");
     ctx.fillText(name, span.left + 5 * ratio, top + 3 * ratio);
   }
