@@ -116,6 +116,28 @@ def test_a_signal_that_came_before_python_was_ready_is_one_line(tmp_path, number
     assert ended.stderr.splitlines() == ["measure.py: interrupted before anything was done"]
 
 
+def test_a_ctrl_c_in_text_that_python_executes_ends_with_the_same_status(tmp_path):
+    """Dataclasses execute such text when a module loads; CPython marks the interruption, handled or not."""
+    (tmp_path / "interrupted.py").write_text(
+        "import sys; from opjoule.cli import commands, start\n"
+        "def command(): exec('raise KeyboardInterrupt')\n"
+        "commands.loaded = lambda argv: command\n"
+        "sys.exit(start.main(['report']))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        env={**os.environ, "PYTHONPATH": f"{HOST}:{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 130
+    assert ended.stderr.splitlines() == [
+        "measure.py: interrupted; a record already begun is kept, with status partial"
+    ]
+
+
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -362,7 +384,7 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     )
     assert "[supply]\nsense_ohm = 0.01" in written
     said = capsys.readouterr().out
-    assert "'perhaps' is neither yes nor no" in said and "'much' is no resistance" in said
+    assert "'perhaps' is neither yes nor no" in said and "'much' is not a resistance" in said
     assert (
         "'R020' is not a number" in said
         and "'half' is not" in said

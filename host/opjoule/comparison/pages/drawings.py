@@ -125,7 +125,9 @@ def plane(cells: Plotted) -> list[Element]:
         )
         for cell, x, y in found
     ]
-    label = "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
+    label = (
+        "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
+    )
     groups = [
         element("li", shape_mark(at), f" {name}")
         for at, name in enumerate(cells.groups)
