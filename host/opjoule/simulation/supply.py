@@ -103,7 +103,11 @@ class SimulatedSupply:
         )
         self._end_told = False
         self.feed.start()
-        self._await(link)
+        try:
+            self._await(link)
+        except BaseException:  # nobody else can end what nobody has yet
+            self._abandon()
+            raise
         self.meter = f"serial:{link},{SIMULATED_SENSOR},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
@@ -135,6 +139,15 @@ class SimulatedSupply:
                     f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
                 )
             time.sleep(0.01)
+
+    def _abandon(self) -> None:
+        """Ends a simulator that is of no use any more, and all that belongs to it."""
+        self._simulator.kill()
+        self._simulator.wait()
+        self.feed.abandon()
+        self._model.end()
+        self._log.close()
+        self._temporary.cleanup()
 
     def _last_words(self) -> str:
         self._log.seek(0)
