@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,12 @@ def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
     drawn = Imperfections.draw(seed)
     least_v = profile.least_voltage_v
     return drawn if least_v is None else drawn.carrying(greatest_w, least_v)
+
+
+def _end_if_left(simulator: subprocess.Popen[bytes]) -> None:
+    """Ends a simulator that nobody has closed."""
+    if simulator.poll() is None:
+        simulator.kill()
 
 
 class SimulatedSupply:
@@ -101,9 +108,11 @@ class SimulatedSupply:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        # A Ctrl-C before anyone owns this rig: the simulator would wait for its input for ever.
+        weakref.finalize(self, _end_if_left, self._simulator)
         self._end_told = False
-        self.feed.start()
         try:
+            self.feed.start()
             self._await(link)
         except BaseException:  # nobody else can end what nobody has yet
             self._abandon()

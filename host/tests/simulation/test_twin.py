@@ -2,8 +2,11 @@
 
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -476,3 +479,30 @@ def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_
     assert begun[0]._simulator.poll() is not None
     assert not begun[0].folder.exists()
     assert not [each for each in threading.enumerate() if each.name == "twin-feed"]
+
+
+OWNERLESS = """
+import sys
+from pathlib import Path
+from opjoule.simulation.imperfections import Imperfections
+from opjoule.simulation.models import load_model
+from opjoule.simulation.supply import SimulatedSupply
+SimulatedSupply._await = lambda supply, link: None
+place = Path(sys.argv[1])
+supply = SimulatedSupply(Imperfections.draw(1), load_model("rpi4", "sd"), root=place, truth=place / "truth.json", seed=1)
+print(supply._simulator.pid, flush=True)
+raise KeyboardInterrupt
+"""
+
+
+def test_a_simulator_that_nobody_has_closed_ends_with_the_program(tmp_path):
+    """A Ctrl-C comes between its start and the first line that would close it."""
+    program = tmp_path / "build" / "rig-sim" / "rig-sim"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\nexec sleep 1000\n")
+    program.chmod(0o755)
+    ended = subprocess.run(
+        [sys.executable, "-c", OWNERLESS, tmp_path], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "KeyboardInterrupt" in ended.stderr
+    assert not Path(f"/proc/{int(ended.stdout)}").exists()
