@@ -489,7 +489,8 @@ from opjoule.simulation.models import load_model
 from opjoule.simulation.supply import SimulatedSupply
 SimulatedSupply._await = lambda supply, link: None
 place = Path(sys.argv[1])
-supply = SimulatedSupply(Imperfections.draw(1), load_model("rpi4", "sd"), root=place, truth=place / "truth.json", seed=1)
+rig, board = Imperfections.draw(1), load_model("rpi4", "sd")
+supply = SimulatedSupply(rig, board, root=place, truth=place / "truth.json", seed=1)
 print(supply._simulator.pid, flush=True)
 raise KeyboardInterrupt
 """
