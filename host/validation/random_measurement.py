@@ -31,7 +31,7 @@ from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
 from opjoule.evaluation.quantities.definition import Quantities  # noqa: E402
 from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
 from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
-from opjoule.evaluation.repeat_energy import Placed, repeat_energy  # noqa: E402
+from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy  # noqa: E402
 from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX  # noqa: E402
 from opjoule.meters.chips.ina219 import INA219  # noqa: E402
 from opjoule.meters.serial.sensors import default_settings  # noqa: E402
@@ -100,7 +100,7 @@ def measure(seed: int) -> Measurement:
     truth = _truth(load, rig.truth, drawn)
 
     def evaluate(trace: PowerTrace, sensor: ErrorBounds) -> tuple[dict[str, Any], dict[str, Any]]:
-        energies = repeat_energy(Placed(Cells.of(trace), sensor, alignment.board_to_meter), phases, 1)
+        energies = repeat_energy(AlignedTrace(Cells.of(trace), sensor, alignment.board_to_meter), phases, 1)
         figures = Quantities(COMMON).figures(Repeat(1, energies, run_s))
         found = {}
         for name in QUANTITIES:

@@ -20,7 +20,7 @@ from opjoule.passwords import masked
 from opjoule.system_errors import of_system
 
 
-def told(program: str, run: Callable[[], int]) -> int:
+def reporting_failures(program: str, run: Callable[[], int]) -> int:
     """The exit status of `run`; what kept it from its end is one line on stderr."""
     try:
         status = run()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from opjoule.cli.failures import masked_tracebacks, plain_output, told
+from opjoule.cli.failures import masked_tracebacks, plain_output, reporting_failures
 from opjoule.cli.signals import answer_with, interrupt, leave
 from opjoule.scripts import script_name
 
@@ -22,7 +22,7 @@ def main(argv: list[str]) -> int:
         answer_with(interrupt)
         return command()
 
-    return told(script_name(argv), run)
+    return reporting_failures(script_name(argv), run)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from board_answers import ANSWERS, MARK, plan, run, state
 from opjoule.devices.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import Change, prepare_script, restore_script
@@ -25,7 +26,6 @@ from opjoule.devices.virtual.image import Image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, DeviceFault, RigFault
 from opjoule.simulation.rig import TwinRig
-from test_devices_prepare import ANSWERS, MARK, plan, run, state
 
 ROOT = Path(__file__).resolve().parents[3]
 SHELL = LocalShell()

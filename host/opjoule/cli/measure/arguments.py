@@ -221,7 +221,7 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     rig.add_argument(
         "--storage-meter",
         metavar="KIND:PLACE",
-        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md)",
+        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
     )
     rig.add_argument(
         "--sync",

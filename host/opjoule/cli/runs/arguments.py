@@ -35,7 +35,7 @@ def _list() -> Parser:
         "list",
         program="runs.py",
         description="One line a record: when, what, on which board and medium, how it ended, and its headline with its "
-        "interval (k = 2). SIMULATED stands where it was; below a record stand its tags and note.",
+        "interval (95 %). SIMULATED stands where it was; below a record stand its tags and note.",
     )
     _add_places(parser)
     for name in ("db", "device", "storage"):

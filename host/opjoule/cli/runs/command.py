@@ -76,7 +76,7 @@ _KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
     "name": lambda run: str(run.path),
     "headline": lambda run: math.inf if run.headline.value is None else run.headline.value,
 }
-_HEAD: Final = ("record", "began (UTC)", "what", "device", "storage", "status", "", "headline (k = 2)")
+_HEAD: Final = ("record", "began (UTC)", "what", "device", "storage", "status", "", "headline (95 %)")
 
 
 def _cells(run: ListedRun) -> tuple[str, ...]:

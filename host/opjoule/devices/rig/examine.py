@@ -160,11 +160,11 @@ def edges_finding(name: str, played: int, arrived: int) -> Finding:
 
 def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
     """Where the board tells of a supply that was too low; not every kernel does, which is no fault of the rig's."""
-    told = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
+    flags = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
     return Finding(
         f"{name} under-voltage",
         True,
-        ", ".join(told) or "the board does not report it: watch the voltage in the trace",
+        ", ".join(flags) or "the board does not report it: watch the voltage in the trace",
     )
 
 

@@ -122,7 +122,7 @@ class CommandStudy:
                 prepare = Step("prepare", Role.PREPARE, first)
             yield around(Step("run", Role.WORK, work), prepare=prepare)
         finally:
-            board.remove_database(storage)
+            board.remove_database("command")
 
     def _placed(self, board: Board, storage: str, command: Sequence[str] | None = None) -> tuple[str, ...]:
         """A command with its places on the board filled in; the files are copied there."""

@@ -186,7 +186,7 @@ class YcsbStudy:
             board.start_database(self.database.name, raw)
             yield self._copied(board, path, load, run) if self.reset == COPY else around(run, prepare=load)
         finally:
-            board.remove_database(path)
+            board.remove_database(self.database.name)
 
     def _copied(self, board: Board, path: str, load: Step, run: Step) -> Iterator[Step]:
         """Load, where no such database is kept yet, and the run on a copy."""

@@ -97,7 +97,7 @@ class ShownRun:
             self.run.energy(0.0, self.extent.end_s / 2)
 
 
-class Shelf:
+class RunsFolder:
     """All records under one folder, which may be a record itself. Safe from several threads."""
 
     def __init__(self, folder: Path) -> None:
