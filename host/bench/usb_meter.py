@@ -72,7 +72,8 @@ def recorded() -> str:
     asked, link = round(length_s * RATE_HZ) + 1, summary.losses.link
     return (
         f"{trace.good.sum()} of {asked} readings in {length_s:.1f} s; {summary.losses.lost_samples} lost in gaps, "
-        f"{link['unanswered']} without an answer, {link['late_polls']} late; SIMULATED"
+        f"{link['unanswered']} without an answer, {link['skipped_polls']} skipped by {link['late_polls']} late ones; "
+        "SIMULATED"
     )
 
 

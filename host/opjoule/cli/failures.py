@@ -30,7 +30,9 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
         return _say(program, str(error), error.exit_code)
     except KeyboardInterrupt:
         return _say(
-            program, "interrupted; a record that was begun is kept and says partial", Interrupted.exit_code
+            program,
+            "interrupted; a record already begun is kept, with status partial",
+            Interrupted.exit_code,
         )
     except BrokenPipeError:
         with contextlib.suppress(OSError):
@@ -39,9 +41,7 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
     except OSError as error:
         return _say(program, of_system(error), OpJouleError.exit_code)
     except MemoryError:
-        return _say(
-            program, "this needs more memory than there is: close other programs, or use less data", 1
-        )
+        return _say(program, "not enough memory: close other programs, or use less data", 1)
     except subprocess.SubprocessError as error:
         return _say(program, f"a program it needs failed: {error}; run host/measure.py doctor", 1)
 

@@ -22,7 +22,11 @@ def main(argv: list[str]) -> int:
         answer_with(interrupt)
         return command()
 
-    return reporting_failures(script_name(argv), run)
+    status = reporting_failures(script_name(argv), run)
+    # A Ctrl-C while text is executed, as by dataclasses when a module loads, leaves a mark in CPython: it then ends by
+    # SIGINT, although the exception was handled. The next text clears it (Python/pythonrun.c, run_eval_code_obj).
+    exec("")
+    return status
 
 
 if __name__ == "__main__":

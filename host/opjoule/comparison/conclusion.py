@@ -45,9 +45,7 @@ def verdict(compared: Compared) -> tuple[str, int]:
     """
     judged = [each for each in compared.contrasts if each.adjusted is not None]
     if not judged and any(each.cannot == TOO_SHORT_RUNS for each in compared.contrasts):
-        raise DataFault(
-            f"no verdict: {compared.warnings[0]}; judge them all the same with --although {SHORT}"
-        )
+        raise DataFault(f"no verdict: {compared.warnings[0]}; judge them anyway with --although {SHORT}")
     if not judged:
         raise DataFault(
             "no verdict: before and after need at least two runs each, or a run of at least two repeats (--repeats)"

@@ -169,7 +169,7 @@ class Answer:
         runs = self.concluded.repeats
         k = k_words([self.quantity(each.key) for each in self.quantities.shown("headline")])
         if runs == 1:
-            return f"{k}; one run: the spread between runs is not in this"
+            return f"{k}; one run, so the spread between runs is not included"
         return f"{k}, {runs} runs" if runs else k
 
     @property
@@ -210,7 +210,7 @@ _SIMULATED_TRACE = (
     "No meter was recorded: a program was at the other end of the port. "
     "These joules say nothing about real hardware."
 )
-_PARTIAL = "This run did not come to its end. What was recorded up to then is shown."
+_PARTIAL = "This run ended early. Shown is what was recorded until then."
 
 
 def open_answer(of: Path | RunRecord) -> Answer:

@@ -202,7 +202,7 @@ def _fields(path: Path, number: int, line: str) -> tuple[str, int, str]:
         or not parts[1].isdigit()
         or len(parts[1]) > 18
     ):
-        raise RecordFault(f"{path}: changed since it was recorded: line {number} is no seal")
+        raise RecordFault(f"{path}: changed since it was recorded: line {number} is not a seal")
     return parts[0], int(parts[1]), parts[2]
 
 

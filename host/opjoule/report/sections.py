@@ -150,8 +150,8 @@ def components(answer: Answer) -> list[Element]:
     if not found or sensor is None:
         return found
     fed = {
-        "board": "which the board feeds: the rest is what is left of the board's",
-        "own": "which has a supply of its own: the rest is all that the board drew",
+        "board": "which the board feeds: the rest is the board's energy minus the medium's",
+        "own": "which has a supply of its own: the rest is the board's energy",
     }
     words = f"Storage: sensor {sensor.number}, in the supply of the medium, {fed[sensor.supply]}. Both above idle."
     return [*found, element("p", words, class_="reason")]

@@ -94,7 +94,7 @@ def check_simulated(plan: Plan, options: argparse.Namespace) -> None:
     for name, value in own.items():
         if value:
             raise BadInput(
-                f"{name} {value} with a simulated rig, which has its own: leave out {name} or --simulate"
+                f"{name} {value} and --simulate: a simulated rig has its own; leave out {name} or --simulate"
             )
 
 

@@ -246,7 +246,7 @@ def _kept(path: Path, status: str) -> str:
     if place == ROOT / "runs" / "example":
         return "the example belongs to the repository"
     if is_one_of_several(place) and status != CUT_OFF:
-        return f"it is one of the runs of {place.parent}, which would lack it"
+        return f"it is one of the runs of {place.parent}, which needs it"
     try:
         with held(path), held(path.parent):
             return ""

@@ -76,5 +76,5 @@ def _sound(record: RunRecord) -> str:
         old = "" if record.has_seals else "; this version of the record has checksums for raw files only"
         return f"{count} files are as the run left them ({record.status}){old}"
     if record.has_seals:
-        return "did not come to its end; what was sealed on the way is as it was written"
-    return "did not come to its end, and records of its version have no checksum before that"
+        return "ended early; its sealed parts are as they were written"
+    return "ended early; records of its version get their checksums only at the end"

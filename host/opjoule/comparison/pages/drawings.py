@@ -125,7 +125,9 @@ def plane(cells: Plotted) -> list[Element]:
         )
         for cell, x, y in found
     ]
-    label = "Energy above idle per operation against time per operation, a point a cell; the tables have the numbers."
+    label = (
+        "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
+    )
     groups = [
         element("li", shape_mark(at), f" {name}")
         for at, name in enumerate(cells.groups)
@@ -186,7 +188,7 @@ def stacks(cells: Plotted) -> list[Element]:
     untold = element("li", swatch("untold"), f" {NOT_TOLD}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
-    made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips")
+    made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips parts")
     return [legend(names, untold), made]
 
 
@@ -228,7 +230,7 @@ def _drift_line(drift: Drift, x: Scale, y: Scale) -> Iterator[str]:
 def _drift_words(drift: Drift) -> str:
     whole = drift.whole
     if whole is None:
-        return "Whether it drifted is not known: that takes at least two cells of several runs each."
+        return "Drift cannot be judged: that needs at least two cells of several runs each."
     seen = "a drift is seen" if abs(whole.value) > whole.u else "no drift is seen"
     change = rounded(100 * whole.value, 100 * whole.u, "%")
     return (

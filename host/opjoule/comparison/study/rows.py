@@ -211,7 +211,7 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
             continue
         known = {row.phase for row in own}
         lacking += [
-            f"{each.path.name}: phase {phase} was neither told nor said not to be supported"
+            f"{each.path.name}: phase {phase} was neither reported nor declared as not supported"
             for phase in each.study["phases"]
             if phase not in known
         ]
@@ -245,7 +245,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     for phase in record.run.marked_phases:
         lengths.setdefault(phase.name, []).append(phase.duration_s)
     block = int(record.document.get("asked", {}).get("block") or 1)
-    unmarked = "its phase was not marked" if by_phase else "its record states no joules by phase"
+    unmarked = "its phase was not marked" if by_phase else "its record has no energies of phases"
     rows = []
     for file in record.raw_files("run-*.results.jsonl"):
         for line in _lines(file):
@@ -296,10 +296,10 @@ def _lines(file: Path) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
         needed = ("phase", "mark", "cell", "operations", "answer", "not_supported", "figures")
         if not all(isinstance(line, dict) and all(key in line for key in needed) for line in lines):
-            raise ValueError("a line is no phase of a study")
+            raise ValueError("a line does not describe a phase of a study")
         return lines
     except (OSError, ValueError) as error:
-        raise RecordFault(f"{file}: not what the job of a study tells ({error})") from None
+        raise RecordFault(f"{file}: not the output of a study's job ({error})") from None
 
 
 def _measures(

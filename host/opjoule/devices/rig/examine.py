@@ -124,7 +124,7 @@ def _sync(
         remedy = "connect as root, or name the line where the kernel has a GPIO character device"
         yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
         return
-    about = pin.about() if pin else f"{sync}, of which the kernel tells nothing"
+    about = pin.about() if pin else f"{sync}, about which the kernel says nothing"
     played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not counter else ""
     yield Finding(f"{name} sync", True, about + played)
     if pulses and counter:

@@ -172,7 +172,7 @@ COMMON: Final = (
         "standard deviation of the clock evidence around the fitted map", line=("alignment", ""),
     ),
     Definition(
-        "repeats", "1", Topic.CHECK, "repeats", "whole cycles that the numbers above are the mean of",
+        "repeats", "1", Topic.CHECK, "repeats", "whole cycles; the numbers above are their mean",
         required=False,
     ),
     Definition(
@@ -188,7 +188,7 @@ COMMON: Final = (
         "budget", "what each source adds to the uncertainty of energy_j, with its `share` of the variance",
         *ENERGY_ABOVE_IDLE, required=True,
     ),
-    *budget_parts("marginal_budget", "the same of marginal_energy_j", *ENERGY_ABOVE_IDLE),
+    *budget_parts("marginal_budget", "the same for marginal_energy_j", *ENERGY_ABOVE_IDLE),
 )  # fmt: skip
 """Quantities of every measurement, whatever the board was doing."""
 

@@ -37,8 +37,8 @@ _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
 _DESIGN_WORDS = (
-    f"changes at random from block to block, over the run the workload's; a block lasts {PERIODS_MIN} samples of the "
-    f"meter, at least {BLOCK_MIN_S:g} s"
+    "changes at random from block to block; over the whole run it is the workload's; a block lasts "
+    f"{PERIODS_MIN} samples of the meter, at least {BLOCK_MIN_S:g} s"
 )
 
 
@@ -107,8 +107,9 @@ class YcsbStudy:
             f"{once if self.reset == COPY else ''}",
             "copy": "of the kept database, for this repeat alone",
             "run": f"{self._run_words()}, {counted(self.threads, 'thread')}",
-            "blocks": "all of this once more in randomised blocks"
-            f"{f', for {self._blocks_s} s' if self._blocks_s else ''}: tells what each kind of operation draws",
+            "blocks": "all of this once more in randomised "
+            f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates what "
+            "each kind of operation draws",
             "harness": f"{HARNESS_S:g} s of the same workload without a database",
         }
 
