@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from loopback_sshd import Sshd
-from opjoule.cli.failures import told
+from opjoule.cli.failures import reporting_failures
 from opjoule.devices.connection.line_process import LineProcess
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.rig.file import read_rig
@@ -125,7 +125,7 @@ def test_an_error_that_repeats_one_is_told_without_it(capsys):
     def fail() -> int:
         raise RigFault(f"cannot connect to {ADDRESS}")
 
-    told("measure.py", fail)
+    reporting_failures("measure.py", fail)
     assert PLANTED not in capsys.readouterr().err
 
 

@@ -114,8 +114,9 @@ def loader_killed(measured: Measured) -> Trial:
     def kill(_: subprocess.Popen[str]) -> None:
         for place in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
-                words = (place / "cmdline").read_bytes().split(b"\0")
-                if words[0].endswith(b"/loader") and str(measured.rig.storage).encode() in words:
+                words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                is_ours = any(word.startswith(str(measured.rig.storage)) for word in words)
+                if Path(words[0]).name.startswith("loader") and is_ours:
                     os.kill(int(place.name), signal.SIGKILL)
 
     return measured.run(kill)
