@@ -19,7 +19,7 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
 
     Args:
         results: result.json of each run.
-    Returns: value, u (k = 2, widened by Student's t for the number of runs), unit and runs; with a reason where
+    Returns: value, u (95 %, widened by Student's t for the number of runs), unit and runs; with a reason where
         value or u is null.
     """
     sides = sides_of(results, of)

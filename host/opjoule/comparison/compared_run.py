@@ -95,7 +95,7 @@ def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
             if path.resolve() in found:
                 continue
             if run and (other := again.get(path)):
-                left_out.append(f"{path}: did not come to its end and was measured again as {other}")
+                left_out.append(f"{path}: ended early and was measured again as {other}")
                 continue
             try:
                 found[path.resolve()] = _read(path, run)

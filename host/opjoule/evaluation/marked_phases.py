@@ -157,7 +157,8 @@ def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | 
         us = [each.standard_u for each in known if each.standard_u is not None]
         bound = next((each for each in known if each.lower_bound), known[0])
         value, u = sum(each.value for each in known), sum(us) if len(us) == len(known) else None
-        total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound)
+        excess = max(each.excess for each in known)
+        total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound, excess=excess)
     count = total["operations"]
     for key, of in (
         ("energy_per_operation_j", "energy_j"),

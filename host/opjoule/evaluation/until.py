@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,7 +10,7 @@ from opjoule.energy.budget import Budget
 from opjoule.errors import OpJouleError
 from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
-from opjoule.units import COVERAGE_FACTOR, Measured
+from opjoule.units import Measured
 
 _FLUSHED_S: Final = 1.5
 """By then the trace of the repeat that has just ended is on disk (trace/journal.py flushes once a second)."""
@@ -32,7 +31,7 @@ class Until:
 
         Args:
             headline: key of the study's headline in result.json.
-            wanted: relative expanded uncertainty (k = 2) of the headline.
+            wanted: relative expanded uncertainty of the headline.
             limit: most repeats.
             result: the numbers of all repeats so far, as build_result() gives them.
         """
@@ -72,7 +71,7 @@ class Until:
 
 def shared_u(budget: Budget) -> float:
     """Expanded uncertainty [J] of what more repeats do not make smaller."""
-    return COVERAGE_FACTOR * math.hypot(*(u for name, u in budget.parts.items() if name != "repeats"))
+    return budget.with_part("repeats", 0.0).energy(0.0).u
 
 
 def until_warnings(outcome: UntilOutcome | None) -> list[str]:

@@ -19,7 +19,7 @@ import msgspec
 from opjoule.files import rewriting
 from opjoule.opened.run_list import Caution, ListedRun, listed, run_folders
 from opjoule.record.notes import NOTES, Notes
-from opjoule.units import from_json
+from opjoule.units import Measured, from_json
 
 INDEX: Final = "runs.index"
 VERSION: Final = 1
@@ -132,6 +132,7 @@ def _plain(run: ListedRun) -> dict[str, Any]:
         "value": headline.value,
         "u": headline.u,
         "unit": headline.unit,
+        "k": headline.k if isinstance(headline, Measured) else None,
         "reason": getattr(headline, "reason", ""),
     }
     return entry

@@ -18,7 +18,7 @@ NO_OPERATION = "no operation began in it"
 
 @dataclass(frozen=True)
 class StretchEnergy:
-    """What was drawn between two moments; each number with its expanded uncertainty (k = 2), or why it has none."""
+    """What was drawn between two moments; each number with its expanded uncertainty, or why it has none."""
 
     duration_s: Quantity
     energy_j: Quantity

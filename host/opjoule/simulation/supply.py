@@ -103,14 +103,18 @@ class SimulatedSupply:
         )
         self._end_told = False
         self.feed.start()
-        self._await(link)
+        try:
+            self._await(link)
+        except BaseException:  # nobody else can end what nobody has yet
+            self._abandon()
+            raise
         self.meter = f"serial:{link},{SIMULATED_SENSOR},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
         return {
             "models": "host/opjoule/simulation/models.toml",
-            "drawn": f"anew for each measurement, told afterwards in {IMPERFECTIONS}",
+            "drawn": f"again for each measurement, stated afterwards in {IMPERFECTIONS}",
             "rig_delay_s": DELAY_NS * 1e-9,
             "load_step_s": SIGNATURE_PERIOD_MS * 1e-3,
         }
@@ -135,6 +139,15 @@ class SimulatedSupply:
                     f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
                 )
             time.sleep(0.01)
+
+    def _abandon(self) -> None:
+        """Ends a simulator that is of no use any more, and all that belongs to it."""
+        self._simulator.kill()
+        self._simulator.wait()
+        self.feed.abandon()
+        self._model.end()
+        self._log.close()
+        self._temporary.cleanup()
 
     def _last_words(self) -> str:
         self._log.seek(0)

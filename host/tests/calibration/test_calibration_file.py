@@ -205,7 +205,7 @@ source = "DMM 7: current, share"
 effect = [0.0005, 0.0, 0.0, 0.0]
 
 [points.current]
-columns = "reading, its u, reference, its u, reference less line"
+columns = "reading, its u, reference, its u, reference minus line"
 rows = [
   [0.05, 1e-5, 0.0495, 1e-5, 0.0],
   [0.5, 1e-5, 0.504, 1e-5, 0.0],

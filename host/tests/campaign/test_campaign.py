@@ -103,9 +103,9 @@ def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys
         ("retries = 9999999", "retries"),
         ("seed = -1", "seed"),
         ("seed = 99999999999999999999", "seed"),
-        ('name = "../../elsewhere"', "is no folder's name"),
-        ('name = ""', "is no folder's name"),
-        ("name = 5", "is no folder's name"),
+        ('name = "../../elsewhere"', "is not a valid folder name"),
+        ('name = ""', "is not a valid folder name"),
+        ("name = 5", "is not a valid folder name"),
     ],
 )
 def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsys, wrong, says):

@@ -260,7 +260,7 @@ def test_ctrl_c_ends_the_campaign_and_what_its_rigs_measure(fleet):
     os.kill(campaign.pid, signal.SIGINT)
     assert campaign.wait() == 130
     said = fleet.said().splitlines()
-    assert "the same command goes on from there" in said[-1], said
+    assert "the same command continues from there" in said[-1], said
     process = int(fleet.begun()[0][3])
     until(lambda: not Path(f"/proc/{process}").exists())
 

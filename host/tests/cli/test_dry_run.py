@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import pytest
-from dry_runs import BAD_INPUT, BYTES_MAX, DRIVER, LEVELDB, LIMIT_S, ROOT, WRONG
+from dry_runs import BAD_INPUT, BYTES_MAX, DRIVER, LEVELDB, LIMIT_S, REAL, ROOT, WRONG
 from opjoule.cli.commands import main
 
 CAMPAIGN = """
@@ -66,6 +66,19 @@ def said(tmp_path_factory):
             lines.append(line)
     assert ended.returncode == 0 and len(found) == len(WRONG), ended.stderr[-2000:]
     return found, json.loads(lines[-1])["peak_bytes"]
+
+
+def test_the_plan_names_rig_tomls_meter_of_the_medium_and_the_option_goes_before_it(tmp_path, capsys):
+    rig = tmp_path / "rig.toml"
+    rig.write_text(
+        '[meter]\nport = "km003c"\nstorage = "fnirsi"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n'
+        '[device.rpi4.storage]\nsd = "/mnt/sd"\n'
+    )
+    asked = [word.format(rig=rig) for word in REAL]
+    assert main(asked) == 0
+    assert "km003c; of the medium fnirsi" in capsys.readouterr().out
+    assert main([*asked, "--storage-meter", "fnirsi:A1"]) == 0
+    assert "km003c; of the medium fnirsi:A1" in capsys.readouterr().out
 
 
 def test_there_are_forty():

@@ -351,7 +351,7 @@ def test_a_change_of_the_rig_begins_anew_with_the_same_parts(real, capsys):
     rig = path.with_name("rig.toml")
     rig.write_text(rig.read_text() + "\n[supply]\nvoltage_v = 5.2\n")
     run("stop")
-    assert "every step is done anew" in capsys.readouterr().err
+    assert "every step is repeated" in capsys.readouterr().err
     found = read_certificate(path)
     assert found.parts.supply == "Mean Well RS-15-5" or found.finished
 

@@ -104,7 +104,7 @@ def test_links_lead_to_the_runs_own_pages(browser: Browser, folder: Path, page: 
 
 def test_simulated_stands_in_every_heading_and_table_of_numbers(page: str) -> None:
     titles = re.findall(r"<h[12][^>]*>([^<]+)</h[12]>", page)
-    plain = {"What to know besides", "Every run", "How it was measured"}
+    plain = {"Further notes", "Every run", "How it was measured"}
     assert len(titles) > 6 and all("SIMULATED" in each for each in titles if each not in plain)
     assert all("SIMULATED" in each for each in re.findall(r'class="strips"><caption><span>([^<]+)', page))
 

@@ -146,7 +146,7 @@ def test_a_device_node_is_what_its_numbers_say_not_its_name():
 def test_the_numbers_are_read_from_the_node_itself(tmp_path):
     node = tmp_path / "loop0"
     os.mknod(node, 0o60600, os.makedev(179, 0))
-    assert read_state(SHELL, [], cpufreq="/none", device=str(node), path="/mnt").medium_number == "179:0"
+    assert read_state(SHELL, "root", cpufreq="/none", device=str(node), path="/mnt").medium_number == "179:0"
 
 
 @pytest.mark.parametrize("function", ["make_file_system", "check_file_system", "journal_off", "mount_medium"])

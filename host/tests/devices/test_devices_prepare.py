@@ -489,7 +489,7 @@ def test_restore_waits_for_a_preparation_that_is_still_at_work(tmp_path):
 
 
 def test_this_computers_own_state_can_be_read(tmp_path):
-    board = read_state(LocalShell(), [], cpufreq="/nowhere", device="", path=str(tmp_path))
+    board = read_state(LocalShell(), "root", cpufreq="/nowhere", device="", path=str(tmp_path))
     assert board.memory_kb > 100_000
     assert board.interface_kind("lo") == "wired"
     assert board.blocks.mounts
@@ -509,7 +509,9 @@ def test_the_cpu_settings_of_a_stand_in_tree_are_read_changed_and_put_back(tmp_p
     }
     for name, value in values.items():
         (policy / name).write_text(value + "\n")
-    board = read_state(LocalShell(), [], cpufreq=str(tmp_path / "cpu tree"), device="", path=str(tmp_path))
+    board = read_state(
+        LocalShell(), "root", cpufreq=str(tmp_path / "cpu tree"), device="", path=str(tmp_path)
+    )
     keep = dict.fromkeys(("wifi", "bluetooth", "hdmi", "leds", "swap", "services", "page_cache"), "keep")
     made = plan(board, medium=Medium(str(tmp_path)), frequency_khz=1200000, **keep)
     journal = str(tmp_path / "journal")

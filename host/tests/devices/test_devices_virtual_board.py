@@ -18,12 +18,14 @@ import pytest
 from loopback_sshd import Link
 from opjoule.devices.board import Board
 from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.connection.steps import JOURNAL
+from opjoule.devices.connection.steps import HELPER, JOURNAL
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import plan_for
 from opjoule.devices.preparation.recovery import recover
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
+from opjoule.devices.rig.file import RigDevice
+from opjoule.devices.rig.root_helper import install_script
 from opjoule.devices.state.facts import read_facts
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.machine import Machine
@@ -76,6 +78,31 @@ def test_what_prepare_changes_restore_puts_back(machine):
     assert "0" in during
     assert left == []
     assert listing(machine) == before
+
+
+def test_a_user_who_may_run_opjoule_root_alone_prepares_and_restores(machine):
+    medium = Medium("/mnt/emmc", EMMC, expendable=True)
+    described = RigDevice(cpufreq="/run/cpu", storage={"emmc": medium})
+    as_root(machine, install_script(described, "plain"))
+    try:
+        shell = connect(machine, "plain")
+        for refused in (["id"], ["sh", "-c", "id"], [HELPER, "put", "/etc/x", "y"]):
+            assert shell.run(["sudo", "-n", *refused]).status != 0
+        before = listing(machine)
+        device = board(shell)
+        done = device.prepare()
+        assert read_facts(shell, journal=JOURNAL).rights == "helper"
+        during = listing(machine)
+        left = device.restore()
+        device.close()
+        assert not [line for line in done if line.startswith("FAILED")]
+        assert any("scaling_governor:performance" in line for line in set(before) ^ set(during))
+        assert any("/mnt/emmc" in line for line in set(before) ^ set(during))
+        assert left == [] and listing(machine) == before
+        as_root(machine, f"echo '# changed' >> {HELPER}")  # its hash is in the sudoers file
+        assert connect(machine, "plain").run(["sudo", "-n", HELPER, "version"]).status != 0
+    finally:
+        as_root(machine, f"rm -f {HELPER} /etc/sudoers.d/opjoule")
 
 
 REFUSED = {

@@ -326,7 +326,7 @@ def a_mistyped_point(told, monkeypatch):
     return calibrated(CURRENTS_A, change=mistyped)
 
 
-@CASES.advice("trusted less than without", "take a better reference")
+@CASES.advice("less certain than without", "take a better reference")
 def a_coarse_reference(told, monkeypatch):
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
     return calibrated(CURRENTS_A, reference=None if told else coarse)

@@ -507,7 +507,7 @@ def test_cells_that_nobody_gave_a_connection_for_are_left_out_by_name(capsys, tm
     _, said = plan(capsys, *connections(tmp_path, sqlserver="DSN=x", zen_odbc="DSN=y"))
     assert "24 conditions" in said and "left out" not in said
     status, said = plan(capsys, "--only", "sync=sqlserver")
-    assert status == 2 and "nothing of the study is in reach: give --connections FILE with " in said
+    assert status == 2 and "no system of the study is available: give --connections FILE with " in said
     assert "sqlserver = ODBC connection string of a SQL Server" in said
 
 

@@ -69,7 +69,7 @@ def run_campaign(options: argparse.Namespace) -> int:
             status = _run_here(file, cells, rigs, folder, options)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
-            f"interrupted; what was measured is kept in {folder}: the same command goes on from there"
+            f"interrupted; what was measured is kept in {folder}: the same command continues from there"
         ) from None
     if cells[0][0].study.name == JobStudy.name:
         faults = conclude_studies(folder, json=options.json)
@@ -175,12 +175,15 @@ def _lacking(campaign: Campaign) -> list[str]:
 
 def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
     if campaign.remaining_s is not None:
-        return f"about {in_words(campaign.remaining_s)}, by those that were measured"
+        return f"about {in_words(campaign.remaining_s)}, judging by the cells measured so far"
     if needed:
         share = len(campaign.missing) / max(len(campaign.cells), 1)
         others = needed.cells - needed.by_own_records
-        guessed = f"; {others} of {needed.cells} by the mean of the others" if others else ""
-        return f"about {in_words(share * needed.total_s)}, by records of the study at another scale{guessed}"
+        guessed = f"; {others} of {needed.cells} estimated by the mean of the others" if others else ""
+        return (
+            f"about {in_words(share * needed.total_s)}, judging by records of the study at another "
+            f"scale{guessed}"
+        )
     return (
         f"at least {in_words(least_s([each.plan for each in campaign.missing]))}: idle and runs of a given length; the "
         "rest is known after the first cell"

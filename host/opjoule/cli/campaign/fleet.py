@@ -95,12 +95,10 @@ def run_worker(options: argparse.Namespace, command: Sequence[str] = ()) -> int:
         own += ["--rig", str(options.rig.absolute())]
     service = RigService(options.name, spool, own, say)
     has = rig_has(rig)
-    say(
-        f"has {', '.join(sorted(has))}; records that are not fetched yet: {sum(1 for _ in spool.folder.iterdir())}"
-    )
+    say(f"has {', '.join(sorted(has))}; records not yet fetched: {sum(1 for _ in spool.folder.iterdir())}")
     with held(spool.folder):
         asyncio.run(_work(options, service, has))
-    raise Interrupted("ended; what it measured is fetched when it is started again")
+    raise Interrupted("ended; its records will be fetched when it is started again")
 
 
 async def _work(options: argparse.Namespace, service: RigService, has: frozenset[str]) -> None:
@@ -196,8 +194,8 @@ def plan_of_job(job: Job, own: argparse.Namespace, name: str) -> Plan:
     plan = replace(plan, repeats=1, asked=asked)
     if plan.sha256 != job.plan_sha256:
         raise BadInput(
-            f"{job.title}: its plan comes out differently here: bring OpJoule, and the workload's or study's files, "
-            "to the state of the campaign's computer"
+            f"{job.title}: its plan is different on this computer: bring OpJoule and the files of the "
+            "workload or study to the version of the campaign's computer"
         )
     return plan
 

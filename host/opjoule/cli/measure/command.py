@@ -109,15 +109,21 @@ def alone_here() -> Iterator[None]:
         yield
 
 
-def _meters(board: str, options: argparse.Namespace) -> str:
+def _storage_meter(rig: Rig | None, options: argparse.Namespace) -> str | None:
+    """The meter in the medium's own supply, as asked or as rig.toml has it; None: there is none."""
+    return options.storage_meter or (rig.storage_meter if rig else None)
+
+
+def _meters(rig: Rig, options: argparse.Namespace) -> str:
     """The meters by their names, in words."""
-    return f"{board}; of the medium {options.storage_meter}" if options.storage_meter else board
+    board, storage = options.meter or rig.meter, _storage_meter(rig, options)
+    return f"{board}; of the medium {storage}" if storage else board
 
 
 def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> None:
     """The plan of --dry-run."""
     desk = RigWords(
-        "simulated INA219 over serial" if rig is None else _meters(options.meter or rig.meter, options),
+        "simulated INA219 over serial" if rig is None else _meters(rig, options),
         clock_evidence(plan, rig, options.sync),
         supply_of_rig(plan, rig, options),
         rig_warnings(plan, rig, options),
@@ -195,7 +201,7 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
             supply,
             warnings,
             calibrations,
-            options.storage_meter,
+            _storage_meter(rig, options),
         )
 
 

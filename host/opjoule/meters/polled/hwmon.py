@@ -209,9 +209,9 @@ def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
     if not math.isclose(driver_ohm, KERNEL_SHUNT_OHM):
         return f"shunt {driver_ohm:g} ohm, as the driver was told"
     return (
-        f"WARNING: the driver takes a shunt of {driver_ohm:g} ohm, which it does where nobody told it another. With "
-        f"the usual 0.1 ohm (R100) every current is {Shunt.ohm / driver_ohm:g} times too high, with 0.02 ohm (R020) "
-        "2 times: name yours, for example hwmon:hwmon3,shunt=0.1"
+        f"WARNING: the driver assumes a shunt of {driver_ohm:g} ohm, its default. With the usual 0.1 ohm "
+        f"(R100) every current is {Shunt.ohm / driver_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
+        "state yours, for example hwmon:hwmon3,shunt=0.1"
     )
 
 
