@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback_rig import RUN_THROUGH, LoopbackRig
 from loopback_sshd import Sshd
-from opjoule.cli.failures import told
+from opjoule.cli.failures import reporting_failures
 from opjoule.devices.connection.line_process import LineProcess
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.rig.file import read_rig
@@ -20,7 +21,6 @@ from opjoule.errors import BadInput, RigFault
 from opjoule.passwords import all_masked, masked
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.command.study import CommandStudy
-from test_devices_measurement import RUN_THROUGH, LoopbackRig
 
 ROOT = Path(__file__).resolve().parents[3]
 PLANTED = "gehe1m-Wort"
@@ -125,7 +125,7 @@ def test_an_error_that_repeats_one_is_told_without_it(capsys):
     def fail() -> int:
         raise RigFault(f"cannot connect to {ADDRESS}")
 
-    told("measure.py", fail)
+    reporting_failures("measure.py", fail)
     assert PLANTED not in capsys.readouterr().err
 
 
