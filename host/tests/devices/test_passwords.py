@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback_rig import RUN_THROUGH, LoopbackRig
 from loopback_sshd import Sshd
 from opjoule.cli.failures import reporting_failures
 from opjoule.devices.connection.line_process import LineProcess
@@ -20,7 +21,6 @@ from opjoule.errors import BadInput, RigFault
 from opjoule.passwords import all_masked, masked
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.command.study import CommandStudy
-from test_devices_measurement import RUN_THROUGH, LoopbackRig
 
 ROOT = Path(__file__).resolve().parents[3]
 PLANTED = "gehe1m-Wort"
