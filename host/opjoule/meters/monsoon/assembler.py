@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import MeterFault
-from opjoule.meters.arrival_exchanges import ArrivalExchanges
 from opjoule.meters.interface import FaultEvent, GapEvent, Losses, MeterEvent, Samples
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS
 from opjoule.meters.monsoon.packets import Kind, decode
-from opjoule.meters.monsoon.sample_clock import SampleClock
+from opjoule.meters.monsoon.sample_clock import UNEXPLAINED_NS, SampleClock
+from opjoule.meters.streaming import StreamAssembler
 from opjoule.trace.power_trace import Gap
 
 UNCALIBRATED_MAX: Final = 25_000
@@ -33,18 +33,17 @@ class _Run:
     """slots of calibration since the measurement before"""
 
 
-class MonsoonAssembler:
+class MonsoonAssembler(StreamAssembler):
     """State between start and stop."""
 
     def __init__(self, calibration: Calibration) -> None:
+        super().__init__(DELIVERY_NS, UNEXPLAINED_NS)
         self._calibration = calibration
-        self._clock = SampleClock()
+        self._clock = SampleClock(self._delays)
         self._waiting: list[_Run] = []
         self._calibrations = 0
         self._last: int | None = None
-        self._arrivals = ArrivalExchanges(DELIVERY_NS)
         self._unexplained = 0
-        self._lost = 0
         self._packets = 0
         self._calibration_samples = 0
 

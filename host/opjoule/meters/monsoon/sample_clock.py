@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.meters.delay_watch import DelayWatch
 from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS
 from opjoule.meters.monsoon.packets import OBSERVATIONS_MAX, Packets
+from opjoule.meters.streaming import DelayWatch
 
 Int64Array = npt.NDArray[np.int64]
 
@@ -25,11 +25,11 @@ UNEXPLAINED_NS: Final = 5_000_000
 class SampleClock:
     """Numbers the observations of one run."""
 
-    def __init__(self) -> None:
+    def __init__(self, delays: DelayWatch) -> None:
         self._next = 0
         self._dropped = NO_COUNT
         self._sequence: int | None = None
-        self._delays = DelayWatch(UNEXPLAINED_NS)
+        self._delays = delays
         self.lost_packets = 0
         """packets missing from the sequence"""
         self.unexplained = 0

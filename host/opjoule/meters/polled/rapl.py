@@ -73,11 +73,7 @@ class RaplSource(Source):
         return MeterIdentity(
             kind="rapl",
             place=str(self._root),
-            protocol_version=0,
-            firmware_version="",
             board="processor",
-            serial_number="",
-            reset_cause="",
             tick_hz=1_000_000_000,
             sensors=tuple(SensorIdentity(domain.name, number) for number, domain in enumerate(self._domains)),
             notes=(
