@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.least_squares import inverse, non_negative
-from opjoule.attribution.near_and_far import Equations, Groups
+from opjoule.attribution.neighbours import Equations, Groups
 from opjoule.energy.repeats import student_t
 from opjoule.trace.power_trace import BoolArray, Float64Array
 from opjoule.units import COVERAGE_FACTOR

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from opjoule.attribution.busy_time import beyond_count
-from opjoule.attribution.columns import ColumnSets
+from opjoule.attribution.columns import ColumnSets, beyond_count
 from opjoule.attribution.fit import fits
-from opjoule.attribution.near_and_far import groups
+from opjoule.attribution.neighbours import groups
 from opjoule.attribution.verdict import verdicts
 
 COUNT, WINDOW_S = 6400, 0.01

@@ -10,8 +10,7 @@ import pytest
 from opjoule.cli.import_trace.command import run_import
 from opjoule.cli.record.command import run_record
 from opjoule.cli.report.command import run_report
-from opjoule.clocks.exchange_file import ExchangeFile
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import Exchange, ExchangeFile
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.trace_result import STATED_VOLTAGE, conclude_trace
 from opjoule.meters.chips.ina219 import ina219_breakout

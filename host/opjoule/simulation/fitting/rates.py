@@ -24,7 +24,6 @@ RATE_U: Final = 0.01
 SYNCS_MIN: Final = 8
 CALL_U: Final = 0.01
 """Relative standard uncertainty of a flush besides its scatter: the call itself takes time, too."""
-LEAST_RELATIVE: Final = 1.0
 WRITE_RUN: Final = "a run that writes for seconds: host/measure.py twin prints it"
 
 
