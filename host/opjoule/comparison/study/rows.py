@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 
 from opjoule.comparison.run_warnings import RunWarning, marks_of, summary_of, warnings_of
 from opjoule.comparison.study.answers import disagreements
+from opjoule.energy.comparison import Side
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
+from opjoule.units import COVERAGE_FACTOR
 
 KIND: Final = "suite"
 ENERGIES: Final = ("energy_j", "marginal_energy_j")
@@ -58,6 +60,10 @@ class PhaseRow:
     def system(self) -> str:
         """The database; empty for a study without."""
         return self.cell.get(SYSTEM, "")
+
+    def side(self, measure: str) -> Side:
+        """A measure as one side of a comparison; one that states no uncertainty is exact in its own record."""
+        return Side(self.measures[measure], self.u.get(measure, 0.0) / COVERAGE_FACTOR, "")
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:
