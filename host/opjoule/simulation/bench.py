@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opjoule.calibration.read_point import ReadPoint
+from opjoule.calibration.means import ReadPoint
 from opjoule.calibration.reference import Reference
 from opjoule.calibration.typed import TypedQuantity, TypedReference
 from opjoule.energy.cells import Cells

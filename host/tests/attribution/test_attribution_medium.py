@@ -15,8 +15,7 @@ from known_work import Known
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.medium import MediumRun, medium_models
-from opjoule.attribution.tail import Writing
+from opjoule.attribution.medium import MediumRun, Writing, medium_models
 from opjoule.evaluation.quantities.attribution import activity
 from opjoule.simulation.known_power import Gridded, Steady
 from opjoule.units import Missing

@@ -25,8 +25,9 @@ from opjoule.meters.monsoon.models import (
     Model,
     Opcode,
 )
-from opjoule.meters.monsoon.reader import LIBRARY, LIBUSB, PERMISSION, ProtocolSource, Reader
+from opjoule.meters.monsoon.reader import LIBRARY, PERMISSION, ProtocolSource, Reader
 from opjoule.meters.streaming import StreamingMeter
+from opjoule.meters.usb_link import LIBUSB
 
 CALIBRATION_PERIOD_MS: Final = 1250
 SAMPLES_WITHOUT_END: Final = 0xFFFFFFFF

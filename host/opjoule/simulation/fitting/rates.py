@@ -42,7 +42,9 @@ def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
         for one in records
         for each in _streaks(one.windows, one.windows.written_bytes, _waits(one.windows))
     ]
-    fastest = max((_fastest(one.windows, one.windows.written_bytes) for one in records), default=0.0)
+    fastest = max(
+        (np.max(one.windows.written_bytes / one.windows.span_s, initial=0.0) for one in records), default=0.0
+    )
     why = f"dirty pages never kept it busy for {STREAK} windows in a row; the fastest was {fastest * 1e-6:.3g} MB/s"
     origin = "written bytes while dirty pages waited"
     return _rate("medium.write_bytes_per_s", streaks, prior, origin, why)
@@ -65,10 +67,6 @@ def _waits(windows: ActivityWindows) -> BoolArray:
     joined = np.append(False, windows.end_ns[:-1] == windows.start_ns[1:])
     waiting = np.minimum(before, windows.dirty_bytes) > windows.written_bytes / 2
     return np.asarray(joined & waiting, np.bool_)
-
-
-def _fastest(windows: ActivityWindows, moved: Float64Array) -> float:
-    return float(np.max(moved / windows.span_s, initial=0.0))
 
 
 def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) -> list[_Streak]:

@@ -70,7 +70,6 @@ def _line(one: Recorded) -> tuple[float, float, float, float] | None:
 
 
 def _step_v(one: Recorded) -> float:
-    """Step of the voltage's codes [V]."""
     if one.trace.bus is not None and one.trace.bus.step_v:
         return one.trace.bus.step_v
     return one.sensor.voltage_step_v if one.sensor else 0.0
