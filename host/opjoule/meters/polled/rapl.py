@@ -99,10 +99,8 @@ class RaplSource(Source):
         """Bounds of power alone; its step is a count a reading."""
         return ErrorBounds.of_power(
             gain_error_max=GAIN_ERROR_MAX,
-            offset_max_w=0.0,
             step_w=1e-6 / PERIOD_S,
             power_max_w=POWER_MAX_W,
-            seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )
 

@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.attribution.activities import Intervals
 from opjoule.simulation.fitting.estimate import Estimate, assumed, found
-from opjoule.simulation.fitting.recorded import ActivityWindows, BoolArray, Recorded, Syncs
+from opjoule.simulation.fitting.recorded import ActivityWindows, BoolArray, Recorded
 from opjoule.trace.power_trace import Float64Array
 
 STREAK: Final = 3
@@ -130,7 +131,7 @@ def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> 
     return found(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, tell=tell)
 
 
-def _beyond_s(windows: ActivityWindows, syncs: Syncs, rate: float) -> tuple[Float64Array, Float64Array]:
+def _beyond_s(windows: ActivityWindows, syncs: Intervals, rate: float) -> tuple[Float64Array, Float64Array]:
     """Length of each sync less the time of its bytes, and that time [s], of syncs that are mostly latency.
 
     Bytes of a window belong to its syncs in equal parts.
