@@ -19,7 +19,7 @@ def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is no TOML: {error}") from None
+        raise BadInput(f"{path} is not valid TOML: {error}") from None
 
 
 def check_keys(entry: Entry, known: Iterable[str]) -> None:
@@ -77,7 +77,7 @@ def matches(match: Entry, cell: Mapping[str, str]) -> bool:
     )
 
 
-def further(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]:
+def where_values(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]:
     """What the tables [[where]] that fit a cell say beside their `when`; later ones win."""
     found: dict[str, Any] = {}
     for each in special:

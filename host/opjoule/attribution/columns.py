@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.medium import MediumColumns
-from opjoule.attribution.neighbours import Groups, IntArray
+from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 FEW: Final = 16

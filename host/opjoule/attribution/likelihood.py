@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.least_squares import non_negative
-from opjoule.attribution.neighbours import Groups, IntArray
+from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 INDEPENDENT_S: Final = 0.25

@@ -223,7 +223,7 @@ def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Arr
 
 
 class _Tried(NamedTuple):
-    """A model of the medium, and the deviance of the windows with it, with what its assumptions must be worth."""
+    """A model of the medium, and the windows' deviance with it, what its assumptions must be worth included."""
 
     value: float
     tail_length_s: float

@@ -11,9 +11,9 @@ import numpy as np
 from opjoule.attribution.activities import SYNC, background_s, changes_ns
 from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.least_squares import inverse
-from opjoule.attribution.neighbours import groups, stretch_edges_ns
 from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
 from opjoule.attribution.storage import SensedMedium
+from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
 from opjoule.operations.operation_table import OperationTable

@@ -110,7 +110,8 @@ def _reason(name: str, own: Share, alone: Share, whole_j: float) -> str:
     if u_j <= told_from_j(own.energy_j, whole_j, kind=False):
         return ""
     return (
-        f"the counters decide: {name} drew {max(own.energy_j - u_j, 0.0):.3g} to {own.energy_j + u_j:.3g} J, by when "
-        f"bytes went between two readings; write-back and tail together drew {alone.energy_j:.3g} "
-        f"± {COVERAGE_FACTOR * alone.standard_u_j:.2g} J"
+        f"the counters are too coarse: {name} drew {max(own.energy_j - u_j, 0.0):.3g} to "
+        f"{own.energy_j + u_j:.3g} J, depending on when bytes went to the medium between two readings; "
+        f"write-back and tail together drew {alone.energy_j:.3g} ± "
+        f"{COVERAGE_FACTOR * alone.standard_u_j:.2g} J"
     )

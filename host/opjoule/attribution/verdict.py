@@ -136,7 +136,7 @@ def _model_decides(name: str, at: int, found: Fit) -> str:
     """What is known of a part that only a model of the medium tells."""
     energy_j, u_j = float(found.energy_j[at]), COVERAGE_FACTOR * float(found.standard_u_j[at])
     return (
-        f"only a model of the medium decides: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
+        f"known only from a model of the medium: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
         f"{energy_j + u_j:.3g} J, depending on when its bytes were written and whether its tail continues "
         "between writes; a sensor in the medium's supply tells more"
     )

@@ -19,7 +19,7 @@ from opjoule.units import COVERAGE_FACTOR
 
 EARLIER: Final = "earlier"
 """Where a calibration goes that a newer one of the same sensor replaces."""
-COLUMNS: Final = "reading, its u, reference, its u, reference less line"
+COLUMNS: Final = "reading, its u, reference, its u, reference minus line"
 WARMTH: Final = ", warmth of the shunt [A^2]"
 
 
@@ -73,7 +73,7 @@ def to_toml(file: CalibrationFile) -> str:
 def _head_lines(file: CalibrationFile) -> list[str]:
     sensor = file.sensor
     return [
-        f"# How far sensor {sensor.sensor_id} is off, and how well that is known: docs/how-to/calibrate.md.",
+        f"# Corrections of sensor {sensor.sensor_id} and their uncertainty: docs/how-to/calibrate.md.",
         "# It is applied whenever a trace of this sensor is read; what was recorded stays as it was.",
         *(["# SIMULATED: for this simulated sensor only."] if file.simulated else []),
         f"schema = {SCHEMA}",

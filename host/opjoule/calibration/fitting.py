@@ -281,7 +281,7 @@ def _check_helps(fitted: Fitted, sensor: ErrorBounds, reference: Reference) -> N
         after = math.hypot(after, sensor.voltage_gain_error_max / SQRT3)
     if after > before:
         raise CalibrationFault(
-            f"power and energy would be trusted less than without a calibration: to ±{200 * after:.2g} % by "
-            f"{reference.name} ({reference.stated}), to ±{200 * before:.2g} % by the data sheets (k = 2); "
+            f"power and energy would be less certain than without a calibration: ±{200 * after:.2g} % by "
+            f"{reference.name} ({reference.stated}), ±{200 * before:.2g} % by the data sheets (k = 2); "
             "take a better reference"
         )

@@ -90,7 +90,8 @@ def _warnings(
     age_days = ((now_utc or datetime.now(UTC)) - file.date_utc).total_seconds() / 86400
     if age_days > OLD_DAYS:
         found.append(
-            f"{path} is {age_days:.0f} days old: 'host/calibrate.py check' shows whether the sensor has drifted"
+            f"{path} is {age_days:.0f} days old: 'host/calibrate.py check' shows whether the sensor "
+            "has drifted"
         )
     if age_days < -1:
         found.append(f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future: check this computer's clock")

@@ -190,7 +190,7 @@ def _later(record: RunRecord) -> str:
     """How what was recorded is analysed afterwards, where it is still there."""
     if not record.path("run.json").exists():
         return ""
-    return f"; 'host/measure.py report {record.directory}' analyses afterwards what was recorded"
+    return f"; 'host/measure.py report {record.directory}' analyses what was recorded"
 
 
 def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:

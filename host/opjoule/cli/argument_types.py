@@ -165,7 +165,8 @@ class Parser(argparse.ArgumentParser):
             "--room-temperature",
             type=celsius,
             metavar="C",
-            help="in degrees Celsius: how far the sensor is from the temperature of its calibration",
+            help="temperature of the room in degrees Celsius, which is compared with that of the sensor's "
+            "calibration",
         )
 
     def format_help(self) -> str:
@@ -187,7 +188,7 @@ def time_span(text: str) -> float:
     """A length of time with its unit [s]: 40s, 90min, 2h, 3d."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)", text.strip())
     if not found or float(found[1]) <= 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is no length of time: for example 90min, 2h or 3d")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a length of time: for example 90min, 2h or 3d")
     return float(found[1]) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[found[2]]
 
 

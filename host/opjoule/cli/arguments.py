@@ -30,6 +30,7 @@ from opjoule.cli.measure.arguments import add_live, again_parser, measure_parser
 from opjoule.cli.measure.command_arguments import command_parser
 from opjoule.cli.runs.arguments import ACTIONS as ACTIONS_ON_RUNS
 from opjoule.cli.runs.arguments import runs_parser, view_parser
+from opjoule.cli.sudoers.arguments import sudoers_parser
 from opjoule.cli.twin.arguments import twin_parser
 from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
@@ -45,6 +46,7 @@ COMMANDS = (
         "report",
         "verify",
         "restore",
+        "sudoers",
         "virtual-board",
         "command",
         "again",
@@ -94,6 +96,7 @@ def parse(argv: list[str]) -> Asked:
             "report": _report,
             "verify": _verify,
             "restore": _restore,
+            "sudoers": sudoers_parser,
             "virtual-board": _virtual_board,
             "view": view_parser,
             "compare": compare_parser,
@@ -110,12 +113,11 @@ def parse(argv: list[str]) -> Asked:
             figures=bool(getattr(options, "plot", None)),
             options=options,
         )
-    if argv == ["help"]:
-        argv = ["--help"]
+    argv = ["--help"] if argv == ["help"] else argv
     if argv and not measuring and not argv[0].startswith("-"):
         _unknown(argv[0])
     if not argv:
-        measure_parser().error(f"nothing is asked for; to begin: {FIRST_COMMAND}")
+        measure_parser().error(f"no command given; to begin: {FIRST_COMMAND}")
     options = measuring().parse_args(argv[1:]) if measuring else measure_parser().parse_args(argv)
     if options.study == "again":
         _look_ahead(options)
@@ -189,8 +191,8 @@ def _look_ahead(options: argparse.Namespace) -> None:
 def _unknown(word: str) -> NoReturn:
     hint = suggestion(word, COMMANDS)
     print(
-        f"measure.py: unknown command '{one_line(word)}': {hint}there are {', '.join(COMMANDS)}; without one it "
-        "measures: --db NAME --device NAME",
+        f"measure.py: unknown command '{one_line(word)}': {hint}there are {', '.join(COMMANDS)}; without "
+        "a command it measures: --db NAME --device NAME",
         file=sys.stderr,
     )
     sys.exit(2)
@@ -234,7 +236,7 @@ def _record() -> Parser:
 def _import() -> Parser:
     parser = Parser(
         "import",
-        description="Makes a run record of a trace that another program recorded (PowerTool, PPK2, any CSV).",
+        description="Makes a run record from a trace that another program recorded (PowerTool, PPK2, any CSV).",
         epilog="example:\n  host/measure.py import trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
     )
     parser.add_argument(
@@ -246,10 +248,15 @@ def _import() -> Parser:
         action="append",
         default=[],
         metavar="ROLE=NAME:UNIT",
-        help="time, current, voltage or power, where the header does not say",
+        help="column that holds time, current, voltage or power, if the header does not tell",
     )
-    parser.add_argument("--voltage", type=voltage, metavar="V", help="of the supply, where the file has none")
-    parser.add_argument("--sensor", metavar="NAME", help=f"whose error bounds to use: {IMPORT_SENSORS}")
+    parser.add_argument(
+        "--voltage",
+        type=voltage,
+        metavar="V",
+        help="voltage of the supply, for a file without a column of it",
+    )
+    parser.add_argument("--sensor", metavar="NAME", help=f"meter whose error bounds apply: {IMPORT_SENSORS}")
     return parser
 
 
@@ -277,7 +284,7 @@ def _virtual_board() -> Parser:
 def _restore() -> Parser:
     parser = Parser(
         "restore",
-        description="Puts a board back after a measurement that was cut off: a killed host, a lost link, a power cut.",
+        description="Restores a board after an interrupted measurement: a killed host, a lost link, a power cut.",
         epilog="example:\n  host/measure.py restore --device rpi4",
     )
     parser.add_argument("--device", required=True, metavar="NAME", help="the board, as rig.toml names it")
@@ -288,7 +295,8 @@ def _restore() -> Parser:
     parser.add_argument(
         "--kept",
         action="store_true",
-        help="remove the loaded databases that are kept on its media for --reset copy, too; they are named otherwise",
+        help="also remove the loaded databases kept on its media for --reset copy, which are only named "
+        "otherwise",
     )
     return parser
 
@@ -304,8 +312,8 @@ def _doctor() -> Parser:
         "--pulses",
         type=count,
         metavar="N",
-        help="pulses of half a second on each board's sync line, which the meter must hear: 3 if not given, 0 to leave "
-        "the line alone",
+        help="number of half-second pulses on each board's sync line, all of which the meter must see "
+        "(default: 3; 0 plays none)",
     )
     return parser
 
@@ -313,8 +321,8 @@ def _doctor() -> Parser:
 def _report() -> Parser:
     parser = Parser(
         "report",
-        description="Prints the summary of a run record and rewrites its report.html. "
-        "What a killed run has recorded is analysed first.",
+        description="Prints the summary of a run record and rewrites its report.html. If the run was "
+        "killed, what it recorded is analysed first.",
     )
     parser.add_argument(
         "record", type=directory, metavar="DIR", help="a run record, for example one under runs/"
@@ -325,8 +333,9 @@ def _report() -> Parser:
 def _verify() -> Parser:
     parser = Parser(
         "verify",
-        description="Compares every file of a record, raw and derived, with the checksum that its run left, reads its "
-        "tables, and names what was changed, is missing or cannot be read. Exit status 0 if nothing, 4 if anything.",
+        description="Compares every file of a record, raw and derived, with the checksum that its run "
+        "left, reads its tables, and names each file that was changed, is missing or cannot "
+        "be read. Exit status: 4 if there is one, else 0.",
         epilog="example:\n  host/measure.py verify runs/*",
     )
     parser.add_argument(

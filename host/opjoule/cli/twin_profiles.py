@@ -23,8 +23,8 @@ def twin_profile(text: str) -> Path:
             return path
     there = ", ".join(sorted(path.stem for path in FOLDER.glob("*.toml"))) or "none"
     raise argparse.ArgumentTypeError(
-        f"{one_line(text)}: no such twin profile; in {FOLDER.name}/ there is {there}; "
-        "host/measure.py twin --fit RECORD writes one"
+        f"{one_line(text)}: there is no such twin profile; {FOLDER.name}/ holds {there}; host/measure.py "
+        "twin --fit RECORD writes one"
     )
 
 

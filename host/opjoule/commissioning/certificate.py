@@ -108,10 +108,10 @@ def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
     except BadInput as fault:
         return str(fault)
     if found is None or found.simulated:
-        return f"this rig has not been commissioned: {COMMAND} shows that it measures what it says"
+        return f"this rig has not been commissioned: {COMMAND} shows whether its figures can be trusted"
     date = f"{found.date_utc:%Y-%m-%d}" if found.date_utc else "an unknown date"
     if found.rig_sha256 != file_sha256(rig):
-        return f"{rig} has changed since the rig was commissioned ({date}): {COMMAND} proves it anew"
+        return f"{rig} has changed since the rig was commissioned ({date}): run {COMMAND} again"
     if found.device != device:
         return (
             f"the rig was commissioned with device {found.device}, not {device}: {COMMAND} --device {device}"
@@ -119,7 +119,7 @@ def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
     if meter:
         return f"the rig was commissioned with the meter of {rig}, not with {meter}"
     if found.failed_steps or found.open_steps:
-        return f"commissioning ({date}): {found.conclusion}; {COMMAND} goes on"
+        return f"commissioning ({date}): {found.conclusion}; {COMMAND} continues"
     return f"commissioning ({date}) left out: {', '.join(found.skipped_steps)}" if found.skipped_steps else ""
 
 
@@ -140,7 +140,7 @@ def read_certificate(path: Path) -> Certificate | None:
     except KeyError as error:
         raise BadInput(f"{path}: {error} is missing: {_ANEW}") from None
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{path} is no certificate: {error}; {_ANEW}") from None
+        raise BadInput(f"{path} is not a certificate: {error}; {_ANEW}") from None
 
 
 def _certificate(data: Mapping[str, Any]) -> Certificate:

@@ -21,7 +21,7 @@ class Setup(Enum):
     )
     LOAD_B = "Take load A off, connect a second resistor (load B: about 3.3 ohm, 10 W) in its place."
     BOTH = "Connect load A beside load B, in parallel."
-    BOTH_HOT = "Leave both connected: now they stay on."
+    BOTH_HOT = "Leave both connected while they warm up."
     A_HOT = "Take load B off; load A stays."
     B_HOT = "Take load A off and connect load B in its place, quickly."
     BOARD = "Take every load off, plug the board in with all it needs to work, and wait until it has booted."

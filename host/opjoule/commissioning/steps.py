@@ -60,7 +60,7 @@ STEPS: Final = (
     DeskStep(
         "zero",
         "Zero without a load",
-        "current of nothing: within the data sheet's offset, drift below 0.3 mA in 60 s",
+        "current with nothing connected: within the data sheet's offset, drift below 0.3 mA in 60 s",
         lambda desk, kept, _: zero.zero(desk),
     ),
     DeskStep(
@@ -112,7 +112,7 @@ STEPS: Final = (
     DeskStep(
         "second-meter",
         "A second meter in series",
-        "energies agree within both intervals, losses between them counted",
+        "energies agree within both intervals, losses between them included",
         lambda desk, kept, _: second_meter.second_meter(desk),
         second=True,
         board=True,

@@ -14,7 +14,7 @@ COUNTED = (Topic.USAGE, Topic.LATENCY)
 """Topics of counted quantities: one repeat states no uncertainty; only the spread of runs does."""
 
 
-def side_of(numbers: Mapping[str, Any], of: Definition) -> Side:
+def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
     """A quantity with its interval, what other results have in common with it, and how much its repeats differ.
 
     Args:
@@ -49,7 +49,7 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
 
     Args:
         results: result.json of each run.
-    Returns: value, u (k = 2, widened by Student's t for the number of runs), unit and runs; with a reason where
+    Returns: value, u (95 %, widened by Student's t for the number of runs), unit and runs; with a reason where
         value or u is null.
     """
     sides = sides_of(results, of)
@@ -71,7 +71,7 @@ def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]
     found = []
     for each in results:
         try:
-            found.append(side_of(each, of))
+            found.append(comparison_side(each, of))
         except ValueError:
             continue
     return found

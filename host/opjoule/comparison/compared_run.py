@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opjoule.comparison.cell_mean import side_of
+from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, measured_again, read_index
 from opjoule.comparison.index_file import has_index
 from opjoule.comparison.settings import RIG, Settings, settings_of, value_bytes
@@ -74,7 +74,7 @@ class ComparedRun:
 
     def side(self, quantity: Definition) -> Side:
         """A quantity with what it may share with other runs. Raises: ValueError: it has none; says why."""
-        return side_of(self.numbers, quantity)
+        return comparison_side(self.numbers, quantity)
 
 
 def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
@@ -95,7 +95,7 @@ def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
             if path.resolve() in found:
                 continue
             if run and (other := again.get(path)):
-                left_out.append(f"{path}: did not come to its end and was measured again as {other}")
+                left_out.append(f"{path}: ended early and was measured again as {other}")
                 continue
             try:
                 found[path.resolve()] = _read(path, run)

@@ -89,7 +89,7 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
 
 def _table(columns: Sequence[str], *, simulated: bool) -> Table:
     mark = " (SIMULATED)" if simulated else ""
-    shown = Table("", *columns, box=None, title=f"means of the blocks{mark}, k = 2")
+    shown = Table("", *columns, box=None, title=f"means of the blocks{mark}, 95 %")
     shown.title_justify = "left"
     return shown
 

@@ -41,9 +41,7 @@ def verdict(compared: Compared) -> tuple[str, int]:
     """
     judged = [each for each in compared.contrasts if each.adjusted is not None]
     if not judged and any(each.cannot == TOO_SHORT_RUNS for each in compared.contrasts):
-        raise DataFault(
-            f"no verdict: {compared.warnings[0]}; judge them all the same with --although {SHORT}"
-        )
+        raise DataFault(f"no verdict: {compared.warnings[0]}; judge them anyway with --although {SHORT}")
     if not judged:
         raise DataFault(
             "no verdict: before and after need at least two runs each, or a run of at least two repeats (--repeats)"
@@ -185,7 +183,7 @@ def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
     """A row a group."""
     axes = list(dict.fromkeys(axis for each in compared.groups for axis in each.stratum))
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
-    shown = Table(*axes, by, "mean (k = 2)", "runs", box=None)
+    shown = Table(*axes, by, "mean (95 %)", "runs", box=None)
     shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
     for at, group in enumerate(compared.groups):
         known = (quantity.key, at) in compared.sides

@@ -184,8 +184,8 @@ def compare(
         not each.side_a.shared or not each.side_b.shared for each in contrasts if "_j" in each.quantity.key
     ):
         notes.append(
-            "the meter's gain stays in the ratios of energies: its sensor has no name; give it one with label= "
-            "behind its port (docs/how-to/calibrate.md)"
+            "the meter's gain error does not cancel in the ratios of energies, because its sensor has no "
+            "name: give it one with label= behind its port (docs/how-to/calibrate.md)"
         )
     return Compared(
         question,
@@ -220,8 +220,8 @@ def _contrasts(
         sides = sides_within_blocks(a.runs, b.runs, quantity)
         if sides is None:
             notes.append(
-                f"{a.name} and {b.name} are left out: no block has both on one rig, so that rigs may be what differs; "
-                f"--although {RIG} compares them all the same"
+                f"{a.name} and {b.name} are left out: no block has both on one rig, so a difference could "
+                f"be that of the rigs; --although {RIG} compares them anyway"
             )
     if not sides:
         return []

@@ -63,7 +63,7 @@ class Km003cSource(Source):
         try:
             self._drain()
             if not any(self.read() is not None for _ in range(3)):
-                raise MeterFault(f"km003c: {self._link.place} answers nothing: plug it in again")
+                raise MeterFault(f"km003c: {self._link.place} does not answer: plug it in again")
         except BaseException:
             self.close()
             raise
@@ -120,7 +120,7 @@ class Km003cSource(Source):
         self._counts["unanswered"] += 1
         self._silent += 1
         if self._silent >= UNANSWERED_MAX:
-            raise MeterGone(f"km003c: {link.place} answers nothing any more: plug it in again")
+            raise MeterGone(f"km003c: {link.place} has stopped answering: plug it in again")
 
     def _drain(self) -> None:
         """Throws away what an earlier program had asked for."""

@@ -19,7 +19,7 @@ from opjoule.units import Missing, Quantity
 
 UNREADABLE: Final = "unreadable"
 """In the place of a status: no readable run.json."""
-ONE_RUN: Final = "one run: the interval does not hold the spread between runs"
+ONE_RUN: Final = "one run: the interval does not include the spread between runs"
 TOO_SHORT: Final = "too short"
 
 
@@ -97,7 +97,7 @@ def run_folders(place: Path) -> Iterator[Path]:
     Raises: RecordFault: it is no directory.
     """
     if not place.is_dir():
-        raise RecordFault(f"{place} is no directory: name a record, or a folder of records such as runs")
+        raise RecordFault(f"{place} is not a directory: name a record, or a folder of records such as runs")
     for folder, below, files in os.walk(place):
         below.sort()
         if "run.json" in files:
@@ -168,7 +168,7 @@ def _cautions(answer: Answer) -> Iterator[Caution]:
                 f"its program was killed: 'host/measure.py report {record.directory}' analyses it",
             )
     elif record.status == "partial":
-        yield Caution("unfinished", "the run did not come to its end")
+        yield Caution("unfinished", "the run ended early")
     elif record.status == "failed" and not record.faults:
         yield Caution("fault", "the run failed; its record does not say why")
     if answer.problem and record.path("result.json").exists():

@@ -16,14 +16,20 @@ CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
 UNTIL_U = "3%"
 """Interval of the headline that is advised; from there on more repeats are not."""
 REMEDIES = {
-    "gain": f"calibrate the sensor ({CALIBRATE}): shunt and chip are within what is stated of them"
-    " (shunt_tolerance=, kelvin=, genuine=)",
+    "gain": f"calibrate the sensor ({CALIBRATE}), or state tighter bounds of shunt and chip if you know "
+    "them (shunt_tolerance=, kelvin=, genuine=)",
     "offset": f"calibrate the sensor's zero ({CALIBRATE}): its offset is taken from the data sheet",
     "heating": f"calibrate with points of a minute ({CALIBRATE}), or take a smaller shunt: its own current heats it",
-    "wire": "say the wire behind the sense point ([supply] sense_ohm in rig.toml), or sense at the board's pins",
+    "wire": (
+        "state the resistance of the wire behind the sense point ([supply] sense_ohm in rig.toml), or "
+        "sense at the board's pins"
+    ),
     "quantisation": "measure longer ({more}) or use a smaller sensor range",
     "voltage": "a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
-    "timebase": "seconds are those of the clock under timebase: measure with the board, or a host, that keeps time",
+    "timebase": (
+        "all seconds come from the clock named under timebase: use a board or a host with a more "
+        "accurate clock"
+    ),
     "alignment": "wire the sync line, or measure longer ({more})",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
     "baseline": "longer idle phases (--idle {idle:g})",

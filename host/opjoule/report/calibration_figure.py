@@ -54,7 +54,10 @@ def residuals_figure(file: CalibrationFile) -> Element:
         for number, panel in enumerate(panels)
         for each in _drawn(panel, file.calibration, TOP + number * (HEIGHT + GAP))
     ]
-    words = "points: reference less corrected reading; band: of a corrected value, reference in it (k = 2)"
+    words = (
+        "points: reference minus corrected reading; band: uncertainty of a corrected value, including "
+        "the reference's (k = 2)"
+    )
     return standalone(title, text(8, 26, words), *parts, height=height)
 
 

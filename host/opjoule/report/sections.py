@@ -88,7 +88,7 @@ def quantities(answer: Answer) -> list[Element]:
         return [element("p", f"There are no results: {why}", class_="reason")]
     body = [_quantity_row(line) for line in lines]
     return [
-        table(("quantity", "value ± u (k = 2)", "unit", "what it is"), body, "Every quantity of result.json")
+        table(("quantity", "value ± u (95 %)", "unit", "what it is"), body, "Every quantity of result.json")
     ]
 
 
@@ -150,8 +150,8 @@ def components(answer: Answer) -> list[Element]:
     if not found or sensor is None:
         return found
     fed = {
-        "board": "which the board feeds: the rest is what is left of the board's",
-        "own": "which has a supply of its own: the rest is all that the board drew",
+        "board": "which the board feeds: the rest is the board's energy minus the medium's",
+        "own": "which has a supply of its own: the rest is the board's energy",
     }
     words = f"Storage: sensor {sensor.number}, in the supply of the medium, {fed[sensor.supply]}. Both above idle."
     return [*found, element("p", words, class_="reason")]
@@ -230,7 +230,7 @@ def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
     if not known:
         return []
     body = [_budget_row(name, parts[name], known.get(name)) for name in [*known, *absent]]
-    head = ("source", "contribution (k = 2)", "share of the variance", "")
+    head = ("source", "contribution (95 %)", "share of the variance", "")
     return [table(head, body, caption, class_="budget")]
 
 

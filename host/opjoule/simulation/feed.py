@@ -28,6 +28,7 @@ DELAY_NS = 1_200_000_000
 """0.7 s more than the longest that a model waits for what is not known yet."""
 _IDLE_STEP_NS = 10_000_000
 _STOP_LIMIT_S = 60.0
+_ABANDON_LIMIT_S = 1.0
 
 
 class ActivityReader:
@@ -118,6 +119,14 @@ class Feed:
         self._thread.join(timeout=_STOP_LIMIT_S)
         self.system.close()
         self.sync.close()
+
+    def abandon(self) -> None:
+        """The same where the simulator is gone, whether or not it ever opened the live FIFO."""
+        self._stop.set()
+        reader = os.open(self.live, os.O_RDONLY | os.O_NONBLOCK)  # a thread that waits for one goes on
+        self._thread.join(timeout=_ABANDON_LIMIT_S)
+        os.close(reader)
+        self.stop()
 
     def _run(self) -> None:
         try:

@@ -97,8 +97,9 @@ class MediumSimulator:
         slower = f"{self._disk['slower']} of {self._disk['syncs']} syncs"
         longer = self._disk["excess_ns"] / self._disk["model_ns"]
         return [
-            f"this computer's disk was slower than the simulated medium in {slower}: a sync took {longer:.0%} longer "
-            "on the mean than on the medium; run it where nothing else writes to this disk"
+            f"this computer's disk was slower than the simulated medium in {slower}: a sync took "
+            f"{longer:.0%} longer on average than on the medium; measure when nothing else writes to this "
+            "disk"
         ]
 
     def _read(self) -> None:

@@ -89,14 +89,20 @@ class SimulatedSupply:
         ]
         self._end_told = False
         self.feed.start()
-        self._simulator = RigSimulator(root, self.folder, options)
+        try:
+            self._simulator = RigSimulator(root, self.folder, options)
+        except BaseException:  # nobody else can end what nobody has yet
+            self.feed.abandon()
+            model.end()
+            self._temporary.cleanup()
+            raise
         self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
         return {
             "models": "host/opjoule/simulation/models.toml",
-            "drawn": f"anew for each measurement, told afterwards in {IMPERFECTIONS}",
+            "drawn": f"again for each measurement, stated afterwards in {IMPERFECTIONS}",
             "rig_delay_s": DELAY_NS * 1e-9,
             "load_step_s": SIGNATURE_PERIOD_MS * 1e-3,
         }

@@ -23,7 +23,7 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
     if path is None:
         return ()
     if not study.connections:
-        raise BadInput(f"--connections {path}: study {study.name} connects to nothing of yours")
+        raise BadInput(f"--connections {path}: study {study.name} uses no database of yours")
     found = []
     for number, line in enumerate(_lines(path), 1):
         if not line.strip() or line.startswith("#"):

@@ -81,7 +81,7 @@ def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
     try:
         return _definition(name, place, entry)
     except BadInput as error:
-        raise BadInput(f"{path} is no study: {error}") from None
+        raise BadInput(f"{path} is not a study: {error}") from None
 
 
 def places(text: str) -> list[str]:

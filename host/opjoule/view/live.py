@@ -22,7 +22,7 @@ from opjoule.view.growing_phases import GrowingPhases
 from opjoule.view.replies import asked_columns, asked_stretch, power_values, report_of, rounded, stated_row
 
 BEING_MEASURED: Final = "being measured"
-UNCORRECTED: Final = "as the meter sends it, before calibration; the interval is told once the run has ended"
+UNCORRECTED: Final = "as the meter sends it, before calibration; the interval follows after the run"
 
 
 class LiveReplies:
@@ -125,7 +125,7 @@ class LiveReplies:
         with self._lock:
             track = self._power.track
             if track is None:
-                raise BadInput("no sample has come yet")
+                raise BadInput("no sample has arrived yet")
             at_ns, per_s = self._notes.rates()
             at_ns = at_ns + self._phases.late_ns
             operations = None
@@ -148,7 +148,7 @@ class LiveReplies:
         rows = [
             stated_row("energy_j", "energy", Unstated(energy_j, "J", UNCORRECTED)),
             stated_row("power_w", "mean power", Unstated(energy_j / known_s, "W", UNCORRECTED)),
-            stated_row("marginal_energy_j", "energy above idle", Missing("told once the run has ended", "J")),
+            stated_row("marginal_energy_j", "energy above idle", Missing("known after the run", "J")),
         ]
         return {"operations": None, "quantities": rows}
 
@@ -180,16 +180,16 @@ def _ending(directory: Path | None) -> dict[str, Any]:
     """What became of a measurement whose program has ended."""
     if directory is None or not (directory / "run.json").exists():
         return {"words": "The measurement ended before its record was begun. The terminal says why."}
-    told: dict[str, Any] = {"record": str(directory), "report": False}
+    head: dict[str, Any] = {"record": str(directory), "report": False}
     try:
         record = RunRecord.open(directory)
     except OpJouleError as fault:
-        return {**told, "words": f"The measurement has ended. {fault}"}
+        return {**head, "words": f"The measurement has ended. {fault}"}
     if not record.is_finished:
         analyse = f"'host/measure.py report {directory}' analyses what was recorded."
-        return {**told, "words": f"The measurement was killed before it came to its end. {analyse}"}
+        return {**head, "words": f"The measurement was killed before it came to its end. {analyse}"}
     return {
-        **told,
+        **head,
         "words": f"The measurement has ended: {record.status}.",
         "report": (directory / "report.html").exists(),
     }

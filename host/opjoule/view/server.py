@@ -104,7 +104,7 @@ class ViewServer(ThreadingHTTPServer):
             self.listen = ipaddress.ip_address(listen)
         except ValueError:
             raise BadInput(
-                f"--listen {listen} is no address: give one such as 127.0.0.1 or 0.0.0.0"
+                f"--listen {listen} is not an address: give one such as 127.0.0.1 or 0.0.0.0"
             ) from None
         self.address_family = socket.AF_INET6 if self.listen.version == 6 else socket.AF_INET
         self.replies, self.pages = replies, pages or {}
@@ -251,4 +251,4 @@ class _Handler(BaseHTTPRequestHandler):
 def _told(error: Exception) -> str:
     if isinstance(error, OSError):
         return of_system(error)
-    return str(error) or "this needs more memory than there is"
+    return str(error) or "not enough memory"

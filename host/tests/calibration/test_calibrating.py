@@ -154,7 +154,7 @@ def test_a_gain_that_no_shunt_has_is_noted_and_a_reference_that_does_not_help_is
     )
     assert len(odd.notes) == 1 and "check that shunt= is what is printed" in odd.notes[0]
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
-    with pytest.raises(CalibrationFault, match=r"power and energy would be trusted less .* take a better"):
+    with pytest.raises(CalibrationFault, match=r"power and energy would be less certain .* take a better"):
         calibrate(points(SENSOR, TrueReference(coarse)), coarse, BOUNDS, "x")
 
 

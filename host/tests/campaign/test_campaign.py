@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from campaign_files import file_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.campaign.campaign import Campaign, block_order, in_words
@@ -27,28 +28,6 @@ from opjoule.record.run_record import RunRecord
 ROOT = Path(__file__).resolve().parents[3]
 READY = sorted((ROOT / "campaigns").glob("*.toml"))
 READY_AXES = {"sd-emmc-or-ssd": {"db", "storage"}, "three-engines": {"db", "workload", "storage"}}
-TWO = """
-repeats = {repeats}
-retries = {retries}
-[constants]
-device = "rpi4"
-simulate = true
-no_harness = true
-records = 100
-operations = 100
-idle = 0
-settle_limit = 1
-{constants}
-[axes]
-storage = ["sd", "ssd-usb3"]
-{axes}
-"""
-
-
-def file_of(folder: Path, *, repeats=2, retries=0, constants='db = "leveldb"', axes="") -> Path:
-    path = folder / "two.toml"
-    path.write_text(TWO.format(repeats=repeats, retries=retries, constants=constants, axes=axes))
-    return path
 
 
 class Bench:
@@ -124,9 +103,9 @@ def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys
         ("retries = 9999999", "retries"),
         ("seed = -1", "seed"),
         ("seed = 99999999999999999999", "seed"),
-        ('name = "../../elsewhere"', "is no folder's name"),
-        ('name = ""', "is no folder's name"),
-        ("name = 5", "is no folder's name"),
+        ('name = "../../elsewhere"', "is not a valid folder name"),
+        ('name = ""', "is not a valid folder name"),
+        ("name = 5", "is not a valid folder name"),
     ],
 )
 def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsys, wrong, says):

@@ -84,7 +84,7 @@ def test_a_dry_run_says_how_long_and_within_chooses_the_scale(tmp_path, capsys):
     record(tmp_path / "small", "sqlite", 111, fixed_s=20, work_s=11.1)
     command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "whole")]
     assert main(command) == 0
-    assert "about 6 h 11 min, by records of the study at another scale" in capsys.readouterr().out
+    assert "about 6 h 11 min, judging by records of the study at another scale" in capsys.readouterr().out
     assert main([*command, "--within", "20min"]) == 0
     said = capsys.readouterr().out
     assert "(scale 0.052)" in said and "about 20 min" in said
@@ -92,7 +92,7 @@ def test_a_dry_run_says_how_long_and_within_chooses_the_scale(tmp_path, capsys):
 
 def test_within_needs_to_know_something_and_a_time_that_can_be_kept(tmp_path, capsys):
     command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "runs" / "whole")]
-    assert refused(capsys, *command, "--within", "2h").count("measure a small scale of it first") == 1
+    assert refused(capsys, *command, "--within", "2h").count("measure it at a small scale first") == 1
     record(tmp_path / "runs" / "small", "sqlite", 111, fixed_s=60, work_s=1)
     assert "take fewer cells" in refused(capsys, *command, "--within", "1min")
     assert "for example 90min, 2h or 3d" in refused(capsys, *command, "--within", "soon")

@@ -189,7 +189,7 @@ def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_anothe
     [
         (
             ("--reference=DMM", "--current=1%"),
-            "says no name by which its sensor's calibration could be found again",
+            "reports no name of its sensor",
         ),
         (("--reference=DMM",), "give one of --current and --over"),
     ],
@@ -212,8 +212,8 @@ def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
         meter = f"--meter=serial:{sensor},label=x"
         status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, last_one_wrong, answers)
-    said = [line.strip() for line in told.splitlines() if "gives up" in line]
-    assert len(said) == 3 and all("'drop N' takes point N out" in line for line in said)
+    said = [line.strip() for line in told.splitlines() if "give up" in line]
+    assert len(said) == 3 and all("remove point N with 'drop N'" in line for line in said)
     assert "2 points: gain and offset of the current cannot be trusted, and no energy either" in said[0]
     assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither can be trusted" in said[1]
     assert "the current cannot be trusted, nor any energy: point 7 lies +2" in said[2]
@@ -296,7 +296,7 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ([], "--reference NAME or --reference-meter KIND:PLACE is needed; without hardware, --simulate"),
+        ([], "give --reference NAME or --reference-meter KIND:PLACE; without hardware, --simulate"),
         (["--reference", "x", "--reference-meter", "y"], "not allowed with"),
         (["--reference", "x", "--room-temperature", "hot"], "a room's temperature from -40 to 85"),
         (["check", "--reference", "x", "--shunt-ppm", "-1"], "ppm per kelvin"),

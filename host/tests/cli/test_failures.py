@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.cli import arguments
-from opjoule.cli.failures import one_line, told
+from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.init import command as init
 from opjoule.cli.init.command import run_init
 from opjoule.cli.measure.leftovers import LOCK, alone, sweep
@@ -45,7 +45,7 @@ HOST = Path(__file__).resolve().parents[2]
         (FileNotFoundError(2, "No such file", "/gone"), "removed while it was in use", 1),
         (IsADirectoryError(21, "Is a directory", "report.html"), "a directory is in the place of a file", 1),
         (OSError("odd"), "odd: run host/measure.py doctor", 1),
-        (MemoryError(), "more memory than there is", 1),
+        (MemoryError(), "not enough memory", 1),
         (subprocess.TimeoutExpired(["x"], 5), "timed out", 1),
         (KeyboardInterrupt(), "interrupted", 130),
         (BadInput("two\nlines of \x1b[31m\udce9"), r"two lines of \x1b[31m\udce9", 2),
@@ -56,7 +56,7 @@ def test_every_failure_is_one_line_with_its_status(capsys, error, said, status):
     def fails() -> int:
         raise error
 
-    assert told("measure.py", fails) == status
+    assert reporting_failures("measure.py", fails) == status
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and said in lines[0]
 
@@ -116,6 +116,28 @@ def test_a_signal_that_came_before_python_was_ready_is_one_line(tmp_path, number
     assert ended.stderr.splitlines() == ["measure.py: interrupted before anything was done"]
 
 
+def test_a_ctrl_c_in_text_that_python_executes_ends_with_the_same_status(tmp_path):
+    """Dataclasses execute such text when a module loads; CPython marks the interruption, handled or not."""
+    (tmp_path / "interrupted.py").write_text(
+        "import sys; from opjoule.cli import commands, start\n"
+        "def command(): exec('raise KeyboardInterrupt')\n"
+        "commands.loaded = lambda argv: command\n"
+        "sys.exit(start.main(['report']))"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        env={**os.environ, "PYTHONPATH": f"{HOST}:{tmp_path}"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 130
+    assert ended.stderr.splitlines() == [
+        "measure.py: interrupted; a record already begun is kept, with status partial"
+    ]
+
+
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -147,7 +169,7 @@ def test_a_signal_at_a_question_is_one_line(tmp_path, number):
         running.send_signal(number)
         said = running.communicate(timeout=120)[1].splitlines()
     assert running.returncode == 130
-    assert said[-1] == "measure.py: interrupted; a record that was begun is kept and says partial"
+    assert said[-1] == "measure.py: interrupted; a record already begun is kept, with status partial"
     assert not (tmp_path / "rig.toml").exists()
 
 
@@ -362,12 +384,12 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     )
     assert "[supply]\nsense_ohm = 0.01" in written
     said = capsys.readouterr().out
-    assert "'perhaps' is neither yes nor no" in said and "'much' is no resistance" in said
+    assert "'perhaps' is neither yes nor no" in said and "'much' is not a resistance" in said
     assert (
         "'R020' is not a number" in said
         and "'half' is not" in said
         and "Shunt: 0.02 ohm ±0.5 %, shunt= in rig.toml" in said
     )
     assert "label=my sensor: letters, digits" in said and "Sensor left: not calibrated yet" in said
-    assert "telnet:pi" in said and "pin 17" in said and "'here' is no absolute path" in said
+    assert "telnet:pi" in said and "pin 17" in said and "'here' is not an absolute path" in said
     assert [path.name for path in tmp_path.iterdir()] == ["rig.toml"]

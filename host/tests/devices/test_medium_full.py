@@ -13,14 +13,14 @@ import time
 from pathlib import Path
 
 import pytest
+from loopback_rig import LoopbackRig
+from measure_process import LIMIT_S, await_phase, environment, own_lines, report, start
 from opjoule.files import replacing
 from opjoule.record.directory import RESERVE
 from opjoule.record.run_record import RunRecord
 from opjoule.system_errors import naming
 from opjoule.trace.journal import read_trace
 from rig_session import rig_sim, write_profile
-from test_devices_measurement import LoopbackRig
-from test_end_to_end import LIMIT_S, await_phase, environment, own_lines, report, start
 
 SIMULATED_STORAGE = Path(__file__).resolve().parents[3] / "build/simulated-storage"
 
@@ -117,7 +117,7 @@ def test_a_disk_that_is_full_in_mid_run_is_told_and_what_was_recorded_stays(smal
     filler = fill(small)
     line = ended(running)
     assert line.startswith(f"measure.py: {out}/") and "No space left on device: free some space there" in line
-    assert f"'host/measure.py report {out}' analyses afterwards what was recorded" in line
+    assert f"'host/measure.py report {out}' analyses what was recorded" in line
     record = RunRecord.open(out)
     assert record.status == "partial"
     assert any("No space left on device: free" in fault for fault in record.faults)

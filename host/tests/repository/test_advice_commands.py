@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 from advised import Cases, check
+from compared_records import several
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
 from opjoule.cli.import_trace.command import run_import
@@ -20,7 +21,6 @@ from opjoule.evaluation.trace_result import STATED_VOLTAGE
 from opjoule.record.result import read_result
 from opjoule.studies.ycsb.space import check_space
 from opjoule.trace.csv_import import import_csv
-from test_compare import several
 
 SIMULATED = ["--db", "leveldb", "--device", "rpi4", "--simulate", "--dry-run"]
 CASES = Cases()
@@ -189,7 +189,7 @@ def runs_that_differ(told, tmp_path, capsys):
     return said(capsys, ["compare", str(tmp_path), "--by", "storage", *extra])
 
 
-@CASES.advice("compared by: give", r"give (--by): (?:one or more of )?(\w+)|give (--by): for example (\w+)")
+@CASES.advice("Give --by", r"give (--by): (?:one or more of )?(\w+)|give (--by): for example (\w+)")
 def runs_without_a_question(told, tmp_path, capsys):
     if not told:
         several(tmp_path, "a", [1.0, 1.01])

@@ -445,3 +445,34 @@ def test_a_simulated_meter_has_one_name_whatever_supply_it_is_on():
     one = Imperfections.draw(1)
     assert one.meter_name == one.carrying(15.0, 4.63).meter_name == Imperfections.draw(1).meter_name
     assert one.meter_name != Imperfections.draw(2).meter_name
+
+
+@pytest.mark.parametrize("opens", [True, False])
+def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_path, monkeypatch, opens):
+    """Whether or not its simulator has opened what it is to read; a thread that reads on would end with a traceback."""
+    program = tmp_path / "build" / "rig-sim" / "rig-sim"
+    program.parent.mkdir(parents=True)
+    reading = 'while [ "$1" != --live ]; do shift; done; exec cat "$2"'
+    program.write_text(f"#!/bin/sh\n{reading if opens else 'exec sleep 1000'}\n")
+    program.chmod(0o755)
+    begun = []
+
+    def interrupted(supply, link):
+        begun.append(supply)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SimulatedSupply, "_await", interrupted)
+    work = MediumWork(tmp_path / "medium.fifo")
+    with pytest.raises(KeyboardInterrupt):
+        SimulatedSupply(
+            Imperfections.draw(1),
+            load_model("rpi4", "sd"),
+            root=tmp_path,
+            truth=tmp_path / "truth.json",
+            seed=1,
+            work=work,
+        )
+    work.fifo.close()
+    assert begun[0]._simulator.poll() is not None
+    assert not begun[0].folder.exists()
+    assert not [each for each in threading.enumerate() if each.name == "twin-feed"]

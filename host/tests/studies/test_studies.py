@@ -173,7 +173,7 @@ def test_a_study_that_means_nothing_is_named_with_what_is_wrong(tmp_path, change
         (["--only", "system=three"], "unknown system of --only 'three'"),
         (["--only", "colour=red"], "unknown axis of --only 'colour'"),
         (["--only", "system=two", "--only", "size=large"], "leaves nothing"),
-        (["--dataset", "/etc/hostname"], "makes its own data"),
+        (["--dataset", "/etc/hostname"], "only takes the data that it generates"),
         (["--until-u", "3%"], "--repeats"),
     ],
 )

@@ -32,7 +32,7 @@ from opjoule.devices.server.running import DatabaseServer
 from opjoule.devices.server.setup import ServerPrograms
 from opjoule.errors import BadInput, NoWheels
 from opjoule.plots import figures
-from opjoule.studies.command.suite import SuiteStudy
+from opjoule.studies.command.suite import JobStudy
 from opjoule.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -507,7 +507,7 @@ def test_cells_that_nobody_gave_a_connection_for_are_left_out_by_name(capsys, tm
     _, said = plan(capsys, *connections(tmp_path, sqlserver="DSN=x", zen_odbc="DSN=y"))
     assert "24 conditions" in said and "left out" not in said
     status, said = plan(capsys, "--only", "sync=sqlserver")
-    assert status == 2 and "nothing of the study is in reach: give --connections FILE with " in said
+    assert status == 2 and "no system of the study is available: give --connections FILE with " in said
     assert "sqlserver = ODBC connection string of a SQL Server" in said
 
 
@@ -538,8 +538,8 @@ def test_what_was_tested_with_a_stand_in_is_said_wherever_databases_are_listed(c
     assert "SQL Server (its ODBC path" in found["tested otherwise"]
 
 
-def cell(tmp_path: Path, system: str, sync: str, given: Path | None = None) -> SuiteStudy:
-    return SuiteStudy.of(
+def cell(tmp_path: Path, system: str, sync: str, given: Path | None = None) -> JobStudy:
+    return JobStudy.of(
         find_study("s5"),
         {"system": system, "transactions": "batch", "sync": sync},
         [{"opens": (2,), "rows": (20,), "by_state": (8,), "by_zip": (4,)}],

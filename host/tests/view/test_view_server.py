@@ -164,7 +164,7 @@ def test_it_listens_on_loopback_alone_unless_told(server):
 
 
 def test_an_address_that_cannot_be_had_is_one_line(server):
-    with pytest.raises(BadInput, match="is no address"):
+    with pytest.raises(BadInput, match="is not an address"):
         ViewServer({}, listen="example.org")
     with pytest.raises(BadInput, match=r"cannot listen on 127\.0\.0\.1, port"):
         ViewServer({}, port=server.server_port)

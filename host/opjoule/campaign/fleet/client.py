@@ -192,7 +192,7 @@ class Fleet:
             return None
         self._refused.add(address)
         if RIG not in worker["resources"]:
-            return self._once(f"{address} is no rig of OpJoule: it gets no cell")
+            return self._once(f"{address} is not an OpJoule rig: it gets no cells")
         try:
             about: About = await link.ask(address, rig_service.about)
         except RigGone:
@@ -200,8 +200,8 @@ class Fleet:
         own = program_words(__version__, program_commit())
         if about.program != own:
             return self._once(
-                f"{about.rig} has OpJoule {about.program}, this computer {own}: it gets no cell; bring both to one "
-                "version and start its worker again"
+                f"{about.rig} has OpJoule {about.program}, this computer {own}: it gets no cells; bring "
+                "both to one version and start its worker again"
             )
         self._refused.discard(address)
         rig = FleetRig(about.rig, address, frozenset(worker["resources"]) - {RIG})
@@ -209,7 +209,7 @@ class Fleet:
         self._blocks.ended(rig.name)
         if (cell := self._cell_of.get(about.measuring)) is not None and cell.is_missing:
             self._blocks.reserve(rig.name, cell)
-        self.say(f"{rig.name} is there ({', '.join(sorted(rig.has))})")
+        self.say(f"{rig.name} has joined ({', '.join(sorted(rig.has))})")
         self._present[address] = _Present(rig, asyncio.create_task(self._first(link, rig)))
         return None
 
@@ -303,7 +303,8 @@ class Fleet:
             if cell is not None and cell.is_complete and parcel.status == "complete":
                 spare.add(parcel.job)
                 self._once(
-                    f"{rig.name}: {parcel.name} was measured elsewhere meanwhile: this one stays there"
+                    f"{rig.name}: {parcel.name} was measured on another rig in the meantime: this "
+                    "copy stays there"
                 )
                 continue
             self._take_in(await self._gathering.take(parcel, fetch, self.campaign.free_place))
@@ -334,8 +335,8 @@ class Fleet:
             left = "; ".join(f"{count} need {' and '.join(sorted(needs))}" for needs, count in lacking)
             raise RigFault(
                 f"no rig at {self.address} can measure what is left, "
-                f"{counted(len(self.campaign.missing), 'cell')} ({left}): "
-                "start 'host/campaign.py worker' where there is one; the same command goes on"
+                f"{counted(len(self.campaign.missing), 'cell')} ({left}): start 'host/campaign.py worker' "
+                "where there is one; the same command continues"
             )
 
     def _all_cut_off(self) -> None:

@@ -62,7 +62,7 @@ async def _copy(parcel: Parcel, place: Path, fetch: Fetch) -> None:
     hashes = {each.path: hashlib.sha256() for each in parcel.files}
     for file in parcel.files:
         if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
-            raise RecordFault(f"{parcel.name}: a file called {file.path} is of no record")
+            raise RecordFault(f"{parcel.name}: a file called {file.path} does not belong to a record")
         (place / file.path).parent.mkdir(parents=True, exist_ok=True)
         (place / file.path).touch()
     for ranges in _messages(parcel.files):
@@ -74,7 +74,7 @@ async def _copy(parcel: Parcel, place: Path, fetch: Fetch) -> None:
                 os.fsync(file_here.fileno())
     for file in parcel.files:
         if hashes[file.path].hexdigest() != file.sha256:
-            raise RecordFault(f"{parcel.name}/{file.path} came otherwise than the rig has it")
+            raise RecordFault(f"{parcel.name}/{file.path} differs from the rig's copy")
 
 
 def _messages(files: Sequence[ParcelFile]) -> Iterator[list[Range]]:

@@ -70,7 +70,7 @@ class Link:
         except OSError as error:
             raise SchedulerGone(str(error)) from None
         if identity["id"] != self._scheduler:
-            raise SchedulerGone("it was started anew")
+            raise SchedulerGone("it was restarted")
         workers: Mapping[str, Mapping[str, Any]] = identity["workers"]
         return workers
 

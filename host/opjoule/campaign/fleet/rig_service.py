@@ -111,7 +111,7 @@ def serve(rig: RigService) -> None:
 
 def _rig() -> RigService:
     if _here is None:
-        sys.exit("no rig of OpJoule: a worker of another kind has joined its scheduler")
+        sys.exit("not an OpJoule rig: a worker of another kind has joined its scheduler")
     return _here
 
 

@@ -33,7 +33,7 @@ class Spool:
     def place(self, job_id: str) -> Path:
         """A job's folder. Raises: RecordFault: no name of a job."""
         if not job_id.isalnum():
-            raise RecordFault(f"'{job_id}' is no job of {self.folder}")
+            raise RecordFault(f"'{job_id}' is not a job of {self.folder}")
         return self.folder / job_id
 
     def begin(self, job: Job) -> Path:

@@ -39,11 +39,11 @@ board's peak; 'done' ends. What it writes: calibration/README.md
 def calibrate_parser(action: str = "") -> Parser:
     """Parser of calibrating (no action) or of one of ACTIONS."""
     if action == "show":
-        parser = Parser("show", program="calibrate.py", description="Lists the calibrations that there are.")
+        parser = Parser("show", program="calibrate.py", description="Lists all calibrations.")
         _add_folder(parser)
         return parser
     what = (
-        "Holds a sensor against a reference again, and says whether its calibration still holds."
+        "Compares a sensor with a reference again, and says whether its calibration is still valid."
         if action
         else "Calibrates a current sensor against a reference: gain and offset of current and voltage, with their "
         "covariance, in one readable file that every measurement with this sensor uses from then on."
@@ -64,14 +64,15 @@ def calibrate_parser(action: str = "") -> Parser:
     parser.add_argument(
         "--device",
         metavar="NAME",
-        help="a board of rig.toml plays the loads by itself (with --reference-meter)",
+        help="a board of rig.toml that plays the loads by itself (with --reference-meter)",
     )
     parser.add_argument(
         "--seconds",
         type=seconds,
         default=SECONDS,
         metavar="N",
-        help="of each point (default: 60, in which a shunt comes to rest; with less its heat is not calibrated)",
+        help="length of each point (default: 60, long enough for the shunt's temperature to settle; "
+        "shorter points leave its self-heating uncalibrated)",
     )
     parser.add_room_temperature()
     parser.add_argument(
@@ -84,7 +85,7 @@ def calibrate_parser(action: str = "") -> Parser:
         "--keep", type=directory, metavar="DIR", help="where the recordings go (default: under runs/)"
     )
     parser.add_argument(
-        "--seed", type=seed, default=1, metavar="N", help="a simulated bench is drawn from it (default: 1)"
+        "--seed", type=seed, default=1, metavar="N", help="seed of the simulated bench (default: 1)"
     )
     _add_folder(parser)
     return parser
@@ -92,7 +93,9 @@ def calibrate_parser(action: str = "") -> Parser:
 
 def _add_accuracies(parser: Parser) -> None:
     """Of what is typed."""
-    parser.add_argument("--current", metavar="ACCURACY", help="of typed currents, for example 0.2%%+1mA")
+    parser.add_argument(
+        "--current", metavar="ACCURACY", help="accuracy of typed currents, for example 0.2%%+1mA"
+    )
     parser.add_argument(
         "--over",
         metavar="OHM,ACCURACY",
@@ -101,12 +104,12 @@ def _add_accuracies(parser: Parser) -> None:
     parser.add_argument(
         "--voltage",
         metavar="ACCURACY",
-        help="of typed voltages at the sensor's board side, for example 0.05%%+1mV",
+        help="accuracy of typed voltages at the sensor's board side, for example 0.05%%+1mV",
     )
     parser.add_argument(
         "--same-voltage",
         action="store_true",
-        help="the reference meter reads its voltage at the same place as the sensor: use it, too",
+        help="also use the reference meter's voltage; it must be read at the same place as the sensor's",
     )
 
 
@@ -122,11 +125,12 @@ def calibrate_options(argv: list[str]) -> argparse.Namespace:
     for name, value in own.items():
         if options.simulate and value:
             parser.error(
-                f"{name} {value} with a simulated bench, which has its own: leave out one of the two"
+                f"{name} {value} and --simulate: a simulated bench has its own; leave out one of the two"
             )
     if not (options.simulate or options.reference or options.reference_meter):
         parser.error(
-            "--reference NAME or --reference-meter KIND:PLACE is needed; without hardware, --simulate shows how it goes"
+            "give --reference NAME or --reference-meter KIND:PLACE; without hardware, --simulate "
+            "shows the procedure"
         )
     return options
 
@@ -135,13 +139,13 @@ def _add_folder(parser: Parser) -> None:
     parser.add_argument(
         "--simulate",
         action="store_true",
-        help="a simulated sensor and multimeter, which answers by itself; all of it says SIMULATED",
+        help="use a simulated sensor and multimeter; every output says SIMULATED",
     )
     parser.add_argument(
         "--folder",
         type=directory,
         metavar="DIR",
-        help="of the files (default: calibration/, simulated build/simulated-calibrations/)",
+        help="folder of the calibrations (default: calibration/, simulated build/simulated-calibrations/)",
     )
     parser.add_argument("--json", action="store_true", help="print the outcome as JSON on stdout")
 

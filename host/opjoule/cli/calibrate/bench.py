@@ -34,7 +34,7 @@ SETTLE_S: Final = 0.5
 """From Enter to the first sample that counts."""
 DONE: Final = ("done", "q", "quit", "end")
 DROP: Final = re.compile(r"drop +(\d{1,3})")
-MEND: Final = "; take further points, 'drop N' takes point N out, 'done' again gives up"
+MEND: Final = "; take further points, remove point N with 'drop N', or give up with another 'done'"
 SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
 SIMULATED_CHECKS_A: Final = (0.3, 1.2)
 UNSEEN_A: Final = (0.35, 1.0)
@@ -160,15 +160,16 @@ def open_bench(folder: Path, options: argparse.Namespace) -> Iterator[Bench]:
     typed = _typed(options)
     if options.device and (not options.reference_meter or typed):
         raise BadInput(
-            "--device plays its load by itself, and nothing is typed: give --reference-meter alone"
+            "with --device the board plays the loads by itself and nothing is typed: give "
+            "--reference-meter only"
         )
     name = options.meter or read_rig(options.rig).meter
     keep = _keep(options)
     with recorded(name, keep / "sensor") as sensor:
         if not sensor.bounds.sensor_id:
             raise BadInput(
-                f"meter '{name}' says no name by which its sensor's calibration could be found again: give it a "
-                "label, for example label=bench-1 behind its port"
+                f"meter '{name}' reports no name of its sensor, so its calibration could not be found "
+                "again: give it a label, for example label=bench-1 behind its port"
             )
         if not options.reference_meter:
             assert typed

@@ -105,20 +105,22 @@ def _calibrate(
     )
     path = write_calibration(folder, file)
     picture = write_residuals(path, read_calibration(path))
-    told = _told(fitted, bounds)
+    outcome = _outcome(fitted, bounds)
     held = [_against_truth(each, bounds, file.at(options.room_temperature)) for each in loads]
     if options.json:
-        told |= {"against_truth": held} if held else {}
-        print(json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **told}))
+        outcome |= {"against_truth": held} if held else {}
+        print(
+            json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **outcome})
+        )
         return 0
     print(f"{file.title}")
-    for line in told["lines"]:
+    for line in outcome["lines"]:
         print(f"  {line}")
     print(f"calibration {path}\nresiduals   {picture}")
     if options.simulate:
         _tell_truth(held, check_command(options))
     else:
-        print("It is used from now on, whenever this sensor is read.")
+        print("Every measurement with this sensor uses it from now on.")
     return 0
 
 
@@ -150,7 +152,7 @@ def check_command(options: argparse.Namespace) -> str:
 
 
 def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
-    print("SIMULATED: power of loads that no point was taken at, held against the truth (stated: k = 2)")
+    print("SIMULATED: power at loads between the points, compared with the truth (stated: k = 2)")
     for each in held:
         parts = [
             f"{words} {100 * each[f'{key}_error']:+.3f} % (stated ±{100 * each[f'{key}_u']:.2g} %)"
@@ -162,7 +164,7 @@ def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
     )
 
 
-def _told(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
+def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
     """What came out, in numbers and in lines."""
     middle_a = max(each.reference_a for each in fitted.points) / 2
     middle_v = sum(each.voltage_v for each in fitted.points) / len(fitted.points)
@@ -199,7 +201,7 @@ def _check(
     found: FoundCalibration, bench: Bench, taken: list[ReferencePoint], options: argparse.Namespace
 ) -> int:
     if not taken:
-        raise CalibrationFault("no point was taken: whether the sensor has drifted cannot be told")
+        raise CalibrationFault("no point was taken, so drift cannot be judged")
     all_of = deviations(taken, bench.reference, found.file.at(options.room_temperature))
     drifted = any(each.has_drifted for each in all_of)
     if options.json:
@@ -215,7 +217,7 @@ def _check(
             f"±{1e3 * each.u:.2g} m{each.unit}{'  DRIFTED' if each.has_drifted else ''}"
         )
     print(
-        "It has drifted: calibrate it anew; runs since the calibration may be off by as much."
+        "It has drifted: calibrate it again; runs since the calibration may be off by as much."
         if drifted
         else "It holds."
     )

@@ -30,7 +30,7 @@ examples:
   host/campaign.py campaigns/three-engines.toml --dry-run
       how many cells, what is done, how long the rest takes
   host/campaign.py campaigns/three-engines.toml
-      measure what is missing; after any end the same command goes on
+      measure what is missing; after any interruption the same command continues
   host/compare.py runs/three-engines --by storage
       what can be concluded
 
@@ -64,7 +64,9 @@ def for_campaign(parser: Parser, options: argparse.Namespace) -> dict[str, Any]:
         return {"loader": needed, "fleet": bool(options.scheduler) and not options.dry_run}
     boards = sorted({board_architecture(each) for each in cells} - {""})
     if len(boards) > 1:
-        parser.error(f"boards of {' and '.join(boards)} in one campaign: give each a campaign of its own")
+        parser.error(
+            f"one campaign cannot measure boards of {' and '.join(boards)}: give each a campaign of its own"
+        )
     return _for_cells(cells)
 
 
@@ -111,19 +113,22 @@ def campaign_parser() -> Parser:
     """The parser of `measure.py campaign`."""
     parser = Parser(
         program="campaign.py",
-        description="Measures every combination of a file's axes in randomised blocks, each as a record of its own. "
-        "What the records on the disk say is done is not measured again.",
+        description="Measures every combination of a file's axes in randomised blocks, each as a record "
+        "of its own. Cells that have a complete record are not measured again.",
         epilog=EXAMPLES,
     )
     parser.add_argument(
         "file", type=directory, metavar="FILE.toml", help="the campaign (docs/how-to/run-a-campaign.md)"
     )
     parser.add_argument(
-        "--out", type=directory, metavar="DIR", help="its folder (default: runs/NAME, where it goes on)"
+        "--out",
+        type=directory,
+        metavar="DIR",
+        help="folder of its records (default: runs/NAME); a campaign continues in its folder",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and what is missing, and stop")
     parser.add_argument(
-        "--json", action="store_true", help="print the plan, or in the end the index, as JSON"
+        "--json", action="store_true", help="print the plan, or the index at the end, as JSON"
     )
     add_scheduler(parser)
     return parser

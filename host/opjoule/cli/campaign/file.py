@@ -21,11 +21,11 @@ from opjoule.toml_entry import (
     axis_values,
     check_keys,
     check_match,
-    further,
     matches,
     read_toml,
     table,
     tables,
+    where_values,
 )
 
 KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclude", "where")
@@ -102,7 +102,8 @@ def _name(entry: Mapping[str, Any], path: Path) -> str:
     name = entry.get("name", path.stem)
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w. -]{0,99}", name):
         raise BadInput(
-            f"name = {str(name)[:40]!r} is no folder's name: give up to 100 letters, digits, '_', '-', '.' and blanks"
+            f"name = {str(name)[:40]!r} is not a valid folder name: give up to 100 letters, digits, "
+            "'_', '-', '.' and blanks"
         )
     return name
 
@@ -118,7 +119,7 @@ def check_size(cells: int, blocks: int) -> None:
     """Raises: BadInput: more measurements than one campaign may have."""
     if cells * blocks > CELLS_MAX:
         raise BadInput(
-            f"{cells} conditions in {blocks} blocks are {cells * blocks} measurements, and one campaign has at most "
+            f"{cells} conditions in {blocks} blocks make {cells * blocks} measurements, and the limit is "
             f"{CELLS_MAX}: ask for fewer repeats, or split it"
         )
 
@@ -137,7 +138,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
     for name in constants:
         if name in NOT_OF_A_CELL:
             raise BadInput(
-                f"[constants] {name}: it is the campaign's own; leave it out, or give it above the tables"
+                f"[constants] {name}: the campaign sets it; leave it out, or give it above the tables"
             )
         if name in axes:
             raise BadInput(f"{name} is a constant and an axis: leave one out")
@@ -149,11 +150,11 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         condition = dict(zip(axes, combination, strict=True))
         if any(matches(each, condition) for each in excluded):
             continue
-        own = further(special, condition)
+        own = where_values(special, condition)
         words = (*words_of({**constants, **condition, **own}), "--seed", str(seed))
         cells.append(PlannedCell(condition, cell_options(words, condition), words, len(cells)))
     if not cells:
-        raise BadInput("[[exclude]] leaves no cell")
+        raise BadInput("[[exclude]] removes every cell")
     return tuple(cells)
 
 

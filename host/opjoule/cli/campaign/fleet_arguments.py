@@ -38,8 +38,9 @@ def scheduler_parser() -> Parser:
     """The parser of `measure.py campaign scheduler`."""
     parser = Parser(
         program="campaign.py scheduler",
-        description="Runs the scheduler of distributed, which campaigns and workers meet at, until Ctrl-C. Whoever "
-        "can reach its port can run programs on this computer and on all workers.",
+        description="Runs the scheduler (of Dask's distributed) that connects campaigns and workers, "
+        "until Ctrl-C. Whoever can reach its port can run programs on this computer and on "
+        "all workers.",
     )
     parser.add_argument(
         "--host", default=LOOPBACK, metavar="ADDRESS", help=f"where it listens (default: {LOOPBACK})"
@@ -54,8 +55,9 @@ def worker_parser() -> Parser:
     """The parser of `measure.py campaign worker`."""
     parser = Parser(
         program="campaign.py worker",
-        description="Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. Waits for its "
-        "scheduler, however often that goes; keeps each record until its campaign has fetched it.",
+        description="Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. "
+        "Waits for its scheduler whenever that is away. Keeps each record until its "
+        "campaign has fetched it.",
     )
     parser.add_argument("scheduler", metavar="ADDRESS", help="its scheduler, as tcp://127.0.0.1:8786")
     what = parser.add_mutually_exclusive_group(required=True)
@@ -65,13 +67,13 @@ def worker_parser() -> Parser:
         "--name",
         default=socket.gethostname(),
         metavar="NAME",
-        help="of the rig, the same at every start and no other rig's (default: this computer's)",
+        help="name of the rig, unique and the same at every start (default: this computer's name)",
     )
     parser.add_argument(
         "--spool",
         type=directory,
         metavar="DIR",
-        help="where records lie until they are fetched (default: build/spool/NAME)",
+        help="folder that keeps records until they are fetched (default: build/spool/NAME)",
     )
     parser.add_argument(
         "--host", metavar="ADDRESS", help="where it listens (default: the address that reaches the scheduler)"
@@ -117,7 +119,10 @@ def _is_loopback(address: str) -> bool:
 def _add_tls(parser: argparse._ActionsContainer) -> None:
     for name, of in (("ca-file", "the authority"), ("cert", "this program"), ("key", "its key")):
         parser.add_argument(
-            f"--tls-{name}", type=Path, metavar="FILE", help=f"of {of}, PEM: connections with TLS alone"
+            f"--tls-{name}",
+            type=Path,
+            metavar="FILE",
+            help=f"of {of}, PEM; allows only connections with TLS",
         )
 
 

@@ -32,7 +32,7 @@ examples:
   host/measure.py --study s2 --device rpi4 --only system=sqlite,leveldb --dry-run
       what would be measured, and what is done
   host/measure.py --study s2 --device rpi4
-      all of it; after any end the same command goes on
+      all of it; after any interruption the same command continues
   host/runs.py figures runs/s2-rpi4 --out figures
       the study's tables and plots, from its records
   host/measure.py --study s1 --device rpi4 --only figure=7 --scale 0.025
@@ -53,8 +53,9 @@ def study_parser() -> Parser:
     """The parser of `measure.py --study NAME`."""
     parser = Parser(
         usage="measure.py --study NAME --device NAME [options]",
-        description="Repeats a study: each of its systems on each of its data, as a record of its own, with the "
-        "joules of each phase, what the job found, and the best system of each cell.",
+        description="Repeats a study. It measures each system on each data set, one record each: the "
+        "energy of every phase beside the study's own measures. At the end it names the "
+        "best system of each cell.",
         epilog=_EPILOG,
     )
     parser.set_defaults(db=None, generator="loader", seconds=None, operations=None, no_harness=True, block=1)
@@ -66,7 +67,7 @@ def study_parser() -> Parser:
         "--device",
         required=True,
         metavar="NAME",
-        help="board: rpi3, rpi4, odroid-c2, ...; of a study that compares boards several with commas",
+        help="board: rpi3, rpi4, odroid-c2, ...; several with commas if the study compares boards",
     )
     add_storage(what)
     what.add_argument(
@@ -80,7 +81,8 @@ def study_parser() -> Parser:
         "--within",
         type=time_span,
         metavar="TIME",
-        help="chooses the scale so that all of it takes no longer, by records of the study at another scale: 90min, 2h",
+        help="chooses the scale so that the study takes no longer than this, judging by records of it at "
+        "another scale: 90min, 2h",
     )
     what.add_argument(
         "--only",
@@ -94,10 +96,15 @@ def study_parser() -> Parser:
         "--connections",
         type=directory,
         metavar="FILE",
-        help="NAME = ODBC connection string, a line each: databases of yours (measure.py studies has the names)",
+        help="databases of yours, one per line: NAME = ODBC connection string (measure.py studies lists "
+        "the names)",
     )
     what.add_argument(
-        "--seed", type=seed, default=SEED, metavar="N", help="of data, order and a simulated rig (default: 1)"
+        "--seed",
+        type=seed,
+        default=SEED,
+        metavar="N",
+        help="seed of the data, the order and a simulated rig (default: 1)",
     )
     add_rig(parser)
     add_how(parser)
@@ -142,14 +149,14 @@ def _scale_within(options: argparse.Namespace, command_line: Sequence[str]) -> f
     needed = needed_time(study_campaign(whole, command_line), options.out)
     if needed is None:
         raise BadInput(
-            f"--within: how long study {options.study} takes on {options.device} is not known: measure a small scale "
-            "of it first, as in --scale 0.001; then this option and --dry-run know"
+            f"--within: how long study {options.study} takes on {options.device} is not known yet: "
+            "measure it at a small scale first, for example --scale 0.001"
         )
     scale = needed.scale_within(options.within, 1.0)
     if scale <= 0:
         raise BadInput(
-            f"--within: rest and settling of {needed.cells} measurements alone take {needed.fixed_s / 60:.0f} min: "
-            "take fewer cells (--only) or blocks (--repeats)"
+            f"--within: idle and settling of {needed.cells} measurements alone take "
+            f"{needed.fixed_s / 60:.0f} min: take fewer cells (--only) or blocks (--repeats)"
         )
     return scale
 
@@ -177,13 +184,15 @@ def study_cell(words: Sequence[str], condition: Mapping[str, str]) -> argparse.N
         if cell.condition == condition:
             return cell.options
     shown = ", ".join(f"{name} {value}" for name, value in condition.items())
-    raise BadInput(f"study {options.study} has no cell {shown} here: bring all computers to one state of it")
+    raise BadInput(
+        f"study {options.study} has no cell {shown} here: bring all computers to the same version of it"
+    )
 
 
 def _check(definition: StudyFolder, options: argparse.Namespace) -> None:
     """Raises: BadInput: options that do not go with the study, or with each other."""
     if options.until_u:
-        raise BadInput("--until-u: a study has blocks of all its cells; give more of them with --repeats")
+        raise BadInput("--until-u is not for a study: choose the number of its blocks with --repeats")
     for option in (STORAGE, DEVICE):
         several = "," in (getattr(options, option) or "")
         if several and (not definition.workload or option not in definition.axes):
@@ -191,7 +200,9 @@ def _check(definition: StudyFolder, options: argparse.Namespace) -> None:
                 f"--{option} {getattr(options, option)}: study {definition.name} takes one at a time"
             )
     if options.dataset and not any("{dataset}" in part for part in definition.command):
-        raise BadInput(f"--dataset {options.dataset}: study {definition.name} makes its own data alone")
+        raise BadInput(
+            f"--dataset {options.dataset}: study {definition.name} only takes the data that it generates"
+        )
     if options.dataset and not options.dataset.is_file():
         raise BadInput(f"--dataset {options.dataset}: no such file")
     if options.disturb and DISTURB in definition.axes:
@@ -233,7 +244,7 @@ def _job_cells(
         cells.append(PlannedCell(condition, argparse.Namespace(**own), words, definition.rank(cell)))
     if not cells:
         lacking = "; ".join(left_out(definition, only, given))
-        raise BadInput(f"nothing of the study is in reach: give --connections FILE with {lacking}")
+        raise BadInput(f"no system of the study is available: give --connections FILE with {lacking}")
     return cells
 
 

@@ -18,7 +18,7 @@ PLANTED: Final = (
 _EPILOG: Final = """\
 It asks for one thing after the other, measures, and says what to mend. Answers:
 Enter goes on, 'skip WHY' leaves a step out, 'stop' ends here. What is finished is
-kept; the same command goes on. It writes commissioning.toml and commissioning.html
+kept; the same command continues. It writes commissioning.toml and commissioning.html
 beside rig.toml. What each step is for: docs/how-to/commission-the-rig.md
 
 To rehearse it without hardware, about three minutes:
@@ -31,9 +31,9 @@ def commission_parser() -> Parser:
     """Parser of `measure.py commission`."""
     parser = Parser(
         "commission",
-        description="Proves a rig before its first figure is believed: twelve steps, about 15 minutes and what "
-        "the hands need. Exit status 0 if every step passed or was left out with a reason, 6 if one failed, 1 if some "
-        "are left.",
+        description="Checks a rig before its first measurement: twelve steps, about 15 minutes without "
+        "the time for rewiring. Exit status: 0 if every step passed or was left out with a "
+        "reason, 6 if one failed, 1 if some are still to do.",
         epilog=_EPILOG,
     )
     parser.add_argument("--device", metavar="NAME", help="the board (default: the only one of rig.toml)")
@@ -48,7 +48,7 @@ def commission_parser() -> Parser:
         metavar="STEP",
         help=f"this step alone, also if it has passed; may be given several times: {', '.join(STEP_KEYS)}",
     )
-    parser.add_argument("--anew", action="store_true", help="every step anew, also those that have passed")
+    parser.add_argument("--anew", action="store_true", help="repeat every step, also those that passed")
     parser.add_argument(
         "--simulate", action="store_true", help="rehearse it on the simulated rig; all of it says SIMULATED"
     )
@@ -57,7 +57,7 @@ def commission_parser() -> Parser:
         "--plant", choices=PLANTED, metavar="FAULT", help=f"plant a fault: {', '.join(PLANTED)}"
     )
     rehearsal.add_argument(
-        "--seed", type=seed, default=1, metavar="N", help="the simulated rig is drawn from it (default: 1)"
+        "--seed", type=seed, default=1, metavar="N", help="seed of the simulated rig (default: 1)"
     )
     rehearsal.add_argument(
         "--out",

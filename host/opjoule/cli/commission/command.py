@@ -111,7 +111,7 @@ def _carried_out(
     try:
         procedure.run(steps, again=options.anew or bool(options.step))
     except KeyboardInterrupt:
-        say(f"\ninterrupted; what is finished is kept in {path}: {COMMAND} goes on")
+        say(f"\ninterrupted; what is finished is kept in {path}: {COMMAND} continues")
         raise
     return _left(certificate, path, options.step or STEP_KEYS)
 
@@ -140,7 +140,7 @@ def _going_on(path: Path, options: argparse.Namespace, device: str, storage: str
         return found
     new.parts, new.asked = found.parts, found.asked
     if not same:
-        say(f"{options.rig}, board or medium have changed since {path} was written: every step is done anew.")
+        say(f"{options.rig}, board or medium have changed since {path} was written: every step is repeated.")
     return new
 
 

@@ -28,8 +28,9 @@ def compare_parser() -> Parser:
     """The parser of `measure.py compare`."""
     parser = Parser(
         program="compare.py",
-        description="Compares runs: ratios with intervals in which what both sides share cancels, several comparisons "
-        "judged together, and what can be concluded. Runs that are not comparable are refused.",
+        description="Compares runs: ratios with intervals, and what can be concluded from them. Errors "
+        "that both sides share cancel, and several comparisons are judged together (Holm's "
+        "rule). Runs that are not comparable are refused.",
         epilog=EXAMPLES,
     )
     parser.add_argument(
@@ -41,8 +42,8 @@ def compare_parser() -> Parser:
     parser.add_argument(
         "--by",
         metavar="AXIS,...",
-        help="what they are compared by: storage, db, device, workload, durability, ... (default: the axis of their "
-        "campaign, if it has one alone); every other axis of a campaign is kept apart",
+        help="what is compared: storage, db, device, workload, durability, ... (default: the axis of "
+        "their campaign, if it has only one). Values of a campaign's other axes are not mixed",
     )
     parser.add_argument(
         "--metric",
@@ -50,7 +51,7 @@ def compare_parser() -> Parser:
         help="quantities of result.json (default: the headline, marginal_energy_per_operation_j)",
     )
     parser.add_argument(
-        "--against", metavar="VALUE", help="compare every value with this one alone (default: every pair)"
+        "--against", metavar="VALUE", help="compare every value only with this one (default: every pair)"
     )
     parser.add_argument("--before", nargs="+", metavar="RUN", help="runs before a change: gives a verdict")
     parser.add_argument("--after", nargs="+", metavar="RUN", help="runs after it")
@@ -59,7 +60,7 @@ def compare_parser() -> Parser:
         type=percent,
         default=0.0,
         metavar="P%",
-        help="with --before and --after: a change of less than this is none (default: 0)",
+        help="with --before and --after: smaller changes count as none (default: 0)",
     )
     parser.add_argument(
         "--although",
@@ -67,12 +68,15 @@ def compare_parser() -> Parser:
         help="compare although these settings differ (simulated, durability, opjoule, ...), or runs are too short "
         "(short); the output says so",
     )
-    parser.add_argument("--csv", type=directory, metavar="FILE", help="write the comparisons as CSV, too")
+    parser.add_argument("--csv", type=directory, metavar="FILE", help="also write the comparisons as CSV")
     parser.add_argument(
-        "--html", type=directory, metavar="FILE", help="write a page of it that opens without a network, too"
+        "--html", type=directory, metavar="FILE", help="also write a page, which opens without a network"
     )
     parser.add_argument(
-        "--plot", type=_figure, metavar="FILE", help="draw the ratios for print, too: FILE.pdf, .svg or .png"
+        "--plot",
+        type=_figure,
+        metavar="FILE",
+        help="also draw the ratios for print: FILE.pdf, .svg or .png",
     )
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON on stdout")
     return parser

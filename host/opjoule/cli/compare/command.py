@@ -33,7 +33,7 @@ def run_compare(options: argparse.Namespace) -> int:
         before, left_out = gather(options.before)
         after, more = gather(options.after)
         if both := {run.place.resolve() for run in before} & {run.place.resolve() for run in after}:
-            raise BadInput(f"{min(both)} is given as before and as after")
+            raise BadInput(f"{min(both)} is given both as before and as after")
         runs, left_out = [*before, *after], left_out + more
         sides = {number: BEFORE if number < len(before) else AFTER for number in range(len(runs))}
     else:
@@ -79,9 +79,9 @@ def _check_options(options: argparse.Namespace) -> None:
     if bool(options.before) != bool(options.after):
         raise BadInput("--before and --after belong together: give runs of both")
     if options.before and (options.runs or options.by or options.against):
-        raise BadInput("--before and --after are all that is compared: leave out RUNS, --by and --against")
+        raise BadInput("--before and --after name all that is compared: leave out RUNS, --by and --against")
     if options.tolerance and not options.before:
-        raise BadInput("--tolerance is of a change: give --before and --after")
+        raise BadInput("--tolerance is for a change: give --before and --after")
     if not options.before and not options.runs:
         raise BadInput(
             "no runs are given: name records or folders of them ('host/compare.py --help' explains)"
@@ -104,4 +104,4 @@ def _by(options: argparse.Namespace, runs: Sequence[ComparedRun]) -> tuple[str, 
     if asked or len(axes) == 1:
         return asked or tuple(axes)
     named = f"one or more of {', '.join(axes)}" if axes else "for example storage, db or device"
-    raise BadInput(f"nothing says what the runs are compared by: give --by: {named}")
+    raise BadInput(f"what is to be compared? Give --by with {named}")

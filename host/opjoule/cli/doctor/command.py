@@ -125,7 +125,7 @@ def _studies() -> Iterator[Finding]:
     """What a simulated board lacks for a study; only a study that is wanted needs it."""
     for study in known_studies():
         lacking = "; ".join(f"{name}: {words}" for name, words in missing(study).items())
-        yield Finding(f"study {study.name}", True, lacking or "all of its systems are here")
+        yield Finding(f"study {study.name}", True, lacking or "all its systems are available")
 
 
 def _simulated_rig() -> Iterator[Finding]:
@@ -211,8 +211,9 @@ def kinds_finding(period_s: float) -> Finding:
     return Finding(
         "kinds of operation",
         True,
-        f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It tells kinds apart "
-        f"in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or more; longer runs are better",
+        f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It "
+        f"separates kinds in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or "
+        "more; longer runs are better",
     )
 
 
@@ -228,8 +229,8 @@ def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
             yield Finding(
                 "calibration",
                 True,
-                "none, and the sensor has no name to find one by: add label=NAME to the meter's port, as in "
-                f"serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}",
+                "none; the sensor has no name under which one could be found: add label=NAME to the "
+                f"meter's port, as in serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}",
             )
     for line in known.warnings:
         yield Finding("calibration", True, line)

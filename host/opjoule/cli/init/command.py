@@ -93,7 +93,7 @@ def _ask_meter(console: Console) -> str:
     tolerance = tolerance.rstrip(" %")
     ppm = _ask("Its temperature coefficient in ppm/K, from its data sheet", _ppm, f"{1e6 * Shunt.per_k:g}")
     kelvin = _ask("Is it sensed at its own pads, or has it four terminals (yes, no)?", _yes_or_no, "no")
-    genuine = _ask("Is the chip surely its maker's, not from a cheap module (yes, no)?", _yes_or_no, "no")
+    genuine = _ask("Is the chip certainly genuine, not from a cheap module (yes, no)?", _yes_or_no, "no")
     label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
     about = {
         SHUNT: ohm,
@@ -106,7 +106,8 @@ def _ask_meter(console: Console) -> str:
     name = f"serial:{port.removeprefix('serial:')},{options}"
     if float(ohm) > ADVISED_SHUNT_OHM:
         console.print(
-            f"Advised: {SMALL_SHUNT}, which takes a fifth of the voltage of the usual 0.1 ohm; doctor makes the sum",
+            f"Advised: {SMALL_SHUNT}, which takes a fifth of the voltage of the usual 0.1 ohm; doctor "
+            "computes the voltage left for the board",
             soft_wrap=True,
         )
     console.print(
@@ -124,7 +125,10 @@ def _ask_meter(console: Console) -> str:
 
 def _ask_wire() -> str:
     """The wire between the point where the voltage is sensed and the board; nothing where it is not known."""
-    asked = "Wire from where the voltage is sensed to the board and back, in ohm (empty if it is not known)"
+    asked = (
+        "Resistance of the wire from the voltage's sense point to the board and back, in ohm (empty if "
+        "unknown)"
+    )
     sense_ohm = _ask(asked, _wire, "")
     return f"[supply]\nsense_ohm = {float(sense_ohm):g}\n\n" if sense_ohm else ""
 
@@ -134,7 +138,9 @@ def _wire(answer: str) -> str:
         sound = not answer or 0.0 <= float(answer) <= 1.0
     except ValueError:
         sound = False
-    return "" if sound else f"'{answer}' is no resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02"
+    return (
+        "" if sound else f"'{answer}' is not a resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02"
+    )
 
 
 def _meter(answer: str) -> str:
@@ -233,7 +239,7 @@ def _folder(answer: str) -> str:
     return (
         ""
         if not answer or answer.startswith("/")
-        else f"'{answer}' is no absolute path; for example /mnt/ssd"
+        else f"'{answer}' is not an absolute path; for example /mnt/ssd"
     )
 
 

@@ -45,6 +45,7 @@ other commands:
   host/measure.py doctor    check everything that can be checked, and say how to mend it
   host/measure.py commission   prove a rig on the desk, step by step, before its first figure is believed
   host/measure.py restore   put a board back after a measurement that was cut off
+  host/measure.py sudoers   print what is done as root on a board, and a sudoers file that permits this alone
   host/measure.py virtual-board start   a virtual board with ssh, for trying
   host/measure.py twin      fit the simulated board to a real record, and see where it is off
   host/measure.py record    record a meter's trace on its own, no board involved
@@ -75,8 +76,9 @@ def again_parser() -> Parser:
     """The parser of `measure.py again`."""
     parser = Parser(
         "again",
-        description="Measures once more what a record's plan says, here or on another rig: the same study, board, "
-        "medium, repeats and idle. Two records of one plan_sha256 did the same.",
+        description="Repeats a measurement from its record's plan, here or on another rig: the same "
+        "study, board, medium, repeats and idle. Records with the same plan_sha256 had the "
+        "same plan.",
         epilog="examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"
         "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
     )
@@ -97,7 +99,7 @@ def again_parser() -> Parser:
         "--seed",
         type=seed,
         metavar="N",
-        help="draws a simulated rig; without it each measurement draws another",
+        help="seed of the simulated rig (default: another rig for each measurement)",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the plan and stop")
     parser.add_argument(
@@ -162,22 +164,24 @@ def _workload(parser: argparse.ArgumentParser) -> None:
         "--seed",
         type=seed,
         metavar="N",
-        help="seed of keys, values and order (default: 1); a simulated rig is drawn from it, without --seed anew",
+        help="seed of keys, values and order (default: 1), and of the simulated rig (default: another rig "
+        "for each measurement)",
     )
     work.add_argument(
         "--generator",
         choices=("loader", "ycsb"),
         default="loader",
         metavar="NAME",
-        help="who makes the operations: loader, on the board; or ycsb, the real one (Java) on this computer, whose "
-        "operations stream to the board (default: loader)",
+        help="program that makes the operations: loader, on the board; or ycsb, the original (Java), "
+        "which runs on this computer and streams them to the board (default: loader)",
     )
     work.add_argument(
         "--reset",
         choices=("load", "copy"),
         default="load",
         metavar="HOW",
-        help="each repeat's database: load, or copy one that was loaded once and stays on its medium (default: load)",
+        help="how each repeat gets its database: load it, or copy one that was loaded once and stays on "
+        "its medium (default: load)",
     )
     work.add_argument("--no-harness", action="store_true", help="skip measuring the loader's own cost")
     work.add_argument(
@@ -195,15 +199,16 @@ def _mix(work: argparse._ArgumentGroup) -> None:
     work.add_argument(
         "--design",
         action="store_true",
-        help="run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (0.02 s "
-        "at least) and is the workload's over the whole run. Tells what each kind of operation costs where the plain "
-        "workload does not, above all with a slow meter; use --seconds 60 or so",
+        help="run in randomised blocks: the mix of operations changes at random every 10 samples of the "
+        "meter (at least 0.02 s); over the whole run it is the workload's. This separates what "
+        "each kind of operation costs, even with a slow meter; use --seconds 60 or more",
     )
     work.add_argument(
         "--blocks",
         action=argparse.BooleanOptionalAction,
-        help="after the repeats one cycle in such blocks, three times as long as --seconds but at most 20 s longer, "
-        "for what each kind of operation costs; no other figure rests on it (default: where the workload mixes kinds)",
+        help="after the repeats, one cycle in such blocks, three times as long as --seconds but at most "
+        "20 s longer. It separates what each kind of operation costs; no other figure uses it "
+        "(default: on if the workload mixes kinds)",
     )
 
 
@@ -220,7 +225,7 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     rig.add_argument(
         "--storage-meter",
         metavar="KIND:PLACE",
-        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md)",
+        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
     )
     rig.add_argument(
         "--sync",
@@ -240,7 +245,7 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
         choices=range(10),
         default=0,
         metavar="N",
-        help="measure again, at most N times, where the board's state broke a limit (default: 0)",
+        help="measure again, at most N times, if the board's state broke a limit (default: 0)",
     )
     rig.add_argument(
         "--disturb", metavar="NAME", help="a stated background load on the board: cpu, video or writer"
@@ -268,7 +273,7 @@ def add_how(parser: argparse.ArgumentParser) -> None:
         type=repeats,
         default=3,
         metavar="N",
-        help="whole cycles: load, idle, run, settle, idle; their spread is in every interval (default: 3)",
+        help="whole cycles: load, idle, run, settle, idle; every interval includes their spread (default: 3)",
     )
     how.add_argument(
         "--until-u",

@@ -50,7 +50,7 @@ def command_parser() -> Parser:
         "--seed",
         type=seed,
         metavar="N",
-        help="draws a simulated rig; without it each measurement draws another",
+        help="seed of the simulated rig (default: another rig for each measurement)",
     )
     what.add_argument("command", nargs="*", metavar="COMMAND", help="behind --, with its arguments")
     add_rig(parser)

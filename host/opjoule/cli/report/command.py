@@ -84,9 +84,7 @@ def _end_measurement(record: RunRecord) -> Timeline | None:
     """What a killed measurement had recorded, analysed."""
     with record.held():
         with _loading():
-            record.add_fault(
-                "the measurement did not come to its end; this is what it had recorded, analysed afterwards"
-            )
+            record.add_fault("the measurement ended early; these figures come from what it had recorded")
             record.close_raw()
         from opjoule.evaluation.collection import collect  # noqa: PLC0415
         from opjoule.evaluation.evidence import Evidence  # noqa: PLC0415
@@ -103,9 +101,7 @@ def _end_trace(record: RunRecord) -> None:
     if wording_of(record.run) is not TRACE:
         return
     with record.held():
-        record.add_fault(
-            "the recording did not come to its end; this is what it had recorded, analysed afterwards"
-        )
+        record.add_fault("the recording ended early; these figures come from what it had recorded")
         record.close_raw()
         conclude_trace(record)
         record.finish("partial")

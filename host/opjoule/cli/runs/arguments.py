@@ -34,13 +34,13 @@ def _list() -> Parser:
     parser = Parser(
         "list",
         program="runs.py",
-        description="One line a record: when, what, on which board and medium, how it ended, and its headline with its "
-        "interval (k = 2). SIMULATED stands where it was; below a record stand its tags and note.",
+        description="Prints one line per record: date, subject, board and medium, status, and headline "
+        "with interval (95 %). Simulated records say SIMULATED; tags and note stand below.",
     )
     _add_places(parser)
     for name in ("db", "device", "storage"):
         parser.add_argument(f"--{name}", metavar="NAME", help=f"only of this {name}")
-    _add_status(parser, "only those that ended so; may be given several times")
+    _add_status(parser, "only records with this status; may be given several times")
     parser.add_argument(
         "--tag",
         action="append",
@@ -68,7 +68,7 @@ def _note() -> Parser:
         "  host/runs.py note runs/example ''        # removes the note, keeps the tags",
     )
     parser.add_argument("record", type=directory, metavar="RECORD", help="for example runs/example")
-    parser.add_argument("text", nargs="?", metavar="TEXT", help="the note; it replaces the former one")
+    parser.add_argument("text", nargs="?", metavar="TEXT", help="the note; it replaces an earlier one")
     for name, words in (("--tag", "adds a tag"), ("--untag", "removes a tag")):
         parser.add_argument(
             name, action="append", default=[], metavar="TAG", help=f"{words}; may be given several times"
@@ -87,8 +87,9 @@ def _verify() -> Parser:
     parser = Parser(
         "verify",
         program="runs.py",
-        description="Compares every file of records with the checksum that its run left, reads every table, and names "
-        "what was changed, is missing or cannot be read. Exit status 0 if nothing, 4 if anything.",
+        description="Compares every file of records with the checksum that its run left, reads every "
+        "table, and names each file that was changed, is missing or cannot be read. Exit "
+        "status: 4 if there is one, else 0.",
     )
     _add_places(parser)
     _add_json(parser)
@@ -99,7 +100,7 @@ def _export() -> Parser:
     parser = Parser(
         "export",
         program="runs.py",
-        description="Writes a record in other programs' formats. Simulated ones say SIMULATED in all of them.",
+        description="Writes a record in other programs' formats. Simulated records say SIMULATED in each.",
         epilog="example:\n  host/runs.py export runs/example --perfetto example.perfetto-trace --csv example-csv",
     )
     parser.add_argument("record", type=directory, metavar="RECORD", help="for example runs/example")
@@ -113,7 +114,8 @@ def _export() -> Parser:
         "--most",
         type=positive,
         metavar="N",
-        help="power samples and operations in the Perfetto trace (default 200000: more are thinned out, and say so)",
+        help="power samples and operations in the Perfetto trace (default 200000; if there are more, the "
+        "trace is thinned out and says so)",
     )
     parser.add_argument("--all", action="store_true", help="all samples and operations in the Perfetto trace")
     parser.add_argument(
@@ -130,8 +132,9 @@ def _conclusions() -> Parser:
     parser = Parser(
         "conclusions",
         program="runs.py",
-        description="Holds the conclusions of a study's paper against records of that study: the paper's ratio, the "
-        "records' ratio with its interval, the ratio of the joules, and whether they agree. Single runs say neither.",
+        description="Compares the conclusions of a study's paper with records of that study: the "
+        "paper's ratio, the records' ratio with its interval, the ratio of the energies, "
+        "and whether they agree. Single runs allow no verdict.",
         epilog="example:\n  host/runs.py conclusions runs/s3-rpi4",
     )
     _add_places(parser)
@@ -156,15 +159,21 @@ def _figures() -> Parser:
     )
     _add_places(parser)
     _add_study(
-        parser, "only what stands for the figures of this study's paper, in its order, and its conclusions"
+        parser,
+        "draw only the counterparts of the figures in this study's paper, in its order, and its conclusions",
     )
     parser.add_argument(
-        "--out", type=directory, default=Path("figures"), metavar="DIR", help="where to (default: figures)"
+        "--out",
+        type=directory,
+        default=Path("figures"),
+        metavar="DIR",
+        help="folder to write to (default: figures)",
     )
     parser.add_argument(
         "--although",
         metavar="GROUP,...",
-        help="draw although these settings differ beside what is shown (durability, opjoule, ...), as compare.py does",
+        help="draw even if the runs also differ in these settings (durability, opjoule, ...), as "
+        "compare.py does",
     )
     return parser
 
@@ -173,14 +182,14 @@ def _bundle() -> Parser:
     parser = Parser(
         "bundle",
         program="runs.py",
-        description="Packs records, their figures, tables and methods, CITATION.cff and checksums into one ZIP file, "
-        "described as an RO-Crate: what one attaches to a paper. Paths, and the names of this computer and its user, "
-        "are taken out of all texts.",
+        description="Packs records, their figures, tables and methods, CITATION.cff and checksums into "
+        "one ZIP file, described as an RO-Crate, to be attached to a paper. Paths, and the "
+        "names of this computer and its user, are removed from all texts.",
         epilog="example:\n  host/runs.py bundle runs/s3-rpi4 --study s3 --out s3.zip\n  host/runs.py open s3.zip",
     )
     _add_places(parser)
     parser.add_argument("--out", type=directory, required=True, metavar="FILE.zip", help="the file to write")
-    _add_study(parser, "draw what stands for the figures of this study's paper")
+    _add_study(parser, "draw the counterparts of the figures in this study's paper")
     parser.add_argument("--name", metavar="TEXT", help="title in the description (default: the study's)")
     parser.add_argument(
         "--license", default="not stated", metavar="TEXT", help="of the data, for example CC-BY-4.0"
@@ -193,7 +202,7 @@ def _open() -> Parser:
     parser = Parser(
         "open",
         program="runs.py",
-        description="Unpacks a bundle into a new folder, once every file is as its checksum says.",
+        description="Checks every file of a bundle against its checksum, then unpacks the bundle into a new folder.",
         epilog="example:\n  host/runs.py open s3.zip --out s3-of-others",
     )
     parser.add_argument("bundle", type=directory, metavar="FILE.zip", help="what runs.py bundle wrote")
@@ -205,16 +214,22 @@ def _prune() -> Parser:
     parser = Parser(
         "prune",
         program="runs.py",
-        description="Says which records all given rules pick and what deleting them would free; with --yes it deletes "
-        "them. Kept in any case: the example, what is still being written, and runs of a comparison or campaign that "
-        "came to an end.",
+        description="Names the records that match all given rules and the space that deleting them "
+        "would free; with --yes it deletes them. Never deleted: the example, a record that "
+        "is still being written, and finished runs of a comparison or campaign.",
     )
     _add_places(parser)
-    _add_status(parser, "those that ended so; may be given several times")
-    parser.add_argument("--older-than", type=days, metavar="DAYS", help="those that began before that")
-    parser.add_argument("--simulated", action="store_true", help="those that were simulated")
+    _add_status(parser, "records with this status; may be given several times")
     parser.add_argument(
-        "--keep", action="append", default=[], metavar="PATTERN", help="but not these, as in --keep '*paper*'"
+        "--older-than", type=days, metavar="DAYS", help="records begun more than DAYS days ago"
+    )
+    parser.add_argument("--simulated", action="store_true", help="simulated records")
+    parser.add_argument(
+        "--keep",
+        action="append",
+        default=[],
+        metavar="PATTERN",
+        help="except these, for example --keep '*paper*'",
     )
     parser.add_argument("--yes", action="store_true", help="delete them")
     return parser
@@ -241,8 +256,8 @@ def view_parser() -> Parser:
         "--listen",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="address of this computer to be reached at; 0.0.0.0 lets other computers connect (default: 127.0.0.1, "
-        "this one alone)",
+        help="address of this computer to listen on; 0.0.0.0 lets other computers connect (default: "
+        "127.0.0.1, this one alone)",
     )
     parser.add_argument("--port", type=port, default=0, metavar="N", help="port (default: any that is free)")
     return parser

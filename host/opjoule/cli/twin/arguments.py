@@ -15,7 +15,8 @@ examples:
   host/measure.py --db leveldb --device rpi4 --storage sd --simulate rpi4-sd
       simulate with that twin in place of published figures
 
-A parameter that the records do not tell keeps its published value, and the output names the run that would tell it.
+A parameter that the records do not determine keeps its published value, and the output names the run
+that would determine it.
 docs/how-to/fit-the-twin.md
 """
 

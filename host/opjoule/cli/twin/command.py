@@ -122,7 +122,7 @@ def runs_to_make(device: str, medium: str, simulate: str) -> list[tuple[str, str
         ),
         (
             f"host/measure.py twin --fit runs/{name}-exercise runs/{name}-sync",
-            "fits both together; further records of yours may be added",
+            "fits both together; you may add further records",
         ),
     ]
 
@@ -132,6 +132,6 @@ def _print_runs(options: argparse.Namespace) -> None:
     medium = profile.medium(options.storage)
     own = f" {shlex.quote(str(options.twin_profile))}" if options.twin_profile else ""
     simulate = f"--simulate{own}" if options.simulate else ""
-    print(f"Runs that tell the twin of {profile.title} with {medium}, in this order:")
+    print(f"Runs that determine the twin of {profile.title} with {medium}, in this order:")
     for command, tells in runs_to_make(profile.name, medium, simulate):
         print(f"\n  # {tells}\n  {command}")

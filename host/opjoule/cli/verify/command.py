@@ -13,6 +13,7 @@ from opjoule.errors import RecordFault
 from opjoule.opened.run import open_run
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
+from opjoule.trace.journal import read_edges
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -54,6 +55,7 @@ def _unreadable(record: RunRecord) -> list[str]:
     run, said = open_run(record.directory), []
     readers: dict[str, Callable[[], object]] = {
         "power.parquet": lambda: run.power,
+        "edges.parquet": lambda: read_edges(record.directory),
         "operations.parquet": lambda: run.operations,
         "events.parquet": lambda: run.events,
         "system.parquet": lambda: run.system,
@@ -74,5 +76,5 @@ def _sound(record: RunRecord) -> str:
         old = "" if record.has_seals else "; this version of the record has checksums for raw files only"
         return f"{count} files are as the run left them ({record.status}){old}"
     if record.has_seals:
-        return "did not come to its end; what was sealed on the way is as it was written"
-    return "did not come to its end, and records of its version have no checksum before that"
+        return "ended early; its sealed parts are as they were written"
+    return "ended early; records of its version get their checksums only at the end"

@@ -85,7 +85,7 @@ def _follows(contrast: Contrast, answer: Compared) -> Element:
 
 
 def bars(cells: Plotted, of: Definition) -> Element:
-    """A row a cell: a bar with its interval (k = 2) and a point for each run."""
+    """A row a cell: a bar with its interval (95 %) and a point for each run."""
     numbers = [cell.number(of.key) for cell in cells.cells]
     known = [(each.value, _u(each)) for each in numbers if each.value is not None]
     axis = bar_axis(known)
@@ -98,7 +98,7 @@ def bars(cells: Plotted, of: Definition) -> Element:
         text = element("span", quantity_text(number), class_="figure")
         body.append(row(cells.name_of(cell), strip, text, str(len(points))))
     mark = ", SIMULATED" if cells.simulated else ""
-    head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (k = 2)", "runs"]
+    head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (95 %)", "runs"]
     made = table(
         head, body, f"{of.label or of.key}: bars with interval, a point for each run{mark}", class_="strips"
     )
@@ -125,7 +125,9 @@ def plane(cells: Plotted) -> list[Element]:
         )
         for cell, x, y in found
     ]
-    label = "Energy above idle per operation against time per operation, a point a cell; the tables have the numbers."
+    label = (
+        "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
+    )
     groups = [
         element("li", shape_mark(at), f" {name}")
         for at, name in enumerate(cells.groups)
@@ -140,7 +142,7 @@ def plane(cells: Plotted) -> list[Element]:
         guides=_equal_products,
     )
     note = (
-        "Further down and to the left is better. Intervals: k = 2. Dashed: equal energy times time, by tens."
+        "Further down and to the left is better. Intervals: 95 %. Dashed: equal energy times time, by tens."
     )
     return [legend(cells.series, *groups), drawing, element("p", note, class_="reason")]
 
@@ -186,7 +188,7 @@ def stacks(cells: Plotted) -> list[Element]:
     untold = element("li", swatch("untold"), f" {NOT_TOLD}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
-    made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips")
+    made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips parts")
     return [legend(names, untold), made]
 
 
@@ -228,7 +230,7 @@ def _drift_line(drift: Drift, x: Scale, y: Scale) -> Iterator[str]:
 def _drift_words(drift: Drift) -> str:
     whole = drift.whole
     if whole is None:
-        return "Whether it drifted is not known: that takes at least two cells of several runs each."
+        return "Drift cannot be judged: that needs at least two cells of several runs each."
     seen = "a drift is seen" if abs(whole.value) > whole.u else "no drift is seen"
     change = rounded(100 * whole.value, 100 * whole.u, "%")
     return (

@@ -132,7 +132,7 @@ def rendered(page: Page) -> str:
         main.append(section("ratios", f"What differs{mark}", *_ratios(page)))
     if page.cells:
         main += _of_cells(page, page.cells, mark)
-    main.append(section("troubles", "What to know besides", *_trouble_list(page.troubles)))
+    main.append(section("troubles", "Further notes", *_trouble_list(page.troubles)))
     runs = all_runs(page.runs, page.cells.runs if page.cells else [], page.folder)
     count = len(page.runs or (page.cells.runs if page.cells else []))
     main.append(section("runs", "Every run", _folded(runs, count, "every run")))

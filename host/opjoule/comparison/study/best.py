@@ -29,7 +29,7 @@ class Best:
     system: str
     value: float
     u: float | None
-    """Expanded uncertainty (k = 2), where all of its runs state one."""
+    """Expanded uncertainty, where all of its runs state one."""
     differs: bool | None
     """Is it different from the second best? None where a single run of either does not say."""
     single: bool

@@ -22,7 +22,7 @@ from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
-from opjoule.units import COVERAGE_FACTOR
+from opjoule.units import COVERAGE_FACTOR, excess_of, k_of
 
 KIND: Final = "suite"
 ENERGIES: Final = ("energy_j", "marginal_energy_j")
@@ -46,7 +46,9 @@ class PhaseRow:
     measures: Mapping[str, float] = field(default_factory=dict)
     """By name, its unit last; without those that nobody knows."""
     u: Mapping[str, float] = field(default_factory=dict)
-    """Expanded uncertainty (k = 2) of those that state one."""
+    """Expanded uncertainty of those that state one."""
+    k: Mapping[str, float] = field(default_factory=dict)
+    """Expanded over standard uncertainty of those where it is not 2."""
     answer: Any = None
     not_supported: str = ""
     why: str = ""
@@ -62,8 +64,9 @@ class PhaseRow:
         return self.cell.get(SYSTEM, "")
 
     def side(self, measure: str) -> Side:
-        """A measure as one side of a comparison; one that states no uncertainty is exact in its own record."""
-        return Side(self.measures[measure], self.u.get(measure, 0.0) / COVERAGE_FACTOR, "")
+        """One measure as a side of a comparison; exact where it states no uncertainty."""
+        k = self.k.get(measure, COVERAGE_FACTOR)
+        return Side(self.measures[measure], self.u.get(measure, 0.0) / k, "", excess=excess_of(k))
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:
@@ -142,9 +145,9 @@ class _Measured:
     def facets(self) -> dict[str, str]:
         """What records of one study may differ in beside its own axes."""
         run = self.record.run
-        told = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
-        told |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
-        return {name: str(value) for name, value in told.items()}
+        known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
+        known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
+        return {name: str(value) for name, value in known.items()}
 
     @property
     def job(self) -> str:
@@ -205,11 +208,11 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         except OpJouleError as error:
             lacking.append(f"{each.path.name}: {error}")
             continue
-        told = {row.phase for row in own}
+        known = {row.phase for row in own}
         lacking += [
-            f"{each.path.name}: phase {phase} was neither told nor said not to be supported"
+            f"{each.path.name}: phase {phase} was neither reported nor declared as not supported"
             for phase in each.study["phases"]
-            if phase not in told
+            if phase not in known
         ]
         rows += own
     return StudyTable(
@@ -241,7 +244,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     for phase in record.run.marked_phases:
         lengths.setdefault(phase.name, []).append(phase.duration_s)
     block = int(record.document.get("asked", {}).get("block") or 1)
-    unmarked = "its phase was not marked" if by_phase else "its record states no joules by phase"
+    unmarked = "its phase was not marked" if by_phase else "its record has no energies of phases"
     rows = []
     for file in record.raw_files("run-*.results.jsonl"):
         for line in _lines(file):
@@ -252,7 +255,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
             if is_short:
                 why = f"shorter than {SAMPLES_MIN} samples of the meter"
                 energies = {name: energies[name] for name in TIMES}
-            measures, u = _measures(energies, line)
+            measures, u, k = _measures(energies, line)
             rows.append(
                 PhaseRow(
                     study=str(study["study"]),
@@ -268,6 +271,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                     operations=int(line["operations"]),
                     measures={} if line["not_supported"] else measures,
                     u=u,
+                    k=k,
                     answer=line["answer"],
                     not_supported=str(line["not_supported"]),
                     why=why,
@@ -290,18 +294,19 @@ def _lines(file: Path) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
         needed = ("phase", "mark", "cell", "operations", "answer", "not_supported", "figures")
         if not all(isinstance(line, dict) and all(key in line for key in needed) for line in lines):
-            raise ValueError("a line is no phase of a study")
+            raise ValueError("a line does not describe a phase of a study")
         return lines
     except (OSError, ValueError) as error:
-        raise RecordFault(f"{file}: not what the job of a study tells ({error})") from None
+        raise RecordFault(f"{file}: not the output of a study's job ({error})") from None
 
 
 def _measures(
     energies: Mapping[str, Any], line: Mapping[str, Any]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Joules and time of the marked phase, per operation too, and the job's own figures; and their uncertainties."""
+) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Joules and time of the marked phase, per operation too, and the job's own figures; and their u and k."""
     values: dict[str, float] = {}
     u: dict[str, float] = {}
+    k: dict[str, float] = {}
     for name in (*ENERGIES, *TIMES):
         number = energies.get(name, {})
         if number.get("value") is None:
@@ -313,12 +318,14 @@ def _measures(
             values[key] = float(number["value"]) / parts
             if number.get("u") is not None:
                 u[key] = float(number["u"]) / parts
+                k[key] = k_of(number)
     calls = line["figures"].get("calls")
     if calls and "energy_per_operation_j" in values:  # of one run of the phase, however often it was done
         values["phase_energy_j"] = values["energy_per_operation_j"] * calls
         if "energy_per_operation_j" in u:
             u["phase_energy_j"] = u["energy_per_operation_j"] * calls
-    return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u
+            k["phase_energy_j"] = k["energy_per_operation_j"]
+    return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u, k
 
 
 _CLOSE: Final = 1e-6

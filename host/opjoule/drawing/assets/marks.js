@@ -10,12 +10,25 @@ function spanInView({ bbox, valToPos }, start, end) {
   return right > left ? { left, right } : null;
 }
 
+// Draws with what lies beyond the panel cut off.
+function clipped({ ctx, bbox }, draw) {
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  draw();
+  ctx.restore();
+}
+
+// Phases as ground, each with a line at both its ends.
 function drawPhases(u, phases) {
   for (const { kind, row, start_s, end_s } of phases) {
     const span = row ? null : spanInView(u, start_s, end_s);
     if (!span) continue;
     u.ctx.fillStyle = phaseColour(kind);
     u.ctx.fillRect(span.left, u.bbox.top, span.right - span.left, u.bbox.height);
+    u.ctx.fillStyle = colour("--text-muted");
+    for (const x of [span.left, span.right]) u.ctx.fillRect(x, u.bbox.top, devicePixelRatio, u.bbox.height);
   }
 }
 
@@ -37,7 +50,10 @@ function drawPhaseNames(u, phases) {
       ctx.fillStyle = colour(own);
       ctx.fillRect(span.left, top, Math.min(2 * ratio, span.right - span.left), 18 * ratio);
     }
-    if (span.right - span.left < ctx.measureText(name).width + 10 * ratio) continue;
+    const { width } = ctx.measureText(name);
+    if (span.right - span.left < width + 10 * ratio) continue;
+    ctx.fillStyle = phaseColour(kind); // a name stays readable where samples were lost
+    ctx.fillRect(span.left + 3 * ratio, top + 2 * ratio, width + 4 * ratio, 15 * ratio);
     ctx.fillStyle = colour("--text");
     ctx.fillText(name, span.left + 5 * ratio, top + 3 * ratio);
   }
@@ -130,11 +146,7 @@ function drawLevels(u, levels) {
 function drawLanes(u, lanes) {
   const { ctx, bbox } = u;
   const height = bbox.height / Math.max(lanes.length, 1);
-  ctx.save();
-  ctx.beginPath();
-  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
-  ctx.clip();
-  lanes.forEach(({ start, end }, row) => {
+  clipped(u, () => lanes.forEach(({ start, end }, row) => {
     ctx.fillStyle = colour(`--lane-${row % 4}`);
     for (let i = 0; i < start.length; i++) {
       if (end[i] < u.scales.x.min || start[i] > u.scales.x.max) continue;
@@ -142,6 +154,5 @@ function drawLanes(u, lanes) {
       const width = Math.max(u.valToPos(end[i], "x", true) - left, devicePixelRatio);
       ctx.fillRect(left, bbox.top + row * height + height * 0.2, width, height * 0.6);
     }
-  });
-  ctx.restore();
+  }));
 }

@@ -32,12 +32,12 @@ function makePanel(panel, chart, isLast) {
     axes: [timeAxis(isLast), valueAxis(lanes, chart)],
     series: [{}, ...series.flatMap(seriesOptions)],
     hooks: {
-      drawClear: [(u) => { drawPhases(u, chart.phases); if (panel.gaps) drawGaps(u, chart.gaps); }],
+      drawClear: [(u) => { drawPhases(u, chart.phases); drawChosen(u, chart.chosen); if (panel.gaps) drawGaps(u, chart.gaps); }],
+      drawAxes: [(u) => drawEnvelopes(u, series)],
       draw: [(u) => {
         if (panel.first) drawPhaseNames(u, chart.phases);
         drawLevels(u, panel.levels ?? []);
         drawLanes(u, lanes);
-        drawChosen(u, chart.chosen);
       }],
       setCursor: [(u) => chart.onCursor(u)],
     },

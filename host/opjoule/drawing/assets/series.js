@@ -1,4 +1,5 @@
 // Series of a panel: the cells in view as uPlot columns, and how they are drawn.
+const TINT = 0.15;
 
 // Cells as uPlot columns: the time of each edge and, for each series, mean, lowest and highest (null where nothing is known).
 // Where series come from several tracks their edges are joined: a series has undefined at the edges of another track. Series
@@ -56,22 +57,33 @@ function stepPath(u, index) {
   return { stroke: path };
 }
 
-// Path of the envelope from lowest to highest, one rectangle a cell.
-function envelopePath(u, lowIndex) {
-  const low = u.data[lowIndex], high = u.data[lowIndex + 1], path = new Path2D();
-  eachCell(u, low, (left, right, i) => {
-    const top = u.valToPos(high[i], "y", true);
-    path.rect(left, top, Math.max(right - left, 1), Math.max(u.valToPos(low[i], "y", true) - top, 1));
+// From the lowest to the highest sample of each cell, below all lines: edges in the line's colour, a tint between them. The
+// tints of several series together are as strong as one, so that lines stand out from them.
+function drawEnvelopes(u, series) {
+  const { ctx } = u, drawn = series.flatMap(({ envelope, colour: name }, i) => (envelope ? [[3 * i + 2, colour(name)]] : []));
+  clipped(u, () => {
+    for (const [lowest, shade] of drawn) {
+      const edges = new Path2D();
+      ctx.fillStyle = shade;
+      ctx.globalAlpha = TINT / drawn.length;
+      eachCell(u, u.data[lowest], (left, right, i) => {
+        const [low, high] = [lowest, lowest + 1].map((column) => u.valToPos(u.data[column][i], "y", true));
+        ctx.fillRect(left, high, right - left, low - high);
+        for (const y of [low, high]) { edges.moveTo(left, y); edges.lineTo(right, y); }
+      });
+      ctx.globalAlpha = 1;
+      ctx.strokeStyle = shade;
+      ctx.lineWidth = devicePixelRatio;
+      ctx.stroke(edges);
+    }
   });
-  return { fill: path, stroke: null };
 }
 
-function seriesOptions({ label, colour: name, envelope }) {
+function seriesOptions({ label, colour: name }) {
   const shared = { spanGaps: false, points: { show: false } };
-  const shade = () => colour(name);
   return [
-    { ...shared, label, stroke: shade, width: 1.25, paths: stepPath },
-    { ...shared, label: `${label}, lowest`, fill: () => colour(`${name}-band`), width: 0, paths: envelope ? envelopePath : () => null },
+    { ...shared, label, stroke: () => colour(name), width: 1.5, paths: stepPath },
+    { ...shared, label: `${label}, lowest`, width: 0, paths: () => null },
     { ...shared, label: `${label}, highest`, width: 0, paths: () => null },
   ];
 }

@@ -100,15 +100,16 @@ OPERATIONS: Final = (
     ),
     Definition(
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
-        meaning="what its execution draws above idle, by kind, beside `count`, `identifiable` (can it be told?) and "
-        "`measured_in`: work, the repeats, or blocks, the cycle in randomised blocks after them",
+        meaning="energy of its execution above idle, by kind, with `count`, `identifiable` (can it be "
+                "told apart?) and `measured_in`: `work` (the repeats) or `blocks` (the cycle in "
+                "randomised blocks after them)",
     ),
     Definition(
         "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
         meaning="what it causes later: background work, write-back and tail, divided by bytes written",
         required=False,
     ),
-    *budget_parts("headline_budget", "the same of marginal_energy_per_operation_j", *_ALL),
+    *budget_parts("headline_budget", "the same for marginal_energy_per_operation_j", *_ALL),
 )  # fmt: skip
 """Quantities of a study that counts operations."""
 

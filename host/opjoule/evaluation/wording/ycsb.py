@@ -60,9 +60,10 @@ def _notes(run: Run) -> list[str]:
     if not summary.mix_blocks:
         return []
     return [
-        f"the workload was run in {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s: its mix "
-        "changed from block to block and is the workload's over the whole run alone. What kinds cost is told so; "
-        "the whole is that of these blocks, comparable with other runs in blocks, not with the plain workload"
+        f"the run had {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s, each "
+        "with another mix of operations. This separates what kinds of operation cost. Only the whole run "
+        "has the workload's mix: compare its figures with other runs in blocks, not with the plain "
+        "workload"
     ]
 
 

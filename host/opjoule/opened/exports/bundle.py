@@ -63,7 +63,7 @@ def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> lis
     for place in places:
         target = folder / place.resolve().name
         if target.exists():
-            raise BadInput(f"{place}: a place of this name is in the bundle already: rename one of them")
+            raise BadInput(f"{place}: the bundle already holds a folder of this name: rename one of them")
         records = sorted(path.parent for path in place.rglob("run.json"))
         if not records:
             raise BadInput(f"{place} holds no record: give runs/NAME or a campaign's folder")
@@ -79,7 +79,7 @@ def _copy_record(source: Path, target: Path, redaction: Redaction) -> Path:
     """Copies one record; its checksums are made anew where a text of it has changed."""
     record = RunRecord.open(source)
     if altered := record.altered:
-        raise RecordFault(f"{altered[0]}; it goes into no bundle: leave {source} out")
+        raise RecordFault(f"{altered[0]}; it cannot go into a bundle: leave {source} out")
     known: dict[str, str] = dict(record.document.get("checksums") or {})
     for path in sorted(each for each in source.rglob("*") if each.is_file()):
         name = path.relative_to(source).as_posix()
@@ -173,21 +173,21 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
                 packed.extractall(temporary)
             return _root(json.loads(packed.read(CRATE)))
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise BadInput(f"{bundle} is no bundle of runs.py, or damaged: {error}") from None
+        raise BadInput(f"{bundle} is not a bundle of runs.py, or it is damaged: {error}") from None
 
 
 def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
     """Raises: BadInput: a name that leads out of the folder, or a file that is not as its checksum says."""
     lines = (line.partition("  ") for line in packed.read(CHECKSUMS).decode().splitlines())
-    told = {name: digest for digest, _, name in lines}
+    expected = {name: digest for digest, _, name in lines}
     names = set(packed.namelist()) - {CHECKSUMS}
     for name in names:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
             raise BadInput(f"{bundle}: {name!r} would be written outside of the folder: it is not opened")
-    if lost := sorted(names ^ set(told)):
+    if lost := sorted(names ^ set(expected)):
         raise BadInput(f"{bundle}: {lost[0]} is missing, or has no checksum")
     for name in sorted(names):
-        if _sha256(packed, name) != told[name]:
+        if _sha256(packed, name) != expected[name]:
             raise BadInput(f"{bundle}: {name} was changed since it was packed")
 
 

@@ -67,6 +67,6 @@ def found(
     """A fitted parameter, or the prior where its interval is wider than its value and than `least`."""
     u = COVERAGE_FACTOR * standard_u
     if not u <= max(abs(value), least):
-        why = f"the record gives {value:.3g} with an interval of {u:.2g} to either side"
+        why = f"the record gives {value:.3g} ± {u:.2g}"
         return assumed(key, prior, unit, why, tell)
     return Estimate(key, value, u, unit, origin)

@@ -186,7 +186,7 @@ def _untold(fitted: FittedTwin) -> list[Element]:
     if not lines:
         return []
     return [
-        element("h3", "What would tell the assumed ones"),
+        element("h3", "Runs that would determine the assumed parameters"),
         element("ul", *(element("li", line) for line in lines)),
     ]
 

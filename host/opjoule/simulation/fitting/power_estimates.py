@@ -35,7 +35,7 @@ def power_estimates(
     cores = len(board.busy_cores_w) - 1
     idle_w = fit.best.idle_w - medium.idle_w
     u_w = math.hypot(fit.idle_u_w, _systematic_u_w(sensors, fit.best.idle_w, volts, offset=True))
-    shared = f", the medium's assumed idle {medium.idle_w:g} W taken off" if medium.idle_w else ""
+    shared = f", the medium's assumed idle {medium.idle_w:g} W subtracted" if medium.idle_w else ""
     made = [
         found(
             "board.busy_cores_w.0", idle_w, u_w, "W", f"mean of the baselines{shared}", board.busy_cores_w[0],

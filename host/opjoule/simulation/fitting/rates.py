@@ -59,7 +59,7 @@ def read_rate(records: Sequence[Recorded], prior: float) -> Estimate:
         for each in _streaks(one.windows, one.windows.read_bytes, one.windows.written_bytes == 0)
     ]
     why = "nothing was read from the medium for long enough without writes beside it"
-    return _rate("medium.read_bytes_per_s", streaks, prior, "read bytes at their steepest that lasted", why)
+    return _rate("medium.read_bytes_per_s", streaks, prior, "fastest sustained rate of bytes read", why)
 
 
 def _waits(windows: ActivityWindows) -> BoolArray:
@@ -127,7 +127,7 @@ def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> 
     relative = (rate.u or 0.5 * rate.value) / 2 / rate.value
     scatter_s = 1.2533 * spread_s / math.sqrt(beyond_s.size)
     u = math.hypot(scatter_s, relative * doubt_s, 0.1 * doubt_s, CALL_U * middle_s)
-    origin = f"{beyond_s.size} syncs less their bytes at the medium's rate"
+    origin = f"{beyond_s.size} syncs minus the time of their bytes at the medium's rate"
     return found(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, tell=tell)
 
 

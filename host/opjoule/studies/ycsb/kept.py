@@ -27,8 +27,8 @@ def check_copyable(database: str, properties: Mapping[str, str], *, server: bool
     """Raises: BadInput: a database that cannot be copied while nobody has it open, or whose load cannot be told."""
     if server:
         raise BadInput(
-            f"--reset copy with {database}: a server has its files open all the time, and a copy of open files is "
-            "no database; use --reset load"
+            f"--reset copy with {database}: a server has its files open all the time, and a copy of open "
+            "files is not a valid database; use --reset load"
         )
     if "fieldlengthhistogram" in properties:
         raise BadInput(
