@@ -36,13 +36,18 @@ class RigSimulator:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+        try:
+            self._await()
+        except BaseException:  # nobody else can end what nobody has yet
+            self.end()
+            raise
+
+    def _await(self) -> None:
         limit_s = time.monotonic() + _START_LIMIT_S
         while not self.port.exists():
             if self._process.poll() is not None or time.monotonic() > limit_s:
-                words = self.last_words()
-                self.end()
                 raise RigFault(
-                    f"the rig simulator did not start: {words}; run host/measure.py doctor --simulate"
+                    f"the rig simulator did not start: {self.last_words()}; run host/measure.py doctor --simulate"
                 )
             time.sleep(0.01)
 

@@ -91,7 +91,7 @@ class SimulatedSupply:
         self.feed.start()
         try:
             self._simulator = RigSimulator(root, self.folder, options)
-        except BaseException:  # nobody else can end what nobody has yet
+        except BaseException:
             self.feed.abandon()
             model.end()
             self._temporary.cleanup()

@@ -17,6 +17,7 @@ from opjoule.simulation.loader_files import LoaderFiles
 from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.simulation.models import load_model
 from opjoule.simulation.power_model import Activity, CountedPower, Supply
+from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
 from opjoule.simulation.truth_line import KnownFigure, TrueCourse, true_figures, truth_lines
 
@@ -457,11 +458,11 @@ def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_
     program.chmod(0o755)
     begun = []
 
-    def interrupted(supply, link):
-        begun.append(supply)
+    def interrupted(simulator):
+        begun.append(simulator)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SimulatedSupply, "_await", interrupted)
+    monkeypatch.setattr(RigSimulator, "_await", interrupted)
     work = MediumWork(tmp_path / "medium.fifo")
     with pytest.raises(KeyboardInterrupt):
         SimulatedSupply(
@@ -473,6 +474,6 @@ def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_
             work=work,
         )
     work.fifo.close()
-    assert begun[0]._simulator.poll() is not None
-    assert not begun[0].folder.exists()
+    assert begun[0].status() is not None
+    assert not begun[0].port.parent.exists()
     assert not [each for each in threading.enumerate() if each.name == "twin-feed"]
